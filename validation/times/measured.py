@@ -12,7 +12,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, check_name
 from collwise.simulator.store import Store, StoredConfiguration
 from collwise.simulator.sweeps.method import MEDIAN_VARIANCE, combine, half_width
-from collwise.simulator.timing import Case, Timing
+from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import BUILTIN, Grid, choice_of, cuts_nothing
 from collwise.validation.times.times import Times
@@ -95,6 +95,23 @@ def stored_times(
     made = group[0].configuration
     facts = {"configurations": [one.key for one in group], "others": len(here) - 1}
     return _times_of(collective, ppn, timings, source, made.platform, made.maker, facts)
+
+
+def times_of_run(configuration: Configuration, timings: Iterable[Timing]) -> list[Times]:
+    """The times of one configuration's collectives, for each number of processes per node; marked cells have failed.
+
+    The facts are those of the configuration, by name.
+    """
+    alike: dict[tuple[str, int], dict[Case, Timing]] = {}
+    for timing in timings:
+        case = timing.case
+        if case.experiment in ("collective", BUILTIN):
+            alike.setdefault((case.collective, case.processes_per_node), {})[case] = timing
+    source, platform, maker = configuration.source, configuration.platform, configuration.maker
+    return [
+        _times_of(collective, per_node, found, source, platform, maker, dict(configuration.details))
+        for (collective, per_node), found in alike.items()
+    ]
 
 
 def times_of_launches(

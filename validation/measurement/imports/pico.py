@@ -90,7 +90,7 @@ def read(path: Path, missing: MissingFacts) -> list[tuple[Configuration, list[Ti
     found: dict[Configuration, list[Timing]] = {}
     for (run, number), results in sorted(tests.items(), key=lambda each: (each[0][0], int(each[0][1]))):
         test = _test(path, files, metadata, run, number)
-        configuration = _configuration(test, run, missing, licence)
+        configuration = _configuration(test, run, missing, licence, _operation(metadata, run))
         timings: dict[Case, Timing] = {}
         for match, name in sorted(results, key=lambda each: (int(each[0]["count"]), each[0]["algorithm"])):
             timing = _timing(path, files, name, match, test)
@@ -104,7 +104,13 @@ def _element_bytes(results: Sequence[tuple[re.Match[str], str]]) -> int:
     return max(_BYTES[match["type"]] for match, _ in results)
 
 
-def _configuration(test: _Test, run: str, missing: MissingFacts, licence: str) -> Configuration:
+def _operation(metadata: Mapping[tuple[str, str], tuple[str, dict[str, str]]], run: str) -> str:
+    """The operations of a run's reductions; all its tests have them as a fact, since they are one job."""
+    rows = [row for (name, _), (_, row) in metadata.items() if name == run]
+    return ", ".join(dict.fromkeys(one for row in rows if (one := row.get("MPI_Op", "")) not in ("", "null")))
+
+
+def _configuration(test: _Test, run: str, missing: MissingFacts, licence: str, operation: str) -> Configuration:
     facts = {
         "job": run,
         "timing": TIMING,
@@ -112,7 +118,7 @@ def _configuration(test: _Test, run: str, missing: MissingFacts, licence: str) -
         "source": SOURCE,
         "licence": licence,
         "notes": test.row.get("notes", ""),
-        "operation": test.row.get("MPI_Op", ""),
+        "operation": operation,
         **dict(missing.about),
     }
     kept = {name: value for name, value in facts.items() if value not in ("", "null")}

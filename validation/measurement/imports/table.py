@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from collwise.common.errors import UsageError, check_name
-from collwise.common.experiments import SATURATION
+from collwise.common.experiments import ROUNDTRIP, SATURATION
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.measurement.imports.algorithm_names import NEEDS_LIBRARY, choice_of
 from collwise.validation.measurement.imports.doubts import doubted
 from collwise.validation.measurement.imports.reading import COLLECTIVES, Lines
 from collwise.validation.times.choice import LIBRARY_DECIDES
-from collwise.validation.times.grid import case_of
+from collwise.validation.times.grid import BUILTIN, case_of
 
 UNITS = {"seconds": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 """The columns of which one has the times, and the seconds that 1 in it is."""
@@ -23,6 +24,10 @@ NEEDED = ("collective", "algorithm", "procs", "bytes")
 OPTIONAL = ("ppn", "segment", "fanout", "half_width", "repetitions", "least", "greatest", "mark")
 FACTS = ("machine", "library", "timing", "job", "hosts", "notes", "source", "commit", "licence")
 """The facts that may stand above the table, '# name: value' each; others are kept, too."""
+DEFAULT = "default"
+"""The algorithm in rows where the library decided."""
+COLLECTIVE = "collective"
+"""The experiment of a collective by an algorithm."""
 LATENCY, STREAM = "latency", "stream"
 """Messages between two processes in place of a collective: half of a roundtrip; 64 messages and a short reply."""
 STREAM_COUNT, STREAM_REPLY_BYTES = 64, 4
@@ -64,10 +69,42 @@ def read(lines: Lines) -> list[tuple[Configuration, list[Timing]]]:
         raise lines.objection(len(lines.lines) + 1, "a row of times")
     to_last = facts.get("timing", _TO_LAST).startswith(_TO_LAST)
     found = doubted(list(timings.values()), maker, to_last)
-    platform = lines.missing.platform or facts.pop("machine", "")
+    platform = lines.missing.platform or facts.get("machine", "")
     facts = {name: value for name, value in facts.items() if name not in ("machine", "library") and value}
-    known = replace(lines, missing=replace(lines.missing, platform=platform, library=maker, about=()))
-    return [(known.configuration("times of a CSV", facts), found)]
+    known = replace(lines, missing=replace(lines.missing, platform=platform, library="", about=()))
+    return [(known.configuration(maker or "times of a CSV", facts), found)]
+
+
+def text_of(configuration: Configuration, timings: Sequence[Timing]) -> str:
+    """The table of these times, which `read` reads again; of marked ones it has the median, if that is known.
+
+    Raises ValueError for experiments that such a table cannot hold.
+    """
+    facts = {"machine": configuration.platform, "library": configuration.maker, **dict(configuration.details)}
+    text = io.StringIO()
+    text.writelines(f"# {name}: {value}\n" for name, value in facts.items())
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow((*NEEDED, "ppn", "segment", "fanout", "us", "half_width", "repetitions", "mark"))
+    for one in timings:
+        case, factor = one.case, 1.0
+        collective, algorithm = case.collective, case.algorithm
+        if case.experiment == BUILTIN:
+            algorithm = DEFAULT
+        elif case.experiment == ROUNDTRIP:
+            collective, algorithm, factor = LATENCY, "", 0.5
+        elif case.experiment == SATURATION and (case.count, case.reply_bytes) == (STREAM_COUNT, STREAM_REPLY_BYTES):
+            collective, algorithm = STREAM, ""
+        elif case.experiment != COLLECTIVE:
+            raise ValueError(f"a table holds no experiment '{case.experiment}'")
+        time = one.seconds if one.ok else one.median_seconds
+        place = (case.procs, case.message_bytes, case.processes_per_node, case.segment_bytes or "", case.fanout or "")
+        numbers = (_microseconds(time * factor), _microseconds(one.half_width_seconds * factor), one.repetitions)
+        rows.writerow((collective, algorithm, *place, *numbers, one.error))
+    return text.getvalue()
+
+
+def _microseconds(seconds: float) -> str:
+    return f"{seconds * 1e6:.7g}" if math.isfinite(seconds) else ""
 
 
 def _columns(lines: Lines, number: int, names: list[str]) -> list[str]:

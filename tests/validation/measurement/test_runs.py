@@ -1,0 +1,105 @@
+"""Measured runs in files and folders, and those that the project has of machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import collwise.studies
+from collwise.common.errors import UsageError
+from collwise.validation.measurement.imports import read_file
+from collwise.validation.measurement.imports.reading import MissingFacts
+from collwise.validation.measurement.imports.table import text_of
+from collwise.validation.measurement.runs import MeasuredRun, runs_in
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.times import State
+from tests.validation.measurement.test_imported_runs import BCAST, RUN, TIMES, archive, iterations, metadata, write
+
+MACHINES = Path(collwise.studies.__file__).parent / "machines"
+
+
+def test_a_table_of_a_run_reads_as_the_run(tmp_path: Path) -> None:
+    """Also of marked cells: the configuration is the same, so that a store would keep them once."""
+    files = TIMES | {"0/2048_binary_ompi_int32.csv": iterations(0, 0, 0)}
+    path = archive(tmp_path, files, metadata(BCAST))
+    ((configuration, timings),) = read_file(path, MissingFacts())
+    ((again, reread),) = read_file(write(tmp_path, text_of(configuration, timings), "t.csv.gz"), MissingFacts())
+    assert again == configuration
+    assert [one.case for one in reread] == [one.case for one in timings]
+    assert [one.error for one in reread] == [one.error for one in timings]
+    assert [one.median_seconds for one in reread] == pytest.approx([one.median_seconds for one in timings], rel=1e-6)
+    assert [one.half_width_seconds for one in reread] == pytest.approx([one.half_width_seconds for one in timings])
+    assert [one.repetitions for one in reread] == [one.repetitions for one in timings]
+
+
+def test_folders_are_searched_for_runs(tmp_path: Path) -> None:
+    archive(tmp_path / "all" / "pico", TIMES, metadata(BCAST))
+    head = "# machine: other\n# library: Open MPI 4.1.5\ncollective,algorithm,procs,ppn,bytes,us\n"
+    write(tmp_path / "all", head + "bcast,binomial,8,4,64,9\nbcast,default,8,4,64,8\n", "mine.times.csv")
+    write(tmp_path / "all", "notes of somebody\n", "notes.csv")
+    found = {run.machine: run for run in runs_in([tmp_path / "all"])}
+    assert sorted(found) == ["hexa", "other"]
+    assert (found["hexa"].job, found["hexa"].library) == (RUN, "Open MPI 4.1.5")
+    (times,) = found["other"].times
+    assert (times.collective, times.processes_per_node, times.procs) == ("bcast", 4, (8,))
+    assert times.seconds_of(Choice("binomial"), 8, 64) == pytest.approx(9e-6)
+    assert times.seconds_of(LIBRARY_DECIDES, 8, 64) == pytest.approx(8e-6)
+
+
+@pytest.mark.parametrize("name", ["empty", "missing"])
+def test_folders_without_runs(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match=f"{name}: no "):
+        runs_in([tmp_path / name])
+
+
+@pytest.fixture(scope="module")
+def machines() -> list[MeasuredRun]:
+    return runs_in([MACHINES])
+
+
+def test_the_projects_tables_are_small_and_name_their_sources(machines: list[MeasuredRun]) -> None:
+    assert sum(file.stat().st_size for file in MACHINES.iterdir()) < 2_000_000
+    assert {run.machine for run in machines} == {
+        *("mare_nostrum", "leonardo", "lumi", "fugaku", "aws_c5n", "google_compute")
+    }
+    licences = (MACHINES / "LICENSES.txt").read_text(encoding="utf-8")
+    for run in machines:
+        assert run.facts["source"] in licences
+        assert run.facts["licence"].startswith("MIT License")
+        assert run.facts["licence"].partition("; ")[2] in licences
+        assert "timing" in run.facts
+
+
+@pytest.mark.parametrize(
+    ("collective", "choice", "size", "microseconds"),
+    [
+        ("bcast", Choice("binomial"), 1 << 20, 672.6),
+        ("bcast", Choice("scatter_allgather"), 1 << 20, 174.2),
+        ("allreduce", Choice("rabenseifner"), 1 << 20, 303.0),
+        ("allreduce", Choice("ring"), 1 << 20, 776.1),
+        ("alltoall", Choice("linear"), 4096, 20.9),
+    ],
+)
+def test_mare_nostrums_medians(
+    machines: list[MeasuredRun], collective: str, choice: Choice, size: int, microseconds: float
+) -> None:
+    (times,) = [
+        one for run in machines if run.machine == "mare_nostrum" for one in run.times if one.collective == collective
+    ]
+    assert times.seconds_of(choice, 32, size) * 1e6 == pytest.approx(microseconds, abs=0.05)
+
+
+def test_the_projects_tables_have_marked_cells(machines: list[MeasuredRun]) -> None:
+    marked = {
+        run.job: {timing.error.partition(":")[0] for times in run.times for timing in times.failed}
+        for run in machines
+        if any(times.failed for times in run.times)
+    }
+    assert marked["2025_04_07___16_14_21"] == marked["2025_04_07___16_22_51"] == {"the force did not act"}
+    assert marked["2025_03_26___19_49_06"] == {"the library refused the name of the algorithm"}
+    assert "2025_04_07___16_33_47" not in marked
+    (cloud,) = [run for run in machines if run.job.startswith("aws_c5n-open_mpi_3") and "tcp" in run.job]
+    (allreduce,) = [times for times in cloud.times if times.collective == "allreduce"]
+    assert set(allreduce.state.values[: len(allreduce.choices)].flat) == {State.FAILED}

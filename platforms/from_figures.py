@@ -24,6 +24,8 @@ _PORTS = {
     "infiniband-edr": 36,
     "infiniband-hdr": 40,
     "infiniband-hdr100": 80,
+    "infiniband-hdr100-x2": 40,
+    "infiniband-ndr200": 128,
     "infiniband-ndr": 64,
     "omni-path": 48,
 }

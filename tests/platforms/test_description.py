@@ -23,6 +23,7 @@ from collwise.platforms import (
     Torus,
     Wire,
     check_file,
+    interconnect,
     known,
     load,
     load_description,
@@ -178,11 +179,15 @@ def test_known_platforms() -> None:
         "exact-symmetric",
         "fat-tree-1024",
         "frodo",
+        "fugaku",
         "grisou",
         "gros",
         "hcl16",
         "jupiter",
         "juqueen",
+        "leonardo",
+        "lumi",
+        "marenostrum5",
         "shaheen-ii",
         "slingshot-2048",
         "stampede2",
@@ -194,6 +199,10 @@ def test_known_platforms() -> None:
         "fat-tree-1024": (1024, 32),
         "shaheen-ii": (6174, 32),
         "slingshot-2048": (2048, 128),
+        "marenostrum5": (1120, 80),
+        "leonardo": (3456, 32),
+        "lumi": (2978, 64),
+        "fugaku": (512, 48),
         "stampede2": (1736, 48),
         "jupiter": (36, 16),
         "juqueen": (64, 16),
@@ -321,3 +330,25 @@ def test_backbone_only_if_asked_for_and_never_shared() -> None:
 def test_links_of_a_node_add_up() -> None:
     platform = replace(load_description("gros"), link_bytes_per_second=3e9, links_per_node=2)
     assert ' bw="6000000000.0Bps"' in platform.xml_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "interconnect_name"),
+    [
+        ("marenostrum5", "fat-tree", "infiniband-ndr200"),
+        ("leonardo", "dragonfly", "infiniband-hdr100-x2"),
+        ("lumi", "dragonfly", "slingshot"),
+        ("fugaku", "torus", "tofu-d"),
+    ],
+)
+def test_machines_with_public_times_are_their_interconnects(name: str, kind: str, interconnect_name: str) -> None:
+    """Their overheads and latencies are those of an interconnect, by data sheets, not fitted to the public times."""
+    platform, preset = load_description(name), interconnect(interconnect_name)
+    assert platform.topology is not None
+    assert platform.topology.kind == kind
+    theirs, ours = platform.calibration, preset.calibration
+    assert (theirs.os, theirs.or_, theirs.ois) == (ours.os, ours.or_, ours.ois)
+    assert (theirs.latency_factor, theirs.eager_limit_bytes) == (ours.latency_factor, ours.eager_limit_bytes)
+    assert platform.link_latency_seconds == preset.link_latency_seconds
+    assert any("estimated" in one.what for one in platform.sources)
+    assert not any("studies/machines" in one.where for one in platform.sources)

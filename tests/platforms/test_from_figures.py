@@ -45,7 +45,14 @@ NODE = (
 
 
 @pytest.mark.parametrize(
-    ("name", "gbits"), [("infiniband-edr", 100), ("infiniband-hdr100", 100), ("infiniband-ndr", 400)]
+    ("name", "gbits"),
+    [
+        ("infiniband-edr", 100),
+        ("infiniband-hdr100", 100),
+        ("infiniband-hdr100-x2", 200),
+        ("infiniband-ndr200", 200),
+        ("infiniband-ndr", 400),
+    ],
 )
 def test_generations_of_infiniband_are_hdr_at_their_line_rate(name: str, gbits: float) -> None:
     hdr, made = interconnect("infiniband-hdr"), interconnect(name)

@@ -157,6 +157,16 @@ def test_each_test_has_the_allocation_of_its_ranks(tmp_path: Path) -> None:
     assert cases == [case_of("reduce_scatter", Choice("ring"), procs, 4096, ppn) for procs, ppn in ((2, 1), (8, 4))]
 
 
+def test_a_host_may_have_its_place_behind_it(tmp_path: Path) -> None:
+    """As on LUMI: the name, and cabinet, chassis and so on."""
+    files = {
+        "alloc.csv": "MPI_Rank,allocation\n0,nid1,x1c4\n1,nid2,x1c5\n",
+        "0/64_bine_over_int32.csv": iterations(9000),
+    }
+    configuration, _ = read(archive(tmp_path, files, metadata(("2", "1", "BCAST", "CRAY_MPICH,8.1"))))
+    assert dict(configuration.details)["hosts"] == "nid1*1,nid2*1"
+
+
 def test_fugaku_has_no_warm_up_no_allocation_and_a_last_line(tmp_path: Path) -> None:
     files = {"0/1024_default-binomial_int32.csv": iterations(9000, 7000, 8000) + "Average runtime: 0.000008\n"}
     configuration, found = read(archive(tmp_path, files, metadata(("2x2x1", "1", "BCAST", "FJMPI,4.0.1"))))

@@ -189,7 +189,7 @@ def _hosts(path: Path, name: str, text: str) -> tuple[str, ...]:
             raise UsageError(
                 f"{path}: {name}:{number}: expected a rank and its host, each rank once, not '{line[:80]}'"
             )
-        found[int(rank)] = host.split(".")[0]
+        found[int(rank)] = host.split(",")[0].split(".")[0]
     if not found or max(found) != len(found) - 1:
         raise UsageError(
             f"{path}: {name}: expected all ranks from 0 on; {len(found)} are there, up to {max(found, default=0)}"

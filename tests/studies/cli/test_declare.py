@@ -67,7 +67,7 @@ def test_an_option_that_is_required_is_missed() -> None:
         called([])
 
 
-@pytest.mark.parametrize("name", ["simulate", "measure", "whatif", "platforms ranks"])
+@pytest.mark.parametrize("name", ["simulate", "measure", "whatif change", "platforms ranks"])
 def test_commands_miss_what_they_need(name: str) -> None:
     done = CliRunner().invoke(collwise, name.split())
     assert done.exit_code == 2

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from collwise.simulator.execution.installations import Installation, find_installation
 from collwise.simulator.execution.interposed import preloadable
+from tests.command_line import forked
 from tests.needs import need
 
 # Both have SimGrid's two ways of loading programs in them: 3.32 looks past what is preloaded unless told otherwise.
@@ -39,9 +39,7 @@ def arguments_of(name: str) -> list[str]:
 def run(name: str, procs: int, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     installation_of(name)
     where = [*arguments_of(name), "--procs", str(procs)]
-    command = [sys.executable, "-P", "-m", "collwise.studies", "program", "run", *where]
-    variables = os.environ | environment
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=900, env=variables)
+    return forked("program", "run", *where, *arguments, environment=os.environ | environment)
 
 
 def launched(

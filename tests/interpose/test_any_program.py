@@ -6,7 +6,6 @@ import csv
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from collwise.simulator.execution.interposed import decided_line, no_rule_for, r
 from collwise.validation.libraries.collwise_table import collwise_rules
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice
+from tests.command_line import forked
 from tests.interpose.running import arguments_of, counts_of, installation_of, run, uncounted
 from tests.needs import each, needs
 
@@ -227,15 +227,13 @@ def test_a_table_that_no_call_uses_is_told_of(tmp_path: Path) -> None:
 def test_a_profile_of_a_program_and_what_its_table_saves(tmp_path: Path) -> None:
     """Nothing is changed in the run; the table that the profile writes is what libcollwise then runs."""
     installation_of("openmpi")
-    command = [sys.executable, "-P", "-m", "collwise.studies", "program"]
     rules, report, tuned = tmp_path / "rules", tmp_path / "report.json", tmp_path / "tuned.json"
     where = ["--platform", "gros", "--store", str(tmp_path / "store.sqlite")]
     program = ["--", "latency", "--collectives", "bcast", "--sizes", "1MiB:1MiB", "--iterations", "2", "--warmup", "1"]
     asked = [*arguments_of("openmpi"), "--procs", "4"]
-    words = [*command, "run", *asked, "--repetitions", "2", "--report-to", str(report), *program]
-    assert subprocess.run(words, capture_output=True, text=True, timeout=900).returncode == 0
-    words = [*command, "profile", str(report), *where, "--ppn", "1", "-o", str(rules)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=900)
+    words = (*asked, "--repetitions", "2", "--report-to", str(report), *program)
+    assert forked("program", "run", *words).returncode == 0
+    done = forked("program", "profile", str(report), *where, "--ppn", "1", "-o", str(rules))
     assert done.returncode == 0, done.stderr
     assert "A tuned table would save " in done.stdout
     assert "Times are medians of 2 runs, which spent " in done.stdout
@@ -244,10 +242,9 @@ def test_a_profile_of_a_program_and_what_its_table_saves(tmp_path: Path) -> None
     assert all("algorithm" not in row for row in runs["rows"])
     saved = re.search(r"^bcast 4 \d+ 1048576 (\w+)", rules.read_text(), re.MULTILINE)
     assert saved is not None, rules.read_text()
-    words = [*command, "run", *asked, "--table", str(rules), "--report-to", str(tuned), *program]
-    assert subprocess.run(words, capture_output=True, text=True, timeout=900).returncode == 0
+    words = (*asked, "--table", str(rules), "--report-to", str(tuned), *program)
+    assert forked("program", "run", *words).returncode == 0
     assert saved.group(1) in {row.get("algorithm") for row in json.loads(tuned.read_text())["rows"]}
-    words = [*command, "profile", str(report), "--after", str(tuned), *where]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=900)
+    done = forked("program", "profile", str(report), "--after", str(tuned), *where)
     assert done.returncode == 0, done.stderr
     assert re.search(r"Saved by the mean process in calls whose algorithm changed: ", done.stdout)

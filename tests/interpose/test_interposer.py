@@ -19,6 +19,7 @@ from collwise.common.folders import SOURCES
 from collwise.platforms import load
 from collwise.simulator.execution.interposed import LibraryOptions, check_program
 from collwise.simulator.execution.smpirun import smpi_files
+from tests.command_line import forked
 from tests.interpose.running import COMPILERS, ENGINES, counts_of, installation_of, run
 from tests.needs import each, needs
 from tests.waiting import wait_for
@@ -300,8 +301,7 @@ def test_it_shows_only_what_it_has_to(name: str) -> None:
     ],
 )
 def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:
-    command = [sys.executable, "-P", "-m", "collwise.studies", "program", "run", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    done = forked("program", "run", *arguments)
     assert done.returncode == 2, done.stderr
     assert re.fullmatch(rf"collwise: .*{said}.*\n", done.stderr)
 

@@ -1,4 +1,4 @@
-"""Descriptions of platform XML files with one cluster, such as Grid'5000's, for all that takes no XML.
+"""Descriptions of platform XML files with one cluster, such as Grid'5000's.
 
 SimGrid's attributes of <cluster> and its options have the names and defaults of SimGrid 3.32. What SimGrid spreads over
 parallel links is one link here with the sum of their rates, as in all descriptions.
@@ -26,6 +26,7 @@ _RATE_FACTORS = (
 )
 _NO_OVERHEAD = "0:0:0"
 _NO_LIMIT = ("SPLITDUPLEX", "FATPIPE")
+_NEEDED = ("speed", "bw", "lat")
 _UNKNOWN = ("limiter_link", "sharing_policy")
 _HOSTS = ("host", "peer", "cabinet")
 
@@ -52,6 +53,8 @@ def _description(platform: XmlPlatform) -> Platform:
     given = cluster.attrib
     if unknown := next((name for name in _UNKNOWN if given.get(name, "SPLITDUPLEX") != "SPLITDUPLEX"), None):
         raise _refusal(platform, f"its <cluster> has {unknown}={given[unknown]!r} (valid: none, or SPLITDUPLEX)")
+    if absent := next((name for name in _NEEDED if name not in given), None):
+        raise _refusal(platform, f"its <cluster> lacks {absent} (valid: {', '.join(_NEEDED)} given)")
     rate, latency = bytes_per_second(given["bw"]), seconds(given["lat"])
     properties = {one.attrib["id"]: one.attrib["value"] for one in cluster.findall("prop")}
     kind = given.get("topology", "FLAT").upper()

@@ -121,6 +121,7 @@ def test_smpi_takes_as_long_where_no_routes_are_spread(topology: str, parameters
         (CLUSTER + CLUSTER.replace("a-", "b-").replace('"a"', '"b"'), {}, "2 clusters"),
         ('<host id="h" speed="1Gf"/>', {}, "<host> elements"),
         (CLUSTER, {"bb_bw": "40Gbps", "bb_lat": "0us"}, "all flows share the backbone of 40Gbps"),
+        (CLUSTER.replace(' lat="10us"', ""), {}, "its <cluster> lacks lat (valid: speed, bw, lat given)"),
         (CLUSTER, {"sharing_policy": "SHARED"}, "sharing_policy='SHARED'"),
         (CLUSTER, {"limiter_link": "1Gbps"}, "limiter_link='1Gbps'"),
         (CLUSTER, {"topology": "MESH", "topo_parameters": "4,4"}, "its topology is MESH"),

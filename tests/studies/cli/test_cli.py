@@ -17,6 +17,7 @@ from collwise.validation.libraries.openmpi_file import parse_rules
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice
 from tests.command_line import called, printed
+from tests.once import made_once
 
 SMALL = """
 name = "toy"
@@ -55,6 +56,18 @@ def here(tmp_path: Path) -> Path:
     (tmp_path / "not-parameters.toml").write_text("format = 0\n")
     (tmp_path / "not-decisions.json").write_text("{}")
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def toy_parameters(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A parameter file of toy.toml."""
+
+    def fit(folder: Path) -> None:
+        (folder / "toy.toml").write_text(SMALL)
+        fitted = called("fit", "--platform", "toy.toml", "--procs", "4,8", "-o", "toy.parameters.toml", cwd=folder)
+        assert fitted.returncode == 0, fitted.stderr
+
+    return str(made_once(tmp_path_factory, "toy", fit) / "toy.parameters.toml")
 
 
 HEAVY = {"dask", "distributed", "http.client", "jinja2", "matplotlib", "numpy", "pandas", "psutil", "rich", "scipy"}
@@ -187,37 +200,35 @@ def test_bad_input_is_one_line_and_exit_code_2(
 
 def test_simulate_prints_every_case_and_reuses_the_store(here: Path) -> None:
     arguments = ("simulate", "--platform", "toy.toml", "--collective", "gather", "--procs", "2,8", "--sizes", "64KiB")
-    first = collwise(*arguments, "--json", cwd=here)
+    first = called(*arguments, "--json", cwd=here)
     assert first.returncode == 0, first.stderr
     records = printed(first.stdout).rows
     assert {(r["algorithm"], r["procs"]) for r in records} == {
         (name, procs) for name in ("linear", "linear_sync", "binomial") for procs in (2, 8)
     }
     assert all(r["seconds"] > 0 and not r["error"] for r in records)
-    again = collwise(*arguments, cwd=here)
+    again = called(*arguments, cwd=here)
     assert "6 cases, 6 of them already in the store" in again.stdout
     assert "0 simulator processes" in again.stdout
 
 
 def test_platforms_check_runs_the_engine(here: Path) -> None:
-    sound = collwise("platforms", "check", "toy.toml", cwd=here)
+    sound = called("platforms", "check", "toy.toml", cwd=here)
     assert sound.returncode == 0, sound.stderr
     assert "toy.toml: sound, 8 hosts, simulated by SimGrid" in sound.stdout
-    broken = collwise("platforms", "check", "broken.xml", cwd=here)
+    broken = called("platforms", "check", "broken.xml", cwd=here)
     assert broken.returncode == 1
     assert "broken.xml:2: " in broken.stdout
 
 
-def test_from_a_cluster_to_rules_step_by_step(here: Path) -> None:
-    fitted = called("fit", "--platform", "toy.toml", "--procs", "4,8", "-o", "toy.parameters.toml", cwd=here)
-    assert fitted.returncode == 0, fitted.stderr
-    predict = ("predict", "--parameters", "toy.parameters.toml", "--collective", "bcast", "--procs", "2:8:+1", "--json")
+def test_from_a_cluster_to_rules_step_by_step(here: Path, toy_parameters: str) -> None:
+    predict = ("predict", "--parameters", toy_parameters, "--collective", "bcast", "--procs", "2:8:+1", "--json")
     predicted = printed(called(*predict, cwd=here).stdout)
     assert {row["procs"] for row in predicted.rows} == set(range(2, 9))
     assert len(predicted.rows) == 7 * 12 * len({row["algorithm"] for row in predicted.rows})
     for collective in ("bcast", "gather"):
         options, times = ("--for", "openmpi-4.1"), f"{collective}.times"
-        predict = ("predict", "--parameters", "toy.parameters.toml", "--collective", collective, *options)
+        predict = ("predict", "--parameters", toy_parameters, "--collective", collective, *options)
         made = called(*predict, "--procs", "2:8:+1", "--segments", "8KiB:128KiB:x2", "-o", times, cwd=here)
         assert made.returncode == 0, made.stderr
         selected = called("select", times, *options, "-o", f"{collective}.json", cwd=here)
@@ -267,7 +278,7 @@ def test_a_check_by_another_version_says_which(here: Path) -> None:
     (here / "long.json").write_text(json.dumps(decisions_document([table])))
     version = mpi_installation("openmpi").version
     other = "5.0" if version.startswith("4.1") else "4.1"
-    exported = collwise("export", "long.json", "--version", other, "-o", "other.rules", "--check", cwd=here)
+    exported = called("export", "long.json", "--version", other, "-o", "other.rules", "--check", cwd=here)
     assert f"rules for Open MPI {other}, checked by the installed Open MPI {version}\n" in exported.stdout
 
 
@@ -332,16 +343,6 @@ def test_compare_and_select_agree_on_the_best(here: Path) -> None:
         "toy-bcast-decisions.png",
         "toy-bcast-slowdowns.png",
     ]
-
-
-@pytest.fixture(scope="module")
-def toy_parameters(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A parameter file of toy.toml."""
-    folder = tmp_path_factory.mktemp("fitted")
-    (folder / "toy.toml").write_text(SMALL)
-    fitted = called("fit", "--platform", "toy.toml", "--procs", "4,8", "-o", "toy.parameters.toml", cwd=folder)
-    assert fitted.returncode == 0, fitted.stderr
-    return str(folder / "toy.parameters.toml")
 
 
 def test_selecting_by_a_model_to_the_byte(here: Path, toy_parameters: str) -> None:

@@ -13,6 +13,7 @@ import pytest
 from collwise.studies.cli.main import collwise
 from tests.command_line import read, run
 from tests.needs import needs
+from tests.once import made_once
 
 # Examples that make what others read, in this order.
 FIRST = ("platforms new", "fit", "predict", "select", "export")
@@ -68,14 +69,16 @@ def example_of(name: str) -> list[str]:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with everything that examples read, made by examples as far as they do."""
-    folder = tmp_path_factory.mktemp("examples")
-    (folder / "osu_bcast.txt").write_text(OSU)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.delenv("COLLWISE_STORE", raising=False)
-        for name in FIRST:
-            run(*example_of(name))
-    return folder
+
+    def make(folder: Path) -> None:
+        (folder / "osu_bcast.txt").write_text(OSU)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            patch.delenv("COLLWISE_STORE", raising=False)
+            for name in FIRST:
+                run(*example_of(name))
+
+    return made_once(tmp_path_factory, "examples", make)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from collwise.studies.papers.notebook import known_studies, run
 from collwise.studies.papers.pjesivac2007.analysis import CLAIMS
 from collwise.studies.papers.published import row_of, tables_of
 from collwise.studies.papers.study import environment
-from tests.command_line import printed
+from tests.command_line import called, printed
 
 COLLWISE = [sys.executable, "-m", "collwise.studies"]
 
@@ -45,12 +45,12 @@ def test_a_name_that_a_paper_does_not_have() -> None:
 
 
 def test_help_names_every_study() -> None:
-    done = subprocess.run([*COLLWISE, "study", "--help"], capture_output=True, text=True, check=True)
+    done = called("study", "--help", cwd=Path())
     assert all(name in done.stdout for name in known_studies())
 
 
 def test_unknown_study() -> None:
-    done = subprocess.run([*COLLWISE, "study", "nuriev2021"], capture_output=True, text=True, check=False)
+    done = called("study", "nuriev2021", cwd=Path())
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "unknown study 'nuriev2021'; did you mean nuriyev2021?" in done.stderr
@@ -58,10 +58,7 @@ def test_unknown_study() -> None:
 
 def test_unwritable_output(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
-    done = subprocess.run(
-        [*COLLWISE, "study", "nuriyev2021", "-o", str(tmp_path / "taken"), "--store", str(tmp_path / "store.sqlite")],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = called("study", "nuriyev2021", "-o", "taken", "--store", "store.sqlite", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "cannot write" in done.stderr

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,37 +59,46 @@ def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[
     sizes, times = np.asarray(message_bytes, dtype=float), np.asarray(seconds, dtype=float)
     if sizes.shape != times.shape or np.any(np.diff(sizes) <= 0) or np.any(times <= 0):
         raise UsageError("a series for thresholds needs ascending message sizes, each with a time above 0")
-    search = _search(np.column_stack([sizes, times]))
-    best, least = [0, len(sizes)], np.inf
-    for breaks in range(min(MOST_BREAKS, len(sizes) // LEAST_POINTS - 1) + 1):
-        ends = search.predict(breaks)
-        criterion = search.cost.sum_of_costs(ends) + (3 * (breaks + 1) + breaks) * np.log(len(sizes))
+    count = len(sizes)
+    costs = _costs(sizes, times)
+    # The least cost of the first points as so many lines, by the number of points, and where the last line starts.
+    total, starts = costs[0], list[NDArray[np.intp]]()
+    best, least = [0, count], np.inf
+    for breaks in range(min(MOST_BREAKS, count // LEAST_POINTS - 1) + 1):
+        if breaks:
+            longer = total[:, None] + costs
+            starts.append(np.argmin(longer, axis=0))
+            total = np.min(longer, axis=0)
+        criterion = total[count] + (3 * (breaks + 1) + breaks) * np.log(count)
         if criterion < least:
-            best, least = [0, *ends], criterion
+            ends = [count]
+            for last in reversed(starts):
+                ends.append(int(last[ends[-1]]))
+            best, least = [0, *reversed(ends)], criterion
     return list(pairwise(best))
 
 
-def _search(points: Array) -> Any:
-    """The dynamic programming over a series, fitted: ruptures' Dynp.
+def _costs(sizes: Array, times: Array) -> Array:
+    """The cost of a line through the points [start, end), by start and end; infinite for fewer than LEAST_POINTS.
 
-    Its cost is minus twice the log likelihood of a line with a variance of its own. Bai & Perron allow variances to
-    change with the lines; here they must, since escalations scatter a thousand times as much as a regular region does.
+    It is minus twice the log likelihood of a line with a variance of its own. Bai & Perron allow variances to change
+    with the lines; here they must, since escalations scatter a thousand times as much as a regular region does.
     """
-    # Prediction imports this module without searching for thresholds, and ruptures imports most of SciPy.
-    import ruptures
-
-    class Cost(ruptures.base.BaseCost):
-        model = "line"
-        min_size = LEAST_POINTS
-
-        def fit(self, signal: Array) -> Cost:
-            self.signal = signal
-            return self
-
-        def error(self, start: int, end: int) -> float:
-            return float((end - start) * 2 * np.log(max(_line(points, start, end)[1], TOLERANCE)))
-
-    return ruptures.Dynp(custom_cost=Cost(), jump=1).fit(points)
+    count = len(sizes)
+    costs = np.full((count + 1, count + 1), np.inf)
+    for start in range(count - LEAST_POINTS + 1):
+        # Residuals are relative to the times; sizes count from the first one, so that little is lost in differences.
+        one = 1 / times[start:]
+        size = (sizes[start:] - sizes[start]) * one / (sizes[-1] - sizes[start])
+        number = np.arange(LEAST_POINTS, count - start + 1)
+        products = np.cumsum([one * one, one * size, size * size, one, size], axis=1)[:, LEAST_POINTS - 1 :]
+        ones, mixed, squares, at_one, at_size = products
+        explained = (at_one**2 * squares - 2 * at_one * at_size * mixed + at_size**2 * ones) / (
+            ones * squares - mixed**2
+        )
+        deviations = np.sqrt(np.maximum(number - explained, 0) / (number - 2))
+        costs[start, start + LEAST_POINTS :] = 2 * number * np.log(np.maximum(deviations, TOLERANCE))
+    return costs
 
 
 def scatter_leap(message_bytes: Sequence[int], seconds: Sequence[float]) -> int | None:

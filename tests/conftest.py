@@ -35,8 +35,8 @@ def pytest_configure(config: pytest.Config) -> None:
     _keep_bytecode()
     from hypothesis import HealthCheck, settings
 
-    # Both the deadline and this health check measure how busy the machine is.
-    settings.register_profile("collwise", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    # Both the deadline and this health check measure how busy the machine is. Each run tries other examples.
+    settings.register_profile("collwise", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("collwise")
     # A shell's background jobs and nohup ignore these signals, and programs that tests start and interrupt would
     # inherit that. A handler is not inherited.

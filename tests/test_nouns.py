@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,21 +31,26 @@ KINDS_OF_MODELS = {"CriticalPath", "ImplementationAware", "ScheduledModel", "Pla
 RUNNERS = {"SmpiRunner", "ScheduleRunner", "MpiRunner"}
 
 
-def trees(*floors: str) -> Iterator[tuple[Path, ast.Module]]:
-    for floor in floors:
-        for path in sorted((ROOT / floor).rglob("*.py")):
-            yield path.relative_to(ROOT), ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def trees(*floors: str) -> list[tuple[Path, ast.Module]]:
+    paths = [path for floor in floors for path in sorted((ROOT / floor).rglob("*.py"))]
+    return [(path.relative_to(ROOT), ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
+
+
+@cache
+def nodes(tree: ast.Module) -> list[ast.AST]:
+    return [*ast.walk(tree)]
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return (node for node in nodes(tree) if isinstance(node, ast.FunctionDef))
 
 
 def test_classes_that_held_times_are_gone() -> None:
     found = [
         f"{path}:{node.lineno} {node.name}"
         for path, tree in trees(*FLOORS)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.ClassDef) and node.name in GONE
     ]
     assert not found
@@ -65,7 +71,7 @@ def test_only_times_hold_an_array_of_seconds() -> None:
     found = [
         f"{path}:{field.lineno} {node.name}.{field.target.id}"
         for path, tree in trees("validation", "studies")
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.ClassDef) and node.name not in {"Times", *experiments}
         for field in node.body
         if isinstance(field, ast.AnnAssign)
@@ -106,14 +112,14 @@ def test_nobody_asks_which_model_or_runner_it_is(kinds: set[str]) -> None:
     homes = {
         path
         for path, tree in trees(*FLOORS)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.ClassDef) and node.name in kinds
     }
     found = [
         f"{path}:{node.lineno} {ast.unparse(node)}"
         for path, tree in trees(*FLOORS)
         if path not in homes
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "isinstance"

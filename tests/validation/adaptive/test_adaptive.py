@@ -255,7 +255,7 @@ def test_without_a_choice_the_report_says_so(store: Store) -> None:
     assert None in {point["loss"] for point in document(found)["points"]}
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(st.integers(0, 1000), st.floats(0.05, 1.0), st.booleans())
 def test_a_search_keeps_its_budget_and_finds_the_best_with_all_the_time(seed: int, share: float, known: bool) -> None:
     truth = biased(seed)

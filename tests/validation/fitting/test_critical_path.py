@@ -123,14 +123,14 @@ def test_whether_messages_wait_shows_in_a_chain_of_segments() -> None:
 
 @pytest.mark.parametrize("collective", Catalogue.load().collectives)
 def test_coefficients_of_all_algorithms_are_positive_and_add_up_to_the_time(collective: str) -> None:
-    """Over P = 2 to 33; a longer message takes longer, apart from where the protocol changes."""
+    """At P from 2 to 33; a longer message takes longer, apart from where the protocol changes."""
     sizes = (0,) if collective == "barrier" else (2048, 16384, 1 << 18)
     parameters = known(limit=1 << 15)
     vector = np.array([value for name in CLASSES for value in vars(MESSAGES[name]).values()])
     for entry in Catalogue.load().algorithms(collective):
         if entry.real_mpi_only or entry.guideline:
             continue  # it calls MPI's own collectives, which have no schedule or one that depends on the library
-        for procs in range(2, 34):
+        for procs in (*range(2, 10), 12, 16, 17, 24, 31, 32, 33):
             if entry.objection(procs):
                 continue
             before = 0.0

@@ -90,6 +90,7 @@ def main() -> int:
         "whatif": lambda: write_block(DOCS / "whatif.md", "whatif", whatif_block()),
         "applications": write_applications,
         "notebooks": write_notebooks,
+        "machines": write_machines,
     }
     if unknown := [name for name in sys.argv[1:] if name not in pages]:
         print(f"unknown page '{unknown[0]}'; valid: {', '.join(pages)}", file=sys.stderr)
@@ -175,6 +176,16 @@ def write_study(name: str, page: str = "", empty_store: bool = False) -> None:
         write(DOCS / f"{page}.md", NOTE + re.sub(r"\]\(([^)/]+\.png)\)", rf"](figures/{page}-\1)", text))
         for figure in Path(folder).glob("*.png"):
             shutil.copy(figure, DOCS / "figures" / f"{page}-{figure.name}")
+
+
+def write_machines() -> None:
+    """Writes the tables of `check machines` for the measured runs that the project has."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["--store", str(Path(folder, "t.sqlite")), "--predictions", str(Path(folder, "predictions.csv"))]
+        report = Path(folder, "machines.md")
+        printed_by(["check", "machines", *options, "--report", str(report), "--json"])
+        text = report.read_text(encoding="utf-8").replace(f"{folder}/", "")
+    write_block(DOCS / "machines.md", "machines", f"\n{text}\n")
 
 
 def write_notebooks() -> None:

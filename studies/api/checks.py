@@ -1,18 +1,28 @@
-"""Checks of what collwise is made of against what is known to be true: `recovery`."""
+"""Checks of what collwise is made of against what is known to be true: `recovery`, and `machines`."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import collwise.studies
 from collwise import arguments
 from collwise.arguments import PlatformLike
+from collwise.common.errors import note
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SimulationContext
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from collwise.validation.measurement.judging import Cell
+
+MACHINES = Path(collwise.studies.__file__).parent / "machines"
+"""The tables of measured runs that the project has."""
 
 
 def recovery(platform: PlatformLike | None = None, *, context: SimulationContext | None = None) -> pd.DataFrame:
@@ -47,3 +57,87 @@ def recovery(platform: PlatformLike | None = None, *, context: SimulationContext
             f"{first.parameter}"
         )
     return frame
+
+
+@dataclass(frozen=True)
+class JudgedMachines:
+    """Cells of measured runs with what predictions chose there; the file of the predictions, its SHA-256, and notes."""
+
+    cells: Sequence[Cell]
+    file: Path
+    sha256: str
+    platforms: Mapping[str, str]
+    notes: Sequence[str]
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each cell and decider: what was chosen, its seconds and those of the oracle, and the regret."""
+        import pandas as pd
+
+        rows = [
+            {
+                **asdict(cell.place),
+                "message_bytes": cell.message_bytes,
+                "decider": name,
+                "chosen": cell.chosen if name == "predicted" else "",
+                "seconds": cell.seconds[name],
+                "oracle": cell.oracle,
+                "oracle_seconds": cell.oracle_seconds,
+                "regret": regret,
+                "iterations": cell.iterations,
+            }
+            for cell in self.cells
+            for name, regret in cell.regrets.items()
+        ]
+        return pd.DataFrame(rows)
+
+
+def machines(
+    *folders: Path, predictions: Path | None = None, context: SimulationContext | None = None
+) -> JudgedMachines:
+    """Judges predictions by what others measured on machines: errors of times, and the time that choices lose.
+
+    The folders have runs of PICO, as its repository has them, or tables as `times import` reads; without any it is what
+    the project has of four supercomputers. A machine's description is the platform that is called like its folder.
+    Times are predicted by the schedule engine, with one process on each node, and written, with their hash, before any
+    measured time is read. docs/machines.md says what is counted and how.
+
+    Returns the cells, which `frame()` has as a DataFrame. Raises UsageError for folders without runs and for wrong
+    files.
+    """
+    from collwise.common.files import write_text
+    from collwise.common.project import results_folder
+    from collwise.validation.measurement.judging import (
+        MeasuredPlace,
+        cells_of,
+        grids,
+        platform_of,
+        predictions_text,
+        with_best_fixed,
+    )
+    from collwise.validation.measurement.runs import runs_in
+    from collwise.validation.times.sources import simulate
+    from collwise.validation.times.times import Times
+
+    paths = folders or (MACHINES,)
+    found: dict[MeasuredPlace, Times] = {}
+    platforms: dict[str, str] = {}
+    undescribed: set[str] = set()
+    with arguments.opened(context, engine="schedule") as simulations:
+        for run in runs_in(paths, values=False):
+            wanted = list(grids(run))
+            described = platform_of(run.machine, run.facts)
+            if wanted and described is None:
+                undescribed.add(run.machine)
+            elif wanted and described is not None:
+                platforms[run.machine] = described.name
+                fitting = [(place, grid) for place, grid in wanted if place.procs <= len(described.hosts)]
+                times = simulate(described, [grid for _, grid in fitting], simulations) if fitting else []
+                found |= {place: one for (place, _), one in zip(fitting, times, strict=True)}
+    text = predictions_text(found)
+    file = predictions or results_folder() / "machines-predictions.csv"
+    write_text(file, text)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    note(f"{file}: predictions, SHA-256 {digest}; measured times are read now")
+    cells = with_best_fixed([cell for run in runs_in(paths) for cell in cells_of(run, found)])
+    notes = [f"no platform is called like {name}: its runs are left out" for name in sorted(undescribed)]
+    return JudgedMachines(cells, file, digest, platforms, notes)

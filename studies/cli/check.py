@@ -1,4 +1,4 @@
-"""collwise check: recovery, algorithms, others, three-way."""
+"""collwise check: machines, recovery, algorithms, others, three-way."""
 
 from __future__ import annotations
 
@@ -56,6 +56,15 @@ def check() -> None:
     """Checks what collwise is made of against what is known to be true."""
 
 
+machines = derived(
+    checks.machines,
+    "check machines --report machines.md",
+    parent=check,
+    report=True,
+    folders=declare.argument(types.PATH, nargs=-1),
+    predictions=option(types.NEW_FILE),
+    context=options.simulation("schedule"),
+)
 recovery = derived(checks.recovery, "check recovery --platform exact", parent=check, platform=option(PLATFORM))
 
 

@@ -36,6 +36,7 @@ SUBCOMMANDS = {
     "check algorithms": Subcommand(
         needs="build !--library:smpi+?openmpi+?mpich --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed"  # noqa: E501
     ),
+    "check machines": Subcommand(needs="build --engine=smpi:smpi"),
     "check others": Subcommand(needs="build !--library=openmpi:smpi !--library=smpi:openmpi"),
     "check recovery": Subcommand(needs="build smpi"),
     "check three-way": Subcommand(needs="build smpi openmpi --testbed:testbed"),

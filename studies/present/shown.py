@@ -79,6 +79,7 @@ PRESENTERS = {
     "ExportedRules": "decisions.rules",
     "FittedModel": "fitted",
     "Guidelines": "guidelines",
+    "JudgedMachines": "machines",
     "MeasuredGain": "gain",
     "OwnChecked": "combinations",
     "ProfileResult": "profile",

@@ -28,10 +28,11 @@ class MeasuredRun:
     times: Sequence[Times]
 
 
-def runs_in(paths: Sequence[Path]) -> list[MeasuredRun]:
+def runs_in(paths: Sequence[Path], values: bool = True) -> list[MeasuredRun]:
     """The runs in these files and, at any depth, in these folders: archives and folders of PICO, tables (TABLES).
 
-    Raises UsageError naming the file, where one is wrong, and where there are none.
+    Without `values` no time is looked at: the runs have the cases that were measured, all as failed. Raises UsageError
+    naming the file, where one is wrong, and where there are none.
     """
     found = []
     for path in paths:
@@ -41,7 +42,7 @@ def runs_in(paths: Sequence[Path]) -> list[MeasuredRun]:
         if not files:
             raise UsageError(f"{path}: no runs in it; valid: archives or folders of PICO, tables ({', '.join(TABLES)})")
         for file in files:
-            for configuration, timings in read_file(file, MissingFacts()):
+            for configuration, timings in read_file(file, MissingFacts(), values):
                 facts = dict(configuration.details)
                 ending = next((end for end in TABLES if file.name.endswith(end)), "")
                 job = facts.get("job", file.name.removesuffix(ending))

@@ -41,6 +41,7 @@ QUICK = {
     "search tasks": "search tasks --platform stampede2 --nodes 2 --ppn 2 --sizes 64KiB --segments 32KiB "
     "--engine schedule --algorithms binary --search exhaustive,tasks --store s.sqlite",
     "times import": "times import osu_bcast.txt --platform other --procs 4 --store s.sqlite",
+    "check machines": "check machines machine.times.csv --engine schedule --store s.sqlite --predictions p.csv",
     "times list": "times list --store s.sqlite",
     "times show": "times show --store s.sqlite --collective bcast",
     "times delete": "times delete --store s.sqlite --before 2001-01-01",
@@ -76,10 +77,20 @@ ELSEWHERE = {
 }
 
 
+MEASURED = """# machine: mare_nostrum
+# library: Open MPI 4.1.5
+collective,algorithm,procs,bytes,us
+bcast,default,4,1024,9
+bcast,binomial,4,1024,8
+bcast,chain,4,1024,12
+"""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("json")
     (made / "osu_bcast.txt").write_text(OSU)
+    (made / "machine.times.csv").write_text(MEASURED)
     (made / "checked.toml").write_text(write_description(replace(load_description("gros"), name="checked")))
     return made
 

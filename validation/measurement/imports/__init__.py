@@ -55,19 +55,20 @@ def import_file(path: Path, store: Store, missing: MissingFacts) -> Imported:
     return Imported(timings, asked or len(timings), marked=not asked)
 
 
-def read_file(path: Path, missing: MissingFacts) -> list[tuple[Configuration, list[Timing]]]:
+def read_file(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[Configuration, list[Timing]]]:
     """The times of another program's file, archive or folder, by their configurations; nothing is stored.
 
+    Without `values` the times of runs of PICO and of tables are not looked at: each cell has failed as NOT_READ.
     Raises UsageError naming file, line and what was expected.
     """
     from collwise.validation.measurement.imports import pico, table
     from collwise.validation.measurement.imports.reading import Lines
 
     if _is_run(path):
-        return pico.read(path, missing)
+        return pico.read(path, missing, values)
     lines = Lines.of(path, missing)
     if table.recognised(lines):
-        return table.read(lines)
+        return table.read(lines, values)
     read = next((read for title, read in READERS.items() if any(map(title.match, lines.lines))), None)
     if read is None:
         raise UsageError(f"{path}: in no format that is known; valid: {FORMATS}")

@@ -23,7 +23,7 @@ from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.measurement.imports.algorithm_names import mpich_choice, openmpi_choice
 from collwise.validation.measurement.imports.archives import files_in
 from collwise.validation.measurement.imports.doubts import doubted
-from collwise.validation.measurement.imports.reading import MissingFacts, collective_of
+from collwise.validation.measurement.imports.reading import NOT_READ, MissingFacts, collective_of
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import case_of
 
@@ -72,11 +72,12 @@ class _Test:
         return f"{_LIBRARIES.get(name, name)} {self.row['mpi_lib_version']}"
 
 
-def read(path: Path, missing: MissingFacts) -> list[tuple[Configuration, list[Timing]]]:
+def read(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[Configuration, list[Timing]]]:
     """The times of all runs in a folder or an archive, each by its configuration; cells that cannot be are marked.
 
-    `missing` may name the platform, which else is that of the metadata's file, and facts about the times. Raises
-    UsageError, naming file and row, for archives and files that are no such run, and where metadata are missing.
+    `missing` may name the platform, which else is that of the metadata's file, and facts about the times. Without
+    `values` no file with times is looked into, and each cell has failed as NOT_READ. Raises UsageError, naming file and
+    row, for archives and files that are no such run, and where metadata are missing.
     """
     files = files_in(path)
     tests: dict[tuple[str, str], list[tuple[re.Match[str], str]]] = {}
@@ -93,7 +94,7 @@ def read(path: Path, missing: MissingFacts) -> list[tuple[Configuration, list[Ti
         configuration = _configuration(test, run, missing, licence, _operation(metadata, run))
         timings: dict[Case, Timing] = {}
         for match, name in sorted(results, key=lambda each: (int(each[0]["count"]), each[0]["algorithm"])):
-            timing = _timing(path, files, name, match, test)
+            timing = _timing(path, files, name, match, test, values)
             timings[timing.case] = timing
         whole = doubted(list(timings.values()), test.library, to_last=True, element_bytes=_element_bytes(results))
         found.setdefault(configuration, []).extend(whole)
@@ -197,12 +198,16 @@ def _hosts(path: Path, name: str, text: str) -> tuple[str, ...]:
     return tuple(found[rank] for rank in range(len(found)))
 
 
-def _timing(path: Path, files: Mapping[str, bytes], name: str, match: re.Match[str], test: _Test) -> Timing:
+def _timing(
+    path: Path, files: Mapping[str, bytes], name: str, match: re.Match[str], test: _Test, wanted: bool
+) -> Timing:
     count, whole = int(match["count"]), test.collective not in _BLOCKS
     elements = count if whole else count // test.procs
     size = elements * _BYTES[match["type"]]
     choice = _choice(test, match["algorithm"])
     case = case_of(test.collective, choice, test.procs, size, test.per_node)
+    if not wanted:
+        return Timing(case, math.nan, error=NOT_READ)
     values = _values(path, name, _text(path, name, files[name]))
     kept = values if test.row["mpi_lib"] == _FUJITSU else values[len(values) // _WARM_UP_SHARE :]
     median = statistics.median(kept)

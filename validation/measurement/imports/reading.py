@@ -22,6 +22,8 @@ COLLECTIVES = {
     for name in ("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "barrier", "bcast", "gather",
                  "gatherv", "reduce", "reduce_scatter", "scatter", "scatterv", "scan", "exscan")
 }  # fmt: skip
+NOT_READ = "not read"
+"""The error of cells whose times were not to be looked at."""
 # A larger size is a misread number.
 _MOST_BYTES = 1 << 40
 

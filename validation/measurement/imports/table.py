@@ -14,7 +14,7 @@ from collwise.common.experiments import ROUNDTRIP, SATURATION
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.measurement.imports.algorithm_names import NEEDS_LIBRARY, choice_of
 from collwise.validation.measurement.imports.doubts import doubted
-from collwise.validation.measurement.imports.reading import COLLECTIVES, Lines
+from collwise.validation.measurement.imports.reading import COLLECTIVES, NOT_READ, Lines
 from collwise.validation.times.choice import LIBRARY_DECIDES
 from collwise.validation.times.grid import BUILTIN, case_of
 
@@ -44,8 +44,11 @@ def recognised(lines: Lines) -> bool:
     return "collective" in (names := [name.strip() for name in title.split(",")]) and "algorithm" in names
 
 
-def read(lines: Lines) -> list[tuple[Configuration, list[Timing]]]:
-    """The times of a table. Raises UsageError naming the line for what it does not know, and for impossible times."""
+def read(lines: Lines, values: bool = True) -> list[tuple[Configuration, list[Timing]]]:
+    """The times of a table; without `values` they are not looked at, and each cell has failed as NOT_READ.
+
+    Raises UsageError naming the line for what it does not know, and for impossible times.
+    """
     facts = dict(lines.missing.about)
     columns: list[str] = []
     timings: dict[Case, Timing] = {}
@@ -61,7 +64,8 @@ def read(lines: Lines) -> list[tuple[Configuration, list[Timing]]]:
                 continue
             if len(words) != len(columns):
                 raise lines.objection(number, f"{len(columns)} columns ({', '.join(columns)})")
-            timing = _timing(lines, number, dict(zip(columns, words, strict=True)), maker)
+            row = dict(zip(columns, words, strict=True))
+            timing = _timing(lines, number, row if values else _without_times(row), maker)
             if timing.case in timings:
                 raise lines.objection(number, "each case once; an earlier row has this one")
             timings[timing.case] = timing
@@ -105,6 +109,12 @@ def text_of(configuration: Configuration, timings: Sequence[Timing]) -> str:
 
 def _microseconds(seconds: float) -> str:
     return f"{seconds * 1e6:.7g}" if math.isfinite(seconds) else ""
+
+
+def _without_times(row: Mapping[str, str]) -> dict[str, str]:
+    """A row that says of its case only that its time is not to be read."""
+    times = {name: "" for name in (*UNITS, "half_width", "repetitions", "least", "greatest") if name in row}
+    return {**row, **times, "mark": NOT_READ}
 
 
 def _columns(lines: Lines, number: int, names: list[str]) -> list[str]:

@@ -161,7 +161,7 @@ def write_results() -> None:
                 parts.append(f"\n![time of each pick over message size](figures/{name}-{collective}.png)\n")
     write(DOCS / "results.md", "".join([*demo, *parts, checks_block()]))
     picture = "\n![by how much untuned Open MPI is slower than the rules](docs/figures/demo-gains.png)\n"
-    write_block(README, "results", f"\n{markdown_of(replace(presented, parts=presented.parts[:3]))}{picture}")
+    write_block(README, "results", f"\n{markdown_of(replace(presented, parts=[*presented.parts[:2], presented.parts[3]]))}{picture}")
 
 
 def write_study(name: str, page: str = "", empty_store: bool = False) -> None:
@@ -183,9 +183,10 @@ def write_machines() -> None:
     with tempfile.TemporaryDirectory() as folder:
         options = ["--store", str(Path(folder, "t.sqlite")), "--predictions", str(Path(folder, "predictions.csv"))]
         report = Path(folder, "machines.md")
-        printed_by(["check", "machines", *options, "--report", str(report), "--json"])
+        found = printed_by(["check", "machines", *options, "--report", str(report), "--json"])
         text = report.read_text(encoding="utf-8").replace(f"{folder}/", "")
     write_block(DOCS / "machines.md", "machines", f"\n{text}\n")
+    write(DOCS.parent / "studies/reports/machines.toml", machines_text(found))
 
 
 def write_notebooks() -> None:
@@ -386,6 +387,19 @@ def checked_text(found: dict[str, Any]) -> str:
         f"mean_slowdown = {of[SCHEDULED, ALL, MEAN_SLOWDOWN]:.3g}\n"
         f"worst_slowdown = {of[SCHEDULED, ALL, WORST_SLOWDOWN]:.3g}\n"
     )
+
+
+def machines_text(found: dict[str, Any]) -> str:
+    """What `tune` says of supercomputers that others measured: a table for each, by the first words of its title."""
+    of = {(one["machine"], one["decider"]): one for one in found["rows"] if not one["collective"] + one["sizes"]}
+    tables = ["# Written by docs/regenerate.py (machines): median error, mean regret of predictions and untuned.\n"]
+    for machine, platform in found["facts"]["platforms"].items():
+        predicted, untuned = of[machine, "predicted"], of[machine, "untuned"]
+        tables.append(
+            f'\n["{load(platform).title.partition(",")[0]}"]\nmedian_error = {predicted["median_error"]:.3g}\n'
+            f"predicted = {predicted['mean']:.3g}\nuntuned = {untuned['mean']:.3g}\n"
+        )
+    return "".join(tables)
 
 
 def printed_by(arguments: Sequence[str]) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, warn
 from collwise.platforms.description import Calibration, FactorRow, HeterogeneousPlatform, OverheadRow, Platform
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.smpi import ENVELOPE_BYTES
@@ -24,6 +24,7 @@ _RATE_FACTORS = (
     "65472:0.940694;15424:0.697866;9376:0.58729;5776:1.08739;3484:0.77493;1426:0.608902;732:0.341987;257:0.338112;"
     "0:0.812084"
 )
+_REDUCE = "collwise/reduce-seconds-per-byte"
 _NO_OVERHEAD = "0:0:0"
 _NO_LIMIT = ("SPLITDUPLEX", "FATPIPE")
 _NEEDED = ("speed", "bw", "lat")
@@ -67,6 +68,8 @@ def _description(platform: XmlPlatform) -> Platform:
         first = int(hosts[0].removeprefix(prefix).removesuffix(suffix))
     except (ValueError, ZeroDivisionError):
         raise _refusal(platform, f"topo_parameters={given.get('topo_parameters')!r} are malformed") from None
+    if _REDUCE not in properties:
+        warn(f"platform '{platform.name}' does not say what reductions cost: they take no time ({_REDUCE})")
     backbone = _backbone(platform, given, rate * len(hosts))
     loopback = _loopback(given, rate, latency, backbone)
     sockets = int(properties.get("collwise/sockets", 1))
@@ -128,7 +131,7 @@ def _calibration(options: Mapping[str, str], properties: Mapping[str, str]) -> C
         ois=_overheads(given.get("smpi/ois", _NO_OVERHEAD)),
         eager_limit_bytes=int(given.get("smpi/send-is-detached-thresh", Calibration.eager_limit_bytes)),
         crosstraffic=given.get("network/crosstraffic", "yes").lower() in ("yes", "on", "true", "1"),
-        reduce_seconds_per_byte=float(given.get("collwise/reduce-seconds-per-byte", 0)),
+        reduce_seconds_per_byte=float(given.get(_REDUCE, 0)),
         tcp_window=float(given.get("network/TCP-gamma", 1)) > 0,
         note="platform XML" if "smpi/lat-factor" in given or "smpi/bw-factor" in given else "SimGrid's defaults",
     )

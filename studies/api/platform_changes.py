@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from collwise import arguments
 from collwise.arguments import DecisionsLike, Names, Numbers, PlatformLike
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, check_name
 from collwise.platforms.changes import Change, changed, parse_change
 from collwise.platforms.placement import PlacedPlatform
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
+from collwise.validation.select.consumers import ALL_CONSUMERS, grid_for
 from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
 from collwise.validation.times.grid import Grid
 
@@ -40,6 +41,7 @@ def whatif(
     algorithms: Names | None = None,
     exclude: Names = (),
     rules: DecisionsLike | None = None,
+    consumer: str | None = None,
     limits: bool = True,
     ppn: int | None = None,
     context: SimulationContext | None = None,
@@ -65,7 +67,12 @@ def whatif(
     from collwise.whatif_results import WhatIf, WhatIfs
 
     where, made = _described(platform), changes_of(changes)
-    grids = _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, made)
+    if consumer is not None:
+        check_name("decision consumer", consumer, ALL_CONSUMERS)
+    grids = [
+        grid_for(consumer, grid)
+        for grid in _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, made)
+    ]
     tables = None if rules is None else {one.collective: one for one in arguments.decisions(rules).tables}
     if tables is not None and (lacking := [one.collective for one in grids if one.collective not in tables]):
         raise UsageError(f"{rules} has no decisions for {lacking[0]} (valid: {', '.join(tables)})")

@@ -120,6 +120,10 @@ def derived(
 
     def call(**given: Any) -> Any:
         asked = {one: given.pop(one) for one in printing}
+        if "pd.DataFrame" in returned and asked.get("output") is not None:
+            from collwise.studies.present.frame import checked_ending
+
+            checked_ending(asked["output"])
         check_pictures(draw=asked.get("draw"))
         if others:
             given |= given.pop(others)

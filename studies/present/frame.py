@@ -58,15 +58,21 @@ def _cell(column: str, value: Any) -> object:
     return value
 
 
+def checked_ending(path: Path) -> str:
+    """How the file's name ends. Raises UsageError for no format of rows."""
+    ending = path.suffix.lower()
+    if ending not in (".csv", ".json", ".parquet"):
+        raise UsageError(f"-o {path}: the name does not end in a format; valid: .csv, .json, .parquet")
+    return ending
+
+
 def save(found: pd.DataFrame, path: Path) -> None:
     """Writes the rows as the file's name ends: .csv, .json (a list of records) or .parquet, which needs pyarrow.
 
     A confidence interval of unknown width is inf in CSV and Parquet, null in JSON; objects are JSON text in CSV and
     Parquet. Raises UsageError for another name, a file that cannot be written and where pyarrow is missing.
     """
-    ending = path.suffix.lower()
-    if ending not in (".csv", ".json", ".parquet"):
-        raise UsageError(f"-o {path}: the name does not end in a format; valid: .csv, .json, .parquet")
+    ending = checked_ending(path)
     if ending == ".json":
         write_bytes(path, (found.to_json(orient="records", indent=1, double_precision=15) + "\n").encode())
         return

@@ -37,6 +37,8 @@ from collwise.validation.select.consumers import COLLWISE, OPENMPI, openmpi_vers
 TEXTS = Texts("tuning.md.j2")
 CHECKED = tomllib.loads(Path(__file__).with_name("checked.toml").read_text(encoding="utf-8"))
 """How far simulated times were right where they were checked by measured ones."""
+MACHINES = tomllib.loads(Path(__file__).with_name("machines.toml").read_text(encoding="utf-8"))
+"""What predictions lost on supercomputers that others measured, by machine."""
 _COLUMNS = ("collective", "points", "faster on average", "at most", "slower at", "close at", "where most is gained")
 _FIGURES = ("decisions", "close")
 _SLOWER = 0.99
@@ -96,7 +98,9 @@ def sentences(tuned: Tuned) -> list[str]:
         han=_han(tuned),
         changing=None if tuned.platform is None else changing(tuned),
         measuring=measuring(tuned),
+        openmpi=tuned.consumer.startswith(OPENMPI),
         checked=CHECKED,
+        machines=MACHINES,
         simulated=all(one.source == "simulated" for one in tuned.times.values()),
         close=sum(int((one < error).sum()) for one in close),
         known=sum(int(np.isfinite(one).sum()) for one in close),
@@ -153,7 +157,8 @@ def changing(tuned: Tuned) -> str:
         return ""
     procs = ",".join(map(str, next(iter(tuned.times.values())).procs))
     points = f"--platform {platform} --collective {','.join(tuned.times)} --procs {procs} --ppn {tuned.per_node}"
-    return f"{program_name()} whatif change {points} --change bandwidth=x0.5"
+    rules = "" if tuned.folder is None else f" --rules {shlex.quote(str(tuned.file('-decisions.json')))}"
+    return f"{program_name()} whatif change {points} --for {tuned.consumer}{rules} --change bandwidth=x0.5"
 
 
 def _known(tuned: Tuned, *names: str) -> list[float]:

@@ -18,6 +18,7 @@ from collwise.validation.measurement.imports.reading import MissingFacts
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import case_of
 from collwise.validation.times.measured import stored_times
+from tests.command_line import called
 
 HEAD = (
     "timestamp,test_id,nnodes,tasks_per_node,collective_type,mpi_lib,mpi_lib_version,libbine_version,gpu_awareness,"
@@ -219,6 +220,19 @@ def test_cells_that_cannot_be_are_marked(
     assert [one.ok for one in found.values() if one.case.algorithm == good] == [True]
 
 
+@pytest.mark.parametrize("text", ["", "highest\n"])
+def test_a_program_that_ended_early_left_a_hole(tmp_path: Path, text: str) -> None:
+    found = reasons(tmp_path, TIMES | {"0/64_binary_ompi_int32.csv": text}, BCAST)
+    assert found == ["no iteration was written", "", "", ""]
+
+
+@pytest.mark.parametrize("end", ["Average runtime: 0.000008\n", "Average ru"])
+def test_the_last_line_on_fugaku_may_be_cut(tmp_path: Path, end: str) -> None:
+    files = {"0/1024_default-binomial_int32.csv": iterations(9000, 7000) + end}
+    _, found = read(archive(tmp_path, files, metadata(("2x2x1", "1", "BCAST", "FJMPI,4.0.1"))))
+    assert [one.repetitions for one in found.values()] == [2]
+
+
 def test_a_name_that_the_library_refused_is_marked(tmp_path: Path) -> None:
     files = {
         "0/1024_default-basic-linear_int32.csv": iterations(9000, 9000),
@@ -319,7 +333,6 @@ def test_an_id_that_the_version_does_not_have_is_marked(tmp_path: Path) -> None:
         (TIMES | {"0/64_binary_ompi_int32.csv": iterations(1, -4)}, metadata(BCAST), r"csv:3: expected nanoseconds"),
         (TIMES | {"0/64_binary_ompi_int32.csv": iterations(4e12)}, metadata(BCAST), r"csv:2: expected nanoseconds"),
         (TIMES | {"0/64_binary_ompi_int32.csv": "highest\n12\n1x"}, metadata(BCAST), r"csv:3: expected nanoseconds"),
-        (TIMES | {"0/64_binary_ompi_int32.csv": "highest\n"}, metadata(BCAST), r"csv:2: expected a time"),
         (TIMES | {"alloc.csv": ranks(4) + "6,host6\n"}, metadata(BCAST), r"expected all ranks from 0 on; 5 are there"),
         (TIMES | {"alloc.csv": ranks(4) + "3,host6\n"}, metadata(BCAST), r"alloc.csv:6: expected a rank and its host"),
         (TIMES | {"alloc.csv": "rank\n"}, metadata(BCAST), r"alloc.csv:1: expected the columns MPI_Rank,allocation"),
@@ -517,3 +530,22 @@ MPI_Bcast 0 64 1 0.9
         (pytest.approx(0.0002), 1),
         ("no run began in its window", 1),
     ]
+
+
+def test_the_command_says_what_it_marked(tmp_path: Path) -> None:
+    """Marked cells are no failure of the command; a wrong archive is, in one line."""
+    files = TIMES | {"0/64_binary_ompi_int32.csv": iterations(0, 0)}
+    path = archive(tmp_path, files, metadata(BCAST))
+    words = ("times", "import", str(path), "--store", "store.sqlite", "--about")
+    done = called(*words, "licence=CC0", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr.strip().endswith("1 cell marked: 0 s: the call did nothing")
+    assert "builtin" in done.stdout
+    wrong = called(*words, "licence", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "malformed fact 'licence'" in wrong.stderr
+    path.write_bytes(path.read_bytes()[:-100])
+    cut = called(*words, "licence=CC0", cwd=tmp_path)
+    assert cut.returncode == 2
+    assert cut.stderr.count("\n") == 1
+    assert "truncated or damaged archive" in cut.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -89,6 +90,20 @@ def test_lines_are_found_where_they_meet(noise: float) -> None:
     assert found[:3] == [0, 50, 100]
     assert abs(found[3] - 150) <= 1 + 100 * noise
     assert thresholds.scatter_leap(SIZES, times.tolist()) == SIZES[50]
+
+
+def test_costs_of_lines_are_those_of_least_squares() -> None:
+    """Also of series in which some times are a thousand times as long as others."""
+    generator = np.random.default_rng(12)
+    sizes = np.array(SIZES, dtype=float)
+    times = (1e-4 + 1e-8 * sizes) * generator.normal(1, 0.02, len(sizes)) + 0.2 * (generator.random(len(sizes)) < 0.1)
+    costs, points = thresholds._costs(sizes, times), np.column_stack([sizes, times])
+    for start, end in combinations(range(0, len(SIZES) + 1, 3), 2):
+        if end - start < thresholds.LEAST_POINTS:
+            assert costs[start, end] == np.inf
+        else:
+            deviation = max(thresholds._line(points, start, end)[1], thresholds.TOLERANCE)
+            assert costs[start, end] == pytest.approx(2 * (end - start) * np.log(deviation), rel=1e-6)
 
 
 def test_a_change_of_slope_is_no_leap() -> None:

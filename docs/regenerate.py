@@ -161,7 +161,8 @@ def write_results() -> None:
                 parts.append(f"\n![time of each pick over message size](figures/{name}-{collective}.png)\n")
     write(DOCS / "results.md", "".join([*demo, *parts, checks_block()]))
     picture = "\n![by how much untuned Open MPI is slower than the rules](docs/figures/demo-gains.png)\n"
-    write_block(README, "results", f"\n{markdown_of(replace(presented, parts=[*presented.parts[:2], presented.parts[3]]))}{picture}")
+    shown_first = [*presented.parts[:2], presented.parts[3]]
+    write_block(README, "results", f"\n{markdown_of(replace(presented, parts=shown_first))}{picture}")
 
 
 def write_study(name: str, page: str = "", empty_store: bool = False) -> None:

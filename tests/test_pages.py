@@ -301,7 +301,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_commands_on_a_page_are_valid(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     for words in commands(page):
-        assert read(words).name in words
+        # The launcher reads 'test' so.
+        assert read(["setup", *words] if words[0] == "test" else words).name in words
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -185,7 +185,8 @@ def test_over_the_component_that_does_not_run_nothing_is_called_a_gain(tuned: Tu
         assert "han" in gain
     assert report.sentences(older)[0].startswith("Untuned Open MPI 4.1 takes ")
     assert "does not know what intel decides untuned" in report.sentences(unknown)[0]
-    sure = report.sentences(older)[1]
+    assert report.sentences(older)[1].startswith("On the cluster this measures the gain: salloc ")
+    sure = report.sentences(older)[2]
     assert "On supercomputers that others measured" in sure
     assert "the best two algorithms differ by less than 1.3 %" in sure
 

@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from click.testing import CliRunner
 from collwise.common.errors import UsageError, warn
 from collwise.platforms import FatTree, Platform, interconnect, load_description
 from collwise.platforms.check import check_file
-from collwise.platforms.discovery.facts import Facts, facts, merged, read
+from collwise.platforms.discovery.describe import _with_hosts
+from collwise.platforms.discovery.facts import READ, Fact, Facts, facts, merged, read
 from collwise.platforms.discovery.machine import machine_facts
 from collwise.platforms.discovery.slurm import slurm_facts
 from collwise.studies.cli.platforms import platforms
@@ -463,3 +465,10 @@ def test_a_file_is_overwritten_with_force_only(tmp_path: Path) -> None:
     describe(tmp_path)
     with pytest.raises(UsageError, match="exists already; name another file, or overwrite it with --force"):
         describe(tmp_path)
+
+
+def test_hosts_that_begin_at_another_number_keep_their_names() -> None:
+    made = replace(load_description("gros"), nodes=3)
+    found = _with_hosts(made, Fact("hosts", "cn[3-5].local", READ, "Slurm"))
+    assert found.hosts == ("cn3.local", "cn4.local", "cn5.local")
+    assert _with_hosts(made, Fact("hosts", "cn[3-4,6]", READ, "Slurm")) == made

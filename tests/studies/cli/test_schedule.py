@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,12 @@ def test_ranks_are_placed_as_asked(tmp_path: Path, capsys: Capture) -> None:
     assert code == 2
     assert error.count("\n") == 1
     assert "unknown placement 'cycles'; did you mean cyclic?" in error
+
+
+def test_shares_of_the_critical_path_are_the_whole(capsys: Capture) -> None:
+    _, shown, _ = run(
+        "show schedule --platform gros --collective bcast --algorithm binomial --procs 4 --size 8KiB", capsys
+    )
+    shares = [float(share) for share in re.findall(r"([\d.]+) %", shown)]
+    assert len(shares) == 3
+    assert sum(shares) == pytest.approx(100, abs=0.2)

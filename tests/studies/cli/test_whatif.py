@@ -11,6 +11,7 @@ from collwise.common.errors import warn
 from collwise.platforms import load
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice
+from collwise.whatif_results import _amount
 from tests.command_line import printed
 from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, run
@@ -78,6 +79,8 @@ def test_a_sweep_and_its_figures(capsys: Capture) -> None:
     rows, facts = printed(shown)
     assert (facts["sweep"], facts["unit"], len(rows)) == ("bandwidth", "25 Gbit/s", 18)
     assert facts["crossovers"][0]["above"] == "rabenseifner"
+    for change, unit in (("latency", "71.2 us"), ("placement", "")):
+        assert _amount(load("gros"), change, 2.0) == (f" ({unit})" if unit else "")
 
 
 def test_the_changed_platform_can_be_written(capsys: Capture) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+import statistics
 from pathlib import Path
 
 import pytest
@@ -58,3 +60,10 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     write_points(tmp_path / "empty.csv", [])
     with pytest.raises(UsageError, match="no points"):
         read_points(tmp_path / "empty.csv")
+
+
+def test_the_error_of_a_median_is_that_of_a_normal_distribution() -> None:
+    """sqrt(pi / 2) times the standard error of the mean, whose deviation the quartiles 2 and 4 tell."""
+    point = CalibrationPoint("row", 0, 1, 4, False, 8, 8, (1.0, 2.0, 3.0, 4.0, 5.0))
+    deviation = (4 - 2) / (2 * statistics.NormalDist().inv_cdf(0.75))
+    assert point.relative_error == pytest.approx(math.sqrt(math.pi / 2) * deviation / math.sqrt(5) / 3, rel=1e-3)

@@ -1,4 +1,4 @@
-"""What predictions are worth by measured runs of machines: errors, and the time that choices by them lose.
+"""Judges predictions by measured runs of machines: their errors, and the time that choices by them lose.
 
 A cell is a job's collective on P processes with one message size. Its candidates are the algorithms that were forced
 and acted, have no segments, and are the catalogue's; names of one code count once. What is chosen is the candidate with
@@ -12,13 +12,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from collwise.algorithms.catalogue import Catalogue
+from collwise.models.piecewise import Array
 from collwise.platforms import HostPlatform, Platform, Torus, known, load
 from collwise.validation.measurement.imports.algorithm_names import WHOLE_BYTES
 from collwise.validation.measurement.imports.doubts import SAME_CODE
@@ -32,7 +33,7 @@ FEW_ITERATIONS = 10
 SIZE_CLASSES = {"to 2 KiB": 2 << 10, "to 1 MiB": 1 << 20, "above": math.inf}
 """The classes of message sizes, by name and largest size."""
 PREDICTED, UNTUNED, FIXED, POSSIBLE = "predicted", "untuned", "best fixed", "best candidate"
-"""What chooses: predictions; the library's own decision; for each collective and size class the algorithm of least mean
+"""The deciders: predictions; the library's own decision; for each collective and size class the algorithm of least mean
 regret there, and in each cell the fastest candidate, both of which are known only with hindsight."""
 DECIDERS = (PREDICTED, UNTUNED, FIXED, POSSIBLE)
 _LIBRARYS_OWN = re.compile(r".*_(ompi|mpich)|default-.*|id \d+")
@@ -103,7 +104,7 @@ def platform_of(machine: str, facts: Mapping[str, str]) -> HostPlatform | None:
 
     None if there is no such platform.
     """
-    plain = re.sub("[^a-z0-9]", "", machine.lower())
+    plain = _plain(machine)
     name = next((one for one in known() if plain in (_plain(one), _plain(one).rstrip("0123456789"))), None)
     if name is None:
         return None
@@ -117,7 +118,7 @@ def platform_of(machine: str, facts: Mapping[str, str]) -> HostPlatform | None:
 
 
 def _plain(name: str) -> str:
-    return re.sub("[^a-z0-9]", "", name)
+    return re.sub("[^a-z0-9]", "", name.lower())
 
 
 def candidates(times: Times) -> tuple[Choice, ...]:
@@ -128,28 +129,28 @@ def candidates(times: Times) -> tuple[Choice, ...]:
     return tuple(one for one in found if SAME_CODE.get((times.collective, one.algorithm)) not in names)
 
 
-def grids(run: MeasuredRun) -> Iterable[tuple[MeasuredPlace, Grid]]:
-    """What is to be predicted of a run with one process on each node: the candidates at the sizes of each P."""
+def _places(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Times]]:
+    """The places of a run with one process on each node, each with the times of its collective."""
     for times in run.times:
-        if times.processes_per_node != 1:
-            continue
+        if times.processes_per_node == 1:
+            for procs in times.procs:
+                yield MeasuredPlace(run.machine, run.job, times.collective, procs), times
+
+
+def grids(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Grid]]:
+    """The points of a run to predict: its candidates at the sizes of each P above 1."""
+    for place, times in _places(run):
         choices = candidates(times)
-        for procs in times.procs:
-            if choices and procs > 1:
-                place = MeasuredPlace(run.machine, run.job, times.collective, procs)
-                yield place, Grid(times.collective, choices, (procs,), times.message_bytes)
+        if choices and place.procs > 1:
+            yield place, Grid(times.collective, choices, (place.procs,), times.message_bytes)
 
 
-def cells_of(run: MeasuredRun, predicted: Mapping[MeasuredPlace, Times]) -> Iterable[Cell]:
+def cells_of(run: MeasuredRun, predicted: Mapping[MeasuredPlace, Times]) -> Iterator[Cell]:
     """The cells of a run whose place has predictions, with at least two candidates that have both times."""
-    for times in run.times:
-        for procs in times.procs if times.processes_per_node == 1 else ():
-            place = MeasuredPlace(run.machine, run.job, times.collective, procs)
-            if place in predicted:
-                for size in times.message_bytes:
-                    cell = _cell(place, size, times, predicted[place])
-                    if cell is not None:
-                        yield cell
+    for place, times in _places(run):
+        if place in predicted:
+            cells = (_cell(place, size, times, predicted[place]) for size in times.message_bytes)
+            yield from (cell for cell in cells if cell is not None)
 
 
 def _cell(place: MeasuredPlace, size: int, measured: Times, predicted: Times) -> Cell | None:
@@ -232,14 +233,12 @@ def regrets_of(cells: Sequence[Cell], decider: str) -> Regrets | None:
     values = np.array([cell.regrets[decider] for cell in chosen])
     enough = [cell for cell in chosen if cell.iterations >= FEW_ITERATIONS]
     worst = max(enough, key=lambda cell: cell.regrets[decider], default=None)
-    by_job: dict[str, list[Cell]] = {}
-    for cell in chosen:
-        by_job.setdefault(cell.place.job, []).append(cell)
-    low, high = _bootstrapped(list(by_job.values()), lambda some: mean_of_collectives(some, decider))
+    jobs = list(dict.fromkeys(cell.place.job for cell in chosen))
+    low, high = _drawn_again(chosen, jobs, decider)
     return Regrets(
         len(chosen),
-        len(by_job),
-        mean_of_collectives(chosen, decider),
+        len(jobs),
+        float(_means(chosen, jobs, decider, np.ones((1, len(jobs))))[0]),
         low,
         high,
         float(np.median(values)),
@@ -251,22 +250,27 @@ def regrets_of(cells: Sequence[Cell], decider: str) -> Regrets | None:
     )
 
 
-def mean_of_collectives(cells: Iterable[Cell], decider: str) -> float:
-    """The mean over collectives of the mean regret over each one's cells."""
-    by_collective: dict[str, list[float]] = {}
+def _means(cells: Sequence[Cell], jobs: Sequence[str], decider: str, weights: Array) -> Array:
+    """The means over collectives of the mean regret over each one's cells, for rows of weights of the jobs."""
+    collectives = list(dict.fromkeys(cell.place.collective for cell in cells))
+    sums, counts = np.zeros((2, len(jobs), len(collectives)))
     for cell in cells:
-        by_collective.setdefault(cell.place.collective, []).append(cell.regrets[decider])
-    return float(np.mean([np.mean(values) for values in by_collective.values()]))
+        at = jobs.index(cell.place.job), collectives.index(cell.place.collective)
+        sums[at] += cell.regrets[decider]
+        counts[at] += 1
+    counted = weights @ counts
+    means = np.divide(weights @ sums, counted, out=np.full_like(counted, math.nan), where=counted > 0)
+    found: Array = np.nanmean(means, axis=1)
+    return found
 
 
-def _bootstrapped(jobs: Sequence[list[Cell]], value: Callable[[list[Cell]], float]) -> tuple[float, float]:
-    """What bounds 95 % of the values over jobs that are drawn again, with a fixed seed; nan for a single job."""
+def _drawn_again(cells: Sequence[Cell], jobs: Sequence[str], decider: str) -> tuple[float, float]:
+    """The bounds of 95 % of the means over jobs that are drawn again, with a fixed seed; nan for a single job."""
     if len(jobs) < 2:
         return math.nan, math.nan
-    generator = np.random.default_rng(1)
-    drawn = generator.integers(len(jobs), size=(_RESAMPLES, len(jobs)))
-    values = [value([cell for job in row for cell in jobs[job]]) for row in drawn]
-    low, high = np.percentile(values, [2.5, 97.5])
+    drawn = np.random.default_rng(1).integers(len(jobs), size=(_RESAMPLES, len(jobs)))
+    weights = np.sum(drawn[:, :, None] == np.arange(len(jobs)), axis=1)
+    low, high = np.percentile(_means(cells, jobs, decider, weights), [2.5, 97.5])
     return float(low), float(high)
 
 

@@ -58,6 +58,24 @@ def overhead_list(rows: Sequence[tuple[int, float, float]]) -> str:
     return ";".join(["0:0.0:0.0", *written])
 
 
+def factor_rows(text: str) -> tuple[tuple[int, float], ...]:
+    """The rows (from_bytes, factor) of a factor option; `factor_list` writes it."""
+    return tuple({max(0, size + 1 - ENVELOPE_BYTES): values[0] for size, values in _rows(text)}.items())
+
+
+def overhead_rows(text: str) -> tuple[tuple[int, float, float], ...]:
+    """The rows (from_bytes, base_seconds, seconds_per_byte) of an overhead option; `overhead_list` writes it."""
+    rows = {size and size + 1: (values[0], values[1]) for size, values in _rows(text)}
+    return tuple((start, *values) for start, values in rows.items())
+
+
+def _rows(text: str) -> list[tuple[int, Sequence[float]]]:
+    """The rows of an option in ascending order: the size above which one holds, and its values."""
+    rows = [tuple(map(float, row.split(":"))) for row in text.strip(";").split(";")]
+    # A stable sort: of two rows for one size the second holds.
+    return sorted(((int(size), values) for size, *values in rows), key=lambda row: row[0])
+
+
 def list_problems(option: str, value: str) -> list[str]:
     """Problems with the value of a list option (shape, numbers, order), one line each."""
     per_row = 1 if option in FACTOR_OPTIONS else 2

@@ -27,9 +27,9 @@ _HEAD = """<?xml version='1.0'?>
 _NO_LIMIT = 1e15
 
 # Reductions, and collectives by socket, read these properties of their host (algorithms/operation.c and sockets.c).
-_REDUCE, _SOCKETS = "collwise/reduce-seconds-per-byte", "collwise/sockets"
+REDUCE, SOCKETS = "collwise/reduce-seconds-per-byte", "collwise/sockets"
 
-# What makes an attribute's value more than itself between quotes.
+# Characters of an attribute's value that have to be escaped.
 _SPECIAL = re.compile(r"[&<>\"\n\r\t]")
 
 
@@ -113,7 +113,7 @@ def heterogeneous_xml(platform: HeterogeneousPlatform) -> str:
     lines: list[str] = []
     for host, kind in zip(hosts, kinds, strict=True):
         properties = _overheads(kind.send, kind.receive, kind.non_blocking_send(platform.calibration.eager_limit_bytes))
-        lines += _host_lines(host, kind, properties | {_REDUCE: repr(platform.reduce_seconds_per_byte)})
+        lines += _host_lines(host, kind, properties | {REDUCE: repr(platform.reduce_seconds_per_byte)})
         lines.append(_link(f"{host}_link", kind.link_bytes_per_second, kind.link_latency_seconds, "SPLITDUPLEX"))
     lines.append(_link("loopback", platform.loopback_bytes_per_second, platform.loopback_latency_seconds, "FATPIPE"))
     for one, other in combinations_with_replacement(platform.node_types, 2):
@@ -191,8 +191,8 @@ def _cluster_lines(platform: Platform) -> list[str]:
 
 
 def _properties(platform: Platform) -> dict[str, str]:
-    sockets = {_SOCKETS: str(platform.sockets_per_node)} if platform.sockets_per_node > 1 else {}
-    return {_REDUCE: repr(platform.calibration.reduce_seconds_per_byte), **sockets}
+    sockets = {SOCKETS: str(platform.sockets_per_node)} if platform.sockets_per_node > 1 else {}
+    return {REDUCE: repr(platform.calibration.reduce_seconds_per_byte), **sockets}
 
 
 def _tag(tag: str, **attributes: str) -> str:

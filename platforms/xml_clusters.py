@@ -6,15 +6,18 @@ parallel links is one link here with the sum of their rates, as in all descripti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 from xml.etree import ElementTree
 
 from collwise.common.errors import UsageError, warn
-from collwise.platforms.description import Calibration, FactorRow, HeterogeneousPlatform, OverheadRow, Platform
+from collwise.platforms.description import Calibration, HeterogeneousPlatform, Platform
 from collwise.platforms.hosts import HostPlatform
-from collwise.platforms.smpi import ENVELOPE_BYTES
-from collwise.platforms.topology import Dragonfly, FatTree, Topology, Torus
+from collwise.platforms.smpi import factor_rows, overhead_rows
+from collwise.platforms.topology import Dragonfly, FatTree, Torus
+from collwise.platforms.xml import REDUCE, SOCKETS
 from collwise.platforms.xml_file import XmlPlatform, bytes_per_second, flops, seconds
 
 _LATENCY_FACTORS = (
@@ -24,7 +27,6 @@ _RATE_FACTORS = (
     "65472:0.940694;15424:0.697866;9376:0.58729;5776:1.08739;3484:0.77493;1426:0.608902;732:0.341987;257:0.338112;"
     "0:0.812084"
 )
-_REDUCE = "collwise/reduce-seconds-per-byte"
 _NO_OVERHEAD = "0:0:0"
 _NO_LIMIT = ("SPLITDUPLEX", "FATPIPE")
 _NEEDED = ("speed", "bw", "lat")
@@ -43,6 +45,7 @@ def description_of(platform: HostPlatform) -> Platform | HeterogeneousPlatform:
     return _description(platform)
 
 
+@lru_cache(maxsize=8)
 def _description(platform: XmlPlatform) -> Platform:
     root = ElementTree.fromstring(platform.text)
     clusters = list(root.iter("cluster"))
@@ -68,11 +71,11 @@ def _description(platform: XmlPlatform) -> Platform:
         first = int(hosts[0].removeprefix(prefix).removesuffix(suffix))
     except (ValueError, ZeroDivisionError):
         raise _refusal(platform, f"topo_parameters={given.get('topo_parameters')!r} are malformed") from None
-    if _REDUCE not in properties:
-        warn(f"platform '{platform.name}' does not say what reductions cost: they take no time ({_REDUCE})")
+    if REDUCE not in properties:
+        warn(f"platform '{platform.name}' does not say what reductions cost: they take no time ({REDUCE})")
     backbone = _backbone(platform, given, rate * len(hosts))
     loopback = _loopback(given, rate, latency, backbone)
-    sockets = int(properties.get("collwise/sockets", 1))
+    sockets = int(properties.get(SOCKETS, 1))
     return Platform(
         name=platform.name,
         title=platform.title,
@@ -87,7 +90,7 @@ def _description(platform: XmlPlatform) -> Platform:
         core_flops=flops(given["speed"].split(",")[0]),
         loopback_bytes_per_second=loopback[0],
         loopback_latency_seconds=loopback[1],
-        calibration=_calibration(dict(platform.options), properties),
+        calibration=_calibration(platform, properties),
         **(backbone | shape),
     )
 
@@ -120,38 +123,21 @@ def _loopback(
     return min(rate, backbone.get("backbone_bytes_per_second", rate)), way
 
 
-def _calibration(options: Mapping[str, str], properties: Mapping[str, str]) -> Calibration:
+def _calibration(platform: XmlPlatform, properties: Mapping[str, str]) -> Calibration:
     """The options of SMPI as a calibration; properties of hosts come before them."""
-    given = {**options, **properties}
+    given = {**platform.smpi_options(), **properties}
     return Calibration(
-        latency_factor=_factors(given.get("smpi/lat-factor", _LATENCY_FACTORS)),
-        bandwidth_factor=_factors(given.get("smpi/bw-factor", _RATE_FACTORS)),
-        os=_overheads(given.get("smpi/os", _NO_OVERHEAD)),
-        or_=_overheads(given.get("smpi/or", _NO_OVERHEAD)),
-        ois=_overheads(given.get("smpi/ois", _NO_OVERHEAD)),
-        eager_limit_bytes=int(given.get("smpi/send-is-detached-thresh", Calibration.eager_limit_bytes)),
+        latency_factor=factor_rows(given.get("smpi/lat-factor", _LATENCY_FACTORS)),
+        bandwidth_factor=factor_rows(given.get("smpi/bw-factor", _RATE_FACTORS)),
+        os=overhead_rows(given.get("smpi/os", _NO_OVERHEAD)),
+        or_=overhead_rows(given.get("smpi/or", _NO_OVERHEAD)),
+        ois=overhead_rows(given.get("smpi/ois", _NO_OVERHEAD)),
+        eager_limit_bytes=platform.eager_limit_bytes,
         crosstraffic=given.get("network/crosstraffic", "yes").lower() in ("yes", "on", "true", "1"),
-        reduce_seconds_per_byte=float(given.get(_REDUCE, 0)),
+        reduce_seconds_per_byte=float(given.get(REDUCE, 0)),
         tcp_window=float(given.get("network/TCP-gamma", 1)) > 0,
         note="platform XML" if "smpi/lat-factor" in given or "smpi/bw-factor" in given else "SimGrid's defaults",
     )
-
-
-def _rows(text: str) -> list[tuple[int, Sequence[float]]]:
-    """The rows of an option in ascending order: the size above which one holds, and its values."""
-    rows = [tuple(map(float, row.split(":"))) for row in text.strip(";").split(";")]
-    # A stable sort: of two rows for one size the second holds.
-    return sorted(((int(size), values) for size, *values in rows), key=lambda row: row[0])
-
-
-def _factors(text: str) -> tuple[FactorRow, ...]:
-    # SMPI applies a row to sizes above its own, and counts the envelope.
-    return tuple({max(0, size + 1 - ENVELOPE_BYTES): values[0] for size, values in _rows(text)}.items())
-
-
-def _overheads(text: str) -> tuple[OverheadRow, ...]:
-    rows = {size and size + 1: (values[0], values[1]) for size, values in _rows(text)}
-    return tuple((start, *values) for start, values in rows.items())
 
 
 def _link(rate: float, latency: float) -> dict[str, Any]:
@@ -169,29 +155,22 @@ def _fat_tree(text: str, rate: float, latency: float) -> dict[str, Any]:
     if not {int(levels)} == {len(down), len(up), len(links)} or len(down) > 3:
         raise ValueError(text)
     node_rate = up[0] * links[0] * rate
-    found: dict[str, Any] = {"link_bytes_per_second": node_rate, "link_latency_seconds": latency}
     if len(down) == 1:
-        return found
+        return _link(node_rate, latency)
     switch_rate = up[1] * links[1] * rate
     shape = FatTree(down[0], latency, oversubscription=down[0] * node_rate / switch_rate)
     if len(down) == 3:
         # A pod has as many switches of the second level as each of its leaf switches has parents.
         pod_rate = up[1] * up[2] * links[2] * rate
-        shape = FatTree(
-            down[0],
-            latency,
-            oversubscription=shape.oversubscription,
-            switches_per_pod=down[1],
-            pod_oversubscription=down[1] * switch_rate / pod_rate,
-        )
-    return found | {"topology": shape}
+        shape = replace(shape, switches_per_pod=down[1], pod_oversubscription=down[1] * switch_rate / pod_rate)
+    return _link(node_rate, latency) | {"topology": shape}
 
 
 def _dragonfly(text: str, rate: float, latency: float) -> dict[str, Any]:
     """'groups,links;chassis,links;routers,links;nodes', as SimGrid has it."""
     *levels, nodes = text.split(";")
     (groups, blue), (chassis, black), (routers, green) = ([int(one) for one in level.split(",")] for level in levels)
-    shape: Topology = Dragonfly(
+    shape = Dragonfly(
         int(nodes),
         latency,
         groups=groups,
@@ -215,4 +194,4 @@ _SHAPES: Mapping[str, Callable[[str, float, float], dict[str, Any]]] = {
     "DRAGONFLY": _dragonfly,
     "TORUS": _torus,
 }
-"""What a cluster's topology makes of its rate and latency, by SimGrid's names."""
+"""A cluster's link and topology, made of its parameters, rate and latency, by SimGrid's names of topologies."""

@@ -391,7 +391,7 @@ def checked_text(found: dict[str, Any]) -> str:
 
 
 def machines_text(found: dict[str, Any]) -> str:
-    """What `tune` says of supercomputers that others measured: a table for each, by the first words of its title."""
+    """The facts by which `tune` speaks of supercomputers: a table for each, by the first words of its title."""
     of = {(one["machine"], one["decider"]): one for one in found["rows"] if not one["collective"] + one["sizes"]}
     tables = ["# Written by docs/regenerate.py (machines): median error, mean regret of predictions and untuned.\n"]
     for machine, platform in found["facts"]["platforms"].items():

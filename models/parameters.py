@@ -415,7 +415,7 @@ Observations = Mapping[str, Mapping[str, Sequence[Observation]]]
 
 
 class FittedToObservations:
-    """What a model says of the parameters of its algorithms, and of the experiments that these were fitted to."""
+    """Base of models with parameters for each algorithm, which know the experiments that these were fitted to."""
 
     parameters: ModelParameters | PathParameters
 

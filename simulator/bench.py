@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Timer(Protocol):
-    """What times cases."""
+    """A bench or another source of timings of cases."""
 
     def time(self, cases: Sequence[Case], /) -> Mapping[Case, Timing]:
         """The timings of cases; those that failed have an error."""
@@ -46,7 +46,7 @@ class Simulated:
 
     @property
     def made_by(self) -> str:
-        """What makes the times, as parameter files say it: the engine."""
+        """The engine that makes the times, as parameter files name it."""
         return self.context.engine.collectives(self.platform, 1, self.context).configuration.maker
 
     @property
@@ -166,4 +166,4 @@ class Measured:
 
 
 Bench: TypeAlias = Simulated | Measured
-"""What times cases and makes experiments. What the store has is not timed again, so that a stopped command resumes."""
+"""A bench times cases and makes experiments. Cases in the store are not timed again: a stopped command resumes."""

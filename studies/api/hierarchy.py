@@ -31,7 +31,7 @@ POINT_TO_POINT = "point-to-point"
 
 
 class TaskSearches(dict[str, "Tuning"]):
-    """What searches found of each collective's configurations."""
+    """Results of searches for the best configurations, by collective."""
 
     @property
     def decisions(self) -> Decisions:
@@ -56,7 +56,7 @@ def _reached(target: TargetLike | None, ppn: Numbers | None) -> ExecutionTarget 
 def _bench(
     platform: HostPlatform | None, target: ExecutionTarget | None, method: Method | None, context: SimulationContext
 ) -> Bench:
-    """What times tasks and collectives: a target if there is one, else the platform."""
+    """The timer of tasks and collectives: a target if there is one, else the platform."""
     if target is not None:
         return Measured(target, context, method or Method())
     assert platform is not None, "`space_of` has refused this"

@@ -178,7 +178,7 @@ def tune(
 
 
 def _ending(consumer: str) -> str:
-    """What the rules' file is called, after the platform."""
+    """The end of the name of the rules' file, after the platform."""
     return _TABLE if consumer == COLLWISE else f"-{consumer}.rules"
 
 

@@ -22,7 +22,7 @@ class Command(NamedTuple):
 
 
 class Subcommand(NamedTuple):
-    """What a subcommand needs, where that is not what its group needs."""
+    """A subcommand whose needs are not those of its group."""
 
     needs: str
 

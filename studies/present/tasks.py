@@ -31,7 +31,7 @@ def shown(found: TaskSearches) -> Shown:
 
 
 def _made(tuning: Tuning, found: Found) -> list[dict[str, Any]]:
-    """What a search chose for each n, p and m, with the parameters that it stands for and its time."""
+    """The choices of a search for each n, p and m, with the parameters that they stand for and their times."""
     return [
         vars(one) | outputs(tuning.space.collective, best) | vars(best) | {"seconds": found.by_input[one][best]}
         for one, best in found.best.items()

@@ -38,7 +38,7 @@ TEXTS = Texts("tuning.md.j2")
 CHECKED = tomllib.loads(Path(__file__).with_name("checked.toml").read_text(encoding="utf-8"))
 """How far simulated times were right where they were checked by measured ones."""
 MACHINES = tomllib.loads(Path(__file__).with_name("machines.toml").read_text(encoding="utf-8"))
-"""What predictions lost on supercomputers that others measured, by machine."""
+"""The errors of predictions on supercomputers that others measured, and the time lost by choices, by machine."""
 _COLUMNS = ("collective", "points", "faster on average", "at most", "slower at", "close at", "where most is gained")
 _FIGURES = ("decisions", "close")
 _SLOWER = 0.99
@@ -138,14 +138,14 @@ def _library(tuned: Tuned) -> str:
 
 
 def _compared(tuned: Tuned) -> str:
-    """What the rules are compared with, which is not always what the library runs."""
+    """The title of the library that the rules are compared with, or of its component if it runs another one."""
     if tuned.baseline is None:
         return ""
     return f"the component tuned of {tuned.baseline.title}" if _han(tuned) else tuned.baseline.title
 
 
 def _han(tuned: Tuned) -> str:
-    """What the library runs with several processes on a node instead of what is compared; empty if nothing."""
+    """The code that the library runs with several processes on a node instead of that compared; empty if none."""
     return tuned.baseline.nodes if tuned.per_node > 1 and tuned.baseline is not None else ""
 
 

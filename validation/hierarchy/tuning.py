@@ -78,7 +78,7 @@ class Billed:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found, and what that cost.
+    """The result of a search, and its cost.
 
     `seconds` is the time that the search assumes for every configuration that it considers.
     """
@@ -139,7 +139,7 @@ def _predicted_and_corrected(
 
 @dataclass(frozen=True)
 class SearchScore:
-    """What a search cost and what its choices cost, against timing every configuration.
+    """The costs of a search and of its choices, against timing every configuration.
 
     `cost` is its machine time relative to the exhaustive search's, `mean` and `worst` are slowdowns of its choices
     against the best configuration, `best_found` counts the inputs for which it chose that one, `median_error` is that
@@ -160,7 +160,7 @@ class SearchScore:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What searches found in a space, by their names; the last one decides.
+    """Results of searches in a space, by their names; the last one decides.
 
     `truth` has the times of all configurations by which choices are judged, if they are known. `exhaustive_seconds` is
     the machine time of the exhaustive search, or if that was not made, the sum of the times that another search takes
@@ -182,7 +182,7 @@ class Tuning:
 
     @property
     def last(self) -> Found:
-        """What the last search found."""
+        """The result of the last search."""
         return next(reversed(self.found.values()))
 
     @cached_property
@@ -235,7 +235,7 @@ def tune(
 
 
 def _estimate(found: Sequence[Found]) -> float:
-    """What the exhaustive search would take, by a search that knows times of all configurations."""
+    """The cost of the exhaustive search, by a search that knows times of all configurations."""
     # The tasks of each configuration were timed, while predictions are corrected for most.
     nearest = min(found, key=lambda one: one.search == PREDICT)
     return sum(nearest.seconds.values()) * nearest.bill.repetitions

@@ -45,7 +45,7 @@ def worth_testing(case: Case) -> bool:
 
 
 def allowed(space: Space) -> list[Case]:
-    """What the rules of thumb let be tested; all configurations for an input for which they would leave none."""
+    """The configurations that the rules of thumb let be tested; all of an input for which they would leave none."""
     groups = by_input(space.cases()).values()
     return [case for group in groups for case in list(filter(worth_testing, group)) or group]
 

@@ -1,4 +1,4 @@
-"""What predictions are worth by measured runs: which cells count, the oracle, regrets, and predictions before times."""
+"""Predictions judged by measured runs: which cells count, the oracle, regrets, and predictions before times."""
 
 from __future__ import annotations
 

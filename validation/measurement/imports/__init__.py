@@ -24,8 +24,9 @@ FORMATS = (
 
 @dataclass(frozen=True)
 class Imported:
-    """The times in a file, and the number of cases that its run was to measure, which is larger if it ended early.
+    """The times in a file, and the number of cases that its run was to measure.
 
+    That number is larger if the run ended early.
     Cases that failed are those of our own scripts, or else `marked` by the reader, since they cannot be what they say.
     """
 

@@ -1,4 +1,4 @@
-"""What libraries and other programs call the algorithms of the catalogue; what it has not keeps its own name."""
+"""Names by which libraries and other programs call the algorithms of the catalogue; others keep their own."""
 
 from __future__ import annotations
 

@@ -21,8 +21,9 @@ def is_archive(path: Path) -> bool:
 
 
 def files_in(path: Path) -> dict[str, bytes]:
-    """The contents of all files of a folder or an archive by their names in it, those of a folder below its own name.
+    """The contents of all files of a folder or an archive by their names in it.
 
+    Names of a folder's files begin with its own name.
     Raises UsageError, in one line, for an archive that is truncated or damaged, for names and links that lead out of
     it, and for files above 256 MiB.
     """

@@ -23,7 +23,7 @@ from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.measurement.imports.algorithm_names import mpich_choice, openmpi_choice
 from collwise.validation.measurement.imports.archives import files_in
 from collwise.validation.measurement.imports.doubts import doubted
-from collwise.validation.measurement.imports.reading import NOT_READ, MissingFacts, collective_of
+from collwise.validation.measurement.imports.reading import LONGEST_SECONDS, NOT_READ, MissingFacts, collective_of
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import case_of
 
@@ -46,12 +46,11 @@ _SUMMARY = "Average runtime"
 """The beginning of the last line on Fugaku, which may have been cut anywhere."""
 _NS = 1e-9
 _Z = 1.96
-_LONGEST_NS = 3.6e12
 
 
 @dataclass(frozen=True)
 class _Test:
-    """What the metadata say of a test: its library, collective, and the ranks on each of its hosts."""
+    """The metadata of a test: its library, collective, and the ranks on each of its hosts."""
 
     machine: str
     row: Mapping[str, str]
@@ -128,7 +127,10 @@ def _configuration(test: _Test, run: str, missing: MissingFacts, licence: str, o
 
 
 def _metadata(path: Path, files: Mapping[str, bytes]) -> Iterator[tuple[tuple[str, str], tuple[str, dict[str, str]]]]:
-    """The rows of all metadata in it, beside it and above it, by run and test, with the machine of the file's name."""
+    """The rows of all metadata by run and test, with the machine of the file's name.
+
+    Their files are in the run, beside it and above it.
+    """
     texts = [(name, _text(path, name, data)) for name, data in files.items() if name.endswith(_METADATA)]
     around = (path.resolve().parent, path.resolve().parent.parent)
     texts += [
@@ -269,7 +271,7 @@ def _values(path: Path, name: str, text: str) -> list[float]:
             value = float(words[place]) if len(words) == len(columns) else math.nan
         except ValueError:
             value = math.nan
-        if not 0 <= value <= _LONGEST_NS:
+        if not 0 <= value <= LONGEST_SECONDS / _NS:
             raise UsageError(f"{path}: {name}:{number}: expected nanoseconds up to an hour, not '{line[:80]}'")
         found.append(value)
     return found

@@ -11,9 +11,8 @@ from dataclasses import replace
 from collwise.common.experiments import PRTT
 from collwise.simulator.sweeps.method import half_width
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.measurement.imports.reading import COLLECTIVES, Lines, collective_of
+from collwise.validation.measurement.imports.reading import COLLECTIVES, LONGEST_SECONDS, Lines, collective_of
 
-_LONGEST_SECONDS = 3600.0
 Found = list[tuple[Configuration, list[Timing]]]
 
 _OSU_TITLE = re.compile(r"^\s*#\s*OSU MPI (?P<what>.+?) (?:Latency )?Test(?:\s+v?(?P<version>[\d.]+))?\s*$")
@@ -219,7 +218,7 @@ def _read_netgauge(lines: Lines) -> Found:
                 (count, row["prtt_1_0"], "prtt_n_d"),
             ):
                 seconds = row[name] * 1e-6
-                if not 0 < seconds < _LONGEST_SECONDS:
+                if not 0 < seconds < LONGEST_SECONDS:
                     raise lines.objection(number, "microseconds above 0, up to an hour")
                 case = Case(
                     "-", "-", 2, size, experiment=PRTT, reply_bytes=size, count=sent, delay_seconds=delay * 1e-6

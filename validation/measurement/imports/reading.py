@@ -24,6 +24,8 @@ COLLECTIVES = {
 }  # fmt: skip
 NOT_READ = "not read"
 """The error of cells whose times were not to be looked at."""
+LONGEST_SECONDS = 3600.0
+"""A longer call is a misread number."""
 # A larger size is a misread number.
 _MOST_BYTES = 1 << 40
 

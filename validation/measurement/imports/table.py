@@ -14,7 +14,7 @@ from collwise.common.experiments import ROUNDTRIP, SATURATION
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.measurement.imports.algorithm_names import NEEDS_LIBRARY, choice_of
 from collwise.validation.measurement.imports.doubts import doubted
-from collwise.validation.measurement.imports.reading import COLLECTIVES, NOT_READ, Lines
+from collwise.validation.measurement.imports.reading import COLLECTIVES, LONGEST_SECONDS, NOT_READ, Lines
 from collwise.validation.times.choice import LIBRARY_DECIDES
 from collwise.validation.times.grid import BUILTIN, case_of
 
@@ -34,8 +34,8 @@ STREAM_COUNT, STREAM_REPLY_BYTES = 64, 4
 """The messages in a row of osu_bw, and the size of its reply."""
 _TO_LAST = "maximum"
 _FACT = re.compile(r"^#\s*([a-z_]+)\s*:\s*(.*?)\s*$")
-_LONGEST_SECONDS, _SHORTEST_SECONDS = 3600.0, 1e-9
-"""A call of a collective that takes longer, or less, has a wrong unit."""
+_SHORTEST_SECONDS = 1e-9
+"""A call of a collective that takes less has a wrong unit, as one that takes longer than LONGEST_SECONDS."""
 
 
 def recognised(lines: Lines) -> bool:
@@ -148,7 +148,7 @@ def _timing(lines: Lines, number: int, row: Mapping[str, str], library: str) -> 
     size, time, mark = whole("bytes"), seconds(unit, math.nan), row.get("mark", "")
     if math.isnan(time) and not mark:
         raise lines.objection(number, f"a time in the column {unit}, or a reason in the column mark,")
-    if time > _LONGEST_SECONDS or 0 < time < _SHORTEST_SECONDS:
+    if time > LONGEST_SECONDS or 0 < time < _SHORTEST_SECONDS:
         raise lines.objection(number, f"a time from 1 ns to 1 hour (is the unit {unit}?)")
     name, algorithm = row["collective"], row["algorithm"]
     if name in (LATENCY, STREAM):

@@ -21,8 +21,7 @@ import numpy as np
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.piecewise import Array
 from collwise.platforms import HostPlatform, Platform, Torus, known, load
-from collwise.validation.measurement.imports.algorithm_names import WHOLE_BYTES
-from collwise.validation.measurement.imports.doubts import SAME_CODE
+from collwise.validation.measurement.imports.algorithm_names import WHOLE_BYTES, code_of
 from collwise.validation.measurement.runs import MeasuredRun
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import Grid
@@ -126,7 +125,8 @@ def candidates(times: Times) -> tuple[Choice, ...]:
     entries = Catalogue.load().collective(times.collective).algorithms
     found = [one for one in times.choices if one.algorithm in entries and one.segment_bytes in (0, WHOLE_BYTES)]
     names = {one.algorithm for one in found}
-    return tuple(one for one in found if SAME_CODE.get((times.collective, one.algorithm)) not in names)
+    codes = {one: code_of(times.collective, one) for one in found}
+    return tuple(one for one, code in codes.items() if code == one.algorithm or code not in names)
 
 
 def _places(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Times]]:

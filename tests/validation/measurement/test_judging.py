@@ -21,6 +21,7 @@ from collwise.validation.measurement.judging import (
     PREDICTED,
     UNTUNED,
     Cell,
+    candidates,
     cells_of,
     grids,
     platform_of,
@@ -98,6 +99,15 @@ def test_marked_cells_do_not_count_and_one_candidate_is_no_choice() -> None:
 def test_names_of_one_code_count_once() -> None:
     columns = {"linear": {64: 12.0}, "linear_sync": {64: 11.0}, DEFAULT: {64: 12.0}}
     assert not judged(run_of(columns, collective="alltoall"), {"linear": 5.0, "linear_sync": 6.0})
+
+
+@pytest.mark.parametrize(("chains", "left"), [(1, ["chain"]), (0, ["chain", "k_chain"])])
+def test_one_chain_is_the_algorithm_of_that_name(tmp_path: Path, chains: int, left: list[str]) -> None:
+    head = "# machine: hexa\n# library: Open MPI 4.1.5\ncollective,algorithm,procs,bytes,fanout,us\n"
+    rows = f"bcast,chain,8,64,,9\nbcast,k_chain,8,64,{chains or ''},8\n"
+    (run,) = runs_in([write(tmp_path, head + rows, "hexa.times.csv")])
+    (times,) = run.times
+    assert [one.algorithm for one in candidates(times)] == left
 
 
 def test_several_processes_on_a_node_are_left_out(tmp_path: Path) -> None:

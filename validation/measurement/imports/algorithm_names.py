@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
@@ -46,6 +47,8 @@ _OPENMPI: Mapping[str, Sequence[str]] = MappingProxyType(
     }
 )
 """The names of coll/tuned's variables by collective, in the order of ids, which begin at 1; some have several."""
+_ONE_CHAIN = {("bcast", "k_chain"): "chain", ("reduce", "chain"): "pipeline"}
+"""Algorithms that are another one where they have a single chain."""
 _MPICH = {"rabenseifner": "reduce_scatter_allgather"}
 """Names under which others force MPICH's algorithms, where they are not its own."""
 _VERSION = re.compile(r"Open ?MPI\s*v?(\d+)\.(\d+)", re.IGNORECASE)
@@ -54,14 +57,16 @@ _OPENMPI_3 = {"bcast": 6, "allreduce": 5, "reduce": 6}
 """The largest ids of Open MPI 3, where later versions have more."""
 
 
-def openmpi_choice(collective: str, name: str, procs: int) -> Choice | None:
+def openmpi_choice(collective: str, name: str, procs: int, *, by_rules: bool = True) -> Choice | None:
     """The choice of an algorithm that Open MPI's variables call so; None where the catalogue has none.
 
-    It has neither segments nor a fan-out nor a limit of requests, as rules with zeros say.
+    It has neither segments nor a limit of requests. `by_rules`: nor a fan-out, as rules with zeros say, by which
+    several chains become one.
     """
     plain = name.lower().replace("-", "_")
     found = next((place for place, names in enumerate(_OPENMPI.get(collective, ()), 1) if plain in names.split()), 0)
-    return None if not found else _choice_of_id(collective, found, procs)
+    choice = None if not found else _choice_of_id(collective, found, procs)
+    return replace(choice, fanout=1) if choice and by_rules and (collective, choice.algorithm) in _ONE_CHAIN else choice
 
 
 def mpich_choice(collective: str, name: str) -> Choice | None:
@@ -94,6 +99,14 @@ def choice_of(collective: str, name: str, library: str, procs: int) -> tuple[Cho
         known = next((Choice(one.name) for one in entries if one.name_in("intel") == name), None)
         return known or Choice(f"id {number}"), ""
     return Choice(f"id {number}"), f"{NEEDS_LIBRARY} (Open MPI 4.1, Intel MPI), not '{library}'"
+
+
+def code_of(collective: str, choice: Choice) -> str:
+    """The algorithm whose code a choice runs: another one where it has a single chain or no limit of requests."""
+    if (collective, choice.algorithm) == ("alltoall", "linear_sync"):
+        return "linear"
+    single = _ONE_CHAIN.get((collective, choice.algorithm)) if choice.fanout == 1 else None
+    return single or choice.algorithm
 
 
 def entry_of(collective: str, choice: Choice) -> Algorithm | None:

@@ -10,7 +10,7 @@ from itertools import groupby
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.libraries.mpich_untuned import decide as decide_by_mpich
 from collwise.validation.libraries.openmpi_untuned import NEEDS_ELEMENTS, decide as decide_by_openmpi, least_elements
-from collwise.validation.measurement.imports.algorithm_names import entry_of
+from collwise.validation.measurement.imports.algorithm_names import code_of, entry_of
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import BUILTIN, choice_of
 
@@ -22,9 +22,6 @@ _FLOOR, _UNKNOWN_FLOOR = 0.02, 0.2
 """How far times of one algorithm are apart within a run, with and without intervals: relative."""
 _ALIKE, _LEAST_SIZES = 0.8, 4
 """The share of sizes at which a column equals the default one, and the least number of them that tells."""
-SAME_CODE = {("alltoall", "linear_sync"): "linear"}
-"""Algorithms that are another one where they have no limit of messages under way."""
-
 
 _USUAL_ELEMENT_BYTES = 4
 """The elements of reductions in OSU's and Intel's benchmarks, and PICO's; broadcasts there have bytes, or these."""
@@ -89,7 +86,7 @@ def _no_force(collective: str, procs: int, timings: Sequence[Timing], library: s
     columns: dict[str, dict[int, Timing]] = {}
     for one in filter(_is_forced, timings):
         case = one.case
-        name = SAME_CODE.get((case.collective, case.algorithm), case.algorithm)
+        name = code_of(case.collective, choice_of(case))
         if one.ok and case.message_bytes in default:
             columns.setdefault(name, {})[case.message_bytes] = one
     known = {name: column for name, column in columns.items() if len(column) >= _LEAST_SIZES}

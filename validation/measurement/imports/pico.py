@@ -247,7 +247,7 @@ def _choice(test: _Test, algorithm: str) -> Choice:
         return LIBRARY_DECIDES
     found = None
     if library == "ompi":
-        found = openmpi_choice(test.collective, name, test.procs)
+        found = openmpi_choice(test.collective, name, test.procs, by_rules=prefix != "default")
     elif library == "mpich":
         found = mpich_choice(test.collective, name)
     return found or Choice(algorithm)

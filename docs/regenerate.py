@@ -456,6 +456,25 @@ def algorithms_page() -> str:
         parts.append(f"\n## {collective.name}\n\n{collective.title}. Message bytes: {collective.message_bytes}.\n\n")
         heads = ["name", "algorithm", "topology", "parameters", "requires", "Open MPI ids", "reference"]
         parts.append(markdown_table(heads, rows))
+    parts += [
+        "\n## Open MPI's code under the same names\n\n"
+        "Predictions are compared with times of Open MPI's algorithms by their names. A test traces what Open MPI 4.1 "
+        "does, forced as by rules with zeros and rooted at process 0, and compares it with the engine's recording for "
+        "P = 8, 13 and 32: messages and their order, when receives are posted and sends waited for, reductions, "
+        "copies, packing by MPI, and memory. This differs, on some P less than that; the rest of the algorithms with "
+        "an id in 4.1, of bcast, gather, scatter, allgather, alltoall, reduce, allreduce and reduce_scatter, do the "
+        "same. `validation/correctness/crosscheck.toml` has the list, and says what its words mean. With a fan-out of "
+        "zero, as in such rules, `k_chain` of bcast and `chain` of reduce have one chain in Open MPI; times of these, "
+        "such as PICO's, are read as those of one chain.\n\n",
+        markdown_table(
+            ["collective", "algorithm", "differs in", "where", "what"],
+            [
+                (key[0], f"`{key[1]}`", ", ".join(one.differs), one.where or "always", one.why)
+                for key, found in sorted(explanations.OPENMPI_CODE.items())
+                for one in found
+            ],
+        ),
+    ]
     return "".join(parts)
 
 

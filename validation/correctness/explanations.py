@@ -6,7 +6,7 @@ crosscheck.toml holds it, by 'collective algorithm'.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,35 @@ class Explanation:
     by_default: bool = True
 
 
+@dataclass(frozen=True)
+class CodeDifference:
+    """What the algorithm of this name does otherwise in Open MPI 4.1, on processes of which rank 0 is the root.
+
+    `differs` are words that crosscheck.toml explains, `where` the calls that it is about: all of them if it is empty.
+    """
+
+    differs: tuple[str, ...]
+    why: str
+    where: str = ""
+
+    @property
+    def text(self) -> str:
+        """'scratch, copies, where P is no power of two: ' and why."""
+        return f"{', '.join(self.differs)}{', where ' * bool(self.where)}{self.where}: {self.why}"
+
+
 def _key(name: str) -> Key:
     collective, algorithm = name.split()
     return collective, algorithm
+
+
+def _code_differences(entries: list[dict[str, Any]]) -> Mapping[Key, Sequence[CodeDifference]]:
+    found: dict[Key, list[CodeDifference]] = {}
+    for entry in entries:
+        names, differs = entry.pop("algorithms"), tuple(entry.pop("differs"))
+        for name in names:
+            found.setdefault(_key(name), []).append(CodeDifference(differs, **entry))
+    return found
 
 
 def _explanations(entries: list[dict[str, Any]]) -> Mapping[Key, Explanation]:
@@ -40,6 +66,10 @@ def _explanations(entries: list[dict[str, Any]]) -> Mapping[Key, Explanation]:
 _DOCUMENT = tomllib.loads(Path(__file__).with_name("crosscheck.toml").read_text(encoding="utf-8"))
 SMPI, OPENMPI = _explanations(_DOCUMENT["smpi"]), _explanations(_DOCUMENT["openmpi"])
 """Why algorithms differ from SMPI's and from Open MPI's."""
+OPENMPI_CODE = _code_differences(_DOCUMENT["openmpi_code"])
+"""What is not the same in Open MPI's code of the same name."""
+PARTS = "parts"
+"""The difference that Open MPI decides by itself which algorithms another one calls."""
 NOT_IN_SMPI: Mapping[Key, str] = {_key(name): why for name, why in _DOCUMENT["not_in_smpi"].items()}
 """Algorithms that SMPI seems to have as well, with the reason why they cannot be compared."""
 OPENMPI_NAMES: Mapping[Key, str] = {_key(name): theirs for name, theirs in _DOCUMENT["openmpi_names"].items()}

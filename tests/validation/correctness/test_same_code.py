@@ -1,0 +1,379 @@
+"""Ours against what Open MPI runs under the same name: every message, wait, reduction, copy and piece of memory.
+
+Open MPI's collectives are traced below MPI's functions (simulator/programs/openmpi_trace.c), ours are recorded as the
+schedule engine plays them. What differs is listed in crosscheck.toml: a difference that is not listed fails, and so
+does a listed one that is not there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.mpirun import parameter_options
+from collwise.simulator.schedule.library import Schedule
+from collwise.simulator.timing import Case
+from collwise.validation.correctness.explanations import OPENMPI_CODE, OPENMPI_PARTS, PARTS, Key
+from collwise.validation.libraries.openmpi_file import OTHER_COMPONENTS
+from collwise.validation.measurement.imports.algorithm_names import _OPENMPI, openmpi_choice
+from tests.needs import needs
+
+VERSION = "4.1"
+COLLECTIVES = ("bcast", "reduce", "allreduce", "allgather", "reduce_scatter", "alltoall", "gather", "scatter")
+PROCS = (8, 13, 32)
+EVEN_PROCS = 12
+"""No power of two, and on which some of the differences of such numbers are not there."""
+BLOCK_BYTES = 4096
+"""What a process has or gets of a message. Smaller pieces of memory are counts, requests and the like."""
+ELEMENT_BYTES = 8
+FEW = 5
+
+SEND, RECEIVE, START_SEND, START_SYNCHRONOUS, START_RECEIVE, WAIT, REDUCE, COPY = range(8)
+"""The kinds of words of a recording (simulator/schedule/recorder.h)."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a collective that Open MPI runs by an algorithm of its own, and the case that is the same in ours.
+
+    `parts`: the parts are those of ours, too; otherwise Open MPI decides about them.
+    """
+
+    number: int
+    case: Case
+    parts: bool = True
+
+    @property
+    def key(self) -> Key:
+        return self.case.collective, self.case.algorithm
+
+    @property
+    def elements(self) -> int:
+        return self.case.message_bytes // (1 if self.case.collective == "bcast" else ELEMENT_BYTES)
+
+    def lines(self) -> Iterator[str]:
+        """What openmpi_trace is to do."""
+        case, catalogue = self.case, Catalogue.load()
+        parts = OPENMPI_PARTS.get(self.key, ()) if self.parts else ()
+        forced = [(name, catalogue.algorithm(name, algorithm).openmpi[VERSION]) for name, algorithm in parts]
+        forced.append((case.collective, self.number))
+        yield from (f"force {name} {number}" for name, number in forced)
+        yield f"call {case.collective} {case.message_bytes} {case.algorithm} {case.segment_bytes} {case.fanout}"
+        yield from (f"force {name} 0" for name, _ in forced)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Something that a process does: 's' and 'r' start a message, 'w' waits, '+' reduces, '=' copies.
+
+    `waits_for` are sends and receives, each by its kind and its place among those of its kind. A blocking one is two
+    operations.
+    """
+
+    kind: str
+    bytes: int = 0
+    peer: int = -1
+    waits_for: frozenset[tuple[str, int]] = frozenset()
+
+
+class Doing:
+    """Collects what a process does, in order."""
+
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self._requests: list[tuple[str, int]] = []
+        self._counts = {"s": 0, "r": 0}
+
+    def message(self, kind: str, peer: int, size: int) -> None:
+        """One of `kind` 's' or 'r', or a blocking one, 'S' or 'R'."""
+        started = kind.lower()
+        name = started, self._counts[started]
+        self._counts[started] += 1
+        self.operations.append(Operation(started, size, peer))
+        if kind.isupper():
+            self.operations.append(Operation("w", waits_for=frozenset({name})))
+        else:
+            self._requests.append(name)
+
+    def wait(self, numbers: Sequence[int]) -> None:
+        self.operations.append(Operation("w", waits_for=frozenset(self._requests[number] for number in numbers)))
+
+    def work(self, kind: str, size: int) -> None:
+        if size > 0:
+            self.operations.append(Operation(kind, size))
+
+    @property
+    def requests(self) -> int:
+        return len(self._requests)
+
+
+@dataclass(frozen=True)
+class Process:
+    """What a process does of a call, whether its data is contiguous, and the memory that it allocates for data."""
+
+    operations: tuple[Operation, ...]
+    packs: bool
+    scratch_bytes: int
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (
+        ("words", ctypes.POINTER(ctypes.c_uint64)),
+        ("length", ctypes.c_size_t),
+        ("is_cut", ctypes.c_int),
+        ("requests", ctypes.c_uint32),
+        ("places", ctypes.c_void_p),
+        ("count", ctypes.c_uint32),
+        ("bits", ctypes.c_uint32),
+    )
+
+
+def recorded(case: Case) -> list[tuple[Operation, ...]]:
+    """What each process does, by the recording of our code."""
+    schedule = Schedule(case)
+    made = schedule._made.contents
+    programs = ctypes.cast(made.programs, ctypes.POINTER(_Program))
+    return [
+        _operations(programs[made.program_of[rank]], schedule, made.is_mirrored, rank) for rank in range(case.procs)
+    ]
+
+
+def _operations(program: _Program, schedule: Schedule, is_mirrored: bool, rank: int) -> tuple[Operation, ...]:
+    doing = Doing()
+    for word in program.words[: program.length]:
+        kind, relative, size = word >> 60, word >> 32 & 0xFFFFFFF, word & 0xFFFFFFFF
+        if kind == WAIT:
+            first = doing.requests - size
+            doing.wait(range(first, first + relative))
+        elif kind in (REDUCE, COPY):
+            doing.work("+" if kind == REDUCE else "=", int(schedule.sizes[size]))
+        else:
+            peer = rank ^ relative if is_mirrored else (rank + relative) % schedule.procs
+            doing.message("SRssr"[kind], peer, int(schedule.sizes[size]))
+    return tuple(doing.operations)
+
+
+def _told(text: str) -> tuple[Operation, ...]:
+    """The operations in a line of openmpi_trace."""
+    doing = Doing()
+    for word in text.split():
+        if word[0] == "w":
+            doing.wait([int(number) for number in word[1:].split(",")])
+        elif word[0] in "+=":
+            doing.work(word[0], int(word[1:]))
+        else:
+            peer, size = re.findall(r"\d+", word)
+            doing.message(word[0], int(peer), int(size))
+    return tuple(doing.operations)
+
+
+def calls(procs: int) -> list[Call]:
+    """All that is compared on so many processes."""
+    found = []
+    for collective in COLLECTIVES:
+        for number, names in enumerate(_OPENMPI[collective], 1):
+            choice = openmpi_choice(collective, names.split()[0], procs)
+            entry = None if choice is None else Catalogue.load().algorithm(collective, choice.algorithm)
+            if choice is None or entry is None or VERSION not in entry.openmpi or entry.objection(procs):
+                continue
+            for size in message_sizes(collective, procs):
+                case = Case(collective, choice.algorithm, procs, size, choice.segment_bytes, choice.fanout)
+                found.append(Call(number, case))
+    return found
+
+
+def message_sizes(collective: str, procs: int) -> list[int]:
+    """Equal blocks, blocks that differ by an element, and fewer elements than processes."""
+    if collective in ("gather", "scatter", "allgather", "alltoall"):
+        return [BLOCK_BYTES]
+    whole = procs * BLOCK_BYTES
+    return [whole, whole + 3 * ELEMENT_BYTES, FEW * (1 if collective == "bcast" else ELEMENT_BYTES)]
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What each process does of a call in ours and in Open MPI's."""
+
+    call: Call
+    ours: tuple[Process, ...]
+    theirs: tuple[Process, ...]
+
+
+def traced(asked: Sequence[Call], folder: Path) -> list[Traced]:
+    """Runs the calls, all on as many processes."""
+    procs = asked[0].case.procs
+    lines = folder / "lines"
+    lines.write_text("".join(f"{line}\n" for call in asked for line in call.lines()), encoding="utf-8")
+    settings = {"coll": OTHER_COMPONENTS, "coll_tuned_use_dynamic_rules": "1", "pml": "ob1"}
+    run = run_program(
+        "openmpi", "openmpi_trace", procs, [str(lines)], timeout_seconds=300, launcher_args=parameter_options(settings)
+    )
+    assert run.returncode == 0, run.problem
+    written = [
+        [json.loads(line) for line in lines.with_name(f"lines.{rank}").read_text(encoding="utf-8").splitlines()]
+        for rank in range(procs)
+    ]
+    return [
+        Traced(
+            call,
+            tuple(
+                Process(operations, False, _scratch(each["our_memory"]))
+                for operations, each in zip(recorded(call.case), of_call, strict=True)
+            ),
+            tuple(
+                Process(_told(each["theirs"]), "*" in each["theirs"], _scratch(each["their_memory"]))
+                for each in of_call
+            ),
+        )
+        for call, of_call in zip(asked, zip(*written, strict=True), strict=True)
+    ]
+
+
+def _scratch(allocated: Sequence[int]) -> int:
+    return sum(size for size in allocated if size >= BLOCK_BYTES)
+
+
+def differences(ours: Sequence[Process], theirs: Sequence[Process]) -> set[str]:
+    """In which respects processes do something else, in the words of crosscheck.toml.
+
+    If messages are others, nothing else is compared; if only their order is another one, waits are not.
+    """
+
+    def differ(of: Callable[[Process], object]) -> bool:
+        return any(of(one) != of(other) for one, other in zip(ours, theirs, strict=True))
+
+    if differ(lambda one: Counter(_sent(one))):
+        return {"messages"}
+    found = set()
+    if differ(_sent) or differ(lambda one: [each.peer for each in one.operations if each.kind == "r"]):
+        found.add("order")
+    else:
+        found |= {"receives"} if differ(lambda one: _when_waiting(one, "r")) else set()
+        found |= {"sends"} if differ(lambda one: _when_waiting(one, "s")) else set()
+    return found | {name for name, of in _LOCAL.items() if differ(of)}
+
+
+_LOCAL: dict[str, Callable[[Process], object]] = {
+    "reductions": lambda one: [each.bytes for each in one.operations if each.kind == "+"],
+    "copies": lambda one: sum(each.bytes for each in one.operations if each.kind == "="),
+    "packing": lambda one: one.packs,
+    "scratch": lambda one: one.scratch_bytes,
+}
+ASPECTS = ("messages", "order", "receives", "sends", *_LOCAL)
+
+
+def _sent(one: Process) -> list[tuple[int, int]]:
+    return [(each.peer, each.bytes) for each in one.operations if each.kind == "s"]
+
+
+def _when_waiting(one: Process, awaited: str) -> list[object]:
+    """When messages start and those of a kind are waited for, beside one another; receives also beside reductions.
+
+    Waits with nothing between them are one.
+    """
+    events: list[object] = []
+    for each in one.operations:
+        waited = frozenset(name for name in each.waits_for if name[0] == awaited)
+        if each.kind == "w" and events and isinstance(events[-1], frozenset):
+            events[-1] |= waited
+        elif waited:
+            events.append(waited)
+        elif each.kind in "sr" or (each.kind == "+" and awaited == "r"):
+            events.append((each.kind, each.peer))
+    return events
+
+
+WHERE: dict[str, Callable[[Call], bool]] = {
+    "": lambda call: True,
+    "P is odd": lambda call: call.case.procs % 2 == 1,
+    "P is no power of two": lambda call: call.case.procs & (call.case.procs - 1) != 0,
+    "P does not divide the elements": lambda call: call.elements % call.case.procs != 0,
+    "halves of the elements differ by one": lambda call: call.elements % 2 ** (call.case.procs.bit_length() - 1) != 0,
+    "there are fewer elements than processes": lambda call: call.elements < call.case.procs,
+}
+
+
+def listed(call: Call) -> set[str]:
+    """The differences that crosscheck.toml lists for a call, as far as `differences` sees them."""
+    found: set[str] = set()
+    for one in OPENMPI_CODE.get(call.key, ()):
+        found |= set(one.differs) - {PARTS} if WHERE[one.where](call) else set()
+    if call.elements < call.case.procs:
+        # What is allocated for so little is not told from counts and requests.
+        found -= {"scratch"}
+    hidden = {"messages": found - {"messages"}, "order": {"receives", "sends"}}
+    for name, others in hidden.items():
+        found -= others if name in found else set()
+    return found
+
+
+def test_the_list_has_known_words() -> None:
+    for key, found in OPENMPI_CODE.items():
+        assert VERSION in Catalogue.load().algorithm(*key).openmpi
+        for one in found:
+            assert set(one.differs) <= {*ASPECTS, PARTS}
+            assert one.where in WHERE
+            assert one.text.endswith(f": {one.why}")
+
+
+def doing(*words: str) -> tuple[Process, ...]:
+    """A process as openmpi_trace tells of it."""
+    return (Process(_told(" ".join(words)), any("*" in word for word in words), 0),)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "found"),
+    [
+        ("r1:8 s2:8 w0,1 +8 s3:16 w2", set()),
+        ("r1:8 S2:8 w0 +8 S3:16", set()),
+        ("r1:8 s2:8 w1 w0 +8 S3:16", set()),
+        ("r1:8 s2:8 w0,1 +8 s3:24 w2", {"messages"}),
+        ("r1:8 s2:8 w0,1 +8 s2:16 w2", {"messages"}),
+        ("r1:8 s3:16 w0,1 +8 s2:8 w2", {"order"}),
+        ("r4:8 s2:8 w0,1 +8 s3:16 w2", {"order"}),
+        ("s2:8 r1:8 w0,1 +8 s3:16 w2", {"receives", "sends"}),
+        ("S2:8 r1:8 w0 +8 s3:16 w1", {"receives", "sends"}),
+        ("r1:8 s2:8 w0,1 s3:16 +8 w2", {"receives"}),
+        ("r1:8 s2:8 w0 +8 s3:16 w1,2", {"sends"}),
+        ("r1:8 s2:8 w0,1 +4 +4 s3:16 w2", {"receives", "reductions"}),
+        ("=8 r1:8 s2:8 w0,1 +8 s3:16 w2", {"copies"}),
+        ("r1:8 s2:8 w0,1 +8 s3:16* w2", {"packing"}),
+    ],
+)
+def test_what_counts_as_a_difference(theirs: str, found: set[str]) -> None:
+    assert differences(doing("r1:8 s2:8 w0,1 +8 s3:16 w2"), doing(theirs)) == found
+
+
+@needs("openmpi-4.1")
+@pytest.mark.parametrize("procs", [*PROCS, EVEN_PROCS])
+def test_what_differs_from_open_mpi_is_listed_and_what_is_listed_differs(procs: int, tmp_path: Path) -> None:
+    wrong = []
+    for one in traced(calls(procs), tmp_path):
+        found, expected = differences(one.ours, one.theirs), listed(one.call)
+        if not found <= expected or (procs in PROCS and found != expected):
+            wrong.append(f"{one.call.case}: {sorted(found)}, and {sorted(expected)} are listed")
+    assert wrong == []
+
+
+@needs("openmpi-4.1")
+def test_open_mpi_decides_about_the_parts_of_those_that_are_listed(tmp_path: Path) -> None:
+    whole = [call for call in calls(8) if call.key in OPENMPI_PARTS]
+    found = traced([*whole, *(replace(call, parts=False) for call in whole)], tmp_path)
+    pairs = zip(found[: len(whole)], found[len(whole) :], strict=True)
+    keys = {ours.call.key for ours, decided in pairs if ours.theirs != decided.theirs}
+    assert keys == {key for key, all_of_it in OPENMPI_CODE.items() if any(PARTS in one.differs for one in all_of_it)}
+
+
+@needs("openmpi-4.1")
+def test_another_algorithm_differs(tmp_path: Path) -> None:
+    (one,) = traced([Call(5, Case("bcast", "binomial", 8, 4096))], tmp_path)
+    assert differences(one.ours, one.theirs) == {"messages"}

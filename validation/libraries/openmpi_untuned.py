@@ -20,6 +20,9 @@ TABLE_PATH = Path(__file__).with_name("openmpi.toml")
 BASIC = {"gatherv": "linear", "scatterv": "linear"}
 """Collectives without an algorithm of tuned, and the one that the component basic has."""
 
+ONE_CHAIN = {("bcast", "k_chain"): "chain", ("reduce", "chain"): "pipeline"}
+"""Algorithms that have a single chain if their fan-out is 0 or 1, and the ones that they then are."""
+
 ELEMENT_BYTES = 16
 """The bytes of the largest elements that rules allow for, complex doubles."""
 
@@ -69,7 +72,7 @@ def _as_it_runs(collective: str, name: str, procs: int, message_bytes: int) -> C
         return Choice(name, message_bytes)  # the first part is the whole block
     if (collective, name) == ("alltoall", "linear_sync"):
         return Choice(name, fanout=max(1, procs - 1))  # without a limit of exchanges under way
-    if (collective, name) in (("bcast", "k_chain"), ("reduce", "chain")):
+    if (collective, name) in ONE_CHAIN:
         return Choice(name, fanout=1)
     return Choice(name)
 

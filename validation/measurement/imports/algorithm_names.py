@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.validation.libraries.openmpi_untuned import ONE_CHAIN
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 WHOLE_BYTES = 1 << 30
@@ -47,8 +48,6 @@ _OPENMPI: Mapping[str, Sequence[str]] = MappingProxyType(
     }
 )
 """The names of coll/tuned's variables by collective, in the order of ids, which begin at 1; some have several."""
-_ONE_CHAIN = {("bcast", "k_chain"): "chain", ("reduce", "chain"): "pipeline"}
-"""Algorithms that are another one where they have a single chain."""
 _MPICH = {"rabenseifner": "reduce_scatter_allgather"}
 """Names under which others force MPICH's algorithms, where they are not its own."""
 _VERSION = re.compile(r"Open ?MPI\s*v?(\d+)\.(\d+)", re.IGNORECASE)
@@ -66,7 +65,7 @@ def openmpi_choice(collective: str, name: str, procs: int, *, by_rules: bool = T
     plain = name.lower().replace("-", "_")
     found = next((place for place, names in enumerate(_OPENMPI.get(collective, ()), 1) if plain in names.split()), 0)
     choice = None if not found else _choice_of_id(collective, found, procs)
-    return replace(choice, fanout=1) if choice and by_rules and (collective, choice.algorithm) in _ONE_CHAIN else choice
+    return replace(choice, fanout=1) if choice and by_rules and (collective, choice.algorithm) in ONE_CHAIN else choice
 
 
 def mpich_choice(collective: str, name: str) -> Choice | None:
@@ -105,7 +104,7 @@ def code_of(collective: str, choice: Choice) -> str:
     """The algorithm whose code a choice runs: another one where it has a single chain or no limit of requests."""
     if (collective, choice.algorithm) == ("alltoall", "linear_sync"):
         return "linear"
-    single = _ONE_CHAIN.get((collective, choice.algorithm)) if choice.fanout == 1 else None
+    single = ONE_CHAIN.get((collective, choice.algorithm)) if choice.fanout == 1 else None
     return single or choice.algorithm
 
 

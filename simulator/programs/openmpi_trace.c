@@ -228,6 +228,7 @@ static int traced_wait_any(size_t count, MPI_Request *waited, int *index, MPI_St
 
 /* --- Local work and memory ---------------------------------------------------------------------------------------- */
 
+/* The operation of reductions: one of the program's own, which MPI calls. */
 static void sum(void *in, void *result, int *count, MPI_Datatype *type) {
     (void)in, (void)result;
     if (is_on) {

@@ -6,6 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef SMPI_SHARED_MALLOC
+#include <simgrid/actor.h>
+#include <simgrid/host.h>
+
+double collwise_seconds_per_byte(const char *property) {
+    const char *text = sg_host_get_property_value(sg_host_self(), property);
+    return text == NULL ? 0 : strtod(text, NULL);
+}
+
+void collwise_spend(double seconds) {
+    if (seconds > 0) {
+        sg_actor_sleep_for(seconds);
+    }
+}
+#else
+double collwise_seconds_per_byte(const char *property) {
+    (void)property;
+    return 0;
+}
+
+void collwise_spend(double seconds) { (void)seconds; }
+#endif
+
+static void charge_copy(size_t bytes) {
+    collwise_spend(collwise_seconds_per_byte("collwise/copy-seconds-per-byte") * (double)bytes);
+}
+
 void *collwise_allocate(size_t bytes, MPI_Comm comm) {
     void *memory = malloc(bytes > 0 ? bytes : 1);
     if (memory == NULL) {
@@ -39,7 +66,7 @@ void collwise_scratch_free(char *scratch) {
 void collwise_copy(char *to, const char *from, size_t bytes) {
     (void)to;
     (void)from;
-    (void)bytes;
+    charge_copy(bytes);
 }
 
 #else
@@ -52,6 +79,7 @@ void collwise_copy(char *to, const char *from, size_t bytes) {
     if (bytes > 0) {
         memmove(to, from, bytes);
     }
+    charge_copy(bytes);
 }
 
 #endif

@@ -5,29 +5,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#ifdef SMPI_SHARED_MALLOC
-#include <simgrid/actor.h>
-#include <simgrid/host.h>
-
-static double seconds_per_byte(void) {
-    const char *text = sg_host_get_property_value(sg_host_self(), "collwise/reduce-seconds-per-byte");
-    return text == NULL ? 0 : strtod(text, NULL);
-}
-
 static void charge(const collwise_operation *op, size_t elements) {
-    double seconds = op->seconds_per_byte * (double)(elements * op->element_bytes);
-    if (seconds > 0) {
-        sg_actor_sleep_for(seconds);
-    }
+    collwise_spend(op->seconds_per_byte * (double)(elements * op->element_bytes));
 }
-#else
-static double seconds_per_byte(void) { return 0; }
-
-static void charge(const collwise_operation *op, size_t elements) {
-    (void)op;
-    (void)elements;
-}
-#endif
 
 /* Elements with holes are combined in their own layout, this many at a time. */
 enum { ELEMENTS_AT_ONCE = 1024 };
@@ -37,7 +17,7 @@ collwise_operation collwise_operation_of(MPI_Op op, MPI_Datatype type, MPI_Comm 
     MPI_Op_commutative(op, &operation.commutative);
     operation.element_bytes = collwise_element_bytes(type);
     operation.contiguous = collwise_is_contiguous(type);
-    operation.seconds_per_byte = seconds_per_byte();
+    operation.seconds_per_byte = collwise_seconds_per_byte("collwise/reduce-seconds-per-byte");
     return operation;
 }
 

@@ -40,8 +40,9 @@ class Calibration:
     processor's overheads of a blocking send, a receive and a non-blocking send: SMPI charges `os` and `or_` below the
     rendezvous threshold only, `ois` at every size, and nothing for empty messages. Messages of `eager_limit_bytes` and
     larger use the rendezvous protocol. With `crosstraffic`, a flow uses 5 % of its rate in the opposite direction, as
-    acknowledgements do. `reduce_seconds_per_byte` is the time to combine one byte in a reduction. With `tcp_window`,
-    SimGrid's default, a flow transfers at most one TCP window per round trip.
+    acknowledgements do. `reduce_seconds_per_byte` is the time to combine one byte in a reduction,
+    `copy_seconds_per_byte` that to copy one in an algorithm's own buffers (None: no time). With `tcp_window`, SimGrid's
+    default, a flow transfers at most one TCP window per round trip.
     """
 
     latency_factor: tuple[FactorRow, ...] = _NO_FACTOR
@@ -52,6 +53,7 @@ class Calibration:
     eager_limit_bytes: int = 65536
     crosstraffic: bool = True
     reduce_seconds_per_byte: float = 0.0
+    copy_seconds_per_byte: float | None = None
     tcp_window: bool = True
     note: str = ""
     sources: tuple[Source, ...] = ()

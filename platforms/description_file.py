@@ -195,7 +195,7 @@ BUFFERS = _keys(
     initial_window_packets=_whole(1, 1_000_000),
 )
 CALIBRATION = _keys(
-    "eager_limit_bytes? crosstraffic? reduce_seconds_per_byte? tcp_window? note?",
+    "eager_limit_bytes? crosstraffic? reduce_seconds_per_byte? copy_seconds_per_byte? tcp_window? note?",
     crosstraffic=_TRUTH,
     tcp_window=_TRUTH,
     note=_text(r".*", "text"),

@@ -17,7 +17,7 @@ from collwise.platforms.smpi import CROSS_TRAFFIC, overhead_list
 from collwise.platforms.topology import Torus, vertices
 
 if TYPE_CHECKING:
-    from collwise.platforms.description import HeterogeneousPlatform, NodeType, OverheadRow, Platform
+    from collwise.platforms.description import Calibration, HeterogeneousPlatform, NodeType, OverheadRow, Platform
 
 _HEAD = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
@@ -26,8 +26,10 @@ _HEAD = """<?xml version='1.0'?>
 # The rate of a link that limits nothing, bytes per second.
 _NO_LIMIT = 1e15
 
-# Reductions, and collectives by socket, read these properties of their host (algorithms/operation.c and sockets.c).
-REDUCE, SOCKETS = "collwise/reduce-seconds-per-byte", "collwise/sockets"
+# Reductions, copies, and collectives by socket read these properties of their host (operation.c, memory.c and sockets.c
+# in algorithms/).
+REDUCE, COPY = "collwise/reduce-seconds-per-byte", "collwise/copy-seconds-per-byte"
+SOCKETS = "collwise/sockets"
 
 # Characters of an attribute's value that have to be escaped.
 _SPECIAL = re.compile(r"[&<>\"\n\r\t]")
@@ -113,7 +115,7 @@ def heterogeneous_xml(platform: HeterogeneousPlatform) -> str:
     lines: list[str] = []
     for host, kind in zip(hosts, kinds, strict=True):
         properties = _overheads(kind.send, kind.receive, kind.non_blocking_send(platform.calibration.eager_limit_bytes))
-        lines += _host_lines(host, kind, properties | {REDUCE: repr(platform.reduce_seconds_per_byte)})
+        lines += _host_lines(host, kind, properties | _local_work(platform.calibration))
         lines.append(_link(f"{host}_link", kind.link_bytes_per_second, kind.link_latency_seconds, "SPLITDUPLEX"))
     lines.append(_link("loopback", platform.loopback_bytes_per_second, platform.loopback_latency_seconds, "FATPIPE"))
     for one, other in combinations_with_replacement(platform.node_types, 2):
@@ -192,7 +194,12 @@ def _cluster_lines(platform: Platform) -> list[str]:
 
 def _properties(platform: Platform) -> dict[str, str]:
     sockets = {SOCKETS: str(platform.sockets_per_node)} if platform.sockets_per_node > 1 else {}
-    return {REDUCE: repr(platform.calibration.reduce_seconds_per_byte), **sockets}
+    return {**_local_work(platform.calibration), **sockets}
+
+
+def _local_work(calibration: Calibration) -> dict[str, str]:
+    copies = calibration.copy_seconds_per_byte
+    return {REDUCE: repr(calibration.reduce_seconds_per_byte), **({} if copies is None else {COPY: repr(copies)})}
 
 
 def _tag(tag: str, **attributes: str) -> str:

@@ -17,7 +17,7 @@ from collwise.platforms.description import Calibration, HeterogeneousPlatform, P
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.smpi import factor_rows, overhead_rows
 from collwise.platforms.topology import Dragonfly, FatTree, Torus
-from collwise.platforms.xml import REDUCE, SOCKETS
+from collwise.platforms.xml import COPY, REDUCE, SOCKETS
 from collwise.platforms.xml_file import XmlPlatform, bytes_per_second, flops, seconds
 
 _LATENCY_FACTORS = (
@@ -135,6 +135,7 @@ def _calibration(platform: XmlPlatform, properties: Mapping[str, str]) -> Calibr
         eager_limit_bytes=platform.eager_limit_bytes,
         crosstraffic=given.get("network/crosstraffic", "yes").lower() in ("yes", "on", "true", "1"),
         reduce_seconds_per_byte=float(given.get(REDUCE, 0)),
+        copy_seconds_per_byte=float(given[COPY]) if COPY in given else None,
         tcp_window=float(given.get("network/TCP-gamma", 1)) > 0,
         note="platform XML" if "smpi/lat-factor" in given or "smpi/bw-factor" in given else "SimGrid's defaults",
     )

@@ -72,7 +72,7 @@ def network_tables(
         start_seconds=np.array([_overheads(kind.start, m) for kind in classes]) * ~free,
         receive_seconds=np.array([_overheads(kind.receive, m) for kind in classes]) * charged,
         reduce_seconds=m * calibration.reduce_seconds_per_byte,
-        copy_seconds=np.zeros(len(m)),
+        copy_seconds=m * (calibration.copy_seconds_per_byte or 0.0),
         protocol=np.where(eager, DEFERRED if like_smpi else EAGER, RENDEZVOUS),
         handshake_seconds=latency[:, :, None] * handshake_factor,
         answer_seconds=latency[:, :, None] * np.maximum(own_factor, handshake_factor / 2),

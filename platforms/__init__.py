@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING
 from collwise.common.lazy import names_of
 
 if TYPE_CHECKING:
+    from collwise.platforms.allocation import (
+        AllocatedPlatform as AllocatedPlatform,
+        ScatteredPlatform as ScatteredPlatform,
+        allocated as allocated,
+    )
     from collwise.platforms.check import CheckReport as CheckReport, check_file as check_file
     from collwise.platforms.description import (
         Buffers as Buffers,
@@ -51,6 +56,7 @@ if TYPE_CHECKING:
     from collwise.platforms.xml_file import XmlPlatform as XmlPlatform
 
 _MODULES = {
+    "allocation": ("AllocatedPlatform", "ScatteredPlatform", "allocated"),
     "check": ("CheckReport", "check_file"),
     "description": (
         "Buffers",

@@ -58,6 +58,11 @@ class Topology(ABC):
         """The largest number of nodes; None if there is no limit."""
         return None
 
+    @property
+    def group_switches(self) -> int | None:
+        """The number of switches in a group; None where switches are not grouped."""
+        return None
+
     def switches(self, nodes: int) -> int:
         """The number of switches for so many nodes."""
         return -(-(self.capacity or nodes) // self.nodes_per_switch)
@@ -116,6 +121,11 @@ class FatTree(Topology):
 
     kind = "fat-tree"
 
+    @property
+    def group_switches(self) -> int | None:
+        """The switches of a pod."""
+        return self.switches_per_pod
+
     def pods(self, nodes: int) -> int:
         """The number of pods; 0 in a tree of two levels."""
         return -(-self.switches(nodes) // self.switches_per_pod) if self.switches_per_pod else 0
@@ -169,6 +179,11 @@ class Dragonfly(Topology):
     def capacity(self) -> int:
         """The nodes of all groups."""
         return self.groups * self.switches_per_group * self.nodes_per_switch
+
+    @property
+    def group_switches(self) -> int:
+        """The switches of a group."""
+        return self.switches_per_group
 
     def sound_cables(self, nodes: int, node_rate: float) -> list[Cable]:
         """A cable from each switch to its group's middle, then one between every two groups."""

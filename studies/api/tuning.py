@@ -15,6 +15,7 @@ from collwise.common.errors import UsageError, check_name, note, unknown_name, w
 from collwise.common.files import writable_folder, write_text
 from collwise.decisions import Decisions, ExportedRules, export, select
 from collwise.platforms import HostPlatform, Node, interconnect_names, known, new_platform, write_description
+from collwise.platforms.placement import PlacedPlatform
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.timings import simulate
@@ -259,6 +260,7 @@ def _write(tuned: Tuned) -> None:
     tuned.decisions.save(tuned.file("-decisions.json"))
     tuned.times.save(tuned.file(".times"))
     if tuned.platform is not None and tuned.name not in known():
+        base = tuned.platform.base if isinstance(tuned.platform, PlacedPlatform) else tuned.platform
         with suppress(UsageError):  # SMPI simulates platform XML that has no description, too.
-            write_text(tuned.file(".toml"), write_description(description_of(tuned.platform)))
+            write_text(tuned.file(".toml"), write_description(description_of(base)))
     write_report(tuned)

@@ -43,22 +43,36 @@ JSON = group(
 )
 """Whether to print for programs: --json or --csv, between which `print_json` chooses."""
 PLATFORM = option(types.PLATFORM, required=True, in_project=True)
-_PLACEMENT = option(default="block")
+BLOCK = "block"
+PLACES: dict[str, Any] = {
+    "placement": option(default=BLOCK),
+    "allocation": option(),
+    "node_map": option(types.PATH),
+}
 
 
-def _placed(platform: HostPlatform | None, placement: str) -> HostPlatform | None:
-    from collwise.platforms import placed
+def placed(
+    platform: HostPlatform | None, placement: str, allocation: str | None, node_map: Path | None
+) -> HostPlatform | None:
+    """The platform with ranks where the options say. Raises UsageError for options that do not go together."""
+    from collwise.platforms import allocated, placed as by_placement
 
-    if platform is not None:
-        return placed(platform, placement)
-    if placement != "block":
-        raise UsageError("--placement needs --platform")
-    return None
+    given = {"--placement": placement != BLOCK, "--allocation": allocation, "--node-map": node_map}
+    asked = [name for name, one in given.items() if one]
+    if platform is None and asked:
+        raise UsageError(f"{asked[0]} needs --platform")
+    if node_map is not None and allocation is None:
+        raise UsageError("--node-map is for --allocation")
+    if placement != BLOCK and allocation is not None:
+        raise UsageError("--placement and --allocation both say where ranks run (valid: one of them)")
+    if platform is None or allocation is None:
+        return None if platform is None else by_placement(platform, placement)
+    return allocated(platform, allocation, node_map)
 
 
 def placed_platform(platform: Any = PLATFORM) -> Any:
-    """--placement beside --platform, which is the option given: a platform with ranks placed on its nodes."""
-    return group(_placed, platform=platform, placement=_PLACEMENT)
+    """--placement, --allocation and --node-map beside --platform: a platform with ranks placed on its nodes."""
+    return group(placed, platform=platform, **PLACES)
 
 
 COLLECTIVE = option(types.COLLECTIVE, required=True)

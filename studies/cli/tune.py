@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 import collwise
+from collwise import arguments
 from collwise.common.errors import CollwiseError
 from collwise.common.program import program_name
 from collwise.common.project import find_project, results_folder
@@ -31,12 +33,19 @@ def _cluster_of_project() -> str:
     return project.platform
 
 
+def _placed(cluster: str | None, **places: Any) -> Any:
+    """The cluster, as a platform with ranks placed on its nodes where options say so."""
+    word = cluster or _cluster_of_project()
+    asked = any(one for name, one in places.items() if (name, one) != ("placement", options.BLOCK))
+    return options.placed(arguments.platform(word), **places) if asked else word
+
+
 CLUSTER = types.PlatformWord("cluster", str, lambda _: (*known(), *interconnect_names()), listed=False)
 
 tune = derived(
     collwise.tune,
     "tune jupiter --for openmpi-4.1 --collective bcast --procs 36,144",
-    cluster=group(lambda cluster: cluster or _cluster_of_project(), cluster=argument(CLUSTER, required=False)),
+    cluster=group(_placed, cluster=argument(CLUSTER, required=False), **options.PLACES),
     procs=option(COUNTS, in_project=True),
     output=option(FOLDER, lambda: results_folder() / "tuned", show_default="results/tuned"),
     context=options.simulation(SCHEDULE.name),

@@ -19,6 +19,7 @@ from collwise.common.program import program_name
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.platforms.description import Description
+from collwise.platforms.placement import PlacedPlatform
 from collwise.platforms.shipped import known
 from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli.output import own_command
@@ -150,7 +151,12 @@ def _han(tuned: Tuned) -> str:
 
 
 def changing(tuned: Tuned) -> str:
-    """The command that says whether the choices change with the cluster; empty where that has no description."""
+    """The command that says whether the choices change with the cluster; empty where that has no description.
+
+    Empty, too, where ranks have places, which a description does not say.
+    """
+    if isinstance(tuned.platform, PlacedPlatform):
+        return ""
     is_written = tuned.name not in known() and tuned.folder is not None
     platform = tuned.file(".toml") if is_written else tuned.name
     if is_written and not tuned.file(".toml").exists():
@@ -273,7 +279,8 @@ def _limits(tuned: Tuned) -> list[str]:
 
 def _guessed(tuned: Tuned) -> list[str]:
     """The figures of the description that were not measured, as its sources say."""
-    sources = tuned.platform.sources if isinstance(tuned.platform, Description) else ()
+    described = tuned.platform.base if isinstance(tuned.platform, PlacedPlatform) else tuned.platform
+    sources = described.sources if isinstance(described, Description) else ()
     return [one.what for one in sources if "estimated" in one.what or "not measured" in one.what]
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from collwise.common.errors import UsageError
+from collwise.platforms.allocation import hosts_of_ranks
 from collwise.simulator.execution.cluster import format_hosts
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.measurement.imports.algorithm_names import mpich_choice, openmpi_choice
@@ -183,22 +184,8 @@ def _test(
 
 def _hosts(path: Path, name: str, text: str) -> tuple[str, ...]:
     """The host of each rank, in the order of ranks."""
-    found: dict[int, str] = {}
-    lines = text.splitlines()
-    if not lines or lines[0].split(",")[:2] != ["MPI_Rank", "allocation"]:
-        raise UsageError(f"{path}: {name}:1: expected the columns MPI_Rank,allocation")
-    for number, line in enumerate(lines[1:], 2):
-        rank, _, host = line.partition(",")
-        if not rank.isdecimal() or not host or int(rank) in found:
-            raise UsageError(
-                f"{path}: {name}:{number}: expected a rank and its host, each rank once, not '{line[:80]}'"
-            )
-        found[int(rank)] = host.split(",")[0].split(".")[0]
-    if not found or max(found) != len(found) - 1:
-        raise UsageError(
-            f"{path}: {name}: expected all ranks from 0 on; {len(found)} are there, up to {max(found, default=0)}"
-        )
-    return tuple(found[rank] for rank in range(len(found)))
+    lines = [(f"{path}: {name}:{number}", line) for number, line in enumerate(text.splitlines(), start=1)]
+    return tuple(host.partition(".")[0] for _, host in hosts_of_ranks(lines, f"{path}: {name}").values())
 
 
 def _timing(

@@ -1,0 +1,357 @@
+"""Allocations: the hosts of a job, read or drawn, and the nodes of a description that stand for them.
+
+The network of a description is even, so that it does not matter which of its switches stands for which: hosts that
+share a switch, or a group of switches, get nodes that share one, and those that do not get nodes that do not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import hostlist
+
+from collwise.common.errors import UsageError, nearest_names, warn
+from collwise.common.files import read_text
+from collwise.common.units import counted
+from collwise.platforms.description import Platform
+from collwise.platforms.hosts import DerivedPlatform, HostPlatform
+from collwise.platforms.placement import PlacedPlatform
+from collwise.platforms.topology import Topology, Torus
+from collwise.platforms.xml_clusters import description_of
+
+_RANK, _HOST, _SWITCH, _GROUP = ("rank", "mpi_rank"), ("host", "hostname", "node", "allocation"), "switch", "group"
+"""The names of columns that mean the same."""
+_PAIR = re.compile(r"([A-Za-z]\w*)\s*=\s*(\S+)")
+_NAME = re.compile(r"[A-Za-z0-9_.:-]+")
+_ALLOCATIONS = "valid: CSV with rank and host, or lists such as n[001-004,7]"
+_MAPS = "valid: SLURM's topology.conf, CSV with host, switch and group, or lines 'NODE 0001 CELL 1 SWITCH 10100'"
+
+NodeMap = Mapping[str, tuple[str, str]]
+"""The switch of each host, and the switch's group; '' where a map has no groups."""
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """The hosts of a job: that of each rank if `by_rank`, else each once. `rows` are where `source` has a host."""
+
+    source: str
+    hosts: tuple[str, ...]
+    by_rank: bool
+    rows: Mapping[str, str]
+
+
+@dataclass(frozen=True, repr=False)
+class AllocatedPlatform(PlacedPlatform):
+    """`base` with the nodes of an allocation: `ranks` are those of its ranks, or, where only hosts are known, of these.
+
+    With as many processes on each node as the allocation has (`per_node`), ranks are where they were, and fewer
+    processes are its first ranks. With another number, or where that is not known (0), they fill its nodes by blocks.
+    """
+
+    per_node: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "title", f"{self.base.title}, allocation {self.source}")
+
+    @property
+    def default_processes_per_node(self) -> int:
+        """Those of the allocation, or of the base platform."""
+        return self.per_node or self.base.default_processes_per_node
+
+    def digest(self) -> str:
+        """A digest of the base platform and the allocation."""
+        return hashlib.sha256(f"allocation of {self.per_node}\n{super().digest()}".encode()).hexdigest()
+
+    def max_procs(self, processes_per_node: int) -> int:
+        """The ranks of the allocation, or as many as its nodes hold with another number on each."""
+        as_given = processes_per_node == self.per_node
+        return len(self.ranks) if as_given else len(set(self.ranks)) * processes_per_node
+
+    def positions(self, procs: int, processes_per_node: int) -> tuple[int, ...]:
+        """The position among the hosts of each rank. Raises UsageError for more processes than `max_procs`."""
+        self.base.check_processes_per_node(processes_per_node)
+        most = self.max_procs(processes_per_node)
+        if not 1 <= procs <= most:
+            raise UsageError(
+                f"--allocation: {self.source} has no room for P = {procs} with {processes_per_node} per node "
+                f"(valid: 1 to {most})"
+            )
+        if processes_per_node == self.per_node:
+            return self.ranks[:procs]
+        nodes = tuple(dict.fromkeys(self.ranks))
+        return tuple(nodes[rank // processes_per_node] for rank in range(procs))
+
+
+@dataclass(frozen=True, repr=False)
+class ScatteredPlatform(DerivedPlatform):
+    """`base` with a job on those of its nodes that others leave free in a draw, of which `number` is the seed.
+
+    How many nodes are free is drawn evenly, from the job's own number to all; then which ones are. The job gets them in
+    their order, from one that is drawn too, with blocks of ranks. Each number of nodes has draws of its own.
+    """
+
+    number: int
+
+    def digest(self) -> str:
+        """A digest of the base platform and the draw."""
+        return hashlib.sha256(f"{self.base.digest()}\nscattered {self.number}".encode()).hexdigest()
+
+    def positions(self, procs: int, processes_per_node: int) -> tuple[int, ...]:
+        """The position among the hosts of each rank. Raises the errors of the base platform's."""
+        blocks = self.base.positions(procs, processes_per_node)
+        nodes, count = len(self.hosts), blocks[-1] + 1
+        draw = random.Random(f"{self.number} {nodes} {count}").random  # only this method's numbers stay as they are
+        free = count + int(draw() * (nodes - count + 1))
+        order = sorted(range(nodes), key=[draw() for _ in range(nodes)].__getitem__)
+        left = sorted(order[:free])
+        first = int(draw() * free)
+        return tuple(left[(first + block) % free] for block in blocks)
+
+
+def allocated(platform: HostPlatform, allocation: str | Path, node_map: str | Path | None = None) -> AllocatedPlatform:
+    """The platform with a job where an allocation says.
+
+    `allocation` is a file: CSV with rank and host, such as PICO's alloc.csv, or SLURM's lists of hosts on any number of
+    lines; or such a list itself, 'n[001-004,7]'. `node_map` has the switch of each host, and the switch's group:
+    SLURM's topology.conf, PICO's map of Leonardo, or CSV with host, switch and group. Without it hosts are the
+    platform's own, or all are at one switch. Raises UsageError, with file and line, for what is malformed or not in the
+    map, and for switches that the platform does not have so large.
+    """
+    found = _read_allocation(str(allocation))
+    hosts = tuple(dict.fromkeys(found.hosts))
+    if len(hosts) > len(platform.hosts):
+        has = counted(len(platform.hosts), "node")
+        raise UsageError(f"{found.source}: {counted(len(hosts), 'host')}, but '{platform.name}' has {has}")
+    node_of = _by_name(platform, hosts) if node_map is None else None
+    if node_of is None:
+        described = description_of(platform)
+        topology = described.topology if isinstance(described, Platform) else None
+        if topology is None:
+            node_of = {host: node for node, host in enumerate(hosts)}
+        elif node_map is None:
+            raise UsageError(
+                f"{found.rows[hosts[0]]}: '{platform.name}' has no host '{hosts[0]}', but several switches; valid: its "
+                "own hosts, or --node-map FILE, which says at which switch hosts are"
+            )
+        else:
+            places = _places(found, hosts, Path(node_map))
+            node_of = _by_switch(described, topology, found, places, str(node_map))
+            if isinstance(platform, Platform):
+                # A description says how many nodes there are, a map which switches are not full.
+                platform = replace(platform, nodes=max(platform.nodes, *(node + 1 for node in node_of.values())))
+    ranks = tuple(node_of[host] for host in found.hosts)
+    if max(ranks) >= len(platform.hosts):
+        raise _too_large(found, f"nodes up to number {max(ranks)}", platform, f"{len(platform.hosts)}")
+    per_node = max(Counter(ranks).values()) if found.by_rank else 0
+    return AllocatedPlatform(platform, ranks, Path(found.source).name, per_node)
+
+
+def _by_name(platform: HostPlatform, hosts: Sequence[str]) -> dict[str, int] | None:
+    """The nodes of hosts that are the platform's, by full or by short names; None if one is not."""
+    known = {_short(name): node for node, name in enumerate(platform.hosts)}
+    known |= {name: node for node, name in enumerate(platform.hosts)}
+    found = {host: node for host in hosts if (node := known.get(host, known.get(_short(host)))) is not None}
+    return found if len(found) == len(hosts) == len(set(found.values())) else None
+
+
+def _short(host: str) -> str:
+    return host.partition(".")[0]
+
+
+def _by_switch(
+    platform: HostPlatform, topology: Topology, allocation: Allocation, places: NodeMap, file: str
+) -> dict[str, int]:
+    """A node for each host, such that they share switches and groups as in the map."""
+    if isinstance(topology, Torus):
+        raise UsageError(
+            f"--node-map: {file} says which hosts share a switch, but on the torus '{platform.name}' it matters which "
+            "switches are neighbours; valid: --placement FILE with the platform's own hosts"
+        )
+    per_switch, per_group = topology.nodes_per_switch, topology.group_switches
+    switches = topology.switches(len(platform.hosts))
+    if per_group and not any(group for _, group in places.values()):
+        warn(f"{file} has no groups of switches: those of '{platform.name}' are filled in order")
+        per_group = None
+    tree: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for host, place in places.items():
+        tree.setdefault(place[1] if per_group else "", {}).setdefault(place, []).append(host)
+    groups = -(-switches // per_group) if per_group else 1
+    if len(tree) > groups:
+        raise _too_large(allocation, f"{len(tree)} groups of switches", platform, f"{groups}")
+    found: dict[str, int] = {}
+    for number, (group, own) in enumerate(tree.items()):
+        if len(own) > (per_group or switches):
+            where = f" in group {group}" if group else ""
+            raise _too_large(allocation, f"{len(own)} switches{where}", platform, f"{per_group or switches}")
+        for at, ((switch, _), hosts) in enumerate(own.items()):
+            if len(hosts) > per_switch:
+                raise _too_large(allocation, f"{len(hosts)} hosts at switch {switch}", platform, f"{per_switch}")
+            start = (number * (per_group or switches) + at) * per_switch
+            found |= {host: start + place for place, host in enumerate(hosts)}
+    return found
+
+
+def _too_large(allocation: Allocation, has: str, platform: HostPlatform, valid: str) -> UsageError:
+    return UsageError(f"{allocation.source}: the job has {has}, more than '{platform.name}' (valid: up to {valid})")
+
+
+def _places(allocation: Allocation, hosts: Sequence[str], file: Path) -> NodeMap:
+    """The switch and group of each host, by its name, the name's first part, or the number at the end of that."""
+    node_map = read_node_map(file)
+    found = {}
+    for host in hosts:
+        number = re.search(r"\d+$", _short(host))
+        names = (host, _short(host), str(int(number[0])) if number else "")
+        place = next((node_map[name] for name in names if name in node_map), None)
+        if place is None:
+            near = nearest_names(host, node_map)
+            raise UsageError(f"{allocation.rows[host]}: host '{host}' is not in {file}{near}")
+        found[host] = place
+    return found
+
+
+def _lines(path: Path) -> list[tuple[str, str]]:
+    """The lines of a file that are not empty or comments, each with where it is. Lines that end in \\ go on."""
+    found, before, start = [], "", 0
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        start = start if before else number
+        text = before + ("" if line.lstrip().startswith("#") else re.split(r"\s#", line)[0]).strip()
+        before = f"{text[:-1]} " if text.endswith("\\") else ""
+        if text and not before:
+            found.append((f"{path}:{start}", text))
+    if before:
+        raise UsageError(f"{path}:{start}: the file ends within a line that goes on")
+    return found
+
+
+def _read_allocation(source: str) -> Allocation:
+    path = Path(source)
+    is_list = not path.is_file() and "/" not in source and ("[" in source or "," in source)
+    lines = [("--allocation", source)] if is_list else _lines(path)
+    if not lines:
+        raise UsageError(f"{source}: no host in it ({_ALLOCATIONS})")
+    first = [word.strip().lower() for word in lines[0][1].split(",")]
+    if {*_RANK} & {*first} or first[0].isdecimal():
+        found = hosts_of_ranks(lines, source).values()
+        return Allocation(source, tuple(host for _, host in found), True, {host: where for where, host in found})
+    rows: dict[str, str] = {}
+    for where, line in lines:
+        for host in _expanded(line, where):
+            if host in rows:
+                raise UsageError(f"{where}: host '{host}' is there twice (valid: once, or CSV with rank and host)")
+            rows[host] = where
+    return Allocation(source, tuple(rows), False, rows)
+
+
+def hosts_of_ranks(lines: Sequence[tuple[str, str]], source: str) -> dict[int, tuple[str, str]]:
+    """Where each rank's line is, and its host, in the order of ranks. Lines are CSV, each with where it is.
+
+    Without a header the first column is the rank. Raises UsageError, with the line, for one that has no rank and host,
+    for ranks that are there twice, and for such that are missing.
+    """
+    columns: tuple[int, int] = (0, 1)
+    if lines and not lines[0][1].split(",")[0].strip().isdecimal():
+        (where, header), *lines = lines
+        columns = (_column(header, _RANK, where), _column(header, _HOST, where))
+    found: dict[int, tuple[str, str]] = {}
+    for where, line in lines:
+        words = [word.strip() for word in line.split(",")]
+        rank, host = (words[at] if at < len(words) else "" for at in columns)
+        if not rank.isdecimal() or not _NAME.fullmatch(host) or int(rank) in found:
+            raise UsageError(f"{where}: expected a rank and its host, each rank once, not '{line[:80]}'")
+        found[int(rank)] = where, host
+    missing = next((rank for rank in range(len(found)) if rank not in found), None)
+    if missing is not None or not found:
+        count = f"{len(found)} are there, up to {max(found, default=0)}, without {missing or 0}"
+        raise UsageError(f"{source}: expected all ranks from 0 on; {count}")
+    return dict(sorted(found.items()))
+
+
+def _column(header: str, names: Sequence[str], where: str) -> int:
+    words = [word.strip().lower() for word in header.split(",")]
+    at = next((place for place, word in enumerate(words) if word in names), None)
+    if at is None:
+        raise UsageError(
+            f"{where}: expected the columns MPI_Rank,allocation or rank,host; no {names[0]} in '{header[:80]}'"
+        )
+    return at
+
+
+def _expanded(text: str, where: str) -> list[str]:
+    """The hosts of a bracketed list."""
+    try:
+        found = [str(name) for name in hostlist.expand_hostlist(text, allow_duplicates=True)]
+    except hostlist.BadHostlist as problem:
+        raise UsageError(f"{where}: malformed list '{text[:80]}': {problem} ({_ALLOCATIONS})") from None
+    for name in found:
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"{where}: '{name[:80]}' is no host ({_ALLOCATIONS})")
+    return found
+
+
+def read_node_map(path: Path) -> NodeMap:
+    """The switch and group of each host. Raises UsageError, with the line, for other files and for hosts with two."""
+    lines = _lines(path)
+    if not lines:
+        raise UsageError(f"{path}: no host in it ({_MAPS})")
+    first = lines[0][1]
+    read = _of_words if first.startswith("NODE ") else _of_slurm if _PAIR.match(first) else _of_csv
+    found: dict[str, tuple[str, str]] = {}
+    for where, host, place in read(lines):
+        if found.setdefault(host, place) != place:
+            here, before = (" of group ".join(filter(None, one)) for one in (place, found[host]))
+            raise UsageError(f"{where}: host '{host}' is at switch {here}, and before at {before}")
+    return found
+
+
+_Placed = Iterator[tuple[str, str, tuple[str, str]]]
+"""Where a line is, a host, and its switch and group."""
+
+
+def _of_words(lines: Sequence[tuple[str, str]]) -> _Placed:
+    for where, line in lines:
+        words = line.split()
+        given = dict(zip(words[::2], words[1::2], strict=False))
+        if not given.get("NODE", "").isdecimal() or not {"CELL", "SWITCH"} <= {*given}:
+            raise UsageError(f"{where}: expected NODE, CELL and SWITCH, each with its number, not '{line[:80]}'")
+        yield where, str(int(given["NODE"])), (given["SWITCH"], given["CELL"])
+
+
+def _of_slurm(lines: Sequence[tuple[str, str]]) -> _Placed:
+    """Of switches in a tree, the group of one with nodes is the switch above it, unless that is above all of them."""
+    leaves: dict[str, tuple[str, list[str]]] = {}
+    above: dict[str, str] = {}
+    for where, line in lines:
+        given = {key.lower(): value.strip('"') for key, value in _PAIR.findall(line)}
+        name = given.get("switchname") or given.get("blockname")
+        if name is None or not ("nodes" in given or "switches" in given):
+            raise UsageError(f"{where}: expected SwitchName with Nodes or Switches, not '{line[:80]}' ({_MAPS})")
+        if "switches" in given:
+            above |= dict.fromkeys(_expanded(given["switches"], where), name)
+        else:
+            leaves[name] = where, _expanded(given["nodes"], where)
+    several = len({above.get(name) for name in leaves}) > 1
+    for name, (where, hosts) in leaves.items():
+        yield from ((where, host, (name, above.get(name, "") if several else "")) for host in hosts)
+
+
+def _of_csv(lines: Sequence[tuple[str, str]]) -> _Placed:
+    (where, header), *rows = lines
+    words = [word.strip().lower() for word in header.split(",")]
+    if _SWITCH not in words:
+        raise UsageError(f"{where}: no map of hosts to switches ({_MAPS})")
+    host, switch, group = _column(header, _HOST, where), words.index(_SWITCH), None
+    if _GROUP in words:
+        group = words.index(_GROUP)
+    for where, line in rows:
+        cells = [cell.strip() for cell in line.split(",")]
+        if len(cells) != len(words) or not cells[host] or not cells[switch]:
+            raise UsageError(f"{where}: expected {header}, not '{line[:80]}'")
+        yield where, cells[host], (cells[switch], "" if group is None else cells[group])

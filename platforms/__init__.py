@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         AllocatedPlatform as AllocatedPlatform,
         ScatteredPlatform as ScatteredPlatform,
         allocated as allocated,
+        scattered as scattered,
     )
     from collwise.platforms.check import CheckReport as CheckReport, check_file as check_file
     from collwise.platforms.description import (
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from collwise.platforms.xml_file import XmlPlatform as XmlPlatform
 
 _MODULES = {
-    "allocation": ("AllocatedPlatform", "ScatteredPlatform", "allocated"),
+    "allocation": ("AllocatedPlatform", "ScatteredPlatform", "allocated", "scattered"),
     "check": ("CheckReport", "check_file"),
     "description": (
         "Buffers",

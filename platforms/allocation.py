@@ -93,8 +93,9 @@ class AllocatedPlatform(PlacedPlatform):
 class ScatteredPlatform(DerivedPlatform):
     """`base` with a job on those of its nodes that others leave free in a draw, of which `number` is the seed.
 
-    How many nodes are free is drawn evenly, from the job's own number to all; then which ones are. The job gets them in
-    their order, from one that is drawn too, with blocks of ranks. Each number of nodes has draws of its own.
+    How many nodes are free is drawn from the job's own number to all, evenly by its logarithm, since machines are busy;
+    then which ones are. The job gets them in their order, from one that is drawn too, with blocks of ranks. Each number
+    of nodes has draws of its own.
     """
 
     number: int
@@ -108,7 +109,7 @@ class ScatteredPlatform(DerivedPlatform):
         blocks = self.base.positions(procs, processes_per_node)
         nodes, count = len(self.hosts), blocks[-1] + 1
         draw = random.Random(f"{self.number} {nodes} {count}").random  # only this method's numbers stay as they are
-        free = count + int(draw() * (nodes - count + 1))
+        free = min(int(count * ((nodes + 1) / count) ** draw()), nodes)
         order = sorted(range(nodes), key=[draw() for _ in range(nodes)].__getitem__)
         left = sorted(order[:free])
         first = int(draw() * free)
@@ -151,6 +152,18 @@ def allocated(platform: HostPlatform, allocation: str | Path, node_map: str | Pa
         raise _too_large(found, f"nodes up to number {max(ranks)}", platform, f"{len(platform.hosts)}")
     per_node = max(Counter(ranks).values()) if found.by_rank else 0
     return AllocatedPlatform(platform, ranks, Path(found.source).name, per_node)
+
+
+def scattered(platform: HostPlatform, count: int) -> list[HostPlatform]:
+    """The platform with a job on the nodes of each of so many draws. Raises UsageError where draws cannot differ."""
+    if count < 1:
+        raise UsageError(f"--allocations {count}: the least is 1")
+    if isinstance(platform, PlacedPlatform):
+        raise UsageError(f"--allocations draws nodes, but {platform.source} says which ones (valid: one of them)")
+    described = description_of(platform)
+    if isinstance(described, Platform) and described.topology is None and not described.heterogeneous:
+        raise UsageError(f"--allocations: all nodes of '{platform.name}' are alike (valid: a platform with a topology)")
+    return [ScatteredPlatform(platform, number) for number in range(1, count + 1)]
 
 
 def _by_name(platform: HostPlatform, hosts: Sequence[str]) -> dict[str, int] | None:

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform, Ports
 from collwise.platforms.description import PACKET_BYTES, Calibration, FactorRow, OverheadRow
-from collwise.platforms.hosts import ReorderedPlatform
-from collwise.platforms.placement import PlacedPlatform
+from collwise.platforms.hosts import DerivedPlatform, ReorderedPlatform
 from collwise.platforms.smpi import CROSS_TRAFFIC, ENVELOPE_BYTES
 from collwise.platforms.topology import routes_among
 from collwise.platforms.xml_clusters import description_of
@@ -204,7 +203,7 @@ class _NodeClass:
 
 def _described(platform: HostPlatform) -> tuple[Sequence[int], Platform | HeterogeneousPlatform]:
     """The positions of the platform's hosts in the description, and the description."""
-    if isinstance(platform, PlacedPlatform):
+    if isinstance(platform, DerivedPlatform) and not isinstance(platform, ReorderedPlatform):
         platform = platform.base
     order: Sequence[int] = range(len(platform.hosts))
     if isinstance(platform, ReorderedPlatform):

@@ -33,7 +33,8 @@ def compare(right: TimesLike, /, *others: Compared) -> AllScores:
 
     The others are files of times or store:QUERY, files of decisions, the name of an untuned library (openmpi-4.1), or a
     rules file of Open MPI. What these choose has a slowdown where it is among the times, which 'collwise simulate
-    --beside' makes sure of. An untuned library's choice may not compete and be faster than the best (negative).
+    --beside' makes sure of. An untuned library's choice may not compete and be faster than the best (negative). Over
+    draws of nodes (--allocations) the medians count.
 
     Returns Scores by collective. `table()` has for each source the number of `cases`, the median, mean, 90th percentile
     and largest of the relative errors of its times, and their mean with its sign (`bias`); `tau`, Kendall's rank
@@ -49,7 +50,7 @@ def compare(right: TimesLike, /, *others: Compared) -> AllScores:
     """
     from collwise.validation.compare.scores import AllScores, compare as compare_times
 
-    by_name = arguments.times(right)
+    by_name = _typical(right)
     known = [_known(one) for one in others]
     if not known:
         raise UsageError(f"name what to compare with: times, decisions, rules or one of {', '.join(BASELINES)}")
@@ -72,8 +73,15 @@ def _known(other: Compared) -> Mapping[str, Times] | Decider:
 
     if isinstance(other, (str, Path)):
         is_times = str(other).startswith(arguments.STORED) or _is_document(Path(other), dict)
-        return arguments.times(other) if is_times else decider(other)
-    return arguments.times(other) if isinstance(other, Times | Mapping) else decider(other)
+        return _typical(other) if is_times else decider(other)
+    return _typical(other) if isinstance(other, Times | Mapping) else decider(other)
+
+
+def _typical(given: TimesLike) -> Mapping[str, Times]:
+    """Times by collective, over allocations the medians."""
+    from collwise.validation.times.allocations import over_allocations
+
+    return {name: over_allocations(one) for name, one in arguments.times(given).items()}
 
 
 def decider(given: DeciderLike) -> Decider:

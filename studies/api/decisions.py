@@ -121,6 +121,7 @@ def select(
     '...'
     """
     from collwise.validation.select.select import select as table_of
+    from collwise.validation.times.allocations import ALLOCATION, over_allocations, said_of_losses
 
     if consumer is not None:
         check_name("decision consumer", consumer, ALL_CONSUMERS)
@@ -133,6 +134,8 @@ def select(
         others = arguments.times(filled_by)
         found |= {name: one.filled(others[name], agreement / 100) for name, one in found.items() if name in others}
     found = _without(found, arguments.names(exclude))
+    drawn = {name: one for name, one in found.items() if ALLOCATION in one.seconds.dims}
+    found = {name: over_allocations(one) for name, one in found.items()}
 
     def decided(name: str) -> DecisionTable:
         single = needs_one_choice(name, consumer) if one_choice is None else one_choice
@@ -143,6 +146,8 @@ def select(
         raise UsageError(f"{nothing.collective} on {nothing.platform}: no time at any of the process counts and sizes")
     told = [line for table in tables for line in found[table.collective].notes]
     told += [f"{table.collective}: {line}" for table in tables for line in _told(found[table.collective])]
+    over = {table.collective: table for table in tables if table.collective in drawn}
+    told += [said_of_losses(drawn[name], drawn[name].picks_of(table.choice_at)) for name, table in over.items()]
     simulated = [table for table in tables if table.source == "simulated"]
     told += wide_steps_texts(simulated)
     told += [all_at_once_text(simulated) if doubtful else left_out_text(found.values())]

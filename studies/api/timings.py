@@ -15,7 +15,7 @@ from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name, note
 from collwise.common.files import write_text
 from collwise.common.units import counted, format_seconds
-from collwise.platforms import HostPlatform
+from collwise.platforms import HostPlatform, scattered
 from collwise.platforms.smpi import charges_overheads, warn_of_free_messages
 from collwise.simulator.execution.cluster import split_arguments
 from collwise.simulator.execution.installations import MPI_LIBRARIES
@@ -56,15 +56,16 @@ def simulate(
     consumer: str | None = None,
     beside: Names | Sequence[DeciderLike] = (),
     margin: float | None = None,
+    allocations: int | None = None,
     context: SimulationContext | None = None,
 ) -> AllTimes:
     """Simulates algorithms at every process count P, message size m and segment size.
 
     What the store has is not simulated again: a run that was stopped resumes when it is started again.
 
-    Returns Times by collective; `frame()` has a row for each case, with its `seconds`, or the `error` where it failed.
-    Their `facts` say how many rows were in the store before (`reused`) and how many simulator processes ran
-    (`processes_started`).
+    Returns Times by collective, over draws of nodes with the dimension `allocation`; `frame()` has a row for each case,
+    with its `seconds`, or the `error` where it failed. Their `facts` say how many rows were in the store before
+    (`reused`) and how many simulator processes ran (`processes_started`).
 
     Raises UsageError for wrong arguments and where SimGrid is missing.
 
@@ -77,7 +78,9 @@ def simulate(
     from collwise.comparisons import decider
     from collwise.validation.compare.deciders import timed_besides
     from collwise.validation.times import sources
+    from collwise.validation.times.allocations import ALLOCATION
     from collwise.validation.times.files import AllTimes
+    from collwise.validation.times.times import joined
 
     where = arguments.platform(platform)
     per_node = ppn or where.default_processes_per_node
@@ -104,8 +107,19 @@ def simulate(
     deciders = [decider(one) for one in (arguments.names(beside) if isinstance(beside, str) else beside)]
     grids = [timed_besides(grid, deciders) for grid in grids]
     by_size = {} if margin is None else {one: margin / 100 for one in competing if not needs_one_choice(one, consumer)}
+    if allocations is not None and margin is not None:
+        raise UsageError(
+            "--margin leaves out choices, which on another allocation may be fast (valid: no --allocations)"
+        )
+    draws = [where] if allocations is None else scattered(where, allocations)
+    label = f"{where.name} {arguments.several(asked)}"
     with arguments.opened(context) as simulations:
-        found = sources.simulate(where, grids, simulations, by_size, f"{where.name} {arguments.several(asked)}")
+        each = [sources.simulate(draw, grids, simulations, by_size, label) for draw in draws]
+    found = each[0]
+    if allocations is not None:
+        sums = {name: sum(one[0].facts[name] for one in each) for name in ("reused", "processes_started")}
+        numbers = range(1, allocations + 1)
+        found = [joined(drawn, ALLOCATION, numbers).with_facts(**sums) for drawn in zip(*each, strict=True)]
     warn_of_free_messages(where)
     warn_of_doubtful(where, grids)
     if not charges_overheads(where.smpi_options()):

@@ -41,6 +41,8 @@ TUNED = "bcast,reduce,allreduce,allgather,alltoall"
 RULES = "rules"
 """The title of the rules among scores."""
 _TABLE = "-libcollwise.table"
+_SIMULATED = ("procs", "sizes", "nodes", "allocations")
+"""The options of clusters that are simulated."""
 NODES, INTERCONNECT, MOST_PROCS = 16, "infiniband-hdr", 4096
 """The size and interconnect of a cluster of which no more is said, and the largest P that is tuned by default."""
 
@@ -110,6 +112,7 @@ def tune(
     segments: Numbers = SEGMENTS_TEXT,
     tolerance: float = TOLERANCE_PERCENT,
     doubtful: bool = False,
+    allocations: int | None = None,
     output: str | Path | None = None,
     context: SimulationContext | None = None,
 ) -> Tuned:
@@ -130,6 +133,8 @@ def tune(
     """
     from collwise.validation.compare.deciders import Decider, Rules
     from collwise.validation.compare.scores import AllScores, compare
+    from collwise.validation.times.allocations import over_allocations
+    from collwise.validation.times.files import AllTimes
 
     check_name("decision consumer", consumer, ALL_CONSUMERS)
     baseline = _baseline(consumer)
@@ -151,12 +156,14 @@ def tune(
                 ppn=per_node,
                 consumer=consumer,
                 beside=[baseline] if baseline else (),
+                allocations=allocations,
                 context=opened,
             )
             measured = _measured(opened.store, times)
-    elif given := [f"--{name}" for name, one in (("procs", procs), ("sizes", sizes), ("nodes", nodes)) if one]:
-        raise UsageError(f"{given[0]} is for a cluster that is simulated; times have theirs")
+    elif given := [name for name, one in zip(_SIMULATED, (procs, sizes, nodes, allocations), strict=True) if one]:
+        raise UsageError(f"--{given[0]} is for a cluster that is simulated; times have theirs")
     decisions = select(times, consumer=consumer, tolerance=tolerance, exclude=exclude, doubtful=doubtful)
+    times = AllTimes.of(over_allocations(one) for one in times.values())
     said, replaced = for_consumer(decisions.tables, consumer)
     deciders: list[Decider] = [Rules(said, RULES, baseline), *([baseline] if baseline else [])]
     scores = AllScores(compare(times[one.collective], *deciders) for one in said)

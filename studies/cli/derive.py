@@ -30,6 +30,7 @@ _SAVED = ("AllTimes", "Decisions", "FittedModel", "Guidelines", "ProfileResult",
 _BY_NAME: Mapping[str, Any] = {
     "algorithm": types.ALGORITHM,
     "algorithms": types.ALGORITHMS,
+    "allocations": click.IntRange(1),
     "exclude": types.ALGORITHMS,
     "between_segment": types.SIZE,
     "chains": click.IntRange(1),

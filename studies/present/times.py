@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.units import counted, format_seconds, format_size
 from collwise.store_contents import Deleted
 from collwise.studies.present.shown import Shown, Table, cut, drawing
 from collwise.timings import Script
+from collwise.validation.times.allocations import ALLOCATION, RARE, losses, over_allocations
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.files import AllTimes
 from collwise.validation.times.grid import CASE_COLUMNS
@@ -34,7 +37,9 @@ def shown(found: AllTimes) -> Shown:
     frame = found.frame()
     first = next(iter(found.values()))
     measured = "mean_seconds" in frame
-    parts = [part for times in found.values() for part in (_measured(times) if measured else _parts(times))]
+    drawn = ALLOCATION in frame
+    show = _measured if measured else _over_allocations if drawn else _parts
+    parts = [part for times in found.values() for part in show(times)]
     facts = {}
     if "reused" in first.facts:
         parts.append(
@@ -51,14 +56,15 @@ def shown(found: AllTimes) -> Shown:
             f"{len(failed)} of {counted(len(frame), 'case')} failed; the times of the others are in the store; "
             f"first: {failed.error.iloc[0]}"
         )
-    rows = _timed_once(frame)[[*_COLUMNS, *_OF_MEASUREMENT]] if measured else frame[_COLUMNS]
+    columns = [*([ALLOCATION] if drawn else []), *_COLUMNS]
+    rows = _timed_once(frame)[[*columns, *_OF_MEASUREMENT]] if measured else frame[columns]
     return Shown(parts, rows.to_dict("records"), facts, _figures(found), problem)
 
 
 def _figures(found: AllTimes) -> dict[str, Callable[[], Figure]]:
     """Every algorithm over m on the most processes, for each collective that has messages."""
     return {
-        f"{times.platform}-{name}-times": drawing("times.times_figure", times, max(times.procs))
+        f"{times.platform}-{name}-times": drawing("times.times_figure", over_allocations(times), max(times.procs))
         for name, times in found.items()
         if min(times.message_bytes) > 0
     }
@@ -89,6 +95,23 @@ def _measured(times: Times) -> Iterator[Table | str]:
         counts = (int(one.repetitions), int(one.late_starts))
         rows.append((*start, format_seconds(one.seconds), interval, *others, *counts))
     yield Table(f"{times.collective} on {times.platform}, measured under {times.maker}", _MEASURED, rows, 0, keys=3)
+
+
+def _over_allocations(times: Times) -> Iterator[Table | str]:
+    """A row for each choice at each point, the fastest in the median first."""
+    typical, rare = over_allocations(times), over_allocations(times, RARE)
+    lost = losses(times)
+    rows = []
+    for i, procs in enumerate(times.procs):
+        for j, size in enumerate(times.message_bytes):
+            order = np.argsort(typical.array[:, i, j])
+            for a in order[np.isfinite(typical.array[order, i, j])]:
+                shares = (f"{one.values[a, i, j] * 100:.1f} %" for one in lost)
+                seconds = (format_seconds(float(one.array[a, i, j])) for one in (typical, rare))
+                rows.append((procs, format_size(size), times.choices[a].label, *seconds, *shares))
+    columns = ("P", "m", "choice", "median", "95th percentile", "loses", "95th percentile")
+    yield from cut(Table(f"{times.collective} on {times.platform}, {typical.made_by}", columns, rows, left=0, keys=3))
+    yield "A choice loses its time over that of the fastest one on the same allocation, less one."
 
 
 def _parts(times: Times) -> Iterator[Table | str]:

@@ -1,0 +1,89 @@
+"""--allocation, --node-map and --allocations, from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import printed
+from tests.studies.cli.model_commands import Capture, run
+
+RING = "--platform leonardo --collective allgather --engine schedule --algorithms ring --procs 4 --sizes 8"
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLLWISE_STORE", str(tmp_path / "timings.sqlite"))
+    Path("map.csv").write_text("host,switch,group\nn1,a,x\nn2,a,x\nn3,b,x\nn4,c,y\n")
+
+
+def seconds(words: str, capsys: Capture) -> float:
+    code, shown, _ = run(f"simulate {RING} {words} --json", capsys)
+    assert code == 0
+    (row,) = printed(shown).rows
+    return float(row["seconds"])
+
+
+def test_a_ring_takes_longer_on_scattered_nodes(capsys: Capture) -> None:
+    Path("near.csv").write_text("rank,host\n0,n1\n1,n2\n2,n2\n3,n1\n")
+    packed = seconds("--allocation near.csv --node-map map.csv", capsys)
+    at_one_switch = seconds("--ppn 1", capsys)
+    scattered = seconds("--allocation n[1-4] --node-map map.csv --ppn 1", capsys)
+    assert packed < at_one_switch < scattered
+    # Hops: of a step between switches one, between groups three; the slowest steps are those to n4 and back.
+    assert scattered - at_one_switch > 3 * 1.3e-7
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--allocation n[1-9] --node-map map.csv", "--allocation: host 'n5' is not in map.csv"),
+        ("--allocation n[1-4]", "--allocation: 'leonardo' has no host 'n1'"),
+        ("--allocation n[4-1] --node-map map.csv", "malformed list 'n[4-1]': start > stop"),
+        ("--allocation none.csv --node-map map.csv", "cannot read none.csv"),
+        ("--node-map map.csv", "--node-map is for --allocation"),
+        ("--allocation n[1-4] --node-map map.csv --placement cyclic", "--placement and --allocation both say"),
+        ("--allocation n[1-2] --node-map map.csv --ppn 1", "has no room for P = 4 with 1 per node (valid: 1 to 2)"),
+        ("--allocation n[1-4] --node-map map.csv --allocations 3", "--allocations draws nodes, but n[1-4] says"),
+    ],
+)
+def test_what_is_wrong_is_one_line(words: str, says: str, capsys: Capture) -> None:
+    code, shown, error = run(f"simulate {RING} {words}", capsys)
+    assert (code, shown, error.count("\n")) == (2, "", 1)
+    assert says in error
+
+
+def test_choices_over_draws_have_median_and_95th_percentile(capsys: Capture) -> None:
+    words = RING.replace("ring", "ring,bruck")
+    code, shown, _ = run(f"simulate {words} --ppn 1 --allocations 4 -o drawn.times --figures figures", capsys)
+    assert code == 0
+    assert "median of 4 allocations" in shown
+    assert shown.count("95th percentile") == 2
+    assert "8 cases, 0 of them already in the store" in shown
+    rows = printed(run(f"simulate {words} --ppn 1 --allocations 4 --json", capsys)[1]).rows
+    assert [row["allocation"] for row in rows] == [1, 1, 2, 2, 3, 3, 4, 4]
+    code, _, error = run("select drawn.times -o drawn.json", capsys)
+    assert code == 0
+    assert "allgather: over 4 allocations the choices lose" in error
+    assert run("compare drawn.times drawn.json", capsys)[0] == 0
+
+
+def test_tune_takes_a_job_and_draws(capsys: Capture) -> None:
+    asked = "--collective allgather --sizes 8 --procs 4 --algorithms ring,bruck"
+    description = Path(__file__).parents[3] / "platforms" / "leonardo.toml"
+    Path("mine.toml").write_text(description.read_text().replace('name = "leonardo"', 'name = "mine"'))
+    job = "--allocation n[1-4] --node-map map.csv"
+    code, shown, _ = run(f"tune mine.toml {asked} {job} --ppn 1 -o job", capsys)
+    assert code == 0
+    assert "Leonardo, CINECA, Booster, allocation n[1-4]" in shown
+    assert "whatif change" not in shown
+    assert Path("job/mine.toml").read_text().count('name = "mine"') == 1
+    code, _, error = run(f"tune mine.toml {asked} --ppn 1 --allocations 3 -o drawn", capsys)
+    assert code == 0
+    assert "over 3 allocations the choices lose" in error
+    assert run("compare drawn/mine.times drawn/mine-decisions.json", capsys)[0] == 0
+    code, _, error = run("tune drawn/mine.times --allocations 3 -o again", capsys)
+    assert code == 2
+    assert "--allocations is for a cluster that is simulated" in error

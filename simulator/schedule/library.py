@@ -208,6 +208,12 @@ class Trace:
         """The spans of the critical path, in their order."""
         return self.spans[self.critical]
 
+    def bytes_between(self, places: npt.NDArray[np.integer]) -> int:
+        """The bytes of all messages whose ranks are at different `places`, such as nodes or switches."""
+        sent = self.spans[self.spans["spent"] == ON_WAY]
+        apart = places[sent["process"]] != places[sent["peer"]]
+        return int(self.sizes[sent["size"][apart]].sum())
+
 
 NodeOf = Sequence[int] | Sequence[tuple[int, int]] | npt.NDArray[np.integer] | None
 

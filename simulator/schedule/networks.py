@@ -97,6 +97,23 @@ def network_tables(
     return tables if ports is None or like_smpi else _with_ports(tables, ports, m, classes)
 
 
+def places_of(platform: HostPlatform, procs: int, processes_per_node: int) -> dict[str, npt.NDArray[np.int64]]:
+    """The number of each rank's node, switch and group of switches, by these words in the plural.
+
+    Groups are pods of a fat tree or groups of a dragonfly; what a platform does not have is left out. Raises the errors
+    of `network_tables`.
+    """
+    order, described = _described(platform)
+    nodes = np.array([order[position] for position in platform.positions(procs, processes_per_node)], np.int64)
+    topology = described.topology if isinstance(described, Platform) else None
+    if topology is None:
+        return {"nodes": nodes}
+    found = {"nodes": nodes, "switches": nodes // topology.nodes_per_switch}
+    return (
+        found if topology.group_switches is None else found | {"groups": found["switches"] // topology.group_switches}
+    )
+
+
 def _with_sockets(
     tables: NetworkTables, described: Platform, sockets: Sequence[int], latency_factor: Doubles
 ) -> NetworkTables:

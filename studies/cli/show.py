@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import collwise
-from collwise import predictions
+from collwise import arguments, predictions
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_seconds, format_size
@@ -26,12 +26,15 @@ from collwise.validation.libraries.baselines import Baseline, library_decisions
 from collwise.validation.select.consumers import OPENMPI_VERSIONS
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENT_BYTES
-from collwise.validation.times.grid import case_of, choice_of
+from collwise.validation.times.grid import Grid, case_of, choice_of
 from collwise.validation.times.thresholds import check_thresholds_matter, with_thresholds
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
+    from collwise.simulator.schedule.library import Schedule
+    from collwise.simulator.schedule.tables import NetworkTables
     from collwise.simulator.sweeps.context import SimulationContext
+    from collwise.simulator.timing import Case
 
 
 @click.group(cls=CommandGroup, epilog=example("show models"))
@@ -93,6 +96,41 @@ def ids_text(algorithm: Algorithm) -> str:
 _PROTOCOLS = ("an eager message leaves when it is sent", "every send waits for its receive")
 
 
+def _one_size(
+    collective: str,
+    procs: int,
+    size: tuple[int, ...] | None,
+    segments: tuple[int, ...] | None,
+    root: int,
+) -> tuple[int, int]:
+    """The one message size and the one segment size that are asked for. Raises UsageError for several, and the root."""
+    if collective == "barrier":
+        if size not in (None, (0,)):
+            raise UsageError("--size: a barrier has no message; leave it out")
+        size = (0,)
+    if size is None:
+        raise UsageError(f"--size: needed for {collective}, for example --size 8KiB")
+    segments = segments or (SEGMENT_BYTES,)
+    for name, values in (("--size", size), ("--segments", segments)):
+        if len(values) != 1:
+            raise UsageError(f"{name} takes one size here, not {len(values)}")
+    if root >= procs:
+        raise UsageError(f"--root {root} is not a rank (valid: 0 to {procs - 1})")
+    return size[0], segments[0]
+
+
+def _recorded(platform: HostPlatform, case: Case, called: Baseline) -> tuple[Schedule, NetworkTables]:
+    """The schedule of a case, and the tables of the platform's network for it."""
+    from collwise.simulator.schedule.library import Schedule
+    from collwise.simulator.schedule.networks import network_tables
+    from collwise.simulator.schedule.shared import proportions_for
+
+    tables_of = partial(network_tables, platform, case.procs, case.processes_per_node)
+    places = platform.places(case.procs, case.processes_per_node)
+    recorded = Schedule(case, places, library_decisions(called), proportions=proportions_for(case, tables_of))
+    return recorded, tables_of(recorded.sizes)
+
+
 @shows(
     "show schedule --platform gros --collective bcast --algorithm binomial --procs 16 --size 8KiB",
     parent=show,
@@ -117,38 +155,23 @@ def schedule(
     long as the path stays the same.
     """
     from collwise.simulator.schedule.critical_path import path_parts
-    from collwise.simulator.schedule.library import Schedule
-    from collwise.simulator.schedule.networks import network_tables
-    from collwise.simulator.schedule.shared import proportions_for
+    from collwise.simulator.schedule.networks import places_of
     from collwise.studies.figures.schedule import schedule_figure
 
-    if collective == "barrier":
-        if size not in (None, (0,)):
-            raise UsageError("--size: a barrier has no message; leave it out")
-        size = (0,)
-    if size is None:
-        raise UsageError(f"--size: needed for {collective}, for example --size 8KiB")
-    for name, values in (("--size", size), ("--segments", segments or (0,))):
-        if len(values) != 1:
-            raise UsageError(f"{name} takes one size here, not {len(values)}")
+    message_bytes, segment_bytes = _one_size(collective, procs, size, segments, root)
     entry = Catalogue.load().algorithm(collective, algorithm)
-    if objection := entry.objection(procs, size[0]):
+    if objection := entry.objection(procs, message_bytes):
         raise UsageError(f"{collective} {algorithm} {objection}: P = {procs}")
-    if root >= procs:
-        raise UsageError(f"--root {root} is not a rank (valid: 0 to {procs - 1})")
-    cut = (segments[0] if segments else SEGMENT_BYTES) if entry.part_parameter == "segment_bytes" else 0
+    cut = segment_bytes if entry.part_parameter == "segment_bytes" else 0
     per_node = ppn or platform.default_processes_per_node
     check_thresholds_matter([entry], thresholds)
     (choice,) = with_thresholds(collective, [Choice(algorithm, cut)], thresholds)
-    case = case_of(collective, choice, procs, size[0], per_node, root)
-    tables_of = partial(network_tables, platform, procs, per_node)
-    proportions = proportions_for(case, tables_of)
-    recorded = Schedule(case, platform.places(procs, per_node), library_decisions(called), proportions=proportions)
-    network = tables_of(recorded.sizes)
+    case = case_of(collective, choice, procs, message_bytes, per_node, root)
+    recorded, network = _recorded(platform, case, called)
     trace, parts = path_parts(recorded, network)
     rounds, waiting = recorded.rounds(), recorded.rounds(every_send_waits=True)
     title = f"{collective} {algorithm}, P = {procs}"
-    title += f", m = {format_size(size[0])}" if collective != "barrier" else ""
+    title += f", m = {format_size(message_bytes)}" if collective != "barrier" else ""
     if entry.bounded:
         bound = f", parts below {format_size(choice.segment_bytes)}"
         title += bound if choice.segment_bytes else ", without bounds: the linear algorithm"
@@ -164,8 +187,10 @@ def schedule(
         if row.seconds > 0
     ]
     heads = ("part", "how often", "bytes", "time", "share")
+    apart = {what: trace.bytes_between(where) for what, where in places_of(platform, procs, per_node).items()}
     said: list[Table | str] = [
-        f"{title}: {recorded.messages} messages, {format_size(recorded.message_bytes)} in all",
+        f"{title}: {recorded.messages} messages, {format_size(recorded.message_bytes)} in all, "
+        + ", ".join(f"{format_size(count)} between {what}" for what, count in apart.items()),
         f"rounds, the most messages that follow from one another: {rounds} if {_PROTOCOLS[0]},",
         f"  {waiting} if {_PROTOCOLS[1]}; it never deadlocks",
         Table(f"critical path on {platform.title}: {format_seconds(trace.seconds)}", heads, rows),
@@ -179,6 +204,64 @@ def schedule(
         )
     figures = {"schedule": partial(schedule_figure, trace, procs, f"{title}, on {platform.title}")}
     return Shown(said, parts.reset_index().to_dict("records"), facts, figures)
+
+
+@shows("show traffic --platform leonardo --ppn 1 --collective allgather --procs 64 --size 64KiB", parent=show)
+def traffic(
+    platform: HostPlatform = options.placed_platform(),
+    collective: str = options.COLLECTIVE,
+    algorithms: tuple[str, ...] | None = option(types.ALGORITHMS),
+    procs: int = option(click.IntRange(2), required=True),
+    size: tuple[int, ...] | None = option(types.SIZES),
+    segments: tuple[int, ...] | None = option(types.SIZES),
+    root: int = option(click.IntRange(0), 0),
+    ppn: int | None = options.PPN,
+    called: Baseline = options.CALLED_LIBRARY,
+) -> Shown:
+    """Shows the bytes that algorithms send between nodes, switches and groups of switches.
+
+    Ranks run as --placement or --allocation says. The messages are recorded from the algorithms' own code; those that
+    send least between the farthest parts come first.
+    """
+    from collwise.simulator.schedule.networks import places_of
+
+    message_bytes, segment_bytes = _one_size(collective, procs, size, segments, root)
+    per_node = ppn or platform.default_processes_per_node
+    names = arguments.algorithms(collective, algorithms)
+    grid = Grid.of(collective, (procs,), (message_bytes,), per_node, (segment_bytes,), names, root=root)
+    cases = grid.cases()
+    if not cases:
+        objection = Catalogue.load().algorithm(collective, names[0]).objection(procs, message_bytes)
+        raise UsageError(f"{collective} {names[0]} {objection}: P = {procs}")
+    places = places_of(platform, procs, per_node)
+    records = []
+    for case in cases:
+        recorded, network = _recorded(platform, case, called)
+        trace = recorded.trace(network)
+        between = {f"bytes_between_{what}": trace.bytes_between(where) for what, where in places.items()}
+        counts = {"messages": recorded.messages, "bytes": recorded.message_bytes}
+        records.append(vars(choice_of(case)) | counts | between | {"seconds": trace.seconds})
+    farthest = f"bytes_between_{[*places][-1]}"
+    records.sort(key=lambda one: (one[farthest], one["seconds"]))
+    rows = [
+        (
+            *(one["algorithm"], one["messages"], format_size(one["bytes"])),
+            *(_share(one[f"bytes_between_{what}"], one["bytes"]) for what in places),
+            format_seconds(one["seconds"]),
+        )
+        for one in records
+    ]
+    heads = ("algorithm", "messages", "bytes", *(f"between {what}" for what in places), "time")
+    title = f"{collective}, P = {procs}" + (f", m = {format_size(message_bytes)}" if message_bytes else "")
+    facts = {what: len({*where.tolist()}) for what, where in places.items()}
+    used = ", ".join(f"{what}: {count}" for what, count in facts.items())
+    parts = (Table(f"{title}, on {platform.title}", heads, rows), f"{procs} processes; {used}")
+    return Shown(parts, records, facts)
+
+
+def _share(part: int, whole: int) -> str:
+    """'12 KiB, 25 %'."""
+    return f"{format_size(part)}, {100 * part / whole:.0f} %" if whole else "-"
 
 
 @shows("show tasks --platform stampede2 --nodes 6 --ppn 12 --engine schedule", parent=show, figures=True)

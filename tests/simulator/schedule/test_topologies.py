@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
@@ -23,7 +24,7 @@ from collwise.platforms import (
 )
 from collwise.simulator.schedule.critical_path import path_parts
 from collwise.simulator.schedule.library import Schedule
-from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.schedule.networks import network_tables, places_of
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.simulator.timing import Case
@@ -177,6 +178,20 @@ def test_the_parts_of_a_critical_path_have_the_latency_of_the_route() -> None:
     parts = path_parts(schedule, network_tables(platform, 2, 1, schedule.sizes))[1]
     assert parts.seconds["latency"] == pytest.approx(LATENCY + 2 * HOP)
     assert parts.seconds["waiting for ports"] == 0
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "bruck", "recursive_doubling"])
+def test_bytes_between_places_are_those_of_messages(algorithm: str) -> None:
+    platform = platform_with(FatTree(2, HOP, 1.0, 2, 1.0))
+    schedule = Schedule(Case("allgather", algorithm, 16, 1024))
+    trace = schedule.trace(network_tables(platform, 16, 1, schedule.sizes))
+    places = places_of(platform, 16, 1)
+    assert trace.bytes_between(np.arange(16)) == trace.bytes_between(places["nodes"]) == schedule.message_bytes
+    assert trace.bytes_between(np.zeros(16, int)) == 0
+    # Of 16 steps of a ring 8 leave a switch of 2 nodes, 4 a pod of 4; of 15 blocks that a rank sends 14 and 12 do.
+    shares = {"ring": (8 / 16, 4 / 16), "recursive_doubling": (14 / 15, 12 / 15)}
+    found = tuple(trace.bytes_between(places[what]) / schedule.message_bytes for what in ("switches", "groups"))
+    assert found == shares.get(algorithm, found)
 
 
 def test_long_pipelines_are_played_whole(tmp_path: Path) -> None:

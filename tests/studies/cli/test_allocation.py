@@ -87,3 +87,37 @@ def test_tune_takes_a_job_and_draws(capsys: Capture) -> None:
     code, _, error = run("tune drawn/mine.times --allocations 3 -o again", capsys)
     assert code == 2
     assert "--allocations is for a cluster that is simulated" in error
+
+
+def test_traffic_is_that_of_the_steps_over_which_messages_go(capsys: Capture) -> None:
+    """Each step of a ring carries P - 1 blocks, and a tree sends its message along P - 1 edges."""
+    Path("job.csv").write_text("rank,host\n0,n1\n1,n1\n2,n2\n3,n3\n4,n4\n")
+    job = "--platform leonardo --allocation job.csv --node-map map.csv --procs 5 --size 1KiB"
+    code, shown, _ = run(f"show traffic {job} --collective allgather --algorithms ring,linear --json", capsys)
+    assert code == 0
+    found = printed(shown)
+    assert found.facts == {"nodes": 4, "switches": 3, "groups": 2}
+    rows = {row["algorithm"]: row for row in found.rows}
+    # The steps 1-2, 2-3, 3-4 and 4-0 leave a node, 2-3, 3-4 and 4-0 a switch, 3-4 and 4-0 a group.
+    between = [rows["ring"][f"bytes_between_{what}"] for what in ("nodes", "switches", "groups")]
+    assert between == [4 * 1024 * steps for steps in (4, 3, 2)]
+    code, shown, _ = run(f"show traffic {job} --collective bcast --algorithms chain --segments 0 --json", capsys)
+    (row,) = printed(shown).rows
+    assert [row[f"bytes_between_{what}"] for what in ("nodes", "switches", "groups")] == [3072, 2048, 1024]
+    _, shown, _ = run(f"show schedule {job} --collective bcast --algorithm linear --segments 0", capsys)
+    assert "4 messages, 4 KiB in all, 3 KiB between nodes, 2 KiB between switches, 1 KiB between groups" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--collective bcast --procs 4", "--size: needed for bcast"),
+        ("--collective bcast --procs 4 --size 8,16", "--size takes one size here, not 2"),
+        ("--collective bcast --procs 4 --size 8 --root 4", "--root 4 is not a rank"),
+        ("--collective allgather --procs 5 --size 8 --algorithms neighbor_exchange", "needs an even P: P = 5"),
+    ],
+)
+def test_wrong_questions_about_traffic_are_one_line(words: str, says: str, capsys: Capture) -> None:
+    code, shown, error = run(f"show traffic --platform leonardo --ppn 1 {words}", capsys)
+    assert (code, shown, error.count("\n")) == (2, "", 1)
+    assert says in error

@@ -32,6 +32,7 @@ QUICK = {
     "platforms describe": "platforms describe mine --nodes 4 --interconnect tcp-25g",
     "simulate": f"simulate {ENGINE} {POINT} --for openmpi-4.1 -o made.times --force",
     "show schedule": "show schedule --platform gros --collective bcast --algorithm binomial --procs 4 --size 8KiB",
+    "show traffic": "show traffic --platform leonardo --ppn 1 --collective bcast --procs 4 --size 8KiB",
     "select": "select made.times -o made.json --force",
     "tune": "tune gros --collective bcast --procs 4 --sizes 8KiB --store s.sqlite -o tuned",
     "export": "export made.json -o made.rules",

@@ -24,7 +24,7 @@ from collwise.platforms.description import (
 from collwise.platforms.description_file import checked, read_description, write_description
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.placement import PlacedPlatform, placed
-from collwise.platforms.topology import CableFault, Dragonfly, FatTree, Topology, Torus
+from collwise.platforms.topology import ROUTINGS, CableFault, Dragonfly, FatTree, Topology, Torus
 from collwise.platforms.xml_clusters import description_of
 
 if TYPE_CHECKING:
@@ -365,6 +365,14 @@ def _oversubscription(platform: Described, text: str) -> Described:
     return replace(single, topology=replace(topology, oversubscription=rate))
 
 
+def _routing(platform: Described, text: str) -> Described:
+    single = _homogeneous(platform, "topology")
+    if not isinstance(single.topology, FatTree | Dragonfly):
+        raise UsageError(f"platform '{platform.name}' has no parallel cables (valid: a fat tree or a dragonfly)")
+    check_name("routing", text, ROUTINGS)
+    return replace(single, topology=replace(single.topology, routing=text))
+
+
 # --- One node or link -------------------------------------------------------------------------------------------------
 
 
@@ -470,6 +478,7 @@ CHANGES: dict[str, ChangeKind] = {
     "placement": ChangeKind("cyclic", "where ranks run: block, cyclic or a file", _elsewhere),
     "topology": ChangeKind("fat-tree:nodes_per_switch=16:oversubscription=4", "the network's switches", _topology),
     "oversubscription": ChangeKind("4:1", "of a fat tree's lowest switches (or 4, or x2)", _oversubscription, True),
+    "routing": ChangeKind("static", "whether messages keep to one of parallel cables, or spread: adaptive", _routing),
     "eager_limit": ChangeKind("128KiB", "the message size from which on the rendezvous protocol is used", _eager_limit),
     "slow_node": ChangeKind("3:x4", "the overheads of one node, counted from 0", _slow_node),
     "degraded_link": ChangeKind(

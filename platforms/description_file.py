@@ -28,7 +28,7 @@ from collwise.platforms.description import (
 )
 from collwise.platforms.hosts import MOST_HOSTS
 from collwise.platforms.smpi import LARGEST_BYTES, MOST_ROWS
-from collwise.platforms.topology import TOPOLOGIES, CableFault, Topology
+from collwise.platforms.topology import ADAPTIVE, ROUTINGS, TOPOLOGIES, CableFault, Topology
 
 _Described = TypeVar("_Described", bound=Description)
 
@@ -120,21 +120,24 @@ NETWORK = _keys(
     "backbone_bytes_per_second? backbone_latency_seconds?"
 )
 _SHARE = Key("a number of at least 1", lambda v: is_number(v) and v >= 1, float)
+_ROUTING = Key(" or ".join(ROUTINGS), lambda v: v in ROUTINGS, str)
 TOPOLOGY = {
     "one-switch": {},
     "fat-tree": _keys(
-        "nodes_per_switch oversubscription? switches_per_pod? pod_oversubscription? hop_latency_seconds?",
+        "nodes_per_switch oversubscription? switches_per_pod? pod_oversubscription? hop_latency_seconds? routing?",
         nodes_per_switch=_whole(1),
         oversubscription=_SHARE,
         switches_per_pod=_whole(1),
         pod_oversubscription=_SHARE,
+        routing=_ROUTING,
     ),
     "dragonfly": _keys(
         "groups switches_per_group nodes_per_switch local_bytes_per_second global_bytes_per_second "
-        "hop_latency_seconds?",
+        "hop_latency_seconds? routing?",
         groups=_whole(1, 1000),
         switches_per_group=_whole(1),
         nodes_per_switch=_whole(1),
+        routing=_ROUTING,
     ),
     "torus": _keys(
         "dimensions nodes_per_switch? cable_bytes_per_second? hop_latency_seconds?",
@@ -560,6 +563,8 @@ def write_description(platform: Description) -> str:
             values = {"kind": topology.kind, **_values(topology, TOPOLOGY[topology.kind])}
             if "switches_per_pod" not in values:
                 values.pop("pod_oversubscription", None)
+            if topology.routing == ADAPTIVE:
+                values.pop("routing", None)
             values["cable_faults"] = _list(topology.cable_faults, CABLE_FAULT)
             document["topology"] = _given(values)
         document["node_faults"] = _list(platform.node_faults, NODE_FAULT)

@@ -1,8 +1,8 @@
 """Topologies of networks: switches, the cables between them, and the route of a message from switch to switch.
 
 Nodes fill the switches in order: node i is at switch i // nodes_per_switch. Cables have two links, one for each
-direction: link 2 i leads from `one` to `other` of cable i, link 2 i + 1 back. Routes are fixed. Where real networks
-spread messages over parallel cables, those cables are one here, with the sum of their rates.
+direction: link 2 i leads from `one` to `other` of cable i, link 2 i + 1 back. Routes are fixed. Parallel cables are one
+here, with the sum of their rates where messages spread over them, or what is left of it where their routes collide.
 """
 
 from __future__ import annotations
@@ -38,6 +38,16 @@ class CableFault:
     rate_factor: float
 
 
+ADAPTIVE, STATIC = "adaptive", "static"
+ROUTINGS = (ADAPTIVE, STATIC)
+"""Whether messages spread evenly over parallel cables, or each keeps to the one that its route has."""
+
+
+def share_in_use(flows: int, cables: int) -> float:
+    """The expected share of parallel cables that at least one of so many flows has, each on a cable by chance."""
+    return 1.0 - (1.0 - 1.0 / cables) ** flows
+
+
 @dataclass(frozen=True)
 class Topology(ABC):
     """A network of switches with `nodes_per_switch` nodes at each.
@@ -45,11 +55,15 @@ class Topology(ABC):
     A message takes `hop_latency_seconds` for each cable from switch to switch, besides the links of its nodes.
     `vertices` are the switches, numbered from 0, and behind them what else cables end at. `cable_faults` change no
     routes, as on networks that route without regard to rates.
+
+    With static `routing` parallel cables have the rate of those that are expected to be in use when each node below
+    sends one flow over them, while others idle. Single cables are taken to be as fast as a node's links.
     """
 
     nodes_per_switch: int
     hop_latency_seconds: float = 0.0
     cable_faults: tuple[CableFault, ...] = field(default=(), kw_only=True)
+    routing: str = field(default=ADAPTIVE, kw_only=True)
 
     kind = ""
 
@@ -74,15 +88,28 @@ class Topology(ABC):
     def cables(self, nodes: int, node_rate: float) -> list[Cable]:
         """All cables, for nodes whose links have `node_rate` bytes per second."""
         found = self.sound_cables(nodes, node_rate)
+        if self.routing == STATIC:
+            found = [self._collided(cable, nodes, node_rate) for cable in found]
         for fault in self.cable_faults:
             for number in self.cables_at(fault.switches, found):
                 rate = found[number].bytes_per_second * fault.rate_factor
                 found[number] = replace(found[number], bytes_per_second=rate)
         return found
 
+    def _collided(self, cable: Cable, nodes: int, node_rate: float) -> Cable:
+        """The cable with the rate that static routes leave. Below one that starts at a switch are that switch's nodes.
+
+        Below others are those of a group.
+        """
+        flows = self.nodes_per_switch
+        if cable.one >= self.switches(nodes):
+            flows *= self.group_switches or 1
+        share = share_in_use(flows, max(1, round(cable.bytes_per_second / node_rate)))
+        return replace(cable, bytes_per_second=cable.bytes_per_second * share)
+
     @abstractmethod
     def sound_cables(self, nodes: int, node_rate: float) -> list[Cable]:
-        """The cables without `cable_faults`."""
+        """The cables without `cable_faults` and collisions."""
 
     def cables_at(self, switches: tuple[int, ...], cables: Sequence[Cable]) -> list[int]:
         """The numbers of the cables that end at all of these switches."""

@@ -44,6 +44,7 @@ def test_every_example_can_be_applied(name: str) -> None:
         "overheads": ["overheads=1us"],
         "slow_node": ["overheads=1us"],
         "oversubscription": [TREE],
+        "routing": [TREE],
     }.get(name, [])
     found = changed(GROS, [parse_change(text) for text in [*needed, f"{name}={CHANGES[name].example}"]])
     assert found.platform.hosts
@@ -127,6 +128,23 @@ def test_cables_change_with_the_links_and_background_takes_a_share_of_them_only(
     assert cables(twice) == pytest.approx([2 * rate for rate in cables(base)])
     assert cables(busy) == pytest.approx([0.75 * rate for rate in cables(base)])
     assert busy.route == base.route
+
+
+def test_static_routes_are_kept_in_a_file_and_undone(tmp_path: Path) -> None:
+    tree = single(TREE)
+    found = single("routing=static", platform=tree)
+    file = tmp_path / "static.toml"
+    file.write_text(write_description(found))
+    assert load(file) == found
+    assert 'routing = "static"' in file.read_text()
+    assert found.digest() != tree.digest()
+    assert single(TREE + ':routing="static"').topology == found.topology
+    undone = single("routing=adaptive", platform=found)
+    assert undone.topology == tree.topology
+    assert "routing =" not in write_description(undone)
+    file.write_text(file.read_text().replace('"static"', '"fixed"'))
+    with pytest.raises(UsageError, match=r"topology.routing: 'fixed' does not fit \(valid: adaptive or static\)"):
+        load(file)
 
 
 @pytest.mark.parametrize("rate", ["", ":cable_bytes_per_second=1e9"])
@@ -247,6 +265,8 @@ def test_a_changed_platform_has_another_name_and_can_be_written(tmp_path: Path) 
         (["oversubscription=2"], "platform 'gros' is no fat tree"),
         ([TREE, "oversubscription=4:0"], "malformed ratio '4:0'"),
         (["eager_limit=0"], "the threshold can be moved from 65536 B to at least 1 B"),
+        (["routing=static"], "platform 'gros' has no parallel cables (valid: a fat tree or a dragonfly)"),
+        ([TREE, "routing=stat"], "change routing=stat: unknown routing 'stat'; did you mean static?"),
         (["background=1"], "'1' is not a share (valid: a number from 0 to below 1)"),
         (["nodes=0"], "'0' is not a whole number of at least 1"),
         (["placement=cylic"], "did you mean cyclic?"),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import random
+import statistics
+from dataclasses import replace
 from itertools import product
 
 import pytest
 from hypothesis import given, strategies as st
 
 from collwise.common.errors import UsageError
-from collwise.platforms import Dragonfly, FatTree, Platform, Topology, Torus, known, load
+from collwise.platforms import CableFault, Dragonfly, FatTree, Platform, Topology, Torus, known, load
 from collwise.platforms.linear_costs import point_to_point
-from collwise.platforms.topology import routes_among, vertices
+from collwise.platforms.topology import routes_among, share_in_use, vertices
 
 HOP = 1e-6
 RATE = 1e9
@@ -86,6 +89,28 @@ def test_a_dragonfly_has_one_cable_between_every_two_groups_and_three_hops_acros
     assert seconds[0, 1] == pytest.approx(HOP)
     assert seconds[0, 14] == pytest.approx(3 * HOP)
     assert seconds[0, 0] == 0
+
+
+@pytest.mark.parametrize(("flows", "cables"), [(1, 4), (2, 2), (16, 16), (18, 9), (40, 16), (180, 18)])
+def test_the_share_of_cables_in_use_is_that_of_balls_thrown_into_bins(flows: int, cables: int) -> None:
+    generator = random.Random(f"{flows} {cables}")
+    used = [len({generator.randrange(cables) for _ in range(flows)}) for _ in range(20_000)]
+    assert share_in_use(flows, cables) == pytest.approx(statistics.mean(used) / cables, rel=0.01)
+
+
+def test_static_routes_leave_parallel_cables_the_rate_of_those_in_use() -> None:
+    tree = FatTree(16, HOP, 2.0, switches_per_pod=4, pod_oversubscription=2.0)
+    fly = Dragonfly(2, HOP, 5, 3, 2 * RATE, RATE)
+    for topology, expected in (
+        (tree, [share_in_use(16, 8)] * 8 + [share_in_use(64, 16)] * 2),
+        (fly, [share_in_use(2, 2)] * 15 + [1.0] * 10),  # one cable between groups: nothing to choose
+    ):
+        static = replace(topology, routing="static", cable_faults=(CableFault((1,), 0.5),))
+        before, after = topology.cables(128, RATE), static.cables(128, RATE)
+        shares = [one.bytes_per_second / other.bytes_per_second for one, other in zip(after, before, strict=True)]
+        expected[1] /= 2
+        assert shares == pytest.approx(expected)
+        assert [one.latency_seconds for one in after] == [one.latency_seconds for one in before]
 
 
 @pytest.mark.parametrize("name", ["shaheen-ii", "stampede2", "slingshot-2048", "fat-tree-1024"])

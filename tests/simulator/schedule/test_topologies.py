@@ -22,6 +22,7 @@ from collwise.platforms import (
     load_description,
     placed,
 )
+from collwise.platforms.topology import share_in_use
 from collwise.simulator.schedule.critical_path import path_parts
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables, places_of
@@ -178,6 +179,22 @@ def test_the_parts_of_a_critical_path_have_the_latency_of_the_route() -> None:
     parts = path_parts(schedule, network_tables(platform, 2, 1, schedule.sizes))[1]
     assert parts.seconds["latency"] == pytest.approx(LATENCY + 2 * HOP)
     assert parts.seconds["waiting for ports"] == 0
+
+
+@needs("smpi")
+def test_static_routes_are_slower_where_all_uplinks_are_in_use_in_both_engines(tmp_path: Path) -> None:
+    """Of 8 cables 1 - (7/8)^8 are in use when 8 nodes send to other switches; what stays at a switch is as fast."""
+    spread, static = (platform_with(FatTree(8, HOP, routing=routing)) for routing in ("adaptive", "static"))
+    case = Case("allgather", "recursive_doubling", 16, 1_000_000)
+    slower = played(static, case) / played(spread, case)
+    # Of 15 blocks that a rank sends in turn the last 8 go to the other switch, when all others' do.
+    assert slower == pytest.approx(1 + 8 / 15 * (1 / share_in_use(8, 8) - 1), rel=0.005)
+    with Store(tmp_path / "timings.sqlite") as store:
+        context = SimulationContext(store)
+        times = [context.simulate(one, [case]).complete().timings[case].seconds for one in (spread, static)]
+    assert times[1] / times[0] == pytest.approx(slower, rel=0.005)
+    near = Case("allgather", "recursive_doubling", 8, 1_000_000)
+    assert played(static, near) == played(spread, near)
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "bruck", "recursive_doubling"])

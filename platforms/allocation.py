@@ -12,7 +12,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 import hostlist
 
@@ -25,6 +27,7 @@ from collwise.platforms.placement import PlacedPlatform
 from collwise.platforms.topology import Topology, Torus
 from collwise.platforms.xml_clusters import description_of
 
+_Value = TypeVar("_Value")
 _RANK, _HOST, _SWITCH, _GROUP = ("rank", "mpi_rank"), ("host", "hostname", "node", "allocation"), "switch", "group"
 """The names of columns that mean the same."""
 _PAIR = re.compile(r"([A-Za-z]\w*)\s*=\s*(\S+)")
@@ -94,26 +97,33 @@ class ScatteredPlatform(DerivedPlatform):
     """`base` with a job on those of its nodes that others leave free in a draw, of which `number` is the seed.
 
     How many nodes are free is drawn from the job's own number to all, evenly by its logarithm, since machines are busy;
-    then which ones are. The job gets them in their order, from one that is drawn too, with blocks of ranks. Each number
-    of nodes has draws of its own.
+    then which ones are. The job gets those that follow one that is drawn too, with blocks of ranks in the order of
+    nodes. Each number of nodes has draws of its own.
     """
 
     number: int
 
     def digest(self) -> str:
-        """A digest of the base platform and the draw."""
-        return hashlib.sha256(f"{self.base.digest()}\nscattered {self.number}".encode()).hexdigest()
+        """A digest of the base platform and the draw, which one of half of the nodes stands for."""
+        drawn = _drawn(self.number, len(self.hosts), 1 + len(self.hosts) // 2)
+        return hashlib.sha256(f"{self.base.digest()}\n{drawn}".encode()).hexdigest()
 
     def positions(self, procs: int, processes_per_node: int) -> tuple[int, ...]:
         """The position among the hosts of each rank. Raises the errors of the base platform's."""
         blocks = self.base.positions(procs, processes_per_node)
-        nodes, count = len(self.hosts), blocks[-1] + 1
-        draw = random.Random(f"{self.number} {nodes} {count}").random  # only this method's numbers stay as they are
-        free = min(int(count * ((nodes + 1) / count) ** draw()), nodes)
-        order = sorted(range(nodes), key=[draw() for _ in range(nodes)].__getitem__)
-        left = sorted(order[:free])
-        first = int(draw() * free)
-        return tuple(left[(first + block) % free] for block in blocks)
+        drawn = _drawn(self.number, len(self.hosts), blocks[-1] + 1)
+        return tuple(drawn[block] for block in blocks)
+
+
+@lru_cache(maxsize=64)
+def _drawn(number: int, nodes: int, count: int) -> tuple[int, ...]:
+    """The nodes that a job of `count` nodes gets in a draw."""
+    draw = random.Random(f"{number} {nodes} {count}").random  # of a generator only these numbers stay as they are
+    free = min(int(count * ((nodes + 1) / count) ** draw()), nodes)
+    order = sorted(range(nodes), key=[draw() for _ in range(nodes)].__getitem__)
+    left = sorted(order[:free])
+    first = int(draw() * free)
+    return tuple(sorted(left[(first + place) % free] for place in range(count)))
 
 
 def allocated(platform: HostPlatform, allocation: str | Path, node_map: str | Path | None = None) -> AllocatedPlatform:
@@ -168,14 +178,19 @@ def scattered(platform: HostPlatform, count: int) -> list[HostPlatform]:
 
 def _by_name(platform: HostPlatform, hosts: Sequence[str]) -> dict[str, int] | None:
     """The nodes of hosts that are the platform's, by full or by short names; None if one is not."""
-    known = {_short(name): node for node, name in enumerate(platform.hosts)}
-    known |= {name: node for node, name in enumerate(platform.hosts)}
+    known = _with_short({name: node for node, name in enumerate(platform.hosts)})
     found = {host: node for host in hosts if (node := known.get(host, known.get(_short(host)))) is not None}
     return found if len(found) == len(hosts) == len(set(found.values())) else None
 
 
 def _short(host: str) -> str:
     return host.partition(".")[0]
+
+
+def _with_short(named: Mapping[str, _Value]) -> Mapping[str, _Value]:
+    """What hosts have by their names, and by those up to the first dot that only one of them has."""
+    counts = Counter(map(_short, named))
+    return {_short(name): value for name, value in named.items() if counts[_short(name)] == 1} | {**named}
 
 
 def _by_switch(
@@ -217,7 +232,7 @@ def _too_large(allocation: Allocation, has: str, platform: HostPlatform, valid: 
 
 def _places(allocation: Allocation, hosts: Sequence[str], file: Path) -> NodeMap:
     """The switch and group of each host, by its name, the name's first part, or the number at the end of that."""
-    node_map = read_node_map(file)
+    node_map = _with_short(read_node_map(file))
     found = {}
     for host in hosts:
         number = re.search(r"\d+$", _short(host))
@@ -233,7 +248,7 @@ def _places(allocation: Allocation, hosts: Sequence[str], file: Path) -> NodeMap
 def _lines(path: Path) -> list[tuple[str, str]]:
     """The lines of a file that are not empty or comments, each with where it is. Lines that end in \\ go on."""
     found, before, start = [], "", 0
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).removeprefix("\ufeff").splitlines(), start=1):
         start = start if before else number
         text = before + ("" if line.lstrip().startswith("#") else re.split(r"\s#", line)[0]).strip()
         before = f"{text[:-1]} " if text.endswith("\\") else ""
@@ -250,7 +265,7 @@ def _read_allocation(source: str) -> Allocation:
     lines = [("--allocation", source)] if is_list else _lines(path)
     if not lines:
         raise UsageError(f"{source}: no host in it ({_ALLOCATIONS})")
-    first = [word.strip().lower() for word in lines[0][1].split(",")]
+    first = _cells(lines[0][1].lower())
     if {*_RANK} & {*first} or first[0].isdecimal():
         found = hosts_of_ranks(lines, source).values()
         return Allocation(source, tuple(host for _, host in found), True, {host: where for where, host in found})
@@ -270,12 +285,12 @@ def hosts_of_ranks(lines: Sequence[tuple[str, str]], source: str) -> dict[int, t
     for ranks that are there twice, and for such that are missing.
     """
     columns: tuple[int, int] = (0, 1)
-    if lines and not lines[0][1].split(",")[0].strip().isdecimal():
+    if lines and not _cells(lines[0][1])[0].isdecimal():
         (where, header), *lines = lines
         columns = (_column(header, _RANK, where), _column(header, _HOST, where))
     found: dict[int, tuple[str, str]] = {}
     for where, line in lines:
-        words = [word.strip() for word in line.split(",")]
+        words = _cells(line)
         rank, host = (words[at] if at < len(words) else "" for at in columns)
         if not rank.isdecimal() or not _NAME.fullmatch(host) or int(rank) in found:
             raise UsageError(f"{where}: expected a rank and its host, each rank once, not '{line[:80]}'")
@@ -287,8 +302,13 @@ def hosts_of_ranks(lines: Sequence[tuple[str, str]], source: str) -> dict[int, t
     return dict(sorted(found.items()))
 
 
+def _cells(line: str) -> list[str]:
+    """The cells of a line of CSV, which has no commas within cells."""
+    return [cell.strip().strip('"') for cell in line.split(",")]
+
+
 def _column(header: str, names: Sequence[str], where: str) -> int:
-    words = [word.strip().lower() for word in header.split(",")]
+    words = _cells(header.lower())
     at = next((place for place, word in enumerate(words) if word in names), None)
     if at is None:
         raise UsageError(
@@ -344,6 +364,8 @@ def _of_slurm(lines: Sequence[tuple[str, str]]) -> _Placed:
     for where, line in lines:
         given = {key.lower(): value.strip('"') for key, value in _PAIR.findall(line)}
         name = given.get("switchname") or given.get("blockname")
+        if "blocksizes" in given:
+            continue
         if name is None or not ("nodes" in given or "switches" in given):
             raise UsageError(f"{where}: expected SwitchName with Nodes or Switches, not '{line[:80]}' ({_MAPS})")
         if "switches" in given:
@@ -357,14 +379,14 @@ def _of_slurm(lines: Sequence[tuple[str, str]]) -> _Placed:
 
 def _of_csv(lines: Sequence[tuple[str, str]]) -> _Placed:
     (where, header), *rows = lines
-    words = [word.strip().lower() for word in header.split(",")]
+    words = _cells(header.lower())
     if _SWITCH not in words:
         raise UsageError(f"{where}: no map of hosts to switches ({_MAPS})")
     host, switch, group = _column(header, _HOST, where), words.index(_SWITCH), None
     if _GROUP in words:
         group = words.index(_GROUP)
     for where, line in rows:
-        cells = [cell.strip() for cell in line.split(",")]
+        cells = _cells(line)
         if len(cells) != len(words) or not cells[host] or not cells[switch]:
             raise UsageError(f"{where}: expected {header}, not '{line[:80]}'")
         yield where, cells[host], (cells[switch], "" if group is None else cells[group])

@@ -54,7 +54,7 @@ class Tuned:
     `scores` are what the rules (RULES) and the untuned library choose, by the times. The `baseline` is that library, or
     another one where the rules are for any MPI library; None if what it decides is not known. `said` are the decisions
     as the rules say them, and `replaced` the choices that they cannot say. `measured` are the times that the store has
-    of the same cluster, by collective.
+    of the same cluster, by collective. `over_allocations` says what the rules lose over draws of nodes.
     """
 
     consumer: str
@@ -68,6 +68,7 @@ class Tuned:
     platform: HostPlatform | None = None
     measured: Mapping[str, Times] = field(default_factory=dict)
     folder: Path | None = None
+    over_allocations: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -133,7 +134,7 @@ def tune(
     """
     from collwise.validation.compare.deciders import Decider, Rules
     from collwise.validation.compare.scores import AllScores, compare
-    from collwise.validation.times.allocations import over_allocations
+    from collwise.validation.times.allocations import ALLOCATION, over_allocations, said_of_losses
     from collwise.validation.times.files import AllTimes
 
     check_name("decision consumer", consumer, ALL_CONSUMERS)
@@ -163,8 +164,13 @@ def tune(
     elif given := [name for name, one in zip(_SIMULATED, (procs, sizes, nodes, allocations), strict=True) if one]:
         raise UsageError(f"--{given[0]} is for a cluster that is simulated; times have theirs")
     decisions = select(times, consumer=consumer, tolerance=tolerance, exclude=exclude, doubtful=doubtful)
-    times = AllTimes.of(over_allocations(one) for one in times.values())
     said, replaced = for_consumer(decisions.tables, consumer)
+    drawn = [
+        said_of_losses(times[one.collective], times[one.collective].picks_of(one.choice_at))
+        for one in said
+        if ALLOCATION in times[one.collective].seconds.dims
+    ]
+    times = AllTimes.of(over_allocations(one) for one in times.values())
     deciders: list[Decider] = [Rules(said, RULES, baseline), *([baseline] if baseline else [])]
     scores = AllScores(compare(times[one.collective], *deciders) for one in said)
     folder = None if output is None else writable_folder(Path(output))
@@ -178,7 +184,8 @@ def tune(
         procs=max(max(one.procs) for one in times.values()) if form.one_procs else None,
     )
     found = Tuned(
-        consumer, times, decisions, rules, scores, baseline, tuple(said), replaced, platform, measured, folder
+        *(consumer, times, decisions, rules, scores, baseline, tuple(said), replaced, platform, measured, folder),
+        tuple(filter(None, drawn)),
     )
     if folder is not None:
         _write(found)

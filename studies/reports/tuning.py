@@ -107,6 +107,7 @@ def sentences(tuned: Tuned) -> list[str]:
         known=sum(int(np.isfinite(one).sum()) for one in close),
         cases=errors.size,
         measured=[*tuned.measured],
+        drawn=tuned.over_allocations,
         median=np.median(errors) if errors.size else np.nan,
     )
 

@@ -112,6 +112,22 @@ def test_hosts_of_the_platform_need_no_map(tmp_path: Path) -> None:
         allocated(LEONARDO, write(tmp_path, "nodes", "\na\nleonardo-1\n"))
 
 
+def test_files_as_other_programs_write_them(tmp_path: Path) -> None:
+    """A mark of the byte order, quotes, carriage returns, and names with or without the domain."""
+    ranks = write(tmp_path, "ranks.csv", '\ufeff"host","rank"\r\n"n2","1"\r\n"n1.site","0"\r\n')
+    node_map = write(tmp_path, "map.csv", '"Host","Switch"\r\n"n1","a"\r\n"n2.site","a"\r\n')
+    platform = allocated(load("fat-tree-1024"), ranks, node_map)
+    assert platform.positions(2, 1) == (0, 1)
+    blocks = write(tmp_path, "topology.conf", "BlockName=b1 Nodes=n[1-2]\nBlockSizes=2\n")
+    assert read_node_map(blocks) == {"n1": ("b1", ""), "n2": ("b1", "")}
+    # Names that differ by the domain only are different hosts.
+    twins = write(tmp_path, "twins.csv", "host,switch\nn1.one,a\nn1.other,b\n")
+    nodes = allocated(load("fat-tree-1024"), "n1.one,n1.other", twins).positions(2, 1)
+    assert nodes[1] >= 16
+    with pytest.raises(UsageError, match=r"host 'n1' is not in .*twins.csv"):
+        allocated(load("fat-tree-1024"), "n[1]", twins)
+
+
 def test_a_map_without_groups_fills_them_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hosts = [f"h{number}" for number in range(60)]
     rows = [f"{host},s{number // 2}" for number, host in enumerate(hosts)]

@@ -29,9 +29,9 @@ def over_allocations(times: Times, share: float = 0.5) -> Times:
     return replace(times, data=data, maker=f"{times.maker}, {which} of {count} allocations")
 
 
-def losses(times: Times, picks: xr.DataArray | Indices | None = None) -> tuple[xr.DataArray, xr.DataArray]:
-    """The median and the 95th percentile, over allocations, of what picks, or all choices, lose against the best."""
-    lost = times.slowdown(picks)
+def losses(times: Times) -> tuple[xr.DataArray, xr.DataArray]:
+    """The median and the 95th percentile, over allocations, of what each choice loses against the best."""
+    lost = times.slowdown()
     median, rare = (lost.quantile(share, ALLOCATION, skipna=False) for share in (0.5, RARE))
     return median, rare
 

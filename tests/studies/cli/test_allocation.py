@@ -80,9 +80,11 @@ def test_tune_takes_a_job_and_draws(capsys: Capture) -> None:
     assert "Leonardo, CINECA, Booster, allocation n[1-4]" in shown
     assert "whatif change" not in shown
     assert Path("job/mine.toml").read_text().count('name = "mine"') == 1
-    code, _, error = run(f"tune mine.toml {asked} --ppn 1 --allocations 3 -o drawn", capsys)
+    code, shown, error = run(f"tune mine.toml {asked} --ppn 1 --allocations 3 -o drawn", capsys)
     assert code == 0
     assert "over 3 allocations the choices lose" in error
+    assert "allgather: over 3 allocations the choices lose" in shown
+    assert "allgather: over 3 allocations the choices lose" in Path("drawn/mine.html").read_text()
     assert run("compare drawn/mine.times drawn/mine-decisions.json", capsys)[0] == 0
     code, _, error = run("tune drawn/mine.times --allocations 3 -o again", capsys)
     assert code == 2

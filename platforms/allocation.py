@@ -21,7 +21,7 @@ import hostlist
 from collwise.common.errors import UsageError, nearest_names, warn
 from collwise.common.files import read_text
 from collwise.common.units import counted
-from collwise.platforms.description import Platform
+from collwise.platforms.description import HeterogeneousPlatform, Platform
 from collwise.platforms.hosts import DerivedPlatform, HostPlatform
 from collwise.platforms.placement import PlacedPlatform
 from collwise.platforms.topology import Topology, Torus
@@ -144,15 +144,16 @@ def allocated(platform: HostPlatform, allocation: str | Path, node_map: str | Pa
     if node_of is None:
         described = description_of(platform)
         topology = described.topology if isinstance(described, Platform) else None
-        if topology is None:
-            node_of = {host: node for node, host in enumerate(hosts)}
-        elif node_map is None:
+        places = None if node_map is None else _places(found, hosts, Path(node_map))
+        if isinstance(described, HeterogeneousPlatform) or (topology is not None and places is None):
+            has = "several switches" if topology is not None else "nodes that differ"
+            valid = ", or --node-map FILE, which says at which switch hosts are" if topology is not None else ""
             raise UsageError(
-                f"{found.rows[hosts[0]]}: '{platform.name}' has no host '{hosts[0]}', but several switches; valid: its "
-                "own hosts, or --node-map FILE, which says at which switch hosts are"
+                f"{found.rows[hosts[0]]}: '{platform.name}' has no host '{hosts[0]}', but {has}; "
+                f"valid: its own hosts{valid}"
             )
-        else:
-            places = _places(found, hosts, Path(node_map))
+        node_of = {host: node for node, host in enumerate(hosts)}
+        if topology is not None and places is not None:
             node_of = _by_switch(described, topology, found, places, str(node_map))
             if isinstance(platform, Platform):
                 # A description says how many nodes there are, a map which switches are not full.

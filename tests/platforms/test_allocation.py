@@ -112,6 +112,19 @@ def test_hosts_of_the_platform_need_no_map(tmp_path: Path) -> None:
         allocated(LEONARDO, write(tmp_path, "nodes", "\na\nleonardo-1\n"))
 
 
+def test_nodes_that_differ_need_their_names(tmp_path: Path) -> None:
+    with pytest.raises(
+        UsageError, match=r"--allocation: 'hcl16' has no host 'n1', but nodes that differ; valid: its own"
+    ):
+        allocated(load("hcl16"), "n[1-2]")
+    with pytest.raises(UsageError, match="nodes that differ"):
+        allocated(load("hcl16"), "n[1-2]", write(tmp_path, "map.csv", "host,switch\nn1,a\nn2,a\n"))
+    own = load("hcl16").hosts
+    assert allocated(load("hcl16"), f"{own[3]},{own[1]}").positions(2, 1) == (3, 1)
+    with pytest.raises(UsageError, match=r"host 'n2' is not in .*one.csv"):
+        allocated(load("gros"), "n[1-2]", write(tmp_path, "one.csv", "host,switch\nn1,a\n"))
+
+
 def test_files_as_other_programs_write_them(tmp_path: Path) -> None:
     """A mark of the byte order, quotes, carriage returns, and names with or without the domain."""
     ranks = write(tmp_path, "ranks.csv", '\ufeff"host","rank"\r\n"n2","1"\r\n"n1.site","0"\r\n')

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from collwise.common.errors import UsageError
@@ -72,6 +72,10 @@ class HostPlatform(ABC):
 
     def digest(self) -> str:
         """SHA-256 (hex) of the platform XML: equal digests simulate alike."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         return hashlib.sha256(self.xml_text().encode()).hexdigest()
 
     @property

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from collwise.algorithms.catalogue import ELEMENT_BYTES
+from collwise.algorithms.catalogue import ELEMENT_BYTES, Catalogue
 from collwise.platforms.hosts import Places
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.tables import NetworkTables, Proportions
@@ -72,7 +72,8 @@ def proportions_for(case: Case, tables_of: TablesOf) -> Proportions | None:
 
 
 def _takes_what_comes_first(case: Case) -> bool:
-    return bool(case.algorithm) and case.entry.takes_what_comes_first
+    entry = Catalogue.load().find(case.collective, case.algorithm)
+    return entry is not None and entry.takes_what_comes_first
 
 
 def uncut(case: Case) -> Case | None:

@@ -110,6 +110,16 @@ def _schedule_engine(like_smpi: bool) -> Engine:
 
 SCHEDULE, SCHEDULE_LIKE_SMPI = _schedule_engine(like_smpi=False), _schedule_engine(like_smpi=True)
 """The schedule engine, by its own rules and by those in which SMPI's network differs."""
+
+
+def _played(platform: HostPlatform, procs: int, per_node: int, in_parallel: bool, context: SimulationContext) -> Runner:
+    from collwise.simulator.sweeps.played_experiments import PlayedExperiments
+
+    return PlayedExperiments(platform, context.pool)
+
+
+SCHEDULE_WITH_EXPERIMENTS = replace(SCHEDULE, experiments=_played)
+"""The schedule engine, with experiments whose messages it plays one by one."""
 ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDULE)}
 """The engines, by the names that --engine takes."""
 

@@ -1,0 +1,147 @@
+"""Experiments between a few processes by the schedule engine, without a simulator: their messages are played."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+import numpy as np
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.experiments import (
+    CHAIN_BCAST,
+    GATHER,
+    ISEND,
+    LINEAR_BARRIER,
+    ON_MANY,
+    ONE_TO_TWO,
+    RECEIVE,
+    ROUNDTRIP,
+    SATURATION,
+    SCATTER,
+    SEND,
+    UNEXPECTED_RECEIVE,
+    Experiment,
+)
+from collwise.platforms import HostPlatform
+from collwise.platforms.hosts import ReorderedPlatform
+from collwise.simulator.execution.installations import file_digest
+from collwise.simulator.schedule.library import Schedule
+from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.sweeps.experiment_runner import experiment_of
+from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool
+from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
+from collwise.simulator.timing import Case, Configuration, Timing
+
+_COLLECTIVES = {
+    SCATTER: ("scatter", "linear"),
+    GATHER: ("gather", "linear"),
+    CHAIN_BCAST: ("bcast", "chain"),
+    LINEAR_BARRIER: ("barrier", "linear"),
+}
+
+
+@dataclass(frozen=True)
+class _Message:
+    """A message that is alone: seconds until it is received, and those of a blocking send, of starting a send, and of
+    completing its receive.
+    """
+
+    seconds: float
+    send: float
+    start: float
+    receive: float
+
+    @property
+    def on_way(self) -> float:
+        """The seconds between the end of its send and the beginning of its receive."""
+        return self.seconds - self.send - self.receive
+
+
+class PlayedExperiments(DividedRunner):
+    """Makes experiments by the rules of the schedule engine: of single messages, which it plays, and of collectives.
+
+    Between two processes every message is alone at its link, so that experiments are sums of messages' times, and in a
+    row they follow one another by the slowest of their stages. An empty message takes as long as one of a byte.
+    Experiments of other kinds fail.
+    """
+
+    def __init__(self, platform: HostPlatform, pool: Pool | None = None) -> None:
+        """Raises UsageError for platform XML without a description."""
+        super().__init__(pool)
+        self._platform, self._schedules = platform, ScheduleRunner(platform, pool)
+        self._message = cache(self._played)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """The arguments of a copy."""
+        return PlayedExperiments, (self._platform,)
+
+    @cached_property
+    def configuration(self) -> Configuration:
+        """The configuration of the engine, and the digest of this file."""
+        usual = self._schedules.configuration
+        details = (*usual.details, ("experiments_digest", file_digest(Path(__file__))))
+        return Configuration(usual.source, usual.platform, usual.maker, tuple(sorted(details)))
+
+    def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
+        """All of them at once, since they take little time."""
+        return [Part(cases)]
+
+    def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
+        """Makes the experiments in this process."""
+        for case in part.cases:
+            if stop.is_set():
+                break
+            try:
+                seconds = self._seconds(experiment_of(case), case.processes_per_node)
+                keep(Timing(case, seconds, seconds))
+            except CollwiseError as problem:
+                keep(Timing(case, float("nan"), error=str(problem)))
+        return 0
+
+    def _seconds(self, one: Experiment, per_node: int) -> float:
+        if one.kind in ON_MANY:
+            names = _COLLECTIVES[one.kind]
+            timing = self._schedules.timing(
+                Case(*names, len(one.processes), one.message_bytes, processes_per_node=per_node)
+            )
+            if not timing.ok:
+                raise CollwiseError(timing.error)
+            return timing.seconds
+        first, *others = (rank // per_node for rank in one.processes)
+        way = self._message(first, others[0], max(1, one.message_bytes))
+        back = self._message(others[0], first, max(1, one.reply_bytes))
+        # All that depends on its size is spent at the slowest of the links.
+        transfer = way.on_way - self._message(first, others[0], 1).on_way
+        if one.kind == ONE_TO_TWO:
+            there = self._message(first, others[1], max(1, one.message_bytes))
+            reply = self._message(others[1], first, max(1, one.reply_bytes))
+            # The second message leaves behind the first one, and its reply is received first.
+            second = max(way.send, transfer) + there.seconds + reply.seconds
+            return max(second, way.seconds + back.seconds - back.receive) + back.receive
+        seconds = {
+            ROUNDTRIP: way.seconds + back.seconds,
+            SATURATION: way.seconds + (one.count - 1) * max(way.send, transfer, way.receive) + back.seconds,
+            SEND: way.send,
+            ISEND: way.start,
+            RECEIVE: way.receive,
+            UNEXPECTED_RECEIVE: way.receive,
+        }
+        if one.kind not in seconds:
+            raise UsageError(f"the schedule engine has no experiment '{one.kind}'; valid: {', '.join(seconds)}")
+        return seconds[one.kind]
+
+    def _played(self, sender: int, receiver: int, message_bytes: int) -> _Message:
+        """A message between two nodes, or on one, which the linear scatter sends by a blocking send."""
+        alone = sender == receiver
+        platform = ReorderedPlatform(self._platform, (sender,) if alone else (sender, receiver))
+        case = Case("scatter", "linear", 2, message_bytes, processes_per_node=2 if alone else 1)
+        schedule = Schedule(case, platform.places(2, case.processes_per_node))
+        tables = network_tables(platform, 2, case.processes_per_node, schedule.sizes)
+        played = schedule.play(tables)
+        size = int(np.flatnonzero(schedule.sizes == message_bytes)[0])
+        start, receive = tables.start_seconds[tables.class_of[0]], tables.receive_seconds[tables.class_of[-1]]
+        return _Message(played.seconds, played.root_seconds, float(start[size]), float(receive[size]))

@@ -171,6 +171,7 @@ def test_the_written_xml_is_a_good_platform_file(
 
 def test_known_platforms() -> None:
     assert known() == [
+        "aws-c5n-efa",
         "boba",
         "dahu",
         "exact",
@@ -203,6 +204,7 @@ def test_known_platforms() -> None:
         "leonardo": (3456, 32),
         "lumi": (2978, 64),
         "fugaku": (512, 48),
+        "aws-c5n-efa": (32, 36),
         "stampede2": (1736, 48),
         "jupiter": (36, 16),
         "juqueen": (64, 16),
@@ -339,6 +341,7 @@ def test_links_of_a_node_add_up() -> None:
         ("leonardo", "dragonfly", "infiniband-hdr100-x2"),
         ("lumi", "dragonfly", "slingshot"),
         ("fugaku", "torus", "tofu-d"),
+        ("aws-c5n-efa", "fat-tree", "efa"),
     ],
 )
 def test_machines_with_public_times_are_their_interconnects(name: str, kind: str, interconnect_name: str) -> None:

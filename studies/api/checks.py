@@ -77,67 +77,48 @@ class JudgedMachines:
             {
                 **asdict(cell.place),
                 "message_bytes": cell.message_bytes,
-                "decider": name,
-                "chosen": cell.chosen if name == "predicted" else "",
-                "seconds": cell.seconds[name],
+                "decider": decider,
+                "chosen": chosen,
+                "seconds": cell.seconds[chosen],
                 "oracle": cell.oracle,
                 "oracle_seconds": cell.oracle_seconds,
-                "regret": regret,
+                "regret": cell.lost[chosen],
                 "iterations": cell.iterations,
             }
             for cell in self.cells
-            for name, regret in cell.regrets.items()
+            for decider, chosen in cell.choices.items()
         ]
         return pd.DataFrame(rows)
 
 
 def machines(
-    *folders: Path, predictions: Path | None = None, context: SimulationContext | None = None
+    *folders: Path, predictions: Path | None = None, models: bool = True, context: SimulationContext | None = None
 ) -> JudgedMachines:
     """Judges predictions by what others measured on machines: errors of times, and the time that choices lose.
 
     The folders have runs of PICO, as its repository has them, or tables as `times import` reads; without any it is what
-    the project has of four supercomputers. A machine's description is the platform that is called like its folder.
-    Times are predicted by the schedule engine, with one process on each node, and written, with their hash, before any
-    measured time is read. docs/machines.md says what is counted and how.
+    the project has of supercomputers and a cloud. A machine's description is the platform that is called like its
+    folder. Times are predicted by an engine, and by every analytical model that is fitted to the description, and
+    written, with their hash, before any measured time is read. docs/machines.md says what is counted and how.
 
     Returns the cells, which `frame()` has as a DataFrame. Raises UsageError for folders without runs and for wrong
     files.
     """
     from collwise.common.files import write_text
     from collwise.common.project import results_folder
-    from collwise.validation.measurement.judging import (
-        MeasuredPlace,
-        cells_of,
-        grids,
-        platform_of,
-        predictions_text,
-        with_best_fixed,
-    )
+    from collwise.validation.measurement.deciding import choosers_among, with_choices
+    from collwise.validation.measurement.judging import cells_of, predictions_text
+    from collwise.validation.measurement.predicting import predicted
     from collwise.validation.measurement.runs import runs_in
-    from collwise.validation.times.sources import simulate
-    from collwise.validation.times.times import Times
 
     paths = folders or (MACHINES,)
-    found: dict[MeasuredPlace, Times] = {}
-    platforms: dict[str, str] = {}
-    undescribed: set[str] = set()
     with arguments.opened(context, engine="schedule") as simulations:
-        for run in runs_in(paths, values=False):
-            wanted = list(grids(run))
-            described = platform_of(run.machine, run.facts)
-            if wanted and described is None:
-                undescribed.add(run.machine)
-            elif wanted and described is not None:
-                platforms[run.machine] = described.name
-                fitting = [(place, grid) for place, grid in wanted if place.procs <= len(described.hosts)]
-                times = simulate(described, [grid for _, grid in fitting], simulations) if fitting else []
-                found |= {place: one for (place, _), one in zip(fitting, times, strict=True)}
-    text = predictions_text(found)
+        found = predicted(runs_in(paths, values=False), simulations, models)
+    text = predictions_text(found.predictions)
     file = predictions or results_folder() / "machines-predictions.csv"
     write_text(file, text)
     digest = hashlib.sha256(text.encode()).hexdigest()
     note(f"{file}: predictions, SHA-256 {digest}; measured times are read now")
-    cells = with_best_fixed([cell for run in runs_in(paths) for cell in cells_of(run, found)])
-    notes = [f"no platform is called like {name}: its runs are left out" for name in sorted(undescribed)]
-    return JudgedMachines(cells, file, digest, platforms, notes)
+    cells = [cell for run in runs_in(paths) for cell in cells_of(run, found.predictions)]
+    cells = with_choices(cells, choosers_among(cells))
+    return JudgedMachines(cells, file, digest, found.platforms, found.notes)

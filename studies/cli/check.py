@@ -64,6 +64,7 @@ machines = derived(
     folders=declare.argument(types.PATH, nargs=-1),
     predictions=option(types.NEW_FILE),
     context=options.simulation("schedule"),
+    figures=True,
 )
 recovery = derived(checks.recovery, "check recovery --platform exact", parent=check, platform=option(PLATFORM))
 

@@ -1,4 +1,4 @@
-"""Predictions judged by measured machines: regrets by machine, collective and size, and the worst cells."""
+"""Predictions judged by measured machines: regrets by machine, collective and size, beside models and others."""
 
 from __future__ import annotations
 
@@ -10,24 +10,36 @@ import numpy as np
 
 from collwise.checks import JudgedMachines
 from collwise.common.units import counted, format_size
-from collwise.studies.present.shown import Shown, Table
+from collwise.models.registry import MODEL_NAMES
+from collwise.studies.present.shown import Shown, Table, drawing
 from collwise.studies.reports.markdown import percent
+from collwise.validation.measurement.deciding import FIXED, TABLE, VOTE
 from collwise.validation.measurement.judging import (
-    DECIDERS,
     FEW_ITERATIONS,
+    POSSIBLE,
     PREDICTED,
     SIZE_CLASSES,
+    UNTUNED,
+    Beside,
     Cell,
     Regrets,
+    beside_untuned,
     regrets_of,
 )
 
-_BY_MACHINE = (
-    *("machine", "chosen by", "cells", "jobs", "mean", "of jobs drawn again", "median", "geometric mean"),
-    *("95th percentile", "worst", "by seconds", "median error", "floor of iterations"),
+MAIN = (PREDICTED, UNTUNED, FIXED, VOTE, POSSIBLE)
+"""The deciders that every table has; others are shown by machine only."""
+_OF_MACHINES = ("machine", "cells", "jobs", "median error", *MAIN, "95th percentile", "worst")
+_BESIDE = (
+    *("machine", "collectives: better", "at most 5 % worse", "worse", "cells where untuned loses more than 10 %"),
+    *("chosen otherwise", "and faster"),
 )
-_PARTS = ("cells", "median error", *(f"mean regret, {name}" for name in DECIDERS))
-_WORST = ("machine", "job", "collective", "P", "m", "chosen", "fastest", "regret")
+_BY_DECIDER = (
+    *("machine", "chosen by", "cells", "jobs", "mean", "of jobs drawn again", "predicted there", "median"),
+    *("geometric mean", "95th percentile", "worst", "by seconds"),
+)
+_PARTS = ("cells", "median error", *(f"mean regret, {name}" for name in MAIN))
+_WORST = ("machine", "job", "collective", "P", "processes per node", "m", "chosen", "fastest", "regret")
 
 
 class _Part(NamedTuple):
@@ -39,39 +51,58 @@ class _Part(NamedTuple):
     cells: Sequence[Cell]
     regrets: Mapping[str, Regrets]
 
-    @property
-    def error(self) -> float:
-        """The median error of the predicted times."""
-        return float(np.median([error for cell in self.cells for error in cell.errors]))
+    def error(self, predictor: str = PREDICTED) -> float:
+        """The median error of the times that it predicts; nan if it predicts none."""
+        errors = [error for cell in self.cells for error in cell.errors.get(predictor, ())]
+        return float(np.median(errors)) if errors else math.nan
 
     @property
     def floor(self) -> float:
         """The median half-width of measured medians."""
         return float(np.median([cell.floor for cell in self.cells]))
 
+    def mean(self, decider: str) -> str:
+        """The mean regret of a decider, as people read it."""
+        return percent(self.regrets[decider].mean) if decider in self.regrets else "-"
+
+    def predicted_there(self, decider: str) -> str:
+        """The mean regret of the engine's predictions in the cells in which a decider chooses."""
+        found = regrets_of([cell for cell in self.cells if decider in cell.choices], PREDICTED)
+        return percent(found.mean) if found is not None else "-"
+
 
 def shown(found: JudgedMachines) -> Shown:
-    """The tables, a sentence on how they are made, and a row for each machine, part of its cells and decider."""
+    """The tables, sentences on how they are made, and a row for each machine, part of its cells and decider."""
     every = [part for name in sorted({cell.place.machine for cell in found.cells}) for part in _parts(found, name)]
     whole = [part for part in every if not part.collective and not part.sizes]
     collectives, classes = [part for part in every if part.collective], [part for part in every if part.sizes]
     few = sum(cell.iterations < FEW_ITERATIONS for cell in found.cells)
+    models = list(_models(whole))
+    beside = [(part.machine, one) for part in whole if (one := beside_untuned(part.cells, PREDICTED)) is not None]
     parts: list[Table | str] = [
-        Table("Time lost by choices, against the fastest (regret)", _BY_MACHINE, list(_by_machine(whole)), left=2),
+        Table("Time lost by choices, against the fastest (mean regret)", _OF_MACHINES, list(map(_of_machine, whole))),
+        Table("Predictions beside the library untuned", _BESIDE, [(name, *_beside(one)) for name, one in beside]),
         Table("By collective", ("machine", "collective", *_PARTS), list(map(_by_part, collectives)), left=2),
         Table("By message size", ("machine", "size", *_PARTS), list(map(_by_part, classes)), left=2),
+        Table("Every decider", _BY_DECIDER, list(_by_decider(whole)), left=2),
+        *([Table(_MODELS, ("model", *(part.machine for part in whole)), models)] if models else []),
         Table("The worst choices by predictions", _WORST, list(_worst(whole)), left=3),
         "described by: " + ", ".join(f"{machine} by {name}" for machine, name in sorted(found.platforms.items())),
         f"predictions: {found.file}, SHA-256 {found.sha256}, written before measured times were read",
         f"{counted(few, 'cell')} with fewer than {FEW_ITERATIONS} iterations, left out of the worst",
-        "best fixed: each collective's best algorithm by size class on that machine; best candidate: the fastest "
-        "in each cell of those that the catalogue has; both are known with hindsight only",
-        "floor of iterations: the median half-width of measured medians in a job; another allocation differs by more",
+        f"{FIXED}: each collective's best algorithm by size class on that machine; {POSSIBLE}: the fastest in each "
+        "cell of those that the catalogue has; both are known with hindsight only",
+        f"{TABLE}X: what is fastest on X at the nearest processes per node, P and size; {VOTE}: of all other machines",
+        "floor of iterations: measured medians have a half-width of "
+        + ", ".join(f"{percent(part.floor)} ({part.machine})" for part in whole)
+        + " in a job, in the median; another allocation differs by more",
         *found.notes,
     ]
     problem = "" if found.cells else "no cell has two algorithms that the catalogue has and that were predicted"
     facts = {"sha256": found.sha256, "platforms": dict(found.platforms)}
-    return Shown(parts, [row for part in every for row in _rows(part)], facts, problem=problem)
+    means = {part.machine: {name: one.mean for name, one in part.regrets.items()} for part in whole}
+    figures = {"machines": drawing("machines.regrets_figure", means, MAIN[:-1])} if whole else {}
+    return Shown(parts, [row for part in every for row in _rows(part)], facts, figures, problem)
 
 
 def _parts(found: JudgedMachines, machine: str) -> Iterator[_Part]:
@@ -83,36 +114,72 @@ def _parts(found: JudgedMachines, machine: str) -> Iterator[_Part]:
     groups += [("", name, [cell for cell in cells if cell.size_class == name]) for name in SIZE_CLASSES]
     for collective, sizes, some in groups:
         if some:
-            known = {name: one for name in DECIDERS if (one := regrets_of(some, name)) is not None}
+            names = dict.fromkeys(name for cell in some for name in cell.choices) if some is cells else MAIN
+            known = {name: one for name in names if (one := regrets_of(some, name)) is not None}
             yield _Part(machine, collective, sizes, some, known)
 
 
-def _by_machine(whole: Sequence[_Part]) -> Iterator[tuple[object, ...]]:
+def _of_machine(part: _Part) -> tuple[object, ...]:
+    one = part.regrets[PREDICTED]
+    means = map(part.mean, MAIN)
+    return (
+        part.machine,
+        one.cells,
+        one.jobs,
+        percent(part.error()),
+        *means,
+        *map(percent, (one.percentile_95, one.worst)),
+    )
+
+
+def _beside(one: Beside) -> tuple[object, ...]:
+    shares = (f"{number} ({percent(number / one.slow) if one.slow else '-'})" for number in (one.otherwise, one.faster))
+    return (one.better, one.close, one.worse, one.slow, *shares)
+
+
+def _by_decider(whole: Sequence[_Part]) -> Iterator[tuple[object, ...]]:
     for part in whole:
-        for decider, one in part.regrets.items():
-            drawn = "one job" if math.isnan(one.low) else f"{percent(one.low)} to {percent(one.high)}"
-            numbers = (one.median, one.geometric_mean, one.percentile_95, one.worst, one.by_seconds)
-            errors = (part.error, part.floor) if decider == PREDICTED else (math.nan, math.nan)
-            row = (part.machine, decider, one.cells, one.jobs, percent(one.mean), drawn)
-            yield (*row, *map(percent, (*numbers, *errors)))
+        for decider in [*MAIN, *sorted(set(part.regrets) - {*MAIN, *MODEL_NAMES})]:
+            if (one := part.regrets.get(decider)) is not None:
+                drawn = "one job" if math.isnan(one.low) else f"{percent(one.low)} to {percent(one.high)}"
+                numbers = (one.median, one.geometric_mean, one.percentile_95, one.worst, one.by_seconds)
+                row = (part.machine, decider, one.cells, one.jobs, percent(one.mean), drawn)
+                yield (*row, part.predicted_there(decider), *map(percent, numbers))
+
+
+_MODELS = "Models: cells, median error, mean regret, and that of the engine's predictions in the same cells"
+
+
+def _models(whole: Sequence[_Part]) -> Iterator[tuple[object, ...]]:
+    for name in MODEL_NAMES:
+        if any(name in part.regrets for part in whole):
+            yield (name, *(_of_model(part, name) for part in whole))
+
+
+def _of_model(part: _Part, name: str) -> str:
+    if name not in part.regrets:
+        return "-"
+    error, mean = percent(part.error(name)), part.mean(name)
+    return f"{part.regrets[name].cells}: {error}, {mean} ({part.predicted_there(name)})"
 
 
 def _by_part(part: _Part) -> tuple[object, ...]:
-    means = (percent(part.regrets[name].mean) if name in part.regrets else "-" for name in DECIDERS)
-    return (part.machine, part.collective or part.sizes, len(part.cells), percent(part.error), *means)
+    name = part.collective or part.sizes
+    return (part.machine, name, len(part.cells), percent(part.error()), *map(part.mean, MAIN))
 
 
 def _worst(whole: Sequence[_Part]) -> Iterator[tuple[object, ...]]:
     for part in whole:
         cell = part.regrets[PREDICTED].worst_cell if PREDICTED in part.regrets else None
         if cell is not None:
-            place = (cell.place.job, cell.place.collective, cell.place.procs, format_size(cell.message_bytes))
+            at = cell.place
+            place = (at.job, at.collective, at.procs, at.processes_per_node, format_size(cell.message_bytes))
             yield (part.machine, *place, cell.chosen, cell.oracle, percent(cell.regrets[PREDICTED]))
 
 
 def _rows(part: _Part) -> Iterator[dict[str, Any]]:
     for decider, one in part.regrets.items():
         numbers = {name: value for name, value in vars(one).items() if name != "worst_cell"}
-        numbers |= {"median_error": part.error, "floor": part.floor}
+        numbers |= {"median_error": part.error(decider), "floor": part.floor}
         plain = {name: None if math.isnan(value) else value for name, value in numbers.items()}
         yield {"machine": part.machine, "collective": part.collective, "sizes": part.sizes, "decider": decider, **plain}

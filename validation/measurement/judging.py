@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,37 +25,44 @@ from collwise.validation.measurement.imports.algorithm_names import WHOLE_BYTES,
 from collwise.validation.measurement.runs import MeasuredRun
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import Grid
-from collwise.validation.times.times import Times
+from collwise.validation.times.times import State, Times
 
 FEW_ITERATIONS = 10
 """A cell with fewer kept iterations is left out of the worst ones."""
 SIZE_CLASSES = {"to 2 KiB": 2 << 10, "to 1 MiB": 1 << 20, "above": math.inf}
 """The classes of message sizes, by name and largest size."""
-PREDICTED, UNTUNED, FIXED, POSSIBLE = "predicted", "untuned", "best fixed", "best candidate"
-"""The deciders: predictions; the library's own decision; for each collective and size class the algorithm of least mean
-regret there, and in each cell the fastest candidate, both of which are known only with hindsight."""
-DECIDERS = (PREDICTED, UNTUNED, FIXED, POSSIBLE)
+PREDICTED, UNTUNED, POSSIBLE = "predicted", "untuned", "best candidate"
+"""Deciders in each cell: the engine's predictions, the library's own decision, and, with hindsight, the fastest
+candidate. Others are predictions of models, by their names, and what `validation.measurement.deciding` has."""
 _LIBRARYS_OWN = re.compile(r".*_(ompi|mpich)|default-.*|id \d+")
 """The names of libraries' algorithms that the catalogue does not have; others are other implementations."""
 _SHAPE = re.compile(r"^\d+(x\d+)+")
 _RESAMPLES = 1000
+_LOSES, _CLOSE = 0.1, 0.05
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class MeasuredPlace:
-    """Where cells are from: the machine and job, and the collective on P processes."""
+    """Where cells are from: the machine and job, and the collective on P processes, so many on each node."""
 
     machine: str
     job: str
     collective: str
     procs: int
+    processes_per_node: int = 1
+
+
+Predictions = Mapping[MeasuredPlace, Times]
+"""Predicted times of the candidates at each place."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A measured cell with what was chosen: seconds of the oracle, and of each choice by its decider's name.
+    """A measured cell with what was chosen there.
 
-    `fixed` has the regret of every candidate. `errors` are those of the predicted times of the candidates, relative.
+    `seconds` and `lost` have the time and the regret of each candidate by its algorithm, and of the library's own
+    decision, and `codes` the candidates by the algorithm whose code they run. `choices` have the algorithm by the name
+    of its decider, and `errors` those of the predicted times of candidates, relative, by the name of what predicts.
     `floor` is the candidates' median half-width, relative: how exact their medians are within the job.
     """
 
@@ -63,11 +70,11 @@ class Cell:
     message_bytes: int
     oracle: str
     oracle_seconds: float
-    chosen: str
     seconds: Mapping[str, float]
-    regrets: Mapping[str, float]
-    fixed: Mapping[str, float]
-    errors: Sequence[float]
+    lost: Mapping[str, float]
+    codes: Mapping[str, str]
+    choices: Mapping[str, str]
+    errors: Mapping[str, Sequence[float]]
     floor: float
     iterations: int
 
@@ -75,6 +82,21 @@ class Cell:
     def size_class(self) -> str:
         """The name of the class of its message size."""
         return next(name for name, most in SIZE_CLASSES.items() if self.message_bytes <= most)
+
+    @property
+    def chosen(self) -> str:
+        """The algorithm that the engine's predictions chose."""
+        return self.choices[PREDICTED]
+
+    @property
+    def candidates(self) -> list[str]:
+        """The algorithms of the candidates."""
+        return list(self.codes.values())
+
+    @cached_property
+    def regrets(self) -> dict[str, float]:
+        """The regret of each decider."""
+        return {decider: self.lost[name] for decider, name in self.choices.items()}
 
 
 @dataclass(frozen=True)
@@ -101,10 +123,11 @@ class Regrets:
 def platform_of(machine: str, facts: Mapping[str, str]) -> HostPlatform | None:
     """The platform whose name is the machine's, but for signs and a number at its end; a torus has the job's shape.
 
-    None if there is no such platform.
+    A platform that is called like the machine and the run's transport comes first. None if there is no such platform.
     """
-    plain = _plain(machine)
-    name = next((one for one in known() if plain in (_plain(one), _plain(one).rstrip("0123456789"))), None)
+    plain = [_plain(machine + facts.get("transport", "")), _plain(machine)]
+    names = {form: one for one in reversed(known()) for form in (_plain(one).rstrip("0123456789"), _plain(one))}
+    name = next((names[one] for one in plain if one in names), None)
     if name is None:
         return None
     platform = load(name)
@@ -130,37 +153,46 @@ def candidates(times: Times) -> tuple[Choice, ...]:
 
 
 def _places(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Times]]:
-    """The places of a run with one process on each node, each with the times of its collective."""
+    """The places of a run, each with the times of its collective."""
     for times in run.times:
-        if times.processes_per_node == 1:
-            for procs in times.procs:
-                yield MeasuredPlace(run.machine, run.job, times.collective, procs), times
+        for procs in times.procs:
+            yield MeasuredPlace(run.machine, run.job, times.collective, procs, times.processes_per_node), times
 
 
 def grids(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Grid]]:
-    """The points of a run to predict: its candidates at the sizes of each P above 1."""
+    """The points of a run to predict: at each P above 1 two candidates or more that were measured, at their sizes."""
     for place, times in _places(run):
-        choices = candidates(times)
-        if choices and place.procs > 1:
-            yield place, Grid(times.collective, choices, (place.procs,), times.message_bytes)
+        at = times.state.sel(procs=place.procs).values
+        asked = {one: at[times.index_of(one)] != State.NOT_ASKED for one in candidates(times)}
+        choices = tuple(one for one, sizes in asked.items() if sizes.any())
+        if len(choices) > 1 and place.procs > 1:
+            many = np.sum([asked[one] for one in choices], axis=0) > 1
+            sizes = tuple(size for size, known in zip(times.message_bytes, many, strict=True) if known)
+            if sizes:
+                yield place, Grid(times.collective, choices, (place.procs,), sizes, times.processes_per_node)
 
 
-def cells_of(run: MeasuredRun, predicted: Mapping[MeasuredPlace, Times]) -> Iterator[Cell]:
-    """The cells of a run whose place has predictions, with at least two candidates that have both times."""
+def cells_of(run: MeasuredRun, predicted: Mapping[str, Predictions]) -> Iterator[Cell]:
+    """The cells of a run whose place the engine predicts, with at least two candidates that have both times.
+
+    `predicted` has the engine's predictions as PREDICTED, and others by their names, which choose where they have times
+    of two candidates.
+    """
     for place, times in _places(run):
-        if place in predicted:
-            cells = (_cell(place, size, times, predicted[place]) for size in times.message_bytes)
+        here = {name: some[place] for name, some in predicted.items() if place in some}
+        if PREDICTED in here:
+            cells = (_cell(place, size, times, here) for size in times.message_bytes)
             yield from (cell for cell in cells if cell is not None)
 
 
-def _cell(place: MeasuredPlace, size: int, measured: Times, predicted: Times) -> Cell | None:
+def _cell(place: MeasuredPlace, size: int, measured: Times, predicted: Mapping[str, Times]) -> Cell | None:
     procs = place.procs
     known = {one: seconds for one, seconds in measured.at_point(procs, size).items() if seconds > 0}
-    expected = {one: predicted.seconds_of(one, procs, size) for one in predicted.choices if one in known}
-    expected = {one: seconds for one, seconds in expected.items() if math.isfinite(seconds)}
-    if len(expected) < 2:
+    every = {name: _expected(times, procs, size, known) for name, times in predicted.items()}
+    ours = every[PREDICTED]
+    if len(ours) < 2:
         return None
-    counting = [one for one in known if one in expected or _is_librarys(measured, one)]
+    counting = [one for one in known if one in ours or _is_librarys(measured, one)]
     oracle = min(counting, key=known.__getitem__)
 
     def width(choice: Choice) -> float:
@@ -171,27 +203,33 @@ def _cell(place: MeasuredPlace, size: int, measured: Times, predicted: Times) ->
         lost = known[choice] - known[oracle]
         return 0.0 if lost <= width(choice) + width(oracle) else lost / known[oracle]
 
-    chosen = min(expected, key=expected.__getitem__)
-    fastest = min(expected, key=known.__getitem__)
-    picks = {PREDICTED: chosen, POSSIBLE: fastest} | ({UNTUNED: LIBRARY_DECIDES} if LIBRARY_DECIDES in known else {})
+    picks = {name: min(some, key=some.__getitem__) for name, some in every.items() if len(some) > 1}
+    picks[POSSIBLE] = min(ours, key=known.__getitem__)
+    if LIBRARY_DECIDES in known:
+        picks[UNTUNED] = LIBRARY_DECIDES
+    chosen = [*ours, *([LIBRARY_DECIDES] if LIBRARY_DECIDES in known else [])]
     repetitions = measured.data.get("repetitions")
     at = {"procs": procs, "message_bytes": size}
-    counts: Any = (
-        [] if repetitions is None else repetitions.sel(at).values[[measured.index_of(one) for one in expected]]
-    )
+    counts: Any = [] if repetitions is None else repetitions.sel(at).values[[measured.index_of(one) for one in ours]]
     return Cell(
         place,
         size,
         oracle.algorithm,
         known[oracle],
-        chosen.algorithm,
-        {name: known[one] for name, one in picks.items()},
-        {name: regret(one) for name, one in picks.items()},
-        {one.algorithm: regret(one) for one in expected},
-        [abs(seconds / known[one] - 1) for one, seconds in expected.items()],
-        float(np.median([width(one) / known[one] for one in expected])),
+        {one.algorithm: known[one] for one in chosen},
+        {one.algorithm: regret(one) for one in chosen},
+        {code_of(place.collective, one): one.algorithm for one in ours},
+        {name: one.algorithm for name, one in picks.items()},
+        {name: [abs(some[one] / known[one] - 1) for one in some] for name, some in every.items() if name in picks},
+        float(np.median([width(one) / known[one] for one in ours])),
         int(min(counts)) if len(counts) else 1,
     )
+
+
+def _expected(predicted: Times, procs: int, size: int, measured: Container[Choice]) -> dict[Choice, float]:
+    """The predicted seconds of the choices that were measured, too."""
+    found = {one: predicted.seconds_of(one, procs, size) for one in predicted.choices if one in measured}
+    return {one: seconds for one, seconds in found.items() if math.isfinite(seconds)}
 
 
 def _is_librarys(measured: Times, choice: Choice) -> bool:
@@ -200,34 +238,9 @@ def _is_librarys(measured: Times, choice: Choice) -> bool:
     return choice == LIBRARY_DECIDES or name in entries or _LIBRARYS_OWN.fullmatch(name) is not None
 
 
-def with_best_fixed(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells with what each machine's best fixed algorithm by collective and size class would have lost.
-
-    Of the algorithms that are candidates in the most cells there, it is the one of least mean regret; in cells where it
-    is no candidate the library decides.
-    """
-    groups: dict[tuple[str, str, str], list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault((cell.place.machine, cell.place.collective, cell.size_class), []).append(cell)
-    found = []
-    for group in groups.values():
-        counts = Counter(name for cell in group for name in cell.fixed)
-        names = sorted(name for name, number in counts.items() if number == max(counts.values()))
-
-        def regret(cell: Cell, name: str) -> float:
-            return cell.fixed.get(name, cell.regrets.get(UNTUNED, math.inf))
-
-        best = min(names, key=lambda name: sum(regret(cell, name) for cell in group))
-        for cell in group:
-            lost = regret(cell, best)
-            seconds = {**cell.seconds, FIXED: cell.oracle_seconds * (1 + lost)}
-            found.append(replace(cell, seconds=seconds, regrets={**cell.regrets, FIXED: lost}))
-    return found
-
-
 def regrets_of(cells: Sequence[Cell], decider: str) -> Regrets | None:
     """The regrets of a decider over those of these cells for which it chooses; None if there are none."""
-    chosen = [cell for cell in cells if math.isfinite(cell.regrets.get(decider, math.nan))]
+    chosen = [cell for cell in cells if decider in cell.choices]
     if not chosen:
         return None
     values = np.array([cell.regrets[decider] for cell in chosen])
@@ -246,8 +259,41 @@ def regrets_of(cells: Sequence[Cell], decider: str) -> Regrets | None:
         float(np.percentile(values, 95)),
         worst.regrets[decider] if worst is not None else math.nan,
         worst,
-        sum(cell.seconds[decider] for cell in chosen) / sum(cell.oracle_seconds for cell in chosen) - 1,
+        sum(cell.seconds[cell.choices[decider]] for cell in chosen) / sum(cell.oracle_seconds for cell in chosen) - 1,
     )
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A decider beside the library untuned.
+
+    By the mean regrets of collectives it is `better` (or equal) for so many, `close`, at most 5 % slower, and `worse`.
+    The library loses more than 10 % in `slow` cells; in `otherwise` of these the decider does not leave it to the
+    library, and in `faster` of them it loses less.
+    """
+
+    better: int
+    close: int
+    worse: int
+    slow: int
+    otherwise: int
+    faster: int
+
+
+def beside_untuned(cells: Sequence[Cell], decider: str) -> Beside | None:
+    """The comparison over the cells in which both choose; None if there are none."""
+    both = [cell for cell in cells if decider in cell.choices and UNTUNED in cell.choices]
+    longer: list[float] = []
+    for collective in {cell.place.collective for cell in both}:
+        some = [cell for cell in both if cell.place.collective == collective]
+        ours, theirs = (np.mean([cell.regrets[name] for cell in some]) for name in (decider, UNTUNED))
+        longer.append(float((1 + ours) / (1 + theirs) - 1))
+    slow = [cell for cell in both if cell.regrets[UNTUNED] > _LOSES]
+    otherwise = [cell for cell in slow if cell.choices[decider] != LIBRARY_DECIDES.algorithm]
+    better, close = sum(one <= 0 for one in longer), sum(0 < one <= _CLOSE for one in longer)
+    faster = sum(cell.regrets[decider] < cell.regrets[UNTUNED] for cell in otherwise)
+    counts = (better, close, len(longer) - better - close, len(slow), len(otherwise), faster)
+    return Beside(*counts) if both else None
 
 
 def _means(cells: Sequence[Cell], jobs: Sequence[str], decider: str, weights: Array) -> Array:
@@ -274,17 +320,15 @@ def _drawn_again(cells: Sequence[Cell], jobs: Sequence[str], decider: str) -> tu
     return float(low), float(high)
 
 
-def predictions_text(predicted: Mapping[MeasuredPlace, Times]) -> str:
-    """The predicted seconds of all cells as CSV, with all digits, in one order."""
-    lines = ["machine,job,collective,algorithm,segment_bytes,fanout,procs,message_bytes,seconds"]
-    for place in sorted(predicted, key=lambda one: (one.machine, one.job, one.collective, one.procs)):
-        times = predicted[place]
-        for size in times.message_bytes:
-            for choice, seconds in times.at_point(place.procs, size).items():
-                names = (place.machine, place.job, place.collective, choice.algorithm)
-                lines.append(
-                    ",".join(
-                        (*names, *map(str, (choice.segment_bytes, choice.fanout, place.procs, size)), repr(seconds))
-                    )
-                )
+def predictions_text(predicted: Mapping[str, Predictions]) -> str:
+    """The predicted seconds of all cells as CSV, with all digits, in one order, by the names of what predicts."""
+    names = ("machine", "job", "collective", "algorithm", "segment_bytes", "fanout", "procs", "processes_per_node")
+    lines = [",".join((*names, "message_bytes", "predictor", "seconds"))]
+    for name, some in predicted.items():
+        for place in sorted(some):
+            for size in some[place].message_bytes:
+                for choice, seconds in some[place].at_point(place.procs, size).items():
+                    at = (choice.segment_bytes, choice.fanout, place.procs, place.processes_per_node, size)
+                    where = (place.machine, place.job, place.collective, choice.algorithm)
+                    lines.append(",".join((*where, *map(str, at), name, repr(seconds))))
     return "\n".join(lines) + "\n"

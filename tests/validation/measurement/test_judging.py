@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -14,19 +17,23 @@ from collwise.common.errors import UsageError
 from collwise.platforms import Platform, Torus
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.present.machines import shown
+from collwise.studies.present.shown import Table
+from collwise.validation.libraries.baselines import BASELINES
+from collwise.validation.measurement.deciding import FIXED, VOTE, choosers_among, decided, with_choices
 from collwise.validation.measurement.imports import pico
 from collwise.validation.measurement.judging import (
-    FIXED,
     POSSIBLE,
     PREDICTED,
     UNTUNED,
+    Beside,
     Cell,
+    MeasuredPlace,
+    beside_untuned,
     candidates,
     cells_of,
     grids,
     platform_of,
     regrets_of,
-    with_best_fixed,
 )
 from collwise.validation.measurement.runs import MeasuredRun, runs_in
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
@@ -47,37 +54,50 @@ def run_of(
     width: float = 0.0,
     iterations: int = 100,
     marked: tuple[str, ...] = (),
+    machine: str = "hexa",
+    per_node: int = 1,
 ) -> MeasuredRun:
     """A run with these microseconds by algorithm and size."""
     timings = []
     for name, column in columns.items():
         choice = LIBRARY_DECIDES if name == DEFAULT else Choice(name)
         for size, microseconds in column.items():
-            case: Case = case_of(collective, choice, procs, size)
+            case: Case = case_of(collective, choice, procs, size, per_node)
             error = "marked" if name in marked else ""
             seconds = math.nan if error else microseconds * 1e-6
             timings.append(Timing(case, seconds, half_width_seconds=width * 1e-6, repetitions=iterations, error=error))
-    configuration = Configuration("measured", "hexa", "Open MPI 4.1.5", (("job", job),))
-    return MeasuredRun("hexa", job, "Open MPI 4.1.5", {"job": job}, tuple(times_of_run(configuration, timings)))
+    configuration = Configuration("measured", machine, "Open MPI 4.1.5", (("job", job),))
+    return MeasuredRun(machine, job, "Open MPI 4.1.5", {"job": job}, tuple(times_of_run(configuration, timings)))
 
 
-def judged(run: MeasuredRun, predicted: Mapping[str, float]) -> list[Cell]:
-    """The cells of a run, where the predicted microseconds of an algorithm are the same for all sizes."""
-    found = {}
+def judged(run: MeasuredRun, predicted: Mapping[str, float], **others: Mapping[str, float]) -> list[Cell]:
+    """The cells of a run, where the predicted microseconds of an algorithm are the same for all sizes.
+
+    `others` are those of other predictors, which may have none for an algorithm.
+    """
+    known = {PREDICTED: predicted, **others}
+    found: dict[str, dict[MeasuredPlace, Times]] = {name: {} for name in known}
     for place, grid in grids(run):
-        seconds = {grid.case(one, place.procs, size): predicted[one.algorithm] * 1e-6
-                   for one in grid.choices for size in grid.message_bytes}  # fmt: skip
-        timings = {case: Timing(case, value) for case, value in seconds.items()}
-        found[place] = Times.of_timings(grid, timings, "hexa", "simulated", "engine")
-    return with_best_fixed(list(cells_of(run, found)))
+        for name, microseconds in known.items():
+            seconds = {grid.case(one, place.procs, size): microseconds[one.algorithm] * 1e-6
+                       for one in grid.choices if one.algorithm in microseconds
+                       for size in grid.message_bytes}  # fmt: skip
+            timings = {case: Timing(case, value) for case, value in seconds.items()}
+            found[name][place] = Times.of_timings(grid, timings, "hexa", "simulated", "engine")
+    return list(cells_of(run, found))
+
+
+def decided_among(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells with the choices that need no predictions."""
+    return with_choices(cells, choosers_among(cells))
 
 
 def test_regret_is_against_the_fastest_of_the_library() -> None:
     columns = {DEFAULT: {64: 8.0}, "binomial": {64: 12.0}, "chain": {64: 10.0}}
     (cell,) = judged(run_of(columns), {"binomial": 5.0, "chain": 6.0})
     assert (cell.chosen, cell.oracle) == ("binomial", "library decides")
-    assert cell.regrets == pytest.approx({PREDICTED: 0.5, UNTUNED: 0.0, POSSIBLE: 0.25, FIXED: 0.25})
-    assert sorted(cell.errors) == pytest.approx(sorted([1 - 5 / 12, 1 - 6 / 10]))
+    assert cell.regrets == pytest.approx({PREDICTED: 0.5, UNTUNED: 0.0, POSSIBLE: 0.25})
+    assert sorted(cell.errors[PREDICTED]) == pytest.approx(sorted([1 - 5 / 12, 1 - 6 / 10]))
 
 
 def test_algorithms_of_the_library_that_the_catalogue_lacks_count_for_the_oracle_alone() -> None:
@@ -110,11 +130,20 @@ def test_one_chain_is_the_algorithm_of_that_name(tmp_path: Path, chains: int, le
     assert [one.algorithm for one in candidates(times)] == left
 
 
-def test_several_processes_on_a_node_are_left_out(tmp_path: Path) -> None:
+def test_several_processes_on_a_node_are_places_of_their_own(tmp_path: Path) -> None:
     head = "# machine: hexa\n# library: Open MPI 4.1.5\ncollective,algorithm,procs,ppn,bytes,us\n"
-    rows = "bcast,binomial,8,4,64,9\nbcast,chain,8,4,64,8\n"
+    rows = "bcast,binomial,8,4,64,9\nbcast,chain,8,4,64,8\nbcast,binomial,8,1,64,9\nbcast,chain,8,1,64,8\n"
     (run,) = runs_in([write(tmp_path, head + rows, "hexa.times.csv")])
-    assert not list(grids(run))
+    found = [(place.processes_per_node, grid.processes_per_node) for place, grid in grids(run)]
+    assert sorted(found) == [(1, 1), (4, 4)]
+
+
+def test_points_without_two_candidates_are_not_predicted() -> None:
+    """Of the sizes of a collective, chain was measured at one; at 16 processes nothing else was."""
+    run = run_of({"binomial": {64: 9.0, 512: 12.0}, "chain": {64: 8.0}, DEFAULT: {64: 8.0, 512: 9.0}})
+    ((place, grid),) = grids(run)
+    assert (place.procs, grid.message_bytes, set(grid.names)) == (8, (64,), {"binomial", "chain"})
+    assert not list(grids(run_of({"binomial": {64: 9.0}, DEFAULT: {64: 8.0}}, procs=16)))
 
 
 def test_regret_within_the_intervals_is_none() -> None:
@@ -155,9 +184,119 @@ def test_the_mean_is_of_collectives_and_the_others_of_cells() -> None:
 
 def test_the_best_fixed_algorithm_is_one_for_a_collective_and_size_class() -> None:
     columns = {"binomial": {8: 10.0, 64: 10.0, 512: 30.0}, "chain": {8: 12.0, 64: 12.0, 512: 10.0}}
-    cells = judged(run_of(columns), {"binomial": 5.0, "chain": 6.0})
+    cells = decided_among(judged(run_of(columns), {"binomial": 5.0, "chain": 6.0}))
     assert [cell.regrets[FIXED] for cell in cells] == pytest.approx([0.2, 0.2, 0.0])
     assert [cell.regrets[POSSIBLE] for cell in cells] == [0, 0, 0]
+
+
+def test_a_model_chooses_where_it_has_times_of_two_candidates() -> None:
+    columns = {DEFAULT: {64: 30.0}, "binomial": {64: 20.0}, "chain": {64: 10.0}, "binary": {64: 40.0}}
+    ours = {"binomial": 5.0, "chain": 6.0, "binary": 7.0}
+    (cell,) = judged(run_of(columns), ours, two={"binomial": 30.0, "chain": 20.0}, one={"chain": 10.0})
+    assert (cell.chosen, cell.choices["two"], "one" in cell.choices) == ("binomial", "chain", False)
+    assert cell.regrets == pytest.approx({PREDICTED: 1.0, "two": 0.0, UNTUNED: 2.0, POSSIBLE: 0.0})
+    assert sorted(cell.errors) == sorted([PREDICTED, "two"])
+    assert sorted(cell.errors["two"]) == pytest.approx([0.5, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("library", "collective", "procs", "size", "expected"),
+    [
+        ("openmpi-5.0", "bcast", 4, 64, "binomial"),
+        ("openmpi-5.0", "gather", 4, 1 << 20, "linear_sync"),  # its first part is the whole block
+        ("openmpi-5.0", "alltoall", 16, 1024, "linear"),  # no limit of exchanges under way
+        ("openmpi-5.0", "reduce", 4, 8192, "pipeline"),  # a single chain
+        ("mpich-4", "bcast", 8, 64, "binomial"),
+        ("mpich-4", "alltoall", 16, 1024, "linear"),  # all exchanges at once
+        ("mpich-4", "alltoall", 64, 1024, None),  # 32 at a time
+        ("mpich-4", "reduce_scatter", 8, 1 << 20, None),  # the catalogue has none that is the same
+    ],
+)
+def test_libraries_decide_where_a_candidate_is_the_same(
+    library: str, collective: str, procs: int, size: int, expected: str | None
+) -> None:
+    names = ("binomial", "chain", "pipeline", "linear", "pairwise", "linear_sync")
+    place = MeasuredPlace("hexa", "1", collective, procs)
+    codes = {name: name for name in names}
+    cell = Cell(place, size, "-", 1.0, dict.fromkeys(names, 1.0), {}, codes, {}, {}, 0.0, 100)
+    assert decided(BASELINES[library], cell) == expected
+    assert decided(BASELINES[library], replace(cell, place=replace(place, processes_per_node=4))) is None
+
+
+def test_tables_of_other_machines_and_their_vote_against_brute_force() -> None:
+    """Random times on four machines, on which not all algorithms were forced, at other P and sizes."""
+    random = Random(5)
+    names = ("linear", "chain", "binary", "binomial")
+    cells = []
+    for machine, collective in product("abcd", ("bcast", "reduce")):
+        forced = random.sample(names, random.choice((2, 3, 4)))
+        columns = {name: {size: random.uniform(1, 9) for size in random.sample((8, 64, 512), 2)} for name in forced}
+        for procs in random.sample((4, 8, 16, 32), 2):
+            run = run_of(columns, machine=machine, collective=collective, procs=procs)
+            cells += judged(run, dict.fromkeys(names, 5.0))
+    assert len(cells) > 15
+
+    def ranks(here: Cell, machine: str) -> dict[str, float]:
+        there = [one for one in cells if (one.place.machine, one.place.collective) == (machine, here.place.collective)]
+
+        def far(one: Cell) -> tuple[float, float]:
+            return (
+                abs(math.log(one.place.procs / here.place.procs)),
+                abs(math.log(one.message_bytes / here.message_bytes)),
+            )
+
+        nearest = [one for one in there if far(one) == min(map(far, there))]
+        seen: dict[str, list[float]] = {}
+        for one in nearest:
+            common = [name for name in names if name in one.candidates and name in here.candidates]
+            for name in common if len(common) > 1 else ():
+                faster = sum(one.seconds[other] < one.seconds[name] for other in common)
+                seen.setdefault(name, []).append(faster / (len(common) - 1))
+        return {name: sum(found) / len(found) for name, found in seen.items()}
+
+    def winner(ballots: list[dict[str, float]]) -> str | None:
+        counts = {name: sum(name in ballot for ballot in ballots) for ballot in ballots for name in ballot}
+        known = sorted(name for name in counts if counts[name] == max(counts.values()))
+        return min(known, key=lambda name: sum(ballot.get(name, 0.0) for ballot in ballots), default=None)
+
+    tables, votes = 0, 0
+    for cell in decided_among(cells):
+        others = [machine for machine in "abcd" if machine != cell.place.machine]
+        for machine in "abcd":
+            expected = winner([ranks(cell, machine)]) if machine in others else None
+            assert cell.choices.get(f"table of {machine}") == expected
+            tables += expected is not None
+        expected = winner([ranks(cell, machine) for machine in others])
+        assert cell.choices.get(VOTE) == expected
+        votes += expected is not None
+    assert tables > votes > 10
+
+
+def test_a_machine_alone_has_no_vote() -> None:
+    (cell,) = decided_among(
+        judged(run_of({"binomial": {64: 9.0}, "chain": {64: 8.0}}), {"binomial": 5.0, "chain": 6.0})
+    )
+    assert VOTE not in cell.choices
+
+
+def test_predictions_beside_untuned() -> None:
+    """bcast: better; reduce: 4 % longer; gather: twice as long, where one cell is left to the library."""
+    cells = judged(
+        run_of({DEFAULT: {64: 20.0}, "binomial": {64: 10.0}, "chain": {64: 12.0}}), {"binomial": 1.0, "chain": 2.0}
+    )
+    columns = {DEFAULT: {64: 10.0}, "binomial": {64: 10.4}, "chain": {64: 12.0}}
+    cells += judged(run_of(columns, collective="reduce"), {"binomial": 1.0, "chain": 2.0})
+    columns = {DEFAULT: {64: 12.0, 512: 12.0}, "binomial": {64: 24.0, 512: 24.0}, "linear": {64: 10.0, 512: 10.0}}
+    cells += judged(run_of(columns, collective="gather"), {"binomial": 1.0, "linear": 2.0})
+    assert beside_untuned(cells, PREDICTED) == Beside(1, 1, 1, slow=3, otherwise=3, faster=1)
+    left = [replace(cell, choices=cell.choices | {PREDICTED: LIBRARY_DECIDES.algorithm}) for cell in cells[-1:]]
+    assert beside_untuned([*cells[:-1], *left], PREDICTED) == Beside(1, 1, 1, slow=3, otherwise=2, faster=1)
+    assert (
+        beside_untuned(
+            judged(run_of({"binomial": {64: 9.0}, "chain": {64: 8.0}}), {"binomial": 5.0, "chain": 6.0}), PREDICTED
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -181,6 +320,16 @@ def test_platforms_are_found_by_the_names_of_machines(
     if hosts:
         assert isinstance(found.topology, Torus)
         assert tuple(found.topology.dimensions) == (4, 4, 2)
+
+
+def test_a_platform_may_be_called_like_a_machine_and_its_transport() -> None:
+    found = platform_of("aws_c5n", {"transport": "efa"})
+    assert found is not None
+    assert found.name == "aws-c5n-efa"
+    assert platform_of("aws_c5n", {"transport": "tcp"}) is None
+    lumi = platform_of("lumi", {"transport": "cxi"})
+    assert lumi is not None
+    assert lumi.name == "lumi"
 
 
 def measured(folder: Path, microseconds: float = 20.0) -> Path:
@@ -209,7 +358,7 @@ def test_predictions_are_written_before_times_are_read(
         return read_values(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(pico, "_values", watched)
-    found = machines(measured(tmp_path / "runs"), predictions=Path("predictions.csv"))
+    found = machines(measured(tmp_path / "runs"), predictions=Path("predictions.csv"), models=False)
     assert seen == [True] * 6
     text = Path("predictions.csv").read_text()
     assert found.sha256 == hashlib.sha256(text.encode()).hexdigest()
@@ -225,7 +374,7 @@ def test_predictions_are_written_before_times_are_read(
 def test_other_times_have_the_same_predictions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     one, other = (
-        machines(measured(tmp_path / name, time), predictions=Path(f"{name}.csv"))
+        machines(measured(tmp_path / name, time), predictions=Path(f"{name}.csv"), models=False)
         for name, time in (("one", 20.0), ("other", 70.0))
     )
     assert one.sha256 == other.sha256
@@ -237,15 +386,39 @@ def test_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = measured(tmp_path / "runs")
     head = "# machine: unknown\n# library: Open MPI 4.1.5\ncollective,algorithm,procs,bytes,us\n"
     write(folder, head + "bcast,binomial,8,64,9\nbcast,chain,8,64,8\n", "unknown.times.csv")
-    output = shown(machines(folder))
-    rows = [row for row in output.rows if not row["collective"] and not row["sizes"]]
-    assert [(row["machine"], row["decider"], row["cells"]) for row in rows] == [
-        ("mare_nostrum", name, 2) for name in (PREDICTED, UNTUNED, FIXED, POSSIBLE)
-    ]
-    assert rows[1]["mean"] == pytest.approx(0.5)
+    head = "# machine: fugaku\n# hosts: 2x2x2\n# library: Open MPI 4.1.5\ncollective,algorithm,procs,bytes,us\n"
+    rows = "".join(f"bcast,{name},{procs},64,{procs}\n" for name in ("binomial", "binary") for procs in (8, 16))
+    write(folder, head + rows, "fugaku.times.csv")
+    write(folder, head + "bcast,default,8,64,9\n", "other.times.csv")
+    output = shown(machines(folder, models=False))
+    found = {(row["machine"], row["decider"]): row for row in output.rows if not row["collective"] + row["sizes"]}
+    expected = {PREDICTED, UNTUNED, FIXED, POSSIBLE, VOTE, "MPICH 4", "Open MPI 5.0", "table of fugaku"}
+    assert {decider for machine, decider in found if machine == "mare_nostrum"} == expected
+    row = found["mare_nostrum", UNTUNED]
+    assert (row["cells"], row["mean"], row["median_error"]) == (2, pytest.approx(0.5), None)
     assert "no platform is called like unknown: its runs are left out" in output.parts
+    assert "fugaku: P = 16 are left out: platform fugaku has 8 nodes" in output.parts
+    assert "nowhere two algorithms that the catalogue has, and so no cell: fugaku (other)" in output.parts
+    tables = {part.title: part for part in output.parts if isinstance(part, Table)}
+    assert [row[0] for row in tables["Predictions beside the library untuned"].rows] == ["mare_nostrum"]
+    assert not any(title.startswith("Models") for title in tables)
+    assert output.figures["machines"]().axes
     assert Path("results/machines-predictions.csv").exists()
     assert not output.problem
+
+
+def test_models_are_fitted_without_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = machines(measured(tmp_path / "runs"), predictions=Path("predictions.csv"))
+    names = {line.split(",")[-2] for line in Path("predictions.csv").read_text().splitlines()[1:]}
+    assert {PREDICTED, "hockney", "logp", "loggp", "plogp", "by_parts", "critical_path", "loggp_as_printed"} <= names
+    assert "lmo" not in names
+    for cell in found.cells:
+        assert {"hockney", "critical_path"} <= set(cell.choices) & set(cell.errors)
+    output = shown(found)
+    (table,) = [part for part in output.parts if isinstance(part, Table) and part.title.startswith("Models")]
+    assert {row[0] for row in table.rows} == names - {PREDICTED}
+    assert all(str(row[1]).startswith("2: ") for row in table.rows)
 
 
 def test_a_wrong_archive_among_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

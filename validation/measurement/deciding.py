@@ -1,0 +1,138 @@
+"""Choices in measured cells without predictions: what MPI libraries decide, and what was fastest elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from collwise.validation.libraries.baselines import BASELINES, Baseline
+from collwise.validation.measurement.imports.algorithm_names import code_of
+from collwise.validation.measurement.judging import Cell
+from collwise.validation.times.choice import LIBRARY_DECIDES
+
+FIXED, VOTE = "best fixed", "others' vote"
+"""For each collective and size class the algorithm of least mean regret on the machine, which is known with hindsight
+only; the vote of all other machines."""
+TABLE = "table of "
+"""The beginning of the names of tables that were measured on another machine, whose name follows."""
+_LIBRARIES = ("mpich-4", "openmpi-5.0")
+
+Chooser = Callable[[Cell], str | None]
+"""Names the algorithm of a candidate, or the library's own decision; None where it decides nothing."""
+
+
+def with_choices(cells: Sequence[Cell], choosers: Mapping[str, Chooser]) -> list[Cell]:
+    """The cells with what each of these chooses there, by its name, if it was measured there."""
+    found = []
+    for cell in cells:
+        chosen = ((name, choose(cell)) for name, choose in choosers.items())
+        more = {name: one for name, one in chosen if one is not None and one in cell.seconds}
+        found.append(replace(cell, choices={**cell.choices, **more}))
+    return found
+
+
+def choosers_among(cells: Sequence[Cell]) -> dict[str, Chooser]:
+    """What decides without predictions, by name: from the measured cells of a machine itself, of others, or of none."""
+    machines = sorted({cell.place.machine for cell in cells})
+    found: dict[str, Chooser] = {FIXED: best_fixed(cells)}
+    found |= {BASELINES[name].title: partial(decided, BASELINES[name]) for name in _LIBRARIES}
+    if len(machines) > 1:
+        groups: dict[tuple[str, str], list[Cell]] = {}
+        for cell in cells:
+            groups.setdefault((cell.place.machine, cell.place.collective), []).append(cell)
+        found |= {TABLE + name: partial(_voted, groups, [name]) for name in machines}
+        found[VOTE] = partial(_voted, groups, machines)
+    return found
+
+
+def best_fixed(cells: Sequence[Cell]) -> Chooser:
+    """Each machine's best fixed algorithm by collective and size class, of those that are candidates in the most cells.
+
+    In cells where it is no candidate the library decides.
+    """
+    groups: dict[tuple[str, str, str], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(_group(cell), []).append(cell)
+    best = {key: _least_lost(group) for key, group in groups.items()}
+
+    def choose(cell: Cell) -> str:
+        name = best[_group(cell)]
+        return name if name in cell.seconds else LIBRARY_DECIDES.algorithm
+
+    return choose
+
+
+def _group(cell: Cell) -> tuple[str, str, str]:
+    return cell.place.machine, cell.place.collective, cell.size_class
+
+
+def _least_lost(cells: Sequence[Cell]) -> str:
+    counts = Counter(name for cell in cells for name in cell.candidates)
+    names = sorted(name for name, number in counts.items() if number == max(counts.values()))
+
+    def lost(name: str) -> float:
+        own = (cell.lost.get(LIBRARY_DECIDES.algorithm, math.inf) for cell in cells)
+        return sum(cell.lost.get(name, untuned) for cell, untuned in zip(cells, own, strict=True))
+
+    return min(names, key=lost)
+
+
+def decided(library: Baseline, cell: Cell) -> str | None:
+    """The candidate that a library decides for; None where none is the same, as of segments or another fan-out.
+
+    With several processes on a node there is none where the library then decides otherwise.
+    """
+    place = cell.place
+    choice = library.choice(place.collective, place.procs, cell.message_bytes)
+    if choice is None or 0 < choice.segment_bytes < cell.message_bytes:
+        return None
+    if library.nodes and place.processes_per_node > 1:
+        return None
+    code = code_of(place.collective, choice)
+    of_its_own = 0 < choice.fanout < place.procs - 1 and (code == choice.algorithm or choice.fanout > 1)
+    return None if of_its_own else cell.codes.get(code)
+
+
+def _voted(groups: Mapping[tuple[str, str], Sequence[Cell]], machines: Iterable[str], cell: Cell) -> str | None:
+    """The candidate that other machines rank first, each by its cells of the nearest processes per node, P and size.
+
+    Each ranks what are candidates there, too, two at least, from 0, its fastest, to 1. Of those that the most machines
+    rank, it is the one with the least mean.
+    """
+    ranks: dict[str, list[float]] = {}
+    for name in machines:
+        if name != cell.place.machine:
+            near = _nearest(cell, groups.get((name, cell.place.collective), []))
+            for algorithm, rank in _ranked(cell, near).items():
+                ranks.setdefault(algorithm, []).append(rank)
+    most = max(map(len, ranks.values()), default=0)
+    means = {name: sum(found) / most for name, found in sorted(ranks.items()) if len(found) == most}
+    return min(means, key=means.__getitem__, default=None)
+
+
+def _nearest(cell: Cell, others: Sequence[Cell]) -> list[Cell]:
+    """The others that are nearest by processes per node, then P, then size; several if they are equally near."""
+
+    def distance(other: Cell) -> tuple[float, ...]:
+        pairs = (
+            (cell.place.processes_per_node, other.place.processes_per_node),
+            (cell.place.procs, other.place.procs),
+            (max(1, cell.message_bytes), max(1, other.message_bytes)),
+        )
+        return tuple(abs(math.log(here / there)) for here, there in pairs)
+
+    least = min(map(distance, others), default=())
+    return [other for other in others if distance(other) == least]
+
+
+def _ranked(cell: Cell, near: Sequence[Cell]) -> dict[str, float]:
+    """The mean ranks of the candidates of a cell in others."""
+    found: dict[str, list[float]] = {}
+    for other in near:
+        common = sorted(set(cell.candidates) & set(other.candidates), key=lambda name: (other.seconds[name], name))
+        for rank, name in enumerate(common if len(common) > 1 else []):
+            found.setdefault(name, []).append(rank / (len(common) - 1))
+    return {name: sum(ranks) / len(ranks) for name, ranks in found.items()}

@@ -180,13 +180,17 @@ def write_study(name: str, page: str = "", empty_store: bool = False) -> None:
 
 
 def write_machines() -> None:
-    """Writes the tables of `check machines` for the measured runs that the project has."""
+    """Writes the tables and the figure of `check machines` for the measured runs that the project has."""
     with tempfile.TemporaryDirectory() as folder:
         options = ["--store", str(Path(folder, "t.sqlite")), "--predictions", str(Path(folder, "predictions.csv"))]
         report = Path(folder, "machines.md")
-        found = printed_by(["check", "machines", *options, "--report", str(report), "--json"])
-        text = report.read_text(encoding="utf-8").replace(f"{folder}/", "")
-    write_block(DOCS / "machines.md", "machines", f"\n{text}\n")
+        options += ["--figures", str(Path(folder, "figures")), "--report", str(report)]
+        found = printed_by(["check", "machines", *options, "--json"])
+        shutil.copy(Path(folder, "figures", "machines.png"), DOCS / "figures" / "machines.png")
+        first, rest = report.read_text(encoding="utf-8").replace(f"{folder}/", "").split("\n\n**", 1)
+    picture = "![mean regret by machine and by what decides]({}figures/machines.png)\n"
+    write_block(DOCS / "machines.md", "machines", f"\n{first}\n\n{picture.format('')}\n**{rest}\n")
+    write_block(README, "machines", f"\n{first}\n\n{picture.format('docs/')}")
     write(DOCS.parent / "studies/reports/machines.toml", machines_text(found))
 
 

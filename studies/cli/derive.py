@@ -194,7 +194,7 @@ def show(
     if output is not None:
         _save(result, output)
     if report is not None:
-        write_text(report, markdown_of(presented))
+        write_text(report, markdown_of(presented, titled=True))
     drawn = {} if figures is None else {figures / f"{stem}.png": one for stem, one in presented.figures.items()}
     if draw is not None:
         (drawn[draw],) = presented.figures.values()

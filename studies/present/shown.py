@@ -60,10 +60,15 @@ def problem_of(failed: Sequence[Timing]) -> str:
     return f"{counted(len(failed), 'case')} failed; first: {describe(failed[0])}" if failed else ""
 
 
-def markdown_of(presented: Shown) -> str:
-    """The tables and sentences as Markdown."""
+def markdown_of(presented: Shown, titled: bool = False) -> str:
+    """The tables, on request with their titles, and the sentences as Markdown."""
+    titles = {
+        part.title: f"\n**{part.title}**\n" if titled else "" for part in presented.parts if isinstance(part, Table)
+    }
     parts = (
-        f"\n{markdown_table(part.columns, part.rows)}\n" if isinstance(part, Table) else f"- {part}\n"
+        f"{titles[part.title]}\n{markdown_table(part.columns, part.rows)}\n"
+        if isinstance(part, Table)
+        else f"- {part}\n"
         for part in presented.parts
     )
     return "".join(parts).lstrip()

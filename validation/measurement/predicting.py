@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from collwise.common.units import counted
+from collwise.common.errors import CollwiseError
+from collwise.common.units import counted, format_size
 from collwise.models.fitting.procedures import request
 from collwise.models.interface import CollectiveModel
-from collwise.models.parameters import FAMILIES
-from collwise.models.registry import BY_PARTS, MODELS
-from collwise.platforms import HostPlatform, load
+from collwise.models.parameters import FAMILIES, ModelParameters, PathParameters
+from collwise.models.registry import BY_PARTS, CRITICAL_PATH, IMPLEMENTATION_AWARE, MODELS
+from collwise.platforms import HostPlatform
 from collwise.simulator.bench import Simulated
+from collwise.simulator.limits import buffers_of_node
 from collwise.simulator.sweeps.context import SCHEDULE_WITH_EXPERIMENTS, SMPI, SimulationContext
 from collwise.validation.fitting import critical_path_fit, implementation_aware
-from collwise.validation.fitting.models_by_name import models_of, parameters_on
+from collwise.validation.fitting.models_by_name import Parameters, models_of, parameters_on
 from collwise.validation.measurement.judging import PREDICTED, MeasuredPlace, Predictions, grids, platform_of
 from collwise.validation.measurement.runs import MeasuredRun
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.sources import predicted as predicted_by, simulate
 from collwise.validation.times.times import Times
 
-_MOST_PROCS_OF_SMPI = 128
-"""SMPI's simulations of the longest messages take minutes from here on."""
+_MOST_PROCS_OF_SMPI, _MOST_BYTES_OF_SMPI = 128, 8 << 30
+"""SMPI takes minutes for more processes, and may not have the memory for more bytes in all buffers together."""
 
 Grids = Sequence[tuple[MeasuredPlace, Grid]]
 
@@ -44,6 +46,7 @@ def predicted(runs: Sequence[MeasuredRun], context: SimulationContext, models: b
     """
     found: dict[str, dict[MeasuredPlace, Times]] = {PREDICTED: {}}
     platforms: dict[str, str] = {}
+    fitted_on: dict[str, HostPlatform] = {}
     by_platform: dict[str, list[tuple[MeasuredPlace, Grid]]] = {}
     notes: list[str] = []
     without: list[str] = []
@@ -57,38 +60,50 @@ def predicted(runs: Sequence[MeasuredRun], context: SimulationContext, models: b
         if platform is None:
             notes.append(f"no platform is called like {name}: its runs are left out")
             continue
-        most = _MOST_PROCS_OF_SMPI if context.engine is SMPI else math.inf
-        fitting = [(place, grid) for place, grid in wanted if _fits(platform, place, most)]
-        if len(fitting) < len(wanted):
-            kept = {place for place, _ in fitting}
-            counts = ", ".join(map(str, sorted({place.procs for place, _ in wanted if place not in kept})))
-            holds = f"platform {platform.name} has {counted(len(platform.hosts), 'node')}"
-            limit = holds if most == math.inf else f"{holds}, and {context.engine.name} plays P = {most} at most"
-            notes.append(f"{name}: P = {counts} are left out: {limit}")
+        fitting = [(place, grid) for place, grid in wanted if _fits(platform, place)]
+        if beyond := sorted({place.procs for place, _ in wanted} - {place.procs for place, _ in fitting}):
+            holds = f"{counted(len(platform.hosts), 'node')} of {counted(platform.known_cores_per_node or 1, 'core')}"
+            notes.append(f"{name}: P = {', '.join(map(str, beyond))} are left out: {platform.name} has {holds}")
+        if context.engine is SMPI:
+            fitting = list(_small(fitting))
         if fitting:
             times = simulate(platform, [grid for _, grid in fitting], context)
             found[PREDICTED] |= {place: one for (place, _), one in zip(fitting, times, strict=True)}
             platforms[run.machine] = platform.name
+            fitted_on.setdefault(platform.name, platform_of(run.machine, {**run.facts, "hosts": ""}) or platform)
             by_platform.setdefault(platform.name, []).extend(fitting)
     if without:
         notes.append(f"nowhere two algorithms that the catalogue has, and so no cell: {', '.join(without)}")
+    if context.engine is SMPI:
+        limit = f"P = {_MOST_PROCS_OF_SMPI} and buffers of {format_size(_MOST_BYTES_OF_SMPI)} in all"
+        notes.append(f"simulated by SMPI up to {limit}")
     for name, some in by_platform.items() if models else ():
-        for model in _models(load(name), some, context):
+        for model in _models(fitted_on[name], some, context, notes.append):
             found.setdefault(model.name, {}).update(_by_model(model, some))
     return Predicted(found, platforms, list(dict.fromkeys(notes)))
 
 
-def _fits(platform: HostPlatform, place: MeasuredPlace, most_procs: float) -> bool:
+def _fits(platform: HostPlatform, place: MeasuredPlace) -> bool:
     cores = platform.known_cores_per_node or place.processes_per_node
-    fits = place.procs <= platform.max_procs(place.processes_per_node) and place.processes_per_node <= cores
-    return fits and place.procs <= most_procs
+    return place.procs <= platform.max_procs(place.processes_per_node) and place.processes_per_node <= cores
 
 
-def _models(platform: HostPlatform, wanted: Grids, context: SimulationContext) -> list[CollectiveModel]:
+def _small(wanted: Grids) -> Iterator[tuple[MeasuredPlace, Grid]]:
+    """The grids with what SMPI can simulate of them."""
+    for place, grid in wanted:
+        most = _MOST_BYTES_OF_SMPI // buffers_of_node(grid.collective, place.procs, place.procs)
+        sizes = tuple(size for size in grid.message_bytes if size <= most)
+        if sizes and place.procs <= _MOST_PROCS_OF_SMPI:
+            yield place, replace(grid, message_bytes=sizes)
+
+
+def _models(
+    platform: HostPlatform, wanted: Grids, context: SimulationContext, on_note: Callable[[str], None]
+) -> list[CollectiveModel]:
     """Every model with formulas for what is wanted, fitted to the description by the schedule engine.
 
     Fits have one process on each node. Those of models with parameters of each algorithm have whole messages, and no
-    more processes than are wanted, unless that are too few to fit.
+    more processes than are wanted, unless that are too few to fit. `on_note` receives why a model cannot be fitted.
     """
     bench = Simulated(platform, replace(context, engine=SCHEDULE_WITH_EXPERIMENTS))
     collectives = tuple(dict.fromkeys(grid.collective for _, grid in wanted))
@@ -98,18 +113,31 @@ def _models(platform: HostPlatform, wanted: Grids, context: SimulationContext) -
     def no_more(procs: Sequence[int]) -> tuple[int, ...]:
         return tuple(sorted({min(count, max(most, procs[0])) for count in procs}))
 
-    paths = critical_path_fit.simulated_plan(platform, 1)
-    paths = replace(paths, procs=no_more(paths.procs), collectives=collectives, segment_bytes=(0,))
-    found = models_of(critical_path_fit.fit(bench, paths))
-    if any(name in MODELS[BY_PARTS].formulas for name in collectives):
+    def by_path() -> PathParameters:
+        plan = critical_path_fit.simulated_plan(platform, 1)
+        plan = replace(plan, procs=no_more(plan.procs), collectives=collectives, segment_bytes=(0,))
+        return critical_path_fit.fit(bench, plan)
+
+    def by_algorithm() -> ModelParameters:
         plan = implementation_aware.simulated_plan(platform, 1)
         usual = tuple(name for name in plan.broadcasts if name in broadcasts)
         plan = replace(plan, procs=no_more(plan.procs), more_segments=(0,), broadcasts=usual, collectives=collectives)
-        found |= models_of(implementation_aware.fit(bench, plan))
-    for family in FAMILIES:
-        found |= models_of(
-            parameters_on(bench, request(family, heterogeneous=None if platform.heterogeneous else False))
-        )
+        return implementation_aware.fit(bench, plan)
+
+    heterogeneous = None if platform.heterogeneous else False
+    fits: dict[str, Callable[[], Parameters]] = {
+        family: partial(lambda one: parameters_on(bench, request(one, heterogeneous=heterogeneous)), family)
+        for family in FAMILIES
+    }
+    fits[CRITICAL_PATH] = by_path
+    if any(name in MODELS[BY_PARTS].formulas for name in collectives):
+        fits[IMPLEMENTATION_AWARE] = by_algorithm
+    found: dict[str, CollectiveModel] = {}
+    for family, fit in fits.items():
+        try:
+            found |= models_of(fit())
+        except CollwiseError as problem:
+            on_note(f"{family} is not fitted to {platform.name}: {problem}")
     return list(found.values())
 
 

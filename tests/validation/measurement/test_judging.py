@@ -397,7 +397,7 @@ def test_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     row = found["mare_nostrum", UNTUNED]
     assert (row["cells"], row["mean"], row["median_error"]) == (2, pytest.approx(0.5), None)
     assert "no platform is called like unknown: its runs are left out" in output.parts
-    assert "fugaku: P = 16 are left out: platform fugaku has 8 nodes" in output.parts
+    assert "fugaku: P = 16 are left out: fugaku has 8 nodes of 48 cores" in output.parts
     assert "nowhere two algorithms that the catalogue has, and so no cell: fugaku (other)" in output.parts
     tables = {part.title: part for part in output.parts if isinstance(part, Table)}
     assert [row[0] for row in tables["Predictions beside the library untuned"].rows] == ["mare_nostrum"]

@@ -1,0 +1,109 @@
+"""The figures of a platform that measured times of collectives determine, and platforms with these multiplied."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from collwise.common.errors import UsageError
+from collwise.platforms import Platform
+from collwise.platforms.description import Calibration, FactorRow, OverheadRow
+
+PUBLISHED = "figures_multiplied"
+"""The name under which a description publishes by what its data sheets' figures were multiplied."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What is multiplied, and `spread`: the standard deviation of the factor's logarithm, before anything is measured."""
+
+    title: str
+    spread: float
+
+
+FIGURES = {
+    "latency": Figure("latency of the links", 1.0),
+    "overhead": Figure("overhead of a blocking send and of a receive (os, or)", 0.5),
+    "start": Figure("overhead of a non-blocking send (ois)", 0.5),
+    "eager_bytes": Figure("seconds per byte of these overheads", 0.5),
+    "handshake": Figure("further latency from the eager limit on", 0.7),
+    "rate": Figure("bandwidth factor", 0.1),
+    "reduction": Figure("reduce_seconds_per_byte", 0.7),
+    "copy": Figure("copy_seconds_per_byte", 1.0),
+}
+"""The figures by name. The spreads are judgements: data sheets know rates, hardly latencies, and nobody knows memory."""
+
+Factors = Mapping[str, float]
+
+
+def multiplied(platform: Platform, factors: Factors) -> Platform:
+    """The platform with its figures multiplied; its rate is no more than nominal.
+
+    Raises UsageError for a platform that describes its ports, or whose latency factors do not grow.
+    """
+    if platform.ports is not None:
+        raise UsageError(f"platform '{platform.name}' describes its ports, which no such figures stand for")
+    by = dict.fromkeys(FIGURES, 1.0) | dict(factors)
+    own = platform.calibration
+    return replace(
+        platform,
+        link_latency_seconds=platform.link_latency_seconds * by["latency"],
+        backbone_latency_seconds=platform.backbone_latency_seconds * by["latency"],
+        calibration=replace(
+            own,
+            latency_factor=_latency_rows(own, by["handshake"] / by["latency"]),
+            bandwidth_factor=tuple((start, min(value * by["rate"], 1.0)) for start, value in own.bandwidth_factor),
+            os=_overheads(own.os, by["overhead"], by["eager_bytes"]),
+            or_=_overheads(own.or_, by["overhead"], by["eager_bytes"]),
+            ois=_overheads(own.ois, by["start"], by["eager_bytes"]),
+            reduce_seconds_per_byte=own.reduce_seconds_per_byte * by["reduction"],
+            copy_seconds_per_byte=own.copy_seconds_per_byte and own.copy_seconds_per_byte * by["copy"],
+        ),
+    )
+
+
+def from_data_sheets(platform: Platform) -> Platform:
+    """The platform without the factors that its description publishes."""
+    return multiplied(platform, {name: 1 / factor for name, factor in platform.published.get(PUBLISHED, {}).items()})
+
+
+def published(platform: Platform, factors: Factors) -> Platform:
+    """The platform with these factors in place of those that it publishes, and publishing these."""
+    rounded = {name: float(f"{factor:.3g}") for name, factor in factors.items()}
+    made = multiplied(from_data_sheets(platform), rounded)
+    return replace(made, published={**platform.published, PUBLISHED: rounded})
+
+
+def _latency_rows(own: Calibration, by: float) -> tuple[FactorRow, ...]:
+    """The latency factors, of which those from the eager limit on exceed the ones below by `by` times as much."""
+    below = [value for start, value in own.latency_factor if start < max(own.eager_limit_bytes, 1)][-1]
+    return tuple(
+        (start, value if start < own.eager_limit_bytes else below + (value - below) * by)
+        for start, value in own.latency_factor
+    )
+
+
+def _overheads(rows: tuple[OverheadRow, ...], base: float, per_byte: float) -> tuple[OverheadRow, ...]:
+    return tuple((start, seconds * base, slope * per_byte) for start, seconds, slope in rows)
+
+
+def amounts(platform: Platform) -> dict[str, float]:
+    """The figures themselves, in seconds (per byte), and the bandwidth factor: those of the shortest messages."""
+    own = platform.calibration
+    below = [value for start, value in own.latency_factor if start < max(own.eager_limit_bytes, 1)][-1]
+    return {
+        "latency": platform.route[0] * own.latency_factor[0][1],
+        "overhead": (own.os[0][1] + own.or_[0][1]) / 2,
+        "start": own.ois[0][1],
+        "eager_bytes": own.os[0][2],
+        "handshake": platform.route[0] * max(own.latency_factor[-1][1] - below, 0.0),
+        "rate": own.bandwidth_factor[-1][1],
+        "reduction": own.reduce_seconds_per_byte,
+        "copy": own.copy_seconds_per_byte or 0.0,
+    }
+
+
+def present(platform: Platform) -> tuple[str, ...]:
+    """The figures that are not 0 on a platform: a factor of others changes nothing."""
+    return tuple(name for name, amount in amounts(platform).items() if amount > 0 and math.isfinite(amount))

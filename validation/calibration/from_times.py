@@ -1,0 +1,239 @@
+"""Fits the figures of platforms (figures.py) to measured times of collectives, of one machine or of several together.
+
+A factor multiplies each figure. Its logarithm has a normal prior about 0 with the figure's spread. Of several machines
+each has factors of its own, which scatter about common ones by the same spread; the common ones are what is expected of a
+machine that is not among them. The schedule engine predicts the cases. What is minimised are the differences of logarithms, robustly: in
+each cell, the cases of one collective, P and size, the mean over its algorithms and each one's deviation from that, by
+which choices are made. The cells of a collective on a machine are alike: together they count as one observation whose
+error is ERROR.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.models.piecewise import Array
+from collwise.platforms import Platform
+from collwise.simulator.schedule.live import LiveCases
+from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.schedule.shared import recorded
+from collwise.simulator.timing import Case
+from collwise.validation.calibration.figures import FIGURES, Factors, multiplied, present
+
+ERROR = 0.3
+"""By how much the engine errs on a collective: the standard deviation of its times' logarithms."""
+_ROBUST = 0.5
+_STEP = 0.02
+_MOST_MESSAGES = 100_000
+"""Cases of more messages take too long to be played hundreds of times."""
+
+Cell = tuple[str, int, int, int]
+"""A collective, P, processes on each node, and a message size."""
+
+
+@dataclass(frozen=True)
+class TimedCases:
+    """The measured seconds of cases on a platform, whose schedules are recorded once."""
+
+    platform: Platform
+    measured: Mapping[Case, float]
+    jobs: int | None = None
+
+    @cached_property
+    def cases(self) -> tuple[Case, ...]:
+        """The cases that are played, in one order: those of few messages that fit on the platform."""
+        return tuple(case for case in self.measured if _is_played(case, self.platform))
+
+    @cached_property
+    def seconds(self) -> Array:
+        """What was measured of them."""
+        return np.array([self.measured[case] for case in self.cases])
+
+    @cached_property
+    def cells(self) -> dict[Cell, list[int]]:
+        """The places of the cases of each cell."""
+        found: dict[Cell, list[int]] = {}
+        for place, case in enumerate(self.cases):
+            found.setdefault(cell_of(case), []).append(place)
+        return found
+
+    def on(self, platform: Platform) -> Array:
+        """The predicted seconds of the cases on a platform."""
+        found = np.empty(len(self.cases))
+        for per_node, (places, live) in self._live.items():
+            times = live.times(lambda procs, sizes, n=per_node: network_tables(platform, procs, n, sizes), every=True)
+            found[places] = times.seconds
+        return found
+
+    @cached_property
+    def _live(self) -> dict[int, tuple[list[int], LiveCases]]:
+        found = {}
+        for per_node in dict.fromkeys(case.processes_per_node for case in self.cases):
+            places = [place for place, case in enumerate(self.cases) if case.processes_per_node == per_node]
+            some = [self.cases[place] for place in places]
+            found[per_node] = places, LiveCases(some, lambda procs: None, self.jobs, exact=True)
+        return found
+
+    def only(self, collectives: Iterable[str] = (), cells: Iterable[Cell] = ()) -> TimedCases:
+        """The cases of some collectives and cells."""
+        kept, wanted = set(collectives), set(cells)
+        some = {case: s for case, s in self.measured.items() if case.collective in kept or cell_of(case) in wanted}
+        return TimedCases(self.platform, some, self.jobs)
+
+
+def cell_of(case: Case) -> Cell:
+    """The cell of a case."""
+    return case.collective, case.procs, case.processes_per_node, case.message_bytes
+
+
+def _is_played(case: Case, platform: Platform) -> bool:
+    entry = Catalogue.load().find(case.collective, case.algorithm)
+    if entry is None or entry.by_node or case.procs < 2 or case.procs > platform.max_procs(case.processes_per_node):
+        return False
+    return recorded(case, None)[0].messages <= _MOST_MESSAGES
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Factors, and the standard deviations of their logarithms: the common ones, and those of each machine.
+
+    `expected` are the deviations of a machine that was not measured: those of the common factors and of the scatter.
+    """
+
+    common: Factors
+    of_machine: Mapping[str, Factors]
+    deviations: Mapping[str, Mapping[str, float]]
+    expected: Mapping[str, float]
+
+    def interval(self, machine: str, name: str) -> tuple[float, float]:
+        """The bounds between which a machine's factor is with 95 %."""
+        middle, width = self.of_machine[machine][name], math.exp(1.96 * self.deviations[machine][name])
+        return middle / width, middle * width
+
+
+def fit(machines: Mapping[str, Sequence[TimedCases]]) -> Fitted:
+    """The factors that fit the times of machines, each measured on its platforms.
+
+    A machine's factors differ from the common ones, unless it is the only one. Raises UsageError for a machine without
+    a case that the engine plays.
+    """
+    from scipy.optimize import least_squares
+
+    for name, runs in machines.items():
+        if not any(run.cases for run in runs):
+            raise UsageError(f"{name}: no times of a collective's algorithm that the schedule engine can play")
+    names = _fitted_names(machines)
+    spreads = np.array([FIGURES[name].spread for name in names])
+    alone = len(machines) == 1
+    first = next(iter(machines))
+    memo: dict[tuple[str, bytes], Array] = {}
+
+    def misfit(machine: str, logs: Array) -> Array:
+        key = machine, logs.tobytes()
+        if key not in memo:
+            memo[key] = _misfit(machines[machine], _factors(names, logs))
+        return memo[key]
+
+    def split(every: Array) -> tuple[Array, dict[str, Array]]:
+        if alone:
+            return every, {first: np.zeros(len(names))}
+        parts = every.reshape(-1, len(names))
+        return parts[0], dict(zip(machines, parts[1:], strict=True))
+
+    def residuals(every: Array) -> Array:
+        common, own = split(every)
+        priors = [common / spreads, *([] if alone else [values / spreads for values in own.values()])]
+        return np.concatenate([misfit(machine, common + values) for machine, values in own.items()] + priors)
+
+    start = np.zeros(len(names) * (1 if alone else 1 + len(machines)))
+    solved = least_squares(residuals, start, loss="soft_l1", f_scale=_ROBUST, diff_step=_STEP, x_scale=1.0, max_nfev=25)
+    common, own = split(solved.x)
+    covariance = np.linalg.inv(solved.jac.T @ solved.jac)
+    return Fitted(
+        _factors(names, common),
+        {machine: _factors(names, common + values) for machine, values in own.items()},
+        {
+            machine: dict(zip(names, _deviations(covariance, len(names), 0 if alone else place), strict=True))
+            for place, machine in enumerate(machines, 1)
+        },
+        dict(zip(names, np.hypot(_deviations(covariance, len(names), 0), spreads).tolist(), strict=True)),
+    )
+
+
+def _fitted_names(machines: Mapping[str, Sequence[TimedCases]]) -> list[str]:
+    """The figures that all platforms have; without reductions or copies in any case these tell nothing, and stay."""
+    has = [set(present(run.platform)) for runs in machines.values() for run in runs if run.cases]
+    return [name for name in FIGURES if all(name in one for one in has)]
+
+
+def _factors(names: Sequence[str], logs: Array) -> Factors:
+    return dict(zip(names, np.exp(logs).tolist(), strict=True))
+
+
+def _deviations(covariance: Array, count: int, place: int) -> list[float]:
+    """The deviations of the sums of the first block of variables and that at a place; of the first alone for 0."""
+    chosen = np.zeros((count, len(covariance)))
+    chosen[:, :count] = np.eye(count)
+    if place:
+        chosen[:, place * count : (place + 1) * count] = np.eye(count)
+    found: list[float] = np.sqrt(np.diag(chosen @ covariance @ chosen.T)).tolist()
+    return found
+
+
+def _misfit(runs: Sequence[TimedCases], factors: Factors) -> Array:
+    """The weighted differences of logarithms of a machine's times: the means of cells, and the deviations from these."""
+    found, collectives = [], []
+    for run in runs:
+        if not run.cases:
+            continue
+        off = np.log(np.maximum(run.on(multiplied(run.platform, factors)), 1e-12)) - np.log(run.seconds)
+        for cell, places in run.cells.items():
+            mean = off[places].mean()
+            found.append(np.append((off[places] - mean) / math.sqrt(len(places)), mean))
+            collectives.append(cell[0])
+    counts = {name: collectives.count(name) for name in set(collectives)}
+    weights = [1 / (ERROR * math.sqrt(counts[name])) for name in collectives]
+    return np.concatenate([weight * one for weight, one in zip(weights, found, strict=True)])
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What figures say of cells from which they were not fitted: relative errors, and the time that choices lose."""
+
+    errors: Sequence[float] = field(default_factory=list)
+    regrets: Sequence[float] = field(default_factory=list)
+
+
+def check(runs: Iterable[TimedCases], factors: Factors) -> Checked:
+    """The errors of predicted times, and of each cell with several cases the regret of the one predicted the fastest."""
+    errors: list[float] = []
+    regrets: list[float] = []
+    for run in runs:
+        if not run.cases:
+            continue
+        predicted = run.on(multiplied(run.platform, factors))
+        errors += np.abs(predicted / run.seconds - 1).tolist()
+        for places in run.cells.values():
+            if len(places) > 1:
+                measured = run.seconds[places]
+                regrets.append(float(measured[predicted[places].argmin()] / measured.min() - 1))
+    return Checked(errors, regrets)
+
+
+def without_each_collective(machine: str, runs: Sequence[TimedCases]) -> dict[str, Checked]:
+    """The cells of each collective, predicted from the others; empty for a single collective."""
+    every = sorted({case.collective for run in runs for case in run.cases})
+    found = {}
+    for name in every if len(every) > 1 else []:
+        others = [run.only([other for other in every if other != name]) for run in runs]
+        if any(run.cases for run in others):
+            fitted = fit({machine: others})
+            found[name] = check([run.only([name]) for run in runs], fitted.of_machine[machine])
+    return found

@@ -31,9 +31,12 @@ from path_against_formulas import REASONS, algorithms_with_both, counted
 import collwise
 from collwise import application, session
 from collwise.algorithms.catalogue import Catalogue
+from collwise.checks import MACHINES
 from collwise.common.units import format_size
 from collwise.models.registry import MODELS
-from collwise.platforms import load, load_description
+from collwise.platforms import Platform, Source, load, load_description
+from collwise.platforms.description_file import write_description
+from collwise.platforms.loader import interconnect
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli.check import OPENMPI_COLUMNS, openmpi_cells
 from collwise.studies.cli.show import ids_text, parameters_text, reservation_text
@@ -46,6 +49,7 @@ from collwise.studies.present.scores import apart, of_one
 from collwise.studies.present.shown import markdown_of, shown
 from collwise.studies.reports.markdown import markdown_table, percent
 from collwise.studies.reports.model_scores import score_records
+from collwise.validation.calibration.figures import PUBLISHED, Factors, published
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
 from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.correctness import crosscheck, explanations
@@ -53,6 +57,9 @@ from collwise.validation.correctness.crosscheck_openmpi import compare_with_open
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
 from collwise.validation.fitting.models_by_name import models_on
+from collwise.validation.measurement.judging import platform_of
+from collwise.validation.measurement.runs import runs_in
+from collwise.validation.measurement.training import timed, together
 from collwise.validation.select.consumers import OPENMPI_VERSIONS
 from collwise.validation.three_way.verdicts import (
     ALL,
@@ -70,6 +77,7 @@ from collwise.validation.times.sources import predicted
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
+PLATFORMS = DOCS.parent / "platforms"
 COUNTED_PROCS = range(2, 34)
 SHOWN_PROCS = 16
 MODELLED = ("boba", "frodo", "grisou", "gros")
@@ -91,6 +99,7 @@ def main() -> int:
         "applications": write_applications,
         "notebooks": write_notebooks,
         "machines": write_machines,
+        "figures": write_figures,
     }
     if unknown := [name for name in sys.argv[1:] if name not in pages]:
         print(f"unknown page '{unknown[0]}'; valid: {', '.join(pages)}", file=sys.stderr)
@@ -98,6 +107,12 @@ def main() -> int:
     for name in sys.argv[1:] or pages:
         pages[name]()
     return 0
+
+
+FITTED_INTERCONNECTS = (
+    *("infiniband-edr", "infiniband-hdr", "infiniband-hdr100", "infiniband-hdr100-x2", "infiniband-ndr"),
+    *("infiniband-ndr200", "slingshot", "tofu-d"),
+)
 
 
 def write(page: Path, text: str) -> None:
@@ -192,6 +207,29 @@ def write_machines() -> None:
     write_block(DOCS / "machines.md", "machines", f"\n{first}\n\n{picture.format('')}\n**{rest}\n")
     write_block(README, "machines", f"\n{first}\n\n{picture.format('docs/')}")
     write(DOCS.parent / "studies/reports/machines.toml", machines_text(found))
+
+
+def write_figures() -> None:
+    """Multiplies the figures of descriptions by what the runs of `studies/machines` say, a machine's by all others'."""
+    runs = runs_in((MACHINES,))
+    titles = {run.machine: platform_of(run.machine, {}) for run in runs if timed(run) is not None}
+    everywhere = together(runs).common
+    for name in FITTED_INTERCONNECTS:
+        made = by_runs(interconnect(name), everywhere, list(titles.values()))
+        write(PLATFORMS / "interconnects" / f"{name}.toml", write_description(made))
+    for machine, described in titles.items():
+        others = [other for name, other in titles.items() if name != machine]
+        made = by_runs(described, together(runs, [machine]).common, others)
+        write(PLATFORMS / f"{described.name}.toml", write_description(made))
+
+
+def by_runs(platform: Platform, factors: Factors, fitted_to: Sequence[Platform]) -> Platform:
+    """The description with its figures multiplied, and a source that says so."""
+    machines = ", ".join(one.title.partition(",")[0] for one in fitted_to)
+    what = f"{PUBLISHED}: the factors of the figures above with which predictions fit collectives on {machines}"
+    others = [source for source in platform.sources if not source.what.startswith(PUBLISHED)]
+    source = Source(what, "docs/machines.md; studies/machines; docs/regenerate.py figures")
+    return replace(published(platform, factors), sources=(*others, source))
 
 
 def write_notebooks() -> None:

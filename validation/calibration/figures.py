@@ -16,7 +16,7 @@ PUBLISHED = "figures_multiplied"
 
 @dataclass(frozen=True)
 class Figure:
-    """What is multiplied, and `spread`: the standard deviation of the factor's logarithm, before anything is measured."""
+    """What is multiplied, and `spread`: the standard deviation of its factor's logarithm before any time is known."""
 
     title: str
     spread: float
@@ -32,7 +32,7 @@ FIGURES = {
     "reduction": Figure("reduce_seconds_per_byte", 0.7),
     "copy": Figure("copy_seconds_per_byte", 1.0),
 }
-"""The figures by name. The spreads are judgements: data sheets know rates, hardly latencies, and nobody knows memory."""
+"""The figures by name. The spreads are judgements: data sheets know rates, but hardly latencies, and not memory."""
 
 Factors = Mapping[str, float]
 
@@ -65,7 +65,9 @@ def multiplied(platform: Platform, factors: Factors) -> Platform:
 
 def from_data_sheets(platform: Platform) -> Platform:
     """The platform without the factors that its description publishes."""
-    return multiplied(platform, {name: 1 / factor for name, factor in platform.published.get(PUBLISHED, {}).items()})
+    factors = platform.published.get(PUBLISHED, {})
+    others = {name: value for name, value in platform.published.items() if name != PUBLISHED}
+    return replace(multiplied(platform, {name: 1 / factor for name, factor in factors.items()}), published=others)
 
 
 def published(platform: Platform, factors: Factors) -> Platform:

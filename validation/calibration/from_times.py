@@ -1,11 +1,13 @@
 """Fits the figures of platforms (figures.py) to measured times of collectives, of one machine or of several together.
 
 A factor multiplies each figure. Its logarithm has a normal prior about 0 with the figure's spread. Of several machines
-each has factors of its own, which scatter about common ones by the same spread; the common ones are what is expected of a
-machine that is not among them. The schedule engine predicts the cases. What is minimised are the differences of logarithms, robustly: in
-each cell, the cases of one collective, P and size, the mean over its algorithms and each one's deviation from that, by
-which choices are made. The cells of a collective on a machine are alike: together they count as one observation whose
-error is ERROR.
+each has factors of its own, which scatter about common ones by the same spread. The common ones are what is expected of
+a machine that is not among them.
+
+The schedule engine predicts the cases. The differences of logarithms are minimised, robustly. A cell has the cases of
+one collective, P and size. It counts by the mean over its algorithms, and by each algorithm's deviation from that mean,
+which decides about choices. The cells of a collective on a machine are alike: together they count as one observation
+with the error ERROR.
 """
 
 from __future__ import annotations
@@ -104,13 +106,13 @@ def _is_played(case: Case, platform: Platform) -> bool:
 class Fitted:
     """Factors, and the standard deviations of their logarithms: the common ones, and those of each machine.
 
-    `expected` are the deviations of a machine that was not measured: those of the common factors and of the scatter.
+    `covariance` is that of the logarithms of the common factors, in their order.
     """
 
     common: Factors
     of_machine: Mapping[str, Factors]
     deviations: Mapping[str, Mapping[str, float]]
-    expected: Mapping[str, float]
+    covariance: Array
 
     def interval(self, machine: str, name: str) -> tuple[float, float]:
         """The bounds between which a machine's factor is with 95 %."""
@@ -163,7 +165,7 @@ def fit(machines: Mapping[str, Sequence[TimedCases]]) -> Fitted:
             machine: dict(zip(names, _deviations(covariance, len(names), 0 if alone else place), strict=True))
             for place, machine in enumerate(machines, 1)
         },
-        dict(zip(names, np.hypot(_deviations(covariance, len(names), 0), spreads).tolist(), strict=True)),
+        covariance[: len(names), : len(names)],
     )
 
 
@@ -188,7 +190,7 @@ def _deviations(covariance: Array, count: int, place: int) -> list[float]:
 
 
 def _misfit(runs: Sequence[TimedCases], factors: Factors) -> Array:
-    """The weighted differences of logarithms of a machine's times: the means of cells, and the deviations from these."""
+    """The weighted differences of logarithms of a machine's times: means of cells, and deviations from these."""
     found, collectives = [], []
     for run in runs:
         if not run.cases:
@@ -212,7 +214,7 @@ class Checked:
 
 
 def check(runs: Iterable[TimedCases], factors: Factors) -> Checked:
-    """The errors of predicted times, and of each cell with several cases the regret of the one predicted the fastest."""
+    """The errors of predicted times, and in each cell with several cases the regret of the one predicted fastest."""
     errors: list[float] = []
     regrets: list[float] = []
     for run in runs:

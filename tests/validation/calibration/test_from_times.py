@@ -1,0 +1,116 @@
+"""Figures fitted to times of collectives: machines whose figures are known, what cannot be told, what to measure next."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from collwise.common.errors import UsageError
+from collwise.platforms import Platform
+from collwise.platforms.loader import interconnect
+from collwise.simulator.timing import Case
+from collwise.validation.calibration.figures import (
+    FIGURES,
+    Factors,
+    amounts,
+    from_data_sheets,
+    multiplied,
+    present,
+    published,
+)
+from collwise.validation.calibration.from_times import TimedCases, check, fit, without_each_collective
+from collwise.validation.calibration.next_measurements import most_telling
+from collwise.validation.times.grid import Grid
+
+SIZES = (64, 4096, 262144, 8388608)
+CASES = [
+    case
+    for collective in ("bcast", "gather", "scatter", "alltoall", "reduce", "allreduce")
+    for case in Grid.of(collective, (16,), SIZES, 1, (0,)).cases()
+    if not case.entry.by_node and case.fanout == 0
+]
+
+
+def preset(nodes: int = 16) -> Platform:
+    made = from_data_sheets(interconnect("infiniband-hdr"))
+    return replace(made, nodes=nodes, topology=None, name="made", host_prefix="made-")
+
+
+def measured_on(platform: Platform, factors: Factors, cases: list[Case], noise: float = 0.0) -> TimedCases:
+    """Cases on a platform, whose measured times are those with figures multiplied, and noise on them."""
+    plain = TimedCases(platform, dict.fromkeys(cases, 1.0))
+    seconds = plain.on(multiplied(platform, factors))
+    off = np.exp(np.random.default_rng(1).normal(0.0, noise, len(seconds)))
+    return TimedCases(platform, dict(zip(plain.cases, (seconds * off).tolist(), strict=True)))
+
+
+def test_the_figures_of_a_machine_are_found() -> None:
+    true = {"latency": 3.0, "start": 0.6, "handshake": 2.0, "rate": 0.9, "reduction": 1.5, "copy": 2.0}
+    run = measured_on(preset(), true, CASES, noise=0.02)
+    fitted = fit({"it": [run]})
+    for name in ("latency", "rate"):
+        assert fitted.of_machine["it"][name] == pytest.approx(true[name], rel=0.15)
+    errors = np.array(check([run], fitted.of_machine["it"]).errors)
+    assert 2 * np.median(errors) < 0.15 < np.median(check([run], {}).errors)
+    for name, factor in true.items():
+        low, high = fitted.interval("it", name)
+        assert low < factor < high, name
+
+
+def test_figures_that_times_say_nothing_of_keep_their_prior() -> None:
+    cases = [case for case in CASES if case.collective == "bcast"]
+    fitted = fit({"it": [measured_on(preset(), {"latency": 2.0, "reduction": 5.0}, cases)]})
+    assert fitted.of_machine["it"]["reduction"] == pytest.approx(1.0, abs=1e-3)
+    assert fitted.deviations["it"]["reduction"] == pytest.approx(FIGURES["reduction"].spread, rel=1e-3)
+    assert fitted.deviations["it"]["latency"] < 0.8 * FIGURES["latency"].spread
+
+
+def test_common_figures_lie_between_those_of_machines() -> None:
+    runs = {name: [measured_on(preset(), {"latency": factor}, CASES)] for name, factor in (("a", 0.5), ("b", 2.0))}
+    fitted = fit(runs)
+    assert fitted.of_machine["a"]["latency"] < fitted.common["latency"] < fitted.of_machine["b"]["latency"]
+
+
+def test_collectives_are_predicted_from_the_others() -> None:
+    run = measured_on(preset(), {"latency": 3.0}, CASES)
+    found = without_each_collective("it", [run])
+    assert set(found) == {case.collective for case in run.cases}
+    for name, checked in found.items():
+        assert np.median(checked.errors) < 0.15, name
+
+
+def test_times_without_a_case_that_is_played_are_refused() -> None:
+    with pytest.raises(UsageError, match="it: no times of a collective's algorithm"):
+        fit({"it": [TimedCases(preset(), {Case("bcast", "nothing_known", 8, 64): 1e-5})]})
+
+
+def test_multiplying_and_taking_back_gives_the_same_platform() -> None:
+    plain = preset()
+    factors = {name: 1.25 if name != "rate" else 0.9 for name in present(plain)}
+    made = published(plain, factors)
+    assert made.published["figures_multiplied"] == factors
+    assert amounts(from_data_sheets(made)) == pytest.approx(amounts(plain))
+    for name, factor in factors.items():
+        assert amounts(made)[name] == pytest.approx(amounts(plain)[name] * factor)
+
+
+def test_the_most_telling_measurements_beat_others_drawn_at_random() -> None:
+    """Machines are drawn from the priors; after five measurements choices lose less if these were chosen."""
+    base, random = preset(), np.random.default_rng(4)
+    plain = TimedCases(base, dict.fromkeys(CASES, 1.0))
+    start = fit({"it": [measured_on(base, {}, [CASES[0]])]})
+    wanted = most_telling(base, replace(start, common=dict.fromkeys(start.common, 1.0)), CASES)
+    assert len(wanted) == 5
+    lost: dict[str, list[float]] = {"chosen": [], "drawn": []}
+    for _ in range(6):
+        factors = {name: math.exp(random.normal(0, FIGURES[name].spread)) for name in present(base)}
+        truth = measured_on(base, factors, CASES)
+        drawn = [plain.cases[place] for place in random.choice(len(plain.cases), 5, replace=False)]
+        for how, cases in (("chosen", wanted), ("drawn", drawn)):
+            some = {case: truth.measured[case] for case in cases}
+            fitted = fit({"it": [TimedCases(base, some)]})
+            lost[how].append(float(np.mean(check([truth], fitted.of_machine["it"]).regrets)))
+    assert np.mean(lost["chosen"]) < np.mean(lost["drawn"])

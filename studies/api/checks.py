@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from collwise.validation.measurement.judging import Cell
+    from collwise.validation.measurement.training import Trained
 
 MACHINES = Path(collwise.studies.__file__).parent / "machines"
 """The tables of measured runs that the project has."""
@@ -91,8 +92,16 @@ class JudgedMachines:
         return pd.DataFrame(rows)
 
 
+def _by_kind(cell: Cell, training: Trained) -> Cell:
+    return replace(cell, place=replace(cell.place, machine=f"{cell.place.machine}, {training.kind(cell)}"))
+
+
 def machines(
-    *folders: Path, predictions: Path | None = None, models: bool = True, context: SimulationContext | None = None
+    *folders: Path,
+    predictions: Path | None = None,
+    models: bool = True,
+    train: bool = False,
+    context: SimulationContext | None = None,
 ) -> JudgedMachines:
     """Judges predictions by what others measured on machines: errors of times, and the time that choices lose.
 
@@ -100,6 +109,8 @@ def machines(
     the project has of supercomputers and a cloud. A machine's description is the platform that is called like its
     folder. Times are predicted by an engine, and by every analytical model that is fitted to the description, and
     written, with their hash, before any measured time is read. docs/machines.md says what is counted and how.
+    `train` first fits the figures of each description to some of the machine's times: every second size of three
+    collectives at one P. The others are shown apart, by whether size, collective, or P or job are new.
 
     Returns the cells, which `frame()` has as a DataFrame. Raises UsageError for folders without runs and for wrong
     files.
@@ -110,10 +121,13 @@ def machines(
     from collwise.validation.measurement.judging import cells_of, predictions_text
     from collwise.validation.measurement.predicting import predicted
     from collwise.validation.measurement.runs import runs_in
+    from collwise.validation.measurement.training import trained
 
     paths = folders or (MACHINES,)
+    training = trained(runs_in(paths)) if train else {}
+    factors = {machine: one.factors for machine, one in training.items()}
     with arguments.opened(context, engine="schedule") as simulations:
-        found = predicted(runs_in(paths, values=False), simulations, models)
+        found = predicted(runs_in(paths, values=False), simulations, models, factors)
     text = predictions_text(found.predictions)
     file = predictions or results_folder() / "machines-predictions.csv"
     write_text(file, text)
@@ -121,4 +135,6 @@ def machines(
     note(f"{file}: predictions, SHA-256 {digest}; measured times are read now")
     cells = [cell for run in runs_in(paths) for cell in cells_of(run, found.predictions)]
     cells = with_choices(cells, choosers_among(cells))
+    if train:
+        cells = [_by_kind(cell, training[cell.place.machine]) for cell in cells if cell.place.machine in training]
     return JudgedMachines(cells, file, digest, found.platforms, found.notes)

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.common import experiments as kinds
 from collwise.common.errors import UsageError
 from collwise.common.experiments import Experiment
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size, parse_size
-from collwise.platforms import HostPlatform, Platform, load_description, write_description
+from collwise.platforms import HostPlatform, Platform, Source, load_description, write_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Precision
 from collwise.studies.cli import declare, options, types
@@ -39,9 +40,17 @@ from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.testbed.tcp_counters import tcp_counts
 from collwise.validation.times.defaults import SEGMENT_BYTES
+from collwise.validation.times.grid import Grid
 
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.context import SimulationContext
+    from collwise.simulator.timing import Case
+    from collwise.validation.calibration.from_times import TimedCases
+
+_TOLD = 0.5
+"""A figure is told by times that leave less than this share of what was not known of it."""
+_TO_MEASURE = (64, 4096, 262144, 8388608)
+"""The message sizes of which the most telling are named."""
 
 
 @shows("platforms experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4")
@@ -271,14 +280,18 @@ def calibrate(
     together: bool = option(default=True),
     quick: bool = flag(),
     points: Path | None = option(PATH),
+    times: Sequence[Path] = option(PATH, multiple=True),
     output: Path | None = option(NEW_FILE),
     context: SimulationContext = options.SIMULATION,
 ) -> Shown:
-    """Fits a platform's description: to measured messages between two nodes, or to published figures.
+    """Fits a platform's description: to messages between two nodes, times of collectives, or published figures.
 
-    From measurements it fits SMPI's os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send,
+    From messages it fits SMPI's os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send,
     MPI_Isend, MPI_Recv and ping-pongs, never to collectives. Finished measurements are in the store, so that a stopped
     command resumes; all points are also written beside the description, as CSV.
+    With --times it multiplies the figures of --nominal by what fits times of collectives, measured with one process on
+    each node and forced algorithms. It says which figures the times determine, predicts each collective from the
+    others, and names the measurements that would tell most.
     With --published, for clusters that one cannot measure, it fits three numbers to the figures that a paper gives, and
     says how well each is met. It then writes a description only with -o.
     """
@@ -289,6 +302,9 @@ def calibrate(
             raise UsageError("--published needs --platform NAME")
         return _published(platform, procs, where.ppn, output)
     declare.refuse_options(("platform", "procs"), "--published; a description to start from is --nominal")
+    if times:
+        declare.refuse_others(("times", "nominal", "name", "output", "force"), "measured messages, not for --times")
+        return _from_times(_nominal(where, nominal, name), times, output)
     from collwise.validation.calibration.calibration import measure_points, refit
     from collwise.validation.calibration.calibration_points import read_points, write_points
     from collwise.validation.calibration.plan import QUICK, USUAL
@@ -363,6 +379,74 @@ def _published(platform: Platform, procs: int | None, ppn: int | None, output: P
     title = f"{platform.title}: published figures and the calibrated simulation (gather times in seconds)"
     table = Table(title, ["figure", "published", "simulated", "error"], rows)
     return Shown([table], [vars(one) | {"relative_error": one.relative_error} for one in figures])
+
+
+def _from_times(nominal: Platform, paths: Sequence[Path], output: Path | None) -> Shown:
+    import numpy as np
+
+    from collwise.validation.calibration.figures import FIGURES, amounts, multiplied
+    from collwise.validation.calibration.from_times import fit, without_each_collective
+    from collwise.validation.calibration.next_measurements import most_telling
+    from collwise.validation.measurement.runs import runs_in
+    from collwise.validation.measurement.training import timed
+
+    runs = [found for run in runs_in(paths) if (found := timed(run, nominal, as_described=True)) is not None]
+    if not runs:
+        raise UsageError(
+            f"--times: no times of two algorithms of a collective, with one process on each of up to {nominal.nodes} "
+            "nodes (valid: archives and folders of PICO, tables of `times import`)"
+        )
+    fitted = fit({nominal.name: runs})
+    factors, deviations = fitted.of_machine[nominal.name], fitted.deviations[nominal.name]
+    before = amounts(runs[0].platform)
+    made = multiplied(runs[0].platform, factors)
+    rows = []
+    for name, factor in factors.items():
+        low, high = fitted.interval(nominal.name, name)
+        told = deviations[name] < _TOLD * FIGURES[name].spread
+        values = {"before": before[name], "fitted": amounts(made)[name]}
+        rows.append({"figure": name, **values, "factor": factor, "low": low, "high": high, "told": told})
+    figures = [
+        (
+            FIGURES[row["figure"]].title,
+            *(f"{row[when]:.3g}" for when in ("before", "fitted")),
+            f"x {row['factor']:.2f}",
+            f"x {row['low']:.2f} to {row['high']:.2f}",
+            "yes" if row["told"] else "hardly",
+        )
+        for row in rows
+    ]
+    crossed = {
+        name: (percent(float(np.median(one.errors))), percent(float(np.mean(one.regrets or [math.nan]))))
+        for name, one in without_each_collective(nominal.name, runs).items()
+    }
+    telling = [
+        (case.collective, case.algorithm, case.procs, format_size(case.message_bytes))
+        for case in most_telling(runs[0].platform, fitted, _not_measured(runs))
+    ]
+    parts: list[Table | str] = [
+        Table(
+            f"Figures of {nominal.name} by {sum(len(run.cases) for run in runs)} measured times (s, s per byte)",
+            ("figure", "before", "fitted", "factor", "95 % interval", "told by the times"),
+            figures,
+        ),
+        Table("Each collective predicted from the others", ("collective", "median error", "choices lose"),
+              [(name, *values) for name, values in crossed.items()]),
+        Table("To measure next: what tells most of what to choose", ("collective", "algorithm", "P", "m"), telling),
+    ]  # fmt: skip
+    if output is not None:
+        source = Source("figures: fitted to measured times of collectives", "collwise platforms calibrate --times")
+        write_text(output, write_description(replace(made, sources=(*nominal.sources, source))))
+        parts.append(f"written: {output}")
+    return Shown(parts, rows, {"platform": nominal.name})
+
+
+def _not_measured(runs: Sequence[TimedCases]) -> list[Case]:
+    """Unsegmented cases of the largest measured P and some sizes that the runs lack."""
+    procs = max(case.procs for run in runs for case in run.cases)
+    known = {case for run in runs for case in run.cases}
+    grids = [Grid.of(name, (procs,), _TO_MEASURE, 1, (0,)) for name in Catalogue.load().collectives]
+    return [case for grid in grids for case in grid.cases() if case not in known]
 
 
 def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | None) -> Platform:

@@ -48,17 +48,19 @@ def multiplied(platform: Platform, factors: Factors) -> Platform:
     own = platform.calibration
     return replace(
         platform,
-        link_latency_seconds=platform.link_latency_seconds * by["latency"],
-        backbone_latency_seconds=platform.backbone_latency_seconds * by["latency"],
+        link_latency_seconds=_rounded(platform.link_latency_seconds * by["latency"]),
+        backbone_latency_seconds=_rounded(platform.backbone_latency_seconds * by["latency"]),
         calibration=replace(
             own,
             latency_factor=_latency_rows(own, by["handshake"] / by["latency"]),
-            bandwidth_factor=tuple((start, min(value * by["rate"], 1.0)) for start, value in own.bandwidth_factor),
+            bandwidth_factor=tuple(
+                (start, _rounded(min(value * by["rate"], 1.0))) for start, value in own.bandwidth_factor
+            ),
             os=_overheads(own.os, by["overhead"], by["eager_bytes"]),
             or_=_overheads(own.or_, by["overhead"], by["eager_bytes"]),
             ois=_overheads(own.ois, by["start"], by["eager_bytes"]),
-            reduce_seconds_per_byte=own.reduce_seconds_per_byte * by["reduction"],
-            copy_seconds_per_byte=own.copy_seconds_per_byte and own.copy_seconds_per_byte * by["copy"],
+            reduce_seconds_per_byte=_rounded(own.reduce_seconds_per_byte * by["reduction"]),
+            copy_seconds_per_byte=own.copy_seconds_per_byte and _rounded(own.copy_seconds_per_byte * by["copy"]),
         ),
     )
 
@@ -81,13 +83,18 @@ def _latency_rows(own: Calibration, by: float) -> tuple[FactorRow, ...]:
     """The latency factors, of which those from the eager limit on exceed the ones below by `by` times as much."""
     below = [value for start, value in own.latency_factor if start < max(own.eager_limit_bytes, 1)][-1]
     return tuple(
-        (start, value if start < own.eager_limit_bytes else below + (value - below) * by)
+        (start, value if start < own.eager_limit_bytes else _rounded(below + (value - below) * by))
         for start, value in own.latency_factor
     )
 
 
 def _overheads(rows: tuple[OverheadRow, ...], base: float, per_byte: float) -> tuple[OverheadRow, ...]:
-    return tuple((start, seconds * base, slope * per_byte) for start, seconds, slope in rows)
+    return tuple((start, _rounded(seconds * base), _rounded(slope * per_byte)) for start, seconds, slope in rows)
+
+
+def _rounded(value: float) -> float:
+    """Six digits, which nobody knows better."""
+    return float(f"{value:.6g}")
 
 
 def amounts(platform: Platform) -> dict[str, float]:

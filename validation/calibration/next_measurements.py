@@ -1,4 +1,4 @@
-"""The measurements that would tell most about what to choose: by how much each is expected to shorten what choices lose.
+"""The measurements that would tell most about what to choose: after which choices are expected to lose least.
 
 Figures are known but for a normal error of their logarithms. Of each cell the two algorithms that are predicted fastest
 compete. By the figures' errors the second may be the faster one, and the expected loss follows from the normal

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 
 from collwise.common.errors import CollwiseError
 from collwise.common.units import counted, format_size
@@ -12,10 +13,11 @@ from collwise.models.fitting.procedures import request
 from collwise.models.interface import CollectiveModel
 from collwise.models.parameters import FAMILIES, ModelParameters, PathParameters
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, IMPLEMENTATION_AWARE, MODELS
-from collwise.platforms import HostPlatform
+from collwise.platforms import HostPlatform, Platform
 from collwise.simulator.bench import Simulated
 from collwise.simulator.limits import buffers_of_node
 from collwise.simulator.sweeps.context import SCHEDULE_WITH_EXPERIMENTS, SMPI, SimulationContext
+from collwise.validation.calibration.figures import Factors, multiplied
 from collwise.validation.fitting import critical_path_fit, implementation_aware
 from collwise.validation.fitting.models_by_name import Parameters, models_of, parameters_on
 from collwise.validation.measurement.judging import PREDICTED, MeasuredPlace, Predictions, grids, platform_of
@@ -39,7 +41,12 @@ class Predicted:
     notes: Sequence[str]
 
 
-def predicted(runs: Sequence[MeasuredRun], context: SimulationContext, models: bool) -> Predicted:
+def predicted(
+    runs: Sequence[MeasuredRun],
+    context: SimulationContext,
+    models: bool,
+    factors: Mapping[str, Factors] = MappingProxyType({}),
+) -> Predicted:
     """The predictions of the candidates of runs by the context's engine, and by every model if `models` says so.
 
     Raises the errors of the engine.
@@ -57,6 +64,8 @@ def predicted(runs: Sequence[MeasuredRun], context: SimulationContext, models: b
             without.append(f"{run.machine} ({run.job})")
             continue
         platform = platform_of(run.machine, run.facts)
+        if isinstance(platform, Platform) and run.machine in factors:
+            platform = replace(multiplied(platform, factors[run.machine]), name=f"{platform.name}-trained")
         if platform is None:
             notes.append(f"no platform is called like {name}: its runs are left out")
             continue

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from collwise.platforms import HostPlatform, Platform
 from collwise.simulator.timing import Case
-from collwise.validation.calibration.figures import from_data_sheets
-from collwise.validation.calibration.from_times import Fitted, TimedCases, fit
-from collwise.validation.measurement.judging import grids, platform_of
+from collwise.validation.calibration.figures import Factors, from_data_sheets
+from collwise.validation.calibration.from_times import Cell as TimedCell, Fitted, TimedCases, fit
+from collwise.validation.measurement.judging import Cell, grids, platform_of
 from collwise.validation.measurement.runs import MeasuredRun
 from collwise.validation.times.times import Times
 
@@ -50,3 +50,52 @@ def together(runs: Sequence[MeasuredRun], without: Collection[str] = ()) -> Fitt
         if run.machine not in without and (cases := timed(run)) is not None:
             machines.setdefault(run.machine, []).append(cases)
     return fit(machines)
+
+
+TRAINED_ON, SIZES, COLLECTIVES, JOBS = "trained on", "other sizes", "other collectives", "other P or jobs"
+_TRAINING_COLLECTIVES = 3
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The factors of a machine's figures, and the job and the cells to whose times they were fitted."""
+
+    factors: Factors
+    job: str
+    cells: frozenset[TimedCell]
+
+    def kind(self, cell: Cell) -> str:
+        """How a cell of the machine differs from those that it was trained on."""
+        place, known = cell.place, {(one[0], one[1], one[2]) for one in self.cells}
+        if place.job != self.job or (place.procs, place.processes_per_node) not in {one[1:] for one in known}:
+            return JOBS
+        if (place.collective, place.procs, place.processes_per_node) not in known:
+            return COLLECTIVES
+        here = (place.collective, place.procs, place.processes_per_node, cell.message_bytes)
+        return TRAINED_ON if here in self.cells else SIZES
+
+
+def trained(runs: Sequence[MeasuredRun]) -> Mapping[str, Trained]:
+    """Each machine's figures, fitted to a few of its own times.
+
+    These are every second size of three collectives, the first by name, at the smallest P of the job that has the most
+    collectives, and begin from what its description says.
+    """
+    jobs: dict[str, dict[str, TimedCases]] = {}
+    for run in runs:
+        if (cases := timed(run, as_described=True)) is not None and cases.cases:
+            jobs.setdefault(run.machine, {})[run.job] = cases
+    found = {}
+    for machine, of_job in jobs.items():
+        job = max(of_job, key=lambda name: len({case.collective for case in of_job[name].cases}))
+        cells = of_job[job].cells
+        least = min(procs for _, procs, _, _ in cells)
+        wanted = sorted({cell[0] for cell in cells if cell[1] == least})[:_TRAINING_COLLECTIVES]
+        chosen = [
+            cell
+            for name in wanted
+            for cell in sorted(one for one in cells if one[:2] == (name, least))[::2]
+        ]  # fmt: skip
+        fitted = fit({machine: [of_job[job].only(cells=chosen)]})
+        found[machine] = Trained(fitted.common, job, frozenset(chosen))
+    return found

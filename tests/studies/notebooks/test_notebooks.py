@@ -49,3 +49,6 @@ def test_model_accuracy_names_whom_to_trust(tmp_path: Path) -> None:
     assert {one["collective"] for one in results["trusted"]} == {"bcast", "gather", "reduce"}
     assert "SimGrid" in page
     assert len(results["conclusions"]) == 3
+    _, _, measured = page.partition("## On machines that others measured")
+    assert "| mare_nostrum |" in measured
+    assert "| loggp |" in measured

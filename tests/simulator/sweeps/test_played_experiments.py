@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from collwise.models.fitting.procedures import request
 from collwise.models.hockney import Hockney
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
-from collwise.platforms import load
+from collwise.platforms import load, load_description
 from collwise.platforms.linear_costs import point_to_point
 from collwise.simulator.bench import Simulated
 from collwise.simulator.store import Store
@@ -61,6 +62,14 @@ def test_pairs_of_a_torus_differ_by_their_hops(context: SimulationContext) -> No
     lab = context.laboratory(load("fugaku"), 6)
     near, far = lab.run([Experiment(ROUNDTRIP, pair, 1, 1) for pair in ((0, 1), (0, 4))])
     assert far.seconds - near.seconds == pytest.approx(2 * 3 * 1e-7, rel=1e-6)
+
+
+def test_copies_in_a_buffer_are_no_part_of_a_message(context: SimulationContext) -> None:
+    platform = load_description("gros")
+    longer = replace(platform, calibration=replace(platform.calibration, copy_seconds_per_byte=1e-9))
+    asked = [Experiment(ROUNDTRIP, (0, 1), 4096, 1), Experiment(SEND, (0, 1), 4096)]
+    alike, others = (context.laboratory(one, 2).run(asked) for one in (platform, longer))
+    assert alike == others
 
 
 def test_other_kinds_fail(context: SimulationContext) -> None:

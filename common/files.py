@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import os
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,9 +17,13 @@ _Made = TypeVar("_Made")
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in UTF-8. Raises UsageError, naming the file, if it cannot be read or is no text."""
+    """The text of a file in UTF-8, packed by gzip if it ends in .gz. Raises UsageError, naming it, for other files."""
     try:
+        if path.suffix == ".gz":
+            return gzip.decompress(path.read_bytes()).decode("utf-8")
         return path.read_text(encoding="utf-8")
+    except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
+        raise UsageError(f"cannot read {path}: {problem}; it is no whole text that gzip packed") from None
     except (OSError, UnicodeDecodeError) as problem:
         raise UsageError(f"cannot read {path}: {getattr(problem, 'strerror', None) or 'not text'}") from None
 

@@ -32,6 +32,8 @@ _RANK, _HOST, _SWITCH, _GROUP = ("rank", "mpi_rank"), ("host", "hostname", "node
 """The names of columns that mean the same."""
 _PAIR = re.compile(r"([A-Za-z]\w*)\s*=\s*(\S+)")
 _NAME = re.compile(r"[A-Za-z0-9_.:-]+")
+_LONGEST_NAME = 255
+"""Systems refuse to look for files with longer names."""
 _ALLOCATIONS = "valid: CSV with rank and host, or lists such as n[001-004,7]"
 _MAPS = "valid: SLURM's topology.conf, CSV with host, switch and group, or lines 'NODE 0001 CELL 1 SWITCH 10100'"
 
@@ -126,16 +128,18 @@ def _drawn(number: int, nodes: int, count: int) -> tuple[int, ...]:
     return tuple(sorted(left[(first + place) % free] for place in range(count)))
 
 
-def allocated(platform: HostPlatform, allocation: str | Path, node_map: str | Path | None = None) -> AllocatedPlatform:
+def allocated(
+    platform: HostPlatform, allocation: str | Path | Allocation, node_map: str | Path | None = None
+) -> AllocatedPlatform:
     """The platform with a job where an allocation says.
 
     `allocation` is a file: CSV with rank and host, such as PICO's alloc.csv, or SLURM's lists of hosts on any number of
-    lines; or such a list itself, 'n[001-004,7]'. `node_map` has the switch of each host, and the switch's group:
-    SLURM's topology.conf, PICO's map of Leonardo, or CSV with host, switch and group. Without it hosts are the
-    platform's own, or all are at one switch. Raises UsageError, with file and line, for what is malformed or not in the
-    map, and for switches that the platform does not have so large.
+    lines; or such a list itself, 'n[001-004,7]'; or one that was read already. `node_map` has the switch of each host,
+    and the switch's group: SLURM's topology.conf, PICO's map of Leonardo, or CSV with host, switch and group. Without
+    it hosts are the platform's own, or all are at one switch. Raises UsageError, with file and line, for what is
+    malformed or not in the map, and for switches that the platform does not have so large.
     """
-    found = _read_allocation(str(allocation))
+    found = allocation if isinstance(allocation, Allocation) else _read_allocation(str(allocation))
     hosts = tuple(dict.fromkeys(found.hosts))
     if len(hosts) > len(platform.hosts):
         has = counted(len(platform.hosts), "node")
@@ -261,9 +265,9 @@ def _lines(path: Path) -> list[tuple[str, str]]:
 
 
 def _read_allocation(source: str) -> Allocation:
-    path = Path(source)
-    is_list = not path.is_file() and "/" not in source and ("[" in source or "," in source)
-    lines = [("--allocation", source)] if is_list else _lines(path)
+    like_list = "/" not in source and ("[" in source or "," in source)
+    is_list = like_list and (len(source) > _LONGEST_NAME or not Path(source).is_file())
+    lines = [("--allocation", source)] if is_list else _lines(Path(source))
     if not lines:
         raise UsageError(f"{source}: no host in it ({_ALLOCATIONS})")
     first = _cells(lines[0][1].lower())

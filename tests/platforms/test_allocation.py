@@ -100,6 +100,7 @@ def test_lists_of_nodes_have_no_ranks(tmp_path: Path) -> None:
     assert listed.default_processes_per_node == load("exact").default_processes_per_node
     assert listed.positions(3, 1) == (0, 1, 2)
     assert listed.positions(4, 2) == (0, 0, 1, 1)
+    assert allocated(load("exact"), ",".join(letter * 100 for letter in "abc")).max_procs(1) == 3
     lines = allocated(load("exact"), write(tmp_path, "nodes", "# a job\nn[001-002]\nn7,n9\n"))
     assert lines.max_procs(2) == 8
     assert lines.digest() != listed.digest()

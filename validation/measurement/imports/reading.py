@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import math
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,7 +56,7 @@ class Lines:
     @classmethod
     def of(cls, path: Path, missing: MissingFacts) -> Lines:
         """The lines of a text, which gzip may have packed. Raises UsageError if it cannot be read, or is empty."""
-        text = _unpacked(path) if path.suffix == ".gz" else read_text(path)
+        text = read_text(path)
         if not text.strip():
             raise UsageError(f"{path}: the file is empty")
         return cls(path, tuple(text.splitlines()), missing)
@@ -127,13 +125,6 @@ class Lines:
         library = self.missing.library
         facts = {**details, **dict(self.missing.about), **({"program": program} if library else {})}
         return Configuration("measured", self.missing.platform, library or program, tuple(sorted(facts.items())))
-
-
-def _unpacked(path: Path) -> str:
-    try:
-        return gzip.decompress(path.read_bytes()).decode("utf-8")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as problem:
-        raise UsageError(f"cannot read {path}: {problem}; it is no whole text that gzip packed") from None
 
 
 def collective_of(name: str) -> str | None:

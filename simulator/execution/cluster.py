@@ -29,6 +29,8 @@ REACH_SECONDS = 30.0
 _GRACE_SECONDS = 5.0
 # Characters that end the names of numbered hosts.
 _NUMBERING = "0123456789-_"
+_COUNTED = re.compile(r"([\w.:-]+)\*(\d{1,4})")
+"""A host and its number of processes."""
 _COMPLAINT = re.compile(
     r"could not resolve|not known|connection (refused|timed out|closed|reset)|no route|unreachable|permission denied"
     r"|host key|not found|invalid (partition|account|job)|unable to (create|connect|contact)|do not have .*slots"
@@ -166,6 +168,12 @@ def mapped_by_blocks(hosts: Sequence[str], per_node: int) -> bool:
 def format_hosts(hosts: Sequence[str]) -> str:
     """Host names separated by commas, each with its number of processes: 'n1*2,n2*2'."""
     return ",".join(f"{host}*{count}" for host, count in Counter(hosts).items())
+
+
+def hosts_in(text: str) -> tuple[str, ...]:
+    """The host of each process by the text that `format_hosts` makes, by blocks; none by any other text."""
+    found = [_COUNTED.fullmatch(entry) for entry in text.split(",")]
+    return tuple(one[1] for one in found if one for _ in range(int(one[2]))) if all(found) else ()
 
 
 def common_name(hosts: Sequence[str]) -> str:

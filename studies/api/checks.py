@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collwise.validation.measurement.training import Trained
 
 MACHINES = Path(collwise.studies.__file__).parent / "machines"
-"""The tables of measured runs that the project has."""
+"""The tables of measured runs that the project has, and maps of machines' nodes."""
 
 
 def recovery(platform: PlatformLike | None = None, *, context: SimulationContext | None = None) -> pd.DataFrame:
@@ -107,8 +107,9 @@ def machines(
 
     The folders have runs of PICO, as its repository has them, or tables as `times import` reads; without any it is what
     the project has of supercomputers and a cloud. A machine's description is the platform that is called like its
-    folder. Times are predicted by an engine, and by every analytical model that is fitted to the description, and
-    written, with their hash, before any measured time is read. docs/machines.md says what is counted and how.
+    folder. A job is predicted on the nodes where it ran, if a map has them. Times are predicted by an engine, and by
+    every analytical model that is fitted to the description, and written, with their hash, before any measured time is
+    read. docs/machines.md says what is counted and how.
     `train` first fits the figures of each description to some of the machine's times: every second size of three
     collectives at one P. The others are shown apart, by whether size, collective, or P or job are new.
 
@@ -127,7 +128,7 @@ def machines(
     training = trained(runs_in(paths)) if train else {}
     factors = {machine: one.factors for machine, one in training.items()}
     with arguments.opened(context, engine="schedule") as simulations:
-        found = predicted(runs_in(paths, values=False), simulations, models, factors)
+        found = predicted(runs_in(paths, values=False, maps=[MACHINES]), simulations, models, factors)
     text = predictions_text(found.predictions)
     file = predictions or results_folder() / "machines-predictions.csv"
     write_text(file, text)

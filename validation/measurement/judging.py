@@ -34,6 +34,8 @@ SIZE_CLASSES = {"to 2 KiB": 2 << 10, "to 1 MiB": 1 << 20, "above": math.inf}
 PREDICTED, UNTUNED, POSSIBLE = "predicted", "untuned", "best candidate"
 """Deciders in each cell: the engine's predictions, the library's own decision, and, with hindsight, the fastest
 candidate. Others are predictions of models, by their names, and what `validation.measurement.deciding` has."""
+NODE_MAP = "node_map"
+"""The fact of predicted times, and the column of their file: the map by which a job is on the nodes where it ran."""
 _LIBRARYS_OWN = re.compile(r".*_(ompi|mpich)|default-.*|id \d+")
 """The names of libraries' algorithms that the catalogue does not have; others are other implementations."""
 _SHAPE = re.compile(r"^\d+(x\d+)+")
@@ -323,12 +325,13 @@ def _drawn_again(cells: Sequence[Cell], jobs: Sequence[str], decider: str) -> tu
 def predictions_text(predicted: Mapping[str, Predictions]) -> str:
     """The predicted seconds of all cells as CSV, with all digits, in one order, by the names of what predicts."""
     names = ("machine", "job", "collective", "algorithm", "segment_bytes", "fanout", "procs", "processes_per_node")
-    lines = [",".join((*names, "message_bytes", "predictor", "seconds"))]
+    lines = [",".join((*names, "message_bytes", NODE_MAP, "predictor", "seconds"))]
     for name, some in predicted.items():
         for place in sorted(some):
             for size in some[place].message_bytes:
                 for choice, seconds in some[place].at_point(place.procs, size).items():
                     at = (choice.segment_bytes, choice.fanout, place.procs, place.processes_per_node, size)
                     where = (place.machine, place.job, place.collective, choice.algorithm)
-                    lines.append(",".join((*where, *map(str, at), name, repr(seconds))))
+                    node_map = some[place].facts.get(NODE_MAP, "")
+                    lines.append(",".join((*where, *map(str, at), node_map, name, repr(seconds))))
     return "\n".join(lines) + "\n"

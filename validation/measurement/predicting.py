@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import counted, format_size
 from collwise.models.fitting.procedures import request
 from collwise.models.interface import CollectiveModel
 from collwise.models.parameters import FAMILIES, ModelParameters, PathParameters
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, IMPLEMENTATION_AWARE, MODELS
-from collwise.platforms import HostPlatform, Platform
+from collwise.platforms import HostPlatform, Platform, allocated
+from collwise.platforms.allocation import Allocation, read_node_map
 from collwise.simulator.bench import Simulated
+from collwise.simulator.execution.cluster import hosts_in
 from collwise.simulator.limits import buffers_of_node
 from collwise.simulator.sweeps.context import SCHEDULE_WITH_EXPERIMENTS, SMPI, SimulationContext
 from collwise.validation.calibration.figures import Factors, multiplied
 from collwise.validation.fitting import critical_path_fit, implementation_aware
 from collwise.validation.fitting.models_by_name import Parameters, models_of, parameters_on
-from collwise.validation.measurement.judging import PREDICTED, MeasuredPlace, Predictions, grids, platform_of
+from collwise.validation.measurement.judging import NODE_MAP, PREDICTED, MeasuredPlace, Predictions, grids, platform_of
 from collwise.validation.measurement.runs import MeasuredRun
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.sources import predicted as predicted_by, simulate
@@ -57,6 +60,7 @@ def predicted(
     by_platform: dict[str, list[tuple[MeasuredPlace, Grid]]] = {}
     notes: list[str] = []
     without: list[str] = []
+    placed: dict[Path, dict[str, None]] = {}
     for run in runs:
         name = " over ".join(filter(None, (run.machine, run.facts.get("transport"))))
         wanted = list(grids(run))
@@ -76,11 +80,17 @@ def predicted(
         if context.engine is SMPI:
             fitting = list(_small(fitting))
         if fitting:
-            times = simulate(platform, [grid for _, grid in fitting], context)
+            where = _where_it_ran(platform, run, fitting, notes.append)
+            times = simulate(where, [grid for _, grid in fitting], context)
+            if where is not platform and run.node_map is not None:
+                placed.setdefault(run.node_map, {})[run.job] = None
+                times = [replace(one, facts={**one.facts, NODE_MAP: run.node_map.name}) for one in times]
             found[PREDICTED] |= {place: one for (place, _), one in zip(fitting, times, strict=True)}
             platforms[run.machine] = platform.name
             fitted_on.setdefault(platform.name, platform_of(run.machine, {**run.facts, "hosts": ""}) or platform)
             by_platform.setdefault(platform.name, []).extend(fitting)
+    for file, jobs in placed.items():
+        notes.append(f"predicted on the nodes where they ran, by {file.name}: {', '.join(jobs)}")
     if without:
         notes.append(f"nowhere two algorithms that the catalogue has, and so no cell: {', '.join(without)}")
     if context.engine is SMPI:
@@ -95,6 +105,29 @@ def predicted(
 def _fits(platform: HostPlatform, place: MeasuredPlace) -> bool:
     cores = platform.known_cores_per_node or place.processes_per_node
     return place.procs <= platform.max_procs(place.processes_per_node) and place.processes_per_node <= cores
+
+
+def _where_it_ran(
+    platform: HostPlatform, run: MeasuredRun, wanted: Grids, on_note: Callable[[str], None]
+) -> HostPlatform:
+    """The platform with the run on its nodes, if these are known and a map has all of them, else the platform itself.
+
+    `on_note` receives why a map does not place a run. Raises UsageError for a malformed map.
+    """
+    hosts = hosts_in(run.facts.get("hosts", ""))
+    if run.node_map is None or not hosts:
+        return platform
+    read_node_map(run.node_map)  # What is wrong in the map itself ends the command, before a host is looked for.
+    job = f"{run.machine} ({run.job})"
+    try:
+        found = allocated(platform, Allocation(job, hosts, True, dict.fromkeys(hosts, job)), run.node_map)
+    except UsageError as problem:
+        on_note(f"predicted on nodes in order: {problem}")
+        return platform
+    if any(place.procs > found.max_procs(place.processes_per_node) for place, _ in wanted):
+        on_note(f"predicted on nodes in order: {job}: its hosts are too few for its processes")
+        return platform
+    return found
 
 
 def _small(wanted: Grids) -> Iterator[tuple[MeasuredPlace, Grid]]:

@@ -15,24 +15,31 @@ from collwise.validation.times.times import Times
 
 TABLES = (".csv.gz", ".times.csv")
 """The ends of names of files with times that are found in folders."""
+NODE_MAPS = ("_nodes.txt", ".nodes.csv", ".topology.conf", ".topology.conf.gz")
+"""The ends of names of files that say at which switches a machine's nodes are; its name is before them."""
 
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """A job on a machine under a library: its facts, and the times of each collective by processes per node."""
+    """A job on a machine under a library: its facts, and the times of each collective by processes per node.
+
+    `node_map` is the file that says at which switches the machine's nodes are, if there is one.
+    """
 
     machine: str
     job: str
     library: str
     facts: Mapping[str, str]
     times: Sequence[Times]
+    node_map: Path | None = None
 
 
-def runs_in(paths: Sequence[Path], values: bool = True) -> list[MeasuredRun]:
+def runs_in(paths: Sequence[Path], values: bool = True, maps: Sequence[Path] = ()) -> list[MeasuredRun]:
     """The runs in these files and, at any depth, in these folders: archives and folders of PICO, tables (TABLES).
 
-    Without `values` no time is looked at: the runs have the cases that were measured, all as failed. Raises UsageError
-    naming the file, where one is wrong, and where there are none.
+    Without `values` no time is looked at: the runs have the cases that were measured, all as failed. The map of a
+    machine's nodes (NODE_MAPS) is in the run, beside it or in the folder above, or else in one of the folders `maps`.
+    Raises UsageError naming the file, where one is wrong, and where there are none.
     """
     found = []
     for path in paths:
@@ -47,8 +54,15 @@ def runs_in(paths: Sequence[Path], values: bool = True) -> list[MeasuredRun]:
                 ending = next((end for end in TABLES if file.name.endswith(end)), "")
                 job = facts.get("job", file.name.removesuffix(ending))
                 times = tuple(times_of_run(configuration, timings))
-                found.append(MeasuredRun(configuration.platform, job, configuration.maker, facts, times))
+                machine, around = configuration.platform, (file, *file.resolve().parents[:2], *maps)
+                node_map = _node_map(machine, around)
+                found.append(MeasuredRun(machine, job, configuration.maker, facts, times, node_map))
     return found
+
+
+def _node_map(machine: str, folders: Sequence[Path]) -> Path | None:
+    files = (folder / f"{machine}{end}" for folder in folders for end in NODE_MAPS)
+    return next((file for file in files if file.is_file()), None)
 
 
 def _files_in(path: Path) -> Iterator[Path]:

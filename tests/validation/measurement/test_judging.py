@@ -12,9 +12,10 @@ from random import Random
 
 import pytest
 
+from collwise.arguments import opened
 from collwise.checks import machines
 from collwise.common.errors import UsageError
-from collwise.platforms import Platform, Torus
+from collwise.platforms import Platform, Torus, allocated, load
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.present.machines import shown
 from collwise.studies.present.shown import Table
@@ -39,6 +40,7 @@ from collwise.validation.measurement.runs import MeasuredRun, runs_in
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import case_of
 from collwise.validation.times.measured import times_of_run
+from collwise.validation.times.sources import simulate
 from collwise.validation.times.times import Times
 from tests.validation.measurement.test_imported_runs import archive, iterations, metadata, ranks, write
 
@@ -405,6 +407,64 @@ def test_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert output.figures["machines"]().axes
     assert Path("results/machines-predictions.csv").exists()
     assert not output.problem
+
+
+def test_a_job_is_predicted_on_the_nodes_where_it_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two hosts in each of two pods, which are not those of the description's first nodes."""
+    monkeypatch.chdir(tmp_path)
+    folder = measured(tmp_path / "runs")
+    in_order = machines(folder, predictions=Path("in_order.csv"), models=False)
+    rows = "host0,a,1\nhost1,b,2\nhost2,a,1\nhost3,b,2\n"
+    node_map = write(folder, f"host,switch,group\n{rows}", "mare_nostrum.nodes.csv")
+    placed = machines(folder, predictions=Path("placed.csv"), models=False)
+    assert "predicted on the nodes where they ran, by mare_nostrum.nodes.csv: 2025_01_02___03_04_05" in placed.notes
+    assert placed.sha256 != in_order.sha256
+    header, *lines = Path("placed.csv").read_text().splitlines()
+    values = [dict(zip(header.split(","), line.split(","), strict=True)) for line in lines]
+    assert {one["node_map"] for one in values} == {"mare_nostrum.nodes.csv"}
+    there = allocated(load("marenostrum5"), write(tmp_path, ranks(4), "ranks.csv"), node_map)
+    (run,) = runs_in([folder], values=False)
+    with opened(None, engine="schedule") as context:
+        (times,) = simulate(there, [grid for _, grid in grids(run)], context)
+    for one in values:
+        assert float(one["seconds"]) == times.seconds_of(Choice(one["algorithm"]), 4, int(one["message_bytes"]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ("host0,a,1\nhost1,b,2\nhost2,a,1\n", "host 'host3' is not in"),
+        ("".join(f"host{node},{node},1\n" for node in range(4)), ""),
+        ("".join(f"host{node},a{node},{node}\n" for node in range(4)), ""),
+    ],
+)
+def test_a_job_with_hosts_that_the_map_lacks_is_on_nodes_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: str, why: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = measured(tmp_path / "runs")
+    write(folder, f"host,switch,group\n{rows}", "mare_nostrum.nodes.csv")
+    found = machines(folder, models=False)
+    notes = [one for one in found.notes if one.startswith("predicted on nodes in order: mare_nostrum (2025_01_02")]
+    assert [why in one for one in notes] == [True] * bool(why)
+    assert bool(why) != ("mare_nostrum.nodes.csv" in found.file.read_text())
+
+
+def test_more_processes_than_hosts_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    head = "# machine: leonardo\n# hosts: lrdn0001*1,lrdn0002*1\ncollective,algorithm,procs,bytes,us\n"
+    write(tmp_path, head + "bcast,binomial,4,64,9\nbcast,chain,4,64,8\n", "leonardo.times.csv")
+    found = machines(tmp_path / "leonardo.times.csv", models=False)
+    assert found.notes == ["predicted on nodes in order: leonardo (leonardo): its hosts are too few for its processes"]
+    assert len(found.cells) == 1
+
+
+def test_a_malformed_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = measured(tmp_path / "runs")
+    write(folder, "host,switch,group\nhost0,a\n", "mare_nostrum.nodes.csv")
+    with pytest.raises(UsageError, match=r"mare_nostrum.nodes.csv:2: expected host,switch,group, not 'host0,a'"):
+        machines(folder, models=False)
 
 
 def test_models_are_fitted_without_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 import collwise.studies
 from collwise.common.errors import UsageError
+from collwise.platforms.allocation import read_node_map
+from collwise.simulator.execution.cluster import format_hosts, hosts_in
 from collwise.validation.measurement.imports import read_file
 from collwise.validation.measurement.imports.reading import MissingFacts
 from collwise.validation.measurement.imports.table import text_of
@@ -103,3 +105,55 @@ def test_the_projects_tables_have_marked_cells(machines: list[MeasuredRun]) -> N
     (cloud,) = [run for run in machines if run.job.startswith("aws_c5n-open_mpi_3") and "tcp" in run.job]
     (allreduce,) = [times for times in cloud.times if times.collective == "allreduce"]
     assert set(allreduce.state.values[: len(allreduce.choices)].flat) == {State.FAILED}
+
+
+def test_hosts_of_ranks_in_a_text() -> None:
+    assert hosts_in(format_hosts(["n1", "n1", "n2-a.site"])) == ("n1", "n1", "n2-a.site")
+    for other in ("", "4x4x4, not counted", "n[1-4]", "n1*2,n2", "n1*2,", "n1*123456"):
+        assert hosts_in(other) == ()
+
+
+@pytest.mark.parametrize("name", ["hexa_nodes.txt", "hexa.nodes.csv", "hexa.topology.conf", "hexa.topology.conf.gz"])
+def test_a_map_of_nodes_beside_a_run_comes_before_others(tmp_path: Path, name: str) -> None:
+    archive(tmp_path / "runs", TIMES, metadata(BCAST))
+    (tmp_path / "maps").mkdir()
+    other = write(tmp_path / "maps", "host,switch\n", "hexa.nodes.csv")
+    write(tmp_path / "maps", "host,switch\n", "another.nodes.csv")
+
+    def node_map() -> Path | None:
+        (run,) = runs_in([tmp_path / "runs"], maps=[tmp_path / "maps"])
+        return run.node_map
+
+    assert node_map() == other
+    above = write(tmp_path / "runs", "", name)
+    assert node_map() == above
+    beside = write(tmp_path / "runs" / "hexa", "", name)
+    assert node_map() == beside
+    (run,) = runs_in([tmp_path / "runs"])
+    assert run.node_map == beside
+
+
+def test_the_projects_maps_have_all_hosts_of_its_jobs(machines: list[MeasuredRun]) -> None:
+    for name in ("leonardo", "lumi"):
+        some = [run for run in machines if run.machine == name]
+        (file,) = {run.node_map for run in some}
+        assert file is not None
+        node_map = read_node_map(file)
+        assert all(host in node_map for run in some for host in hosts_in(run.facts["hosts"]))
+
+
+def test_the_projects_maps() -> None:
+    """Leonardo's as PICO's file has these nodes; LUMI's cabinets as xnames in allocations of PICO have them."""
+    leonardo = read_node_map(MACHINES / "leonardo.topology.conf.gz")
+    assert len(leonardo) == 4992
+    assert len({group for _, group in leonardo.values()}) == 22
+    assert [leonardo[f"lrdn{node:04}"] for node in (1, 9, 13)] == [
+        *(("10100", "cell1"), ("10104", "cell1"), ("10100", "cell1"))
+    ]
+    lumi = read_node_map(MACHINES / "lumi.topology.conf.gz")
+    assert len(lumi) == 2978
+    cabinets = {
+        **{5193: "x1101", 5676: "x1105", 6071: "x1202", 6074: "x1202", 6750: "x1302", 6876: "x1303", 7010: "x1304"},
+        **{7041: "x1304", 7196: "x1305", 7209: "x1305", 7544: "x1402", 7558: "x1402"},
+    }
+    assert {node: lumi[f"nid{node:06}"][1] for node in cabinets} == cabinets

@@ -384,7 +384,7 @@ def _published(platform: Platform, procs: int | None, ppn: int | None, output: P
 def _from_times(nominal: Platform, paths: Sequence[Path], output: Path | None) -> Shown:
     import numpy as np
 
-    from collwise.validation.calibration.figures import FIGURES, amounts, multiplied
+    from collwise.validation.calibration.figures import FIGURES, amounts, multiplied, six_digits
     from collwise.validation.calibration.from_times import fit, without_each_collective
     from collwise.validation.calibration.next_measurements import most_telling
     from collwise.validation.measurement.runs import runs_in
@@ -399,23 +399,15 @@ def _from_times(nominal: Platform, paths: Sequence[Path], output: Path | None) -
     fitted = fit({nominal.name: runs})
     factors, deviations = fitted.of_machine[nominal.name], fitted.deviations[nominal.name]
     before = amounts(runs[0].platform)
-    made = multiplied(runs[0].platform, factors)
-    rows = []
+    made = multiplied(runs[0].platform, factors, six_digits)
+    rows, figures = [], []
     for name, factor in factors.items():
         low, high = fitted.interval(nominal.name, name)
         told = deviations[name] < _TOLD * FIGURES[name].spread
-        values = {"before": before[name], "fitted": amounts(made)[name]}
-        rows.append({"figure": name, **values, "factor": factor, "low": low, "high": high, "told": told})
-    figures = [
-        (
-            FIGURES[row["figure"]].title,
-            *(f"{row[when]:.3g}" for when in ("before", "fitted")),
-            f"x {row['factor']:.2f}",
-            f"x {row['low']:.2f} to {row['high']:.2f}",
-            "yes" if row["told"] else "hardly",
-        )
-        for row in rows
-    ]
+        values = {"before": before[name], "fitted": amounts(made)[name], "factor": factor, "low": low, "high": high}
+        rows.append({"figure": name, **values, "told": told})
+        plain = (f"{values['before']:.3g}", f"{values['fitted']:.3g}", f"x {factor:.2f}", f"x {low:.2f} to {high:.2f}")
+        figures.append((FIGURES[name].title, *plain, "yes" if told else "hardly"))
     crossed = {
         name: (percent(float(np.median(one.errors))), percent(float(np.mean(one.regrets or [math.nan]))))
         for name, one in without_each_collective(nominal.name, runs).items()

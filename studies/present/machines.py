@@ -18,6 +18,7 @@ from collwise.validation.measurement.judging import (
     FEW_ITERATIONS,
     POSSIBLE,
     PREDICTED,
+    SHEETS,
     SIZE_CLASSES,
     UNTUNED,
     Beside,
@@ -85,7 +86,7 @@ def shown(found: JudgedMachines) -> Shown:
         Table("By collective", ("machine", "collective", *_PARTS), list(map(_by_part, collectives)), left=2),
         Table("By message size", ("machine", "size", *_PARTS), list(map(_by_part, classes)), left=2),
         Table("Every decider", _BY_DECIDER, list(_by_decider(whole)), left=2),
-        *([Table(_MODELS, ("model", *(part.machine for part in whole)), models)] if models else []),
+        *([Table(_MODELS, ("predicted by", *(part.machine for part in whole)), models)] if models else []),
         Table("The worst choices by predictions", _WORST, list(_worst(whole)), left=3),
         "described by: " + ", ".join(f"{machine} by {name}" for machine, name in sorted(found.platforms.items())),
         f"predictions: {found.file}, SHA-256 {found.sha256}, written before measured times were read",
@@ -139,7 +140,7 @@ def _beside(one: Beside) -> tuple[object, ...]:
 
 def _by_decider(whole: Sequence[_Part]) -> Iterator[tuple[object, ...]]:
     for part in whole:
-        for decider in [*MAIN, *sorted(set(part.regrets) - {*MAIN, *MODEL_NAMES})]:
+        for decider in [*MAIN, *sorted(set(part.regrets) - {*MAIN, SHEETS, *MODEL_NAMES})]:
             if (one := part.regrets.get(decider)) is not None:
                 drawn = "one job" if math.isnan(one.low) else f"{percent(one.low)} to {percent(one.high)}"
                 numbers = (one.median, one.geometric_mean, one.percentile_95, one.worst, one.by_seconds)
@@ -147,11 +148,13 @@ def _by_decider(whole: Sequence[_Part]) -> Iterator[tuple[object, ...]]:
                 yield (*row, part.predicted_there(decider), *map(percent, numbers))
 
 
-_MODELS = "Models: cells, median error, mean regret, and that of the engine's predictions in the same cells"
+_MODELS = (
+    "Data sheets and models: cells, median error, mean regret, and that of the engine's predictions in the same cells"
+)
 
 
 def _models(whole: Sequence[_Part]) -> Iterator[tuple[object, ...]]:
-    for name in MODEL_NAMES:
+    for name in (SHEETS, *MODEL_NAMES):
         if any(name in part.regrets for part in whole):
             yield (name, *(_of_model(part, name) for part in whole))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from collwise.common.errors import UsageError
@@ -35,10 +35,11 @@ FIGURES = {
 """The figures by name. The spreads are judgements: data sheets know rates, but hardly latencies, and not memory."""
 
 Factors = Mapping[str, float]
+Form = Callable[[float], float]
 
 
-def multiplied(platform: Platform, factors: Factors) -> Platform:
-    """The platform with its figures multiplied; its rate is no more than nominal.
+def multiplied(platform: Platform, factors: Factors, form: Form = float) -> Platform:
+    """The platform with its figures multiplied, and brought into a form; its rate is no more than nominal.
 
     Raises UsageError for a platform that describes its ports, or whose latency factors do not grow.
     """
@@ -48,19 +49,19 @@ def multiplied(platform: Platform, factors: Factors) -> Platform:
     own = platform.calibration
     return replace(
         platform,
-        link_latency_seconds=_rounded(platform.link_latency_seconds * by["latency"]),
-        backbone_latency_seconds=_rounded(platform.backbone_latency_seconds * by["latency"]),
+        link_latency_seconds=form(platform.link_latency_seconds * by["latency"]),
+        backbone_latency_seconds=form(platform.backbone_latency_seconds * by["latency"]),
         calibration=replace(
             own,
-            latency_factor=_latency_rows(own, by["handshake"] / by["latency"]),
+            latency_factor=_latency_rows(own, by["handshake"] / by["latency"], form),
             bandwidth_factor=tuple(
-                (start, _rounded(min(value * by["rate"], 1.0))) for start, value in own.bandwidth_factor
+                (start, form(min(value * by["rate"], 1.0))) for start, value in own.bandwidth_factor
             ),
-            os=_overheads(own.os, by["overhead"], by["eager_bytes"]),
-            or_=_overheads(own.or_, by["overhead"], by["eager_bytes"]),
-            ois=_overheads(own.ois, by["start"], by["eager_bytes"]),
-            reduce_seconds_per_byte=_rounded(own.reduce_seconds_per_byte * by["reduction"]),
-            copy_seconds_per_byte=own.copy_seconds_per_byte and _rounded(own.copy_seconds_per_byte * by["copy"]),
+            os=_overheads(own.os, by["overhead"], by["eager_bytes"], form),
+            or_=_overheads(own.or_, by["overhead"], by["eager_bytes"], form),
+            ois=_overheads(own.ois, by["start"], by["eager_bytes"], form),
+            reduce_seconds_per_byte=form(own.reduce_seconds_per_byte * by["reduction"]),
+            copy_seconds_per_byte=own.copy_seconds_per_byte and form(own.copy_seconds_per_byte * by["copy"]),
         ),
     )
 
@@ -75,25 +76,25 @@ def from_data_sheets(platform: Platform) -> Platform:
 def published(platform: Platform, factors: Factors) -> Platform:
     """The platform with these factors in place of those that it publishes, and publishing these."""
     rounded = {name: float(f"{factor:.3g}") for name, factor in factors.items()}
-    made = multiplied(from_data_sheets(platform), rounded)
+    made = multiplied(from_data_sheets(platform), rounded, six_digits)
     return replace(made, published={**platform.published, PUBLISHED: rounded})
 
 
-def _latency_rows(own: Calibration, by: float) -> tuple[FactorRow, ...]:
+def _latency_rows(own: Calibration, by: float, form: Form) -> tuple[FactorRow, ...]:
     """The latency factors, of which those from the eager limit on exceed the ones below by `by` times as much."""
     below = [value for start, value in own.latency_factor if start < max(own.eager_limit_bytes, 1)][-1]
     return tuple(
-        (start, value if start < own.eager_limit_bytes else _rounded(below + (value - below) * by))
+        (start, value if start < own.eager_limit_bytes else form(below + (value - below) * by))
         for start, value in own.latency_factor
     )
 
 
-def _overheads(rows: tuple[OverheadRow, ...], base: float, per_byte: float) -> tuple[OverheadRow, ...]:
-    return tuple((start, _rounded(seconds * base), _rounded(slope * per_byte)) for start, seconds, slope in rows)
+def _overheads(rows: tuple[OverheadRow, ...], base: float, per_byte: float, form: Form) -> tuple[OverheadRow, ...]:
+    return tuple((start, form(seconds * base), form(slope * per_byte)) for start, seconds, slope in rows)
 
 
-def _rounded(value: float) -> float:
-    """Six digits, which nobody knows better."""
+def six_digits(value: float) -> float:
+    """The form of figures in files: nobody knows them better."""
     return float(f"{value:.6g}")
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -25,7 +25,8 @@ from collwise.models.piecewise import Array
 from collwise.platforms import Platform
 from collwise.simulator.schedule.live import LiveCases
 from collwise.simulator.schedule.networks import network_tables
-from collwise.simulator.schedule.shared import recorded
+from collwise.simulator.schedule.shared import Sizes, recorded
+from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.timing import Case
 from collwise.validation.calibration.figures import FIGURES, Factors, multiplied, present
 
@@ -70,8 +71,7 @@ class TimedCases:
         """The predicted seconds of the cases on a platform."""
         found = np.empty(len(self.cases))
         for per_node, (places, live) in self._live.items():
-            times = live.times(lambda procs, sizes, n=per_node: network_tables(platform, procs, n, sizes), every=True)
-            found[places] = times.seconds
+            found[places] = live.times(partial(_tables, platform, per_node), every=True).seconds
         return found
 
     @cached_property
@@ -88,6 +88,10 @@ class TimedCases:
         kept, wanted = set(collectives), set(cells)
         some = {case: s for case, s in self.measured.items() if case.collective in kept or cell_of(case) in wanted}
         return TimedCases(self.platform, some, self.jobs)
+
+
+def _tables(platform: Platform, per_node: int, procs: int, sizes: Sizes) -> NetworkTables:
+    return network_tables(platform, procs, per_node, sizes)
 
 
 def cell_of(case: Case) -> Cell:
@@ -206,14 +210,14 @@ def _misfit(runs: Sequence[TimedCases], factors: Factors) -> Array:
 
 
 @dataclass(frozen=True)
-class Checked:
+class PredictedCells:
     """What figures say of cells from which they were not fitted: relative errors, and the time that choices lose."""
 
     errors: Sequence[float] = field(default_factory=list)
     regrets: Sequence[float] = field(default_factory=list)
 
 
-def check(runs: Iterable[TimedCases], factors: Factors) -> Checked:
+def check(runs: Iterable[TimedCases], factors: Factors) -> PredictedCells:
     """The errors of predicted times, and in each cell with several cases the regret of the one predicted fastest."""
     errors: list[float] = []
     regrets: list[float] = []
@@ -226,10 +230,10 @@ def check(runs: Iterable[TimedCases], factors: Factors) -> Checked:
             if len(places) > 1:
                 measured = run.seconds[places]
                 regrets.append(float(measured[predicted[places].argmin()] / measured.min() - 1))
-    return Checked(errors, regrets)
+    return PredictedCells(errors, regrets)
 
 
-def without_each_collective(machine: str, runs: Sequence[TimedCases]) -> dict[str, Checked]:
+def without_each_collective(machine: str, runs: Sequence[TimedCases]) -> dict[str, PredictedCells]:
     """The cells of each collective, predicted from the others; empty for a single collective."""
     every = sorted({case.collective for run in runs for case in run.cases})
     found = {}

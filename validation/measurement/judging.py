@@ -36,6 +36,8 @@ PREDICTED, UNTUNED, POSSIBLE = "predicted", "untuned", "best candidate"
 candidate. Others are predictions of models, by their names, and what `validation.measurement.deciding` has."""
 NODE_MAP = "node_map"
 """The fact of predicted times, and the column of their file: the map by which a job is on the nodes where it ran."""
+SHEETS = "data sheets"
+"""Predictions by the engine from the figures of data sheets alone."""
 _LIBRARYS_OWN = re.compile(r".*_(ompi|mpich)|default-.*|id \d+")
 """The names of libraries' algorithms that the catalogue does not have; others are other implementations."""
 _SHAPE = re.compile(r"^\d+(x\d+)+")

@@ -20,10 +20,18 @@ from collwise.simulator.bench import Simulated
 from collwise.simulator.execution.cluster import hosts_in
 from collwise.simulator.limits import buffers_of_node
 from collwise.simulator.sweeps.context import SCHEDULE_WITH_EXPERIMENTS, SMPI, SimulationContext
-from collwise.validation.calibration.figures import Factors, multiplied
+from collwise.validation.calibration.figures import PUBLISHED, Factors, from_data_sheets, multiplied
 from collwise.validation.fitting import critical_path_fit, implementation_aware
 from collwise.validation.fitting.models_by_name import Parameters, models_of, parameters_on
-from collwise.validation.measurement.judging import NODE_MAP, PREDICTED, MeasuredPlace, Predictions, grids, platform_of
+from collwise.validation.measurement.judging import (
+    NODE_MAP,
+    PREDICTED,
+    SHEETS,
+    MeasuredPlace,
+    Predictions,
+    grids,
+    platform_of,
+)
 from collwise.validation.measurement.runs import MeasuredRun
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.sources import predicted as predicted_by, simulate
@@ -86,6 +94,11 @@ def predicted(
                 placed.setdefault(run.node_map, {})[run.job] = None
                 times = [replace(one, facts={**one.facts, NODE_MAP: run.node_map.name}) for one in times]
             found[PREDICTED] |= {place: one for (place, _), one in zip(fitting, times, strict=True)}
+            if isinstance(platform, Platform) and PUBLISHED in platform.published and models:
+                plain = replace(from_data_sheets(platform), name=f"{platform.name}-data-sheets")
+                there = _where_it_ran(plain, run, fitting, notes.append)
+                times = simulate(there, [grid for _, grid in fitting], context)
+                found.setdefault(SHEETS, {}).update(zip((place for place, _ in fitting), times, strict=True))
             platforms[run.machine] = platform.name
             fitted_on.setdefault(platform.name, platform_of(run.machine, {**run.facts, "hosts": ""}) or platform)
             by_platform.setdefault(platform.name, []).extend(fitting)

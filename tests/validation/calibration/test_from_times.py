@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.platforms import Platform
+from collwise.platforms import Platform, load_description, write_description
 from collwise.platforms.loader import interconnect
 from collwise.simulator.timing import Case
 from collwise.validation.calibration.figures import (
@@ -24,6 +25,7 @@ from collwise.validation.calibration.figures import (
 from collwise.validation.calibration.from_times import TimedCases, check, fit, without_each_collective
 from collwise.validation.calibration.next_measurements import most_telling
 from collwise.validation.times.grid import Grid
+from tests.command_line import called, printed
 
 SIZES = (64, 4096, 262144, 8388608)
 CASES = [
@@ -114,3 +116,30 @@ def test_the_most_telling_measurements_beat_others_drawn_at_random() -> None:
             fitted = fit({"it": [TimedCases(base, some)]})
             lost[how].append(float(np.mean(check([truth], fitted.of_machine["it"]).regrets)))
     assert np.mean(lost["chosen"]) < np.mean(lost["drawn"])
+
+
+def test_the_command_fits_a_nominal_platform(tmp_path: Path) -> None:
+    """Times as they would be on a machine with a latency that is twice as long: the command finds it, and predicts."""
+    wanted = [one for one in measured_on(preset(), {"latency": 2.0}, CASES).measured.items() if one[0].message_bytes]
+    lines = [
+        f"{case.collective},{case.algorithm},{case.procs},{case.message_bytes},1,{case.segment_bytes},{seconds * 1e6!r}"
+        for case, seconds in wanted
+    ]
+    head = "# machine: somewhere\n# library: ours\ncollective,algorithm,procs,bytes,ppn,segment,us\n"
+    times, nominal, made = (tmp_path / name for name in ("it.times.csv", "made.toml", "fitted.toml"))
+    times.write_text(head + "\n".join(lines) + "\n")
+    nominal.write_text(write_description(preset()))
+    asked = ["platforms", "calibrate", "--nominal", str(nominal), "--times", str(times), "-o", str(made), "--json"]
+    rows = {row["figure"]: row for row in printed(called(*asked, cwd=tmp_path).stdout).rows}
+    assert rows["latency"]["factor"] == pytest.approx(2.0, rel=0.2)
+    assert rows["latency"]["told"]
+    assert amounts(load_description(str(made)))["latency"] == pytest.approx(rows["latency"]["fitted"], rel=1e-5)
+
+
+def test_times_of_one_algorithm_are_refused(tmp_path: Path) -> None:
+    times = tmp_path / "it.times.csv"
+    times.write_text("# machine: a\n# library: b\ncollective,algorithm,procs,bytes,us\nbcast,binomial,8,64,5\n")
+    done = called("platforms", "calibrate", "--nominal", "gros", "--times", str(times), cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("collwise: --times: no times of two algorithms of a collective")
+    assert len(done.stderr.splitlines()) == 1

@@ -476,7 +476,7 @@ def test_models_are_fitted_without_times(tmp_path: Path, monkeypatch: pytest.Mon
     for cell in found.cells:
         assert {"hockney", "critical_path"} <= set(cell.choices) & set(cell.errors)
     output = shown(found)
-    (table,) = [part for part in output.parts if isinstance(part, Table) and part.title.startswith("Models")]
+    (table,) = [part for part in output.parts if isinstance(part, Table) and part.title.startswith("Data sheets")]
     assert {row[0] for row in table.rows} == names - {PREDICTED}
     assert all(str(row[1]).startswith("2: ") for row in table.rows)
 
@@ -488,3 +488,14 @@ def test_a_wrong_archive_among_the_runs(tmp_path: Path, monkeypatch: pytest.Monk
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(UsageError, match="truncated or damaged archive"):
         machines(folder)
+
+
+def test_training_on_a_machine_shows_its_other_cells_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = machines(measured(tmp_path / "runs"), predictions=Path("p.csv"), models=False, train=True)
+    plain = machines(measured(tmp_path / "more"), predictions=Path("q.csv"), models=False)
+    kinds = {cell.place.machine for cell in found.cells}
+    assert "mare_nostrum, trained on" in kinds
+    assert all(name.startswith("mare_nostrum, ") for name in kinds)
+    assert len(found.cells) == len(plain.cells)
+    assert found.sha256 != plain.sha256

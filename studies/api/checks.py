@@ -62,12 +62,16 @@ def recovery(platform: PlatformLike | None = None, *, context: SimulationContext
 
 @dataclass(frozen=True)
 class JudgedMachines:
-    """Cells of measured runs with what predictions chose there; the file of the predictions, its SHA-256, and notes."""
+    """Cells of measured runs with what predictions chose there; the file of the predictions, its SHA-256, and notes.
+
+    `placed` has the jobs that were predicted on the nodes where they ran, by the names of the maps that say where.
+    """
 
     cells: Sequence[Cell]
     file: Path
     sha256: str
     platforms: Mapping[str, str]
+    placed: Mapping[str, Sequence[str]]
     notes: Sequence[str]
 
     def frame(self) -> pd.DataFrame:
@@ -138,4 +142,4 @@ def machines(
     cells = with_choices(cells, choosers_among(cells))
     if train:
         cells = [_by_kind(cell, training[cell.place.machine]) for cell in cells if cell.place.machine in training]
-    return JudgedMachines(cells, file, digest, found.platforms, found.notes)
+    return JudgedMachines(cells, file, digest, found.platforms, found.placed, found.notes)

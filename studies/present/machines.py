@@ -89,6 +89,10 @@ def shown(found: JudgedMachines) -> Shown:
         *([Table(_MODELS, ("predicted by", *(part.machine for part in whole)), models)] if models else []),
         Table("The worst choices by predictions", _WORST, list(_worst(whole)), left=3),
         "described by: " + ", ".join(f"{machine} by {name}" for machine, name in sorted(found.platforms.items())),
+        *(
+            f"predicted on the nodes where they ran, by {file}: {', '.join(jobs)}"
+            for file, jobs in found.placed.items()
+        ),
         f"predictions: {found.file}, SHA-256 {found.sha256}, written before measured times were read",
         f"{counted(few, 'cell')} with fewer than {FEW_ITERATIONS} iterations, left out of the worst",
         f"{FIXED}: each collective's best algorithm by size class on that machine; {POSSIBLE}: the fastest in each "
@@ -100,7 +104,7 @@ def shown(found: JudgedMachines) -> Shown:
         *found.notes,
     ]
     problem = "" if found.cells else "no cell has two algorithms that the catalogue has and that were predicted"
-    facts = {"sha256": found.sha256, "platforms": dict(found.platforms)}
+    facts = {"sha256": found.sha256, "platforms": dict(found.platforms), "placed": dict(found.placed)}
     means = {part.machine: {name: one.mean for name, one in part.regrets.items()} for part in whole}
     figures = {"machines": drawing("machines.regrets_figure", means, MAIN[:-1])} if whole else {}
     return Shown(parts, [row for part in every for row in _rows(part)], facts, figures, problem)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 
 from collwise.common.errors import CollwiseError, UsageError
@@ -45,10 +44,14 @@ Grids = Sequence[tuple[MeasuredPlace, Grid]]
 
 @dataclass(frozen=True)
 class Predicted:
-    """Predictions by what predicts, the platforms by the machines that they describe, and what was left out."""
+    """Predictions by what predicts, the platforms by the machines that they describe, and what was left out.
+
+    `placed` has the jobs that were predicted on the nodes where they ran, by the names of the maps that say where.
+    """
 
     predictions: Mapping[str, Predictions]
     platforms: Mapping[str, str]
+    placed: Mapping[str, Sequence[str]]
     notes: Sequence[str]
 
 
@@ -68,7 +71,7 @@ def predicted(
     by_platform: dict[str, list[tuple[MeasuredPlace, Grid]]] = {}
     notes: list[str] = []
     without: list[str] = []
-    placed: dict[Path, dict[str, None]] = {}
+    placed: dict[str, dict[str, None]] = {}
     for run in runs:
         name = " over ".join(filter(None, (run.machine, run.facts.get("transport"))))
         wanted = list(grids(run))
@@ -91,7 +94,7 @@ def predicted(
             where = _where_it_ran(platform, run, fitting, notes.append)
             times = simulate(where, [grid for _, grid in fitting], context)
             if where is not platform and run.node_map is not None:
-                placed.setdefault(run.node_map, {})[run.job] = None
+                placed.setdefault(run.node_map.name, {})[run.job] = None
                 times = [replace(one, facts={**one.facts, NODE_MAP: run.node_map.name}) for one in times]
             found[PREDICTED] |= {place: one for (place, _), one in zip(fitting, times, strict=True)}
             if isinstance(platform, Platform) and PUBLISHED in platform.published and models:
@@ -102,8 +105,6 @@ def predicted(
             platforms[run.machine] = platform.name
             fitted_on.setdefault(platform.name, platform_of(run.machine, {**run.facts, "hosts": ""}) or platform)
             by_platform.setdefault(platform.name, []).extend(fitting)
-    for file, jobs in placed.items():
-        notes.append(f"predicted on the nodes where they ran, by {file.name}: {', '.join(jobs)}")
     if without:
         notes.append(f"nowhere two algorithms that the catalogue has, and so no cell: {', '.join(without)}")
     if context.engine is SMPI:
@@ -112,7 +113,8 @@ def predicted(
     for name, some in by_platform.items() if models else ():
         for model in _models(fitted_on[name], some, context, notes.append):
             found.setdefault(model.name, {}).update(_by_model(model, some))
-    return Predicted(found, platforms, list(dict.fromkeys(notes)))
+    jobs = {name: list(some) for name, some in placed.items()}
+    return Predicted(found, platforms, jobs, list(dict.fromkeys(notes)))
 
 
 def _fits(platform: HostPlatform, place: MeasuredPlace) -> bool:

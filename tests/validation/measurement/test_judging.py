@@ -417,7 +417,11 @@ def test_a_job_is_predicted_on_the_nodes_where_it_ran(tmp_path: Path, monkeypatc
     rows = "host0,a,1\nhost1,b,2\nhost2,a,1\nhost3,b,2\n"
     node_map = write(folder, f"host,switch,group\n{rows}", "mare_nostrum.nodes.csv")
     placed = machines(folder, predictions=Path("placed.csv"), models=False)
-    assert "predicted on the nodes where they ran, by mare_nostrum.nodes.csv: 2025_01_02___03_04_05" in placed.notes
+    assert not in_order.placed
+    assert placed.placed == {"mare_nostrum.nodes.csv": ["2025_01_02___03_04_05"]}
+    output = shown(placed)
+    assert output.facts["placed"] == placed.placed
+    assert "predicted on the nodes where they ran, by mare_nostrum.nodes.csv: 2025_01_02___03_04_05" in output.parts
     assert placed.sha256 != in_order.sha256
     header, *lines = Path("placed.csv").read_text().splitlines()
     values = [dict(zip(header.split(","), line.split(","), strict=True)) for line in lines]
@@ -447,7 +451,7 @@ def test_a_job_with_hosts_that_the_map_lacks_is_on_nodes_in_order(
     found = machines(folder, models=False)
     notes = [one for one in found.notes if one.startswith("predicted on nodes in order: mare_nostrum (2025_01_02")]
     assert [why in one for one in notes] == [True] * bool(why)
-    assert bool(why) != ("mare_nostrum.nodes.csv" in found.file.read_text())
+    assert bool(why) != ("mare_nostrum.nodes.csv" in found.file.read_text()) == bool(found.placed)
 
 
 def test_more_processes_than_hosts_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

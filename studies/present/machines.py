@@ -44,7 +44,10 @@ _WORST = ("machine", "job", "collective", "P", "processes per node", "m", "chose
 
 
 class _Part(NamedTuple):
-    """The cells of a machine, of one of its collectives or size classes ('': all), and what each decider lost there."""
+    """The cells of a machine, of one of its collectives, or of a size class or number of processes on a node (`sizes`).
+
+    '' is all; `regrets` are what each decider lost there.
+    """
 
     machine: str
     collective: str
@@ -84,7 +87,12 @@ def shown(found: JudgedMachines) -> Shown:
         Table("Time lost by choices, against the fastest (mean regret)", _OF_MACHINES, list(map(_of_machine, whole))),
         Table("Predictions beside the library untuned", _BESIDE, [(name, *_beside(one)) for name, one in beside]),
         Table("By collective", ("machine", "collective", *_PARTS), list(map(_by_part, collectives)), left=2),
-        Table("By message size", ("machine", "size", *_PARTS), list(map(_by_part, classes)), left=2),
+        Table(
+            "By message size, and by processes on a node",
+            ("machine", "size", *_PARTS),
+            list(map(_by_part, classes)),
+            left=2,
+        ),
         Table("Every decider", _BY_DECIDER, list(_by_decider(whole)), left=2),
         *([Table(_MODELS, ("predicted by", *(part.machine for part in whole)), models)] if models else []),
         Table("The worst choices by predictions", _WORST, list(_worst(whole)), left=3),
@@ -111,12 +119,16 @@ def shown(found: JudgedMachines) -> Shown:
 
 
 def _parts(found: JudgedMachines, machine: str) -> Iterator[_Part]:
-    """A machine's cells: all, by collective, and by size class."""
+    """A machine's cells: all, by collective, by size class, and by processes on a node if these differ."""
     cells = [cell for cell in found.cells if cell.place.machine == machine]
     groups = [("", "", cells)]
     for name in sorted({cell.place.collective for cell in cells}):
         groups.append((name, "", [cell for cell in cells if cell.place.collective == name]))
     groups += [("", name, [cell for cell in cells if cell.size_class == name]) for name in SIZE_CLASSES]
+    per_node = sorted({cell.place.processes_per_node for cell in cells})
+    for count in per_node if len(per_node) > 1 else ():
+        some = [cell for cell in cells if cell.place.processes_per_node == count]
+        groups.append(("", f"all, {count} on a node", some))
     for collective, sizes, some in groups:
         if some:
             names = dict.fromkeys(name for cell in some for name in cell.choices) if some is cells else MAIN

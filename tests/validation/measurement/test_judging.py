@@ -388,10 +388,11 @@ def test_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = measured(tmp_path / "runs")
     head = "# machine: unknown\n# library: Open MPI 4.1.5\ncollective,algorithm,procs,bytes,us\n"
     write(folder, head + "bcast,binomial,8,64,9\nbcast,chain,8,64,8\n", "unknown.times.csv")
-    head = "# machine: fugaku\n# hosts: 2x2x2\n# library: Open MPI 4.1.5\ncollective,algorithm,procs,bytes,us\n"
-    rows = "".join(f"bcast,{name},{procs},64,{procs}\n" for name in ("binomial", "binary") for procs in (8, 16))
+    head = "# machine: fugaku\n# hosts: 2x2x2\n# library: Open MPI 4.1.5\ncollective,algorithm,procs,ppn,bytes,us\n"
+    placed = product(("binomial", "binary"), ((8, 1), (16, 1), (8, 2)))
+    rows = "".join(f"bcast,{name},{procs},{ppn},64,{procs}\n" for name, (procs, ppn) in placed)
     write(folder, head + rows, "fugaku.times.csv")
-    write(folder, head + "bcast,default,8,64,9\n", "other.times.csv")
+    write(folder, head + "bcast,default,8,1,64,9\n", "other.times.csv")
     output = shown(machines(folder, models=False))
     found = {(row["machine"], row["decider"]): row for row in output.rows if not row["collective"] + row["sizes"]}
     expected = {PREDICTED, UNTUNED, FIXED, POSSIBLE, VOTE, "MPICH 4", "Open MPI 5.0", "table of fugaku"}
@@ -403,6 +404,8 @@ def test_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "nowhere two algorithms that the catalogue has, and so no cell: fugaku (other)" in output.parts
     tables = {part.title: part for part in output.parts if isinstance(part, Table)}
     assert [row[0] for row in tables["Predictions beside the library untuned"].rows] == ["mare_nostrum"]
+    parts = tables["By message size, and by processes on a node"].rows
+    assert [row[1] for row in parts if row[0] == "fugaku"] == ["to 2 KiB", "all, 1 on a node", "all, 2 on a node"]
     assert not any(title.startswith("Models") for title in tables)
     assert output.figures["machines"]().axes
     assert Path("results/machines-predictions.csv").exists()

@@ -195,18 +195,22 @@ def write_study(name: str, page: str = "", empty_store: bool = False) -> None:
 
 
 def write_machines() -> None:
-    """Writes the tables and the figure of `check machines` for the measured runs that the project has."""
+    """Writes the tables, figures and discrepancy of `check machines` for the measured runs that the project has."""
     with tempfile.TemporaryDirectory() as folder:
         options = ["--store", str(Path(folder, "t.sqlite")), "--predictions", str(Path(folder, "predictions.csv"))]
         report = Path(folder, "machines.md")
         options += ["--figures", str(Path(folder, "figures")), "--report", str(report)]
         found = printed_by(["check", "machines", *options, "--json"])
-        shutil.copy(Path(folder, "figures", "machines.png"), DOCS / "figures" / "machines.png")
+        for name in ("machines.png", "sure.png"):
+            shutil.copy(Path(folder, "figures", name), DOCS / "figures" / name)
         first, rest = report.read_text(encoding="utf-8").replace(f"{folder}/", "").split("\n\n**", 1)
     picture = "![mean regret by machine and by what decides]({}figures/machines.png)\n"
+    sure = "**Said probabilities of losing"
+    rest = rest.replace(sure, f"![said probabilities, and risk against coverage](figures/sure.png)\n\n{sure}")
     write_block(DOCS / "machines.md", "machines", f"\n{first}\n\n{picture.format('')}\n**{rest}\n")
     write_block(README, "machines", f"\n{first}\n\n{picture.format('docs/')}")
     write(DOCS.parent / "studies/reports/machines.toml", machines_text(found))
+    write(DOCS.parent / "studies/reports/confidence.toml", confidence_text(found["facts"]))
 
 
 def write_figures() -> None:
@@ -443,6 +447,18 @@ def machines_text(found: dict[str, Any]) -> str:
             f"predicted = {predicted['mean']:.3g}\nuntuned = {untuned['mean']:.3g}\n"
         )
     return "".join(tables)
+
+
+def confidence_text(facts: dict[str, Any]) -> str:
+    """The discrepancy by which `select` and `tune` say how sure choices are, and how often that held."""
+    found, sure = facts["discrepancy"], facts["sure"]
+    scales = "".join(f"{name} = {found[name]:.3g}\n" for name in ("algorithm", "messages", "seconds", "freedom"))
+    return (
+        "# Written by docs/regenerate.py (machines): scales of ln(measured / predicted), and how often choices that\n"
+        "# were said to be sure were right, of the cells that tell on machines left out.\n"
+        f"{scales}machines = {json.dumps(found['machines'])}\n\n[sure]\n"
+        f"telling = {sure['telling']}\nsaid = {sure['said']}\nright = {sure['right']}\n"
+    )
 
 
 def printed_by(arguments: Sequence[str]) -> Any:

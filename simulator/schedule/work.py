@@ -63,6 +63,15 @@ class Work:
         return found
 
 
+def busiest_messages(schedule: Schedule) -> float:
+    """The most messages that a process sends and receives; their mean where the schedule is too long to count them."""
+    counts = _counts(schedule)
+    if counts is None:
+        return 2 * schedule.messages / schedule.procs
+    messages = [_SEND, _RECEIVE, _START_SEND, _START_SYNCHRONOUS, _START_RECEIVE]
+    return float(counts[:, messages].sum(axis=(1, 2)).max(initial=0))
+
+
 def _rows(schedule: Schedule, shorter: Schedule | None) -> list[_Row]:
     """The operations of the processes, then of their outgoing and their incoming ports: costs, sizes, how often each.
 

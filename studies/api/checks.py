@@ -19,6 +19,7 @@ from collwise.simulator.sweeps.context import SimulationContext
 if TYPE_CHECKING:
     import pandas as pd
 
+    from collwise.validation.measurement.confidence import Discrepancy, Sureness
     from collwise.validation.measurement.judging import Cell
     from collwise.validation.measurement.training import Trained
 
@@ -65,6 +66,8 @@ class JudgedMachines:
     """Cells of measured runs with what predictions chose there; the file of the predictions, its SHA-256, and notes.
 
     `placed` has the jobs that were predicted on the nodes where they ran, by the names of the maps that say where.
+    `sure` says how sure the choices by predictions are, of each machine by what was learned on the others; nothing with
+    one machine, or with training. `discrepancy` was learned on all of them; None without cells, or with training.
     """
 
     cells: Sequence[Cell]
@@ -73,6 +76,8 @@ class JudgedMachines:
     platforms: Mapping[str, str]
     placed: Mapping[str, Sequence[str]]
     notes: Sequence[str]
+    sure: Sequence[Sureness] = ()
+    discrepancy: Discrepancy | None = None
 
     def frame(self) -> pd.DataFrame:
         """A row for each cell and decider: what was chosen, its seconds and those of the oracle, and the regret."""
@@ -122,6 +127,7 @@ def machines(
     """
     from collwise.common.files import write_text
     from collwise.common.project import results_folder
+    from collwise.validation.measurement import confidence
     from collwise.validation.measurement.deciding import choosers_among, with_choices
     from collwise.validation.measurement.judging import cells_of, predictions_text
     from collwise.validation.measurement.predicting import predicted
@@ -142,4 +148,7 @@ def machines(
     cells = with_choices(cells, choosers_among(cells))
     if train:
         cells = [_by_kind(cell, training[cell.place.machine]) for cell in cells if cell.place.machine in training]
-    return JudgedMachines(cells, file, digest, found.platforms, found.placed, found.notes)
+        return JudgedMachines(cells, file, digest, found.platforms, found.placed, found.notes)
+    cells, sure = confidence.judged(cells)
+    discrepancy = confidence.learned(cells) if cells else None
+    return JudgedMachines(cells, file, digest, found.platforms, found.placed, found.notes, sure, discrepancy)

@@ -1,4 +1,4 @@
-"""The time that choices lose on measured machines, by what decides."""
+"""The time that choices lose on measured machines, by what decides, and how sure choices were said to be."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from collwise.studies.figures.style import PALETTE
+from collwise.validation.measurement.confidence import Kept
 
 _LINEAR = 0.1
 """Up to this regret the axis is linear, beyond it logarithmic."""
@@ -30,4 +31,23 @@ def regrets_figure(means: Mapping[str, Mapping[str, float]], deciders: Sequence[
     axis.set_xticks(range(len(means)), list(means))
     axis.set_ylabel("mean regret")
     axis.legend(ncols=len(deciders), fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    return figure
+
+
+def sure_figure(
+    reliability: Sequence[tuple[float, float, float, Kept]], coverage: tuple[Sequence[float], Sequence[float]]
+) -> Figure:
+    """Said probabilities against the shares that held, and the risk of the surest choices against their share."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.6), layout="constrained")
+    said = [100 * mean for *_, mean, _ in reliability]
+    shares, low, high = (
+        100 * np.array([getattr(found, name) for *_, found in reliability]) for name in ("share", "low", "high")
+    )
+    left.plot([0, 100], [0, 100], color="0.7", linewidth=1)
+    left.errorbar(said, shares, yerr=[shares - low, high - shares], fmt="o", color=PALETTE[0], capsize=3)
+    left.set(xlabel="said probability of losing less than 5 % (%)", ylabel="came out, mean of jobs (%)")
+    left.set(xlim=(0, 102), ylim=(0, 102))
+    right.plot(100 * np.array(coverage[0]), 100 * np.array(coverage[1]), color=PALETTE[1], drawstyle="steps-post")
+    right.set(xlabel="the surest choices (% of the cells that tell)", ylabel="of them lose 5 % or more (%)")
+    right.set(xlim=(0, 100), ylim=(0, None))
     return figure

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ from collwise.common.units import counted, format_size
 from collwise.models.registry import MODEL_NAMES
 from collwise.studies.present.shown import Shown, Table, drawing
 from collwise.studies.reports.markdown import percent
+from collwise.validation.measurement.confidence import BY_MEAN, CLOSE, ROBUST, SURE, Kept, Sureness, kept
 from collwise.validation.measurement.deciding import FIXED, TABLE, VOTE
 from collwise.validation.measurement.judging import (
     FEW_ITERATIONS,
@@ -39,6 +42,12 @@ _BY_DECIDER = (
     *("machine", "chosen by", "cells", "jobs", "mean", "of jobs drawn again", "predicted there", "median"),
     *("geometric mean", "95th percentile", "worst", "by seconds"),
 )
+_SURE = (
+    *("machine", "cells that tell", "jobs", "lose less than 5 %", "said to be sure", "of these lose less than 5 %"),
+    *("mean of jobs, 95 % interval", "less than 5 % against the library's fastest"),
+)
+_RELIABILITY = ("said probability", "cells that tell", "jobs", "mean said", "lose less than 5 %", "95 % interval")
+_BOUNDS = (0.0, 0.5, 0.6, 0.7, 0.8, SURE, 1.0)
 _PARTS = ("cells", "median error", *(f"mean regret, {name}" for name in MAIN))
 _WORST = ("machine", "job", "collective", "P", "processes per node", "m", "chosen", "fastest", "regret")
 
@@ -83,6 +92,7 @@ def shown(found: JudgedMachines) -> Shown:
     few = sum(cell.iterations < FEW_ITERATIONS for cell in found.cells)
     models = list(_models(whole))
     beside = [(part.machine, one) for part in whole if (one := beside_untuned(part.cells, PREDICTED)) is not None]
+    telling = [one for one in found.sure if one.tells]
     parts: list[Table | str] = [
         Table("Time lost by choices, against the fastest (mean regret)", _OF_MACHINES, list(map(_of_machine, whole))),
         Table("Predictions beside the library untuned", _BESIDE, [(name, *_beside(one)) for name, one in beside]),
@@ -95,6 +105,7 @@ def shown(found: JudgedMachines) -> Shown:
         ),
         Table("Every decider", _BY_DECIDER, list(_by_decider(whole)), left=2),
         *([Table(_MODELS, ("predicted by", *(part.machine for part in whole)), models)] if models else []),
+        *_sureness(telling),
         Table("The worst choices by predictions", _WORST, list(_worst(whole)), left=3),
         "described by: " + ", ".join(f"{machine} by {name}" for machine, name in sorted(found.platforms.items())),
         *(
@@ -112,9 +123,16 @@ def shown(found: JudgedMachines) -> Shown:
         *found.notes,
     ]
     problem = "" if found.cells else "no cell has two algorithms that the catalogue has and that were predicted"
-    facts = {"sha256": found.sha256, "platforms": dict(found.platforms), "placed": dict(found.placed)}
+    said = [one.right for one in telling if one.probability >= SURE]
+    facts = {
+        **{"sha256": found.sha256, "platforms": dict(found.platforms), "placed": dict(found.placed)},
+        "discrepancy": {} if found.discrepancy is None else asdict(found.discrepancy),
+        "sure": {"telling": len(telling), "said": len(said), "right": sum(said)},
+    }
     means = {part.machine: {name: one.mean for name, one in part.regrets.items()} for part in whole}
     figures = {"machines": drawing("machines.regrets_figure", means, MAIN[:-1])} if whole else {}
+    if telling:
+        figures["sure"] = drawing("machines.sure_figure", list(_reliability(telling)), _coverage(telling))
     return Shown(parts, [row for part in every for row in _rows(part)], facts, figures, problem)
 
 
@@ -180,6 +198,57 @@ def _of_model(part: _Part, name: str) -> str:
         return "-"
     error, mean = percent(part.error(name)), part.mean(name)
     return f"{part.regrets[name].cells}: {error}, {mean} ({part.predicted_there(name)})"
+
+
+def _sureness(telling: Sequence[Sureness]) -> Iterator[Table | str]:
+    """The tables of how sure choices were said to be and were, and what that is; nothing without cells that tell."""
+    if not telling:
+        return
+    machines = sorted({one.cell.place.machine for one in telling})
+    groups = {name: [one for one in telling if one.cell.place.machine == name] for name in machines}
+    rows = [_of_sure(name, some) for name, some in (groups | {"all": telling}).items()]
+    yield Table("How sure choices by predictions are", _SURE, rows)
+    bins = [(f"{100 * low:g} to {100 * high:g} %", one.choices, one.jobs, percent(said), _share(one), _interval(one))
+            for low, high, said, one in _reliability(telling)]  # fmt: skip
+    yield Table("Said probabilities of losing less than 5 %, and what came out", _RELIABILITY, bins)
+    yield (
+        f"sure: by what predictions of the other machines were off, a choice loses less than {100 * CLOSE:g} % against "
+        f"the fastest candidate with a probability of {100 * SURE:g} %; cells tell where the second best loses more; "
+        "intervals are of the mean of jobs, as if each job were one choice"
+    )
+    yield f"{BY_MEAN}: the candidate of the least geometric mean loss; {ROBUST}: of the least 95th percentile of it"
+
+
+def _of_sure(name: str, telling: Sequence[Sureness]) -> tuple[object, ...]:
+    sure = [one for one in telling if one.probability >= SURE]
+    every, right = (kept(some, [one.right for one in some]) for some in (telling, sure))
+    oracle = kept(sure, [one.cell.lost[one.cell.chosen] < CLOSE for one in sure])
+    said = f"{len(sure)} ({percent(len(sure) / len(telling))})"
+    return (name, every.choices, every.jobs, _share(every), said, _share(right), _interval(right), _share(oracle))
+
+
+def _share(found: Kept) -> str:
+    return f"{found.right} ({percent(found.right / found.choices)})" if found.choices else "-"
+
+
+def _interval(found: Kept) -> str:
+    return f"{percent(found.share)}, {percent(found.low)} to {percent(found.high)}" if found.choices else "-"
+
+
+def _reliability(telling: Sequence[Sureness]) -> Iterator[tuple[float, float, float, Kept]]:
+    """The bounds of said probabilities, their mean, and how often that held."""
+    for low, high in pairwise(_BOUNDS):
+        some = [one for one in telling if low <= one.probability < high or one.probability == high == 1]
+        if some:
+            yield low, high, float(np.mean([one.probability for one in some])), kept(some, [one.right for one in some])
+
+
+def _coverage(telling: Sequence[Sureness]) -> tuple[list[float], list[float]]:
+    """For the surest one, two, and so on: their share of all, and the share of them that lose 5 % or more."""
+    ordered = sorted(telling, key=lambda one: -one.probability)
+    wrong = np.cumsum([not one.right for one in ordered])
+    counts = np.arange(1, len(ordered) + 1)
+    return (counts / len(ordered)).tolist(), (wrong / counts).tolist()
 
 
 def _by_part(part: _Part) -> tuple[object, ...]:

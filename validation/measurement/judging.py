@@ -66,7 +66,7 @@ class Cell:
 
     `seconds` and `lost` have the time and the regret of each candidate by its algorithm, and of the library's own
     decision, and `codes` the candidates by the algorithm whose code they run. `choices` have the algorithm by the name
-    of its decider, and `errors` those of the predicted times of candidates, relative, by the name of what predicts.
+    of its decider, and `predicted` the predicted times of candidates, by the name of what predicts.
     `floor` is the candidates' median half-width, relative: how exact their medians are within the job.
     """
 
@@ -78,7 +78,7 @@ class Cell:
     lost: Mapping[str, float]
     codes: Mapping[str, str]
     choices: Mapping[str, str]
-    errors: Mapping[str, Sequence[float]]
+    predicted: Mapping[str, Mapping[str, float]]
     floor: float
     iterations: int
 
@@ -96,6 +96,12 @@ class Cell:
     def candidates(self) -> list[str]:
         """The algorithms of the candidates."""
         return list(self.codes.values())
+
+    @cached_property
+    def errors(self) -> dict[str, list[float]]:
+        """The relative errors of predicted times, by the name of what predicts."""
+        return {by: [abs(one / self.seconds[name] - 1) for name, one in some.items()]
+                for by, some in self.predicted.items()}  # fmt: skip
 
     @cached_property
     def regrets(self) -> dict[str, float]:
@@ -224,7 +230,7 @@ def _cell(place: MeasuredPlace, size: int, measured: Times, predicted: Mapping[s
         {one.algorithm: regret(one) for one in chosen},
         {code_of(place.collective, one): one.algorithm for one in ours},
         {name: one.algorithm for name, one in picks.items()},
-        {name: [abs(some[one] / known[one] - 1) for one in some] for name, some in every.items() if name in picks},
+        {name: {one.algorithm: some[one] for one in some} for name, some in every.items() if name in picks},
         float(np.median([width(one) / known[one] for one in ours])),
         int(min(counts)) if len(counts) else 1,
     )

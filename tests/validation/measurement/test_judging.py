@@ -20,6 +20,7 @@ from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.present.machines import shown
 from collwise.studies.present.shown import Table
 from collwise.validation.libraries.baselines import BASELINES
+from collwise.validation.measurement.confidence import BY_MEAN, ROBUST
 from collwise.validation.measurement.deciding import FIXED, VOTE, choosers_among, decided, with_choices
 from collwise.validation.measurement.imports import pico
 from collwise.validation.measurement.judging import (
@@ -396,6 +397,7 @@ def test_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output = shown(machines(folder, models=False))
     found = {(row["machine"], row["decider"]): row for row in output.rows if not row["collective"] + row["sizes"]}
     expected = {PREDICTED, UNTUNED, FIXED, POSSIBLE, VOTE, "MPICH 4", "Open MPI 5.0", "table of fugaku"}
+    expected |= {BY_MEAN, ROBUST}
     assert {decider for machine, decider in found if machine == "mare_nostrum"} == expected
     row = found["mare_nostrum", UNTUNED]
     assert (row["cells"], row["mean"], row["median_error"]) == (2, pytest.approx(0.5), None)

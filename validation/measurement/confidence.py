@@ -1,0 +1,228 @@
+"""How sure choices by predicted times are, by what predictions of measured machines were off.
+
+The discrepancy of a cell is ln(measured / predicted) of its candidates, of which only the differences between them
+matter for choices. It is a multivariate Student t: each algorithm has a deviation of its own, another one grows with
+the messages of the busiest process, and a third with the predicted time, both as logarithms. So algorithms that do
+alike deviate alike. The few scales are the most likely ones where each job counts once, under a wide prior.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from collwise.models.piecewise import Array
+from collwise.simulator.schedule.pipelines import bytes_a_step
+from collwise.simulator.schedule.shared import recorded
+from collwise.simulator.schedule.work import busiest_messages
+from collwise.simulator.timing import Case
+from collwise.validation.measurement.judging import PREDICTED, Cell
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import case_of
+
+SURE, CLOSE = 0.9, 0.05
+"""A choice is said to be sure where it loses less than 5 % with at least this probability."""
+BY_MEAN, ROBUST = "predicted, least mean loss", "predicted, robust"
+"""Deciders under the discrepancy: by the mean loss, and by the 95th percentile of the loss."""
+_DRAWS, _SEED = 2000, 1
+_START = np.array([-1.5, -1.5, -1.5, 1.0])
+"""The centre of the prior of the scales' logarithms and of ln(degrees of freedom - 1)."""
+_PRIOR_WEIGHT = 0.05
+_STEPS = 8
+"""Messages of longer pipelines are extrapolated from these many segments and twice as many."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a choice among candidates may lose against the fastest of them; `mean` is geometric.
+
+    `probability` is that of losing less than 5 %, `fastest` that of being the fastest.
+    """
+
+    mean: float
+    percentile_95: float
+    probability: float
+    fastest: float
+
+
+@dataclass(frozen=True)
+class Discrepancy:
+    """The scales of ln(measured / predicted): of each algorithm's own, a factor e of messages, and one of seconds.
+
+    `freedom` are the degrees of freedom of the Student t. `machines` are those from which it was learned.
+    """
+
+    algorithm: float
+    messages: float
+    seconds: float
+    freedom: float
+    machines: tuple[str, ...] = ()
+
+    def outlook(self, names: Sequence[str], messages: Array, seconds: Array) -> list[Outlook]:
+        """The outlooks on candidates by their algorithms' names, messages of the busiest process, and seconds.
+
+        Choices of one algorithm share its deviation. True times are drawn with a fixed seed.
+        """
+        which = {name: place for place, name in enumerate(dict.fromkeys(names))}
+        random = np.random.default_rng(_SEED)
+        width = np.sqrt(self.freedom / random.chisquare(self.freedom, (_DRAWS, 1)))
+        slopes = random.standard_normal((_DRAWS, 2)) * (self.messages, self.seconds)
+        own = self.algorithm * random.standard_normal((_DRAWS, len(which)))[:, [which[name] for name in names]]
+        true = np.log(seconds) + width * (own + slopes @ _features(messages, seconds).T)
+        lost = true - true.min(axis=1, keepdims=True)
+        means, percentiles = np.expm1(lost.mean(axis=0)), np.expm1(np.percentile(lost, 95, axis=0))
+        close, fastest = (lost < math.log1p(CLOSE)).mean(axis=0), (lost == 0).mean(axis=0)
+        return [Outlook(*map(float, one)) for one in zip(means, percentiles, close, fastest, strict=True)]
+
+
+@dataclass(frozen=True)
+class Sureness:
+    """A cell's choice by predictions: the probability of losing less than 5 % against the fastest candidate, and more.
+
+    It was `right` where the choice did so, and the cell tells where the second best candidate loses more than that.
+    """
+
+    cell: Cell
+    probability: float
+    right: bool
+    tells: bool
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How often what was said held, over choices of which the jobs are independent.
+
+    `share` is the mean of the jobs' shares that were right. `low` and `high` bound it with 95 %, by Clopper and Pearson
+    as if each job were one choice.
+    """
+
+    choices: int
+    right: int
+    jobs: int
+    share: float
+    low: float
+    high: float
+
+
+def messages_of(collective: str, choice: Choice, procs: int, message_bytes: int, processes_per_node: int) -> float:
+    """The messages that the busiest process sends and receives, as the schedule engine records them.
+
+    Those of a long pipeline are extrapolated from short ones. Raises UsageError if the algorithm cannot run.
+    """
+    case = case_of(collective, choice, procs, message_bytes, processes_per_node)
+    step = bytes_a_step(case)
+    if step > 0 and message_bytes > 2 * _STEPS * step:
+        few, more = (_messages(replace(case, message_bytes=number * step)) for number in (_STEPS, 2 * _STEPS))
+        return few + (message_bytes / step - _STEPS) * (more - few) / _STEPS
+    return _messages(case)
+
+
+@lru_cache(maxsize=1 << 14)
+def _messages(case: Case) -> float:
+    return busiest_messages(recorded(case)[0])
+
+
+def _features(messages: Array, seconds: Array) -> Array:
+    """The logarithms that deviations are proportional to, without their means over the candidates."""
+    found = np.log(np.stack([np.maximum(messages, 1), seconds], axis=1))
+    centred: Array = found - found.mean(axis=0)
+    return centred
+
+
+def _known(cell: Cell) -> tuple[list[str], Array, Array]:
+    """The names of a cell's candidates, their messages and their predicted seconds."""
+    at, names = cell.place, list(cell.predicted[PREDICTED])
+    where = (at.procs, cell.message_bytes, at.processes_per_node)
+    messages = np.array([messages_of(at.collective, Choice(name), *where) for name in names])
+    return names, messages, np.array(list(cell.predicted[PREDICTED].values()))
+
+
+def learned(cells: Sequence[Cell]) -> Discrepancy:
+    """The discrepancy of the engine's predictions in measured cells, in which each job counts once."""
+    from scipy.optimize import minimize
+    from scipy.special import gammaln
+
+    jobs = Counter((cell.place.machine, cell.place.job) for cell in cells)
+    weighed: list[tuple[float, Array, Array]] = []
+    for cell in cells:
+        names, messages, seconds = _known(cell)
+        contrasts = _contrasts(len(names))
+        deviations = np.log([cell.seconds[name] for name in names]) - np.log(seconds)
+        weight = 1 / jobs[cell.place.machine, cell.place.job]
+        weighed.append((weight, contrasts @ deviations, contrasts @ _features(messages, seconds)))
+
+    def unlikelihood(logarithms: Array) -> float:
+        own, *slopes = np.exp(2 * logarithms[:3])
+        freedom = 1 + math.exp(logarithms[3])
+        found = _PRIOR_WEIGHT * float(np.sum((logarithms - _START) ** 2))
+        for weight, deviations, features in weighed:
+            size = len(deviations)
+            covariance = own * np.eye(size) + features * slopes @ features.T
+            distance = deviations @ np.linalg.solve(covariance, deviations)
+            found -= weight * (
+                float(gammaln((freedom + size) / 2) - gammaln(freedom / 2))
+                - (size * math.log(freedom * math.pi) + np.linalg.slogdet(covariance)[1]) / 2
+                - (freedom + size) / 2 * math.log1p(distance / freedom)
+            )
+        return found
+
+    found = minimize(unlikelihood, _START, method="L-BFGS-B", bounds=[(-5, 3)] * 3 + [(-3, 5)]).x
+    algorithm, of_messages, of_seconds = np.exp(found[:3]).tolist()
+    machines = tuple(sorted({cell.place.machine for cell in cells}))
+    return Discrepancy(algorithm, of_messages, of_seconds, 1 + math.exp(found[3]), machines)
+
+
+def _contrasts(number: int) -> Array:
+    """Orthonormal rows that see only differences between so many values."""
+    rows: Array = np.linalg.svd(np.eye(number) - 1 / number)[2][: number - 1]
+    return rows
+
+
+def left_out(cells: Sequence[Cell]) -> dict[str, Discrepancy]:
+    """The discrepancies for machines, each learned from the cells of all others; none for a machine alone."""
+    machines = sorted({cell.place.machine for cell in cells})
+    if len(machines) < 2:
+        return {}
+    return {name: learned([cell for cell in cells if cell.place.machine != name]) for name in machines}
+
+
+def judged(cells: Sequence[Cell]) -> tuple[list[Cell], list[Sureness]]:
+    """The cells with what BY_MEAN and ROBUST choose there, and how sure their choices by predictions are said to be.
+
+    Of each machine's cells that is by the discrepancy of all others.
+    """
+    found, sure = [], []
+    known = left_out(cells)
+    for cell in cells:
+        if cell.place.machine in known:
+            names, messages, seconds = _known(cell)
+            outlook = dict(zip(names, known[cell.place.machine].outlook(names, messages, seconds), strict=True))
+            by_mean = min(outlook, key=lambda name: outlook[name].mean)
+            robust = min(outlook, key=lambda name: outlook[name].percentile_95)
+            cell = replace(cell, choices={**cell.choices, BY_MEAN: by_mean, ROBUST: robust})
+            first, second = sorted(cell.seconds[name] for name in outlook)[:2]
+            right = cell.seconds[cell.chosen] < first * (1 + CLOSE)
+            sure.append(Sureness(cell, outlook[cell.chosen].probability, right, second > first * (1 + CLOSE)))
+        found.append(cell)
+    return found, sure
+
+
+def kept(said: Sequence[Sureness], right: Sequence[bool]) -> Kept:
+    """How often these choices were right, with the jobs as what is independent."""
+    from scipy.stats import beta
+
+    by_job: dict[tuple[str, str], list[bool]] = {}
+    for one, value in zip(said, right, strict=True):
+        by_job.setdefault((one.cell.place.machine, one.cell.place.job), []).append(value)
+    jobs = len(by_job)
+    if not jobs:
+        return Kept(0, 0, 0, math.nan, math.nan, math.nan)
+    successes = sum(sum(values) / len(values) for values in by_job.values())
+    low = float(beta.ppf(0.025, successes, jobs - successes + 1)) if successes > 0 else 0.0
+    high = float(beta.ppf(0.975, successes + 1, jobs - successes)) if successes < jobs else 1.0
+    return Kept(len(said), sum(right), jobs, successes / jobs, low, high)

@@ -18,7 +18,17 @@ from collwise.simulator.schedule.tasks import BY_SOCKET, parts_of
 from collwise.simulator.sweeps.context import SCHEDULE, SCHEDULE_LIKE_SMPI, SimulationContext
 from collwise.simulator.sweeps.method import Method
 from collwise.targets import TARGET_OPTIONS, TargetLike, TargetOptions, target_from
-from collwise.validation.hierarchy.space import BUDGET, PREDICT, SEARCHES, SEGMENTS, SIMULATED, WITHIN, Space
+from collwise.validation.hierarchy.space import (
+    BETWEEN,
+    BUDGET,
+    PREDICT,
+    PREFIX,
+    SEARCHES,
+    SEGMENTS,
+    SIMULATED,
+    WITHIN,
+    Space,
+)
 
 if TYPE_CHECKING:
     from collwise.validation.hierarchy.overlap import TaskStudy
@@ -70,6 +80,20 @@ def within_codes(given: Names) -> tuple[int, ...]:
     for name in names:
         check_name("way within a node", name, valid)
     return tuple(valid[name] for name in names)
+
+
+def _without(algorithms: Names, exclude: Names) -> tuple[str, ...]:
+    """The algorithms between nodes that are not excluded. Raises UsageError for unknown names and where none is left.
+
+    Names may have the prefix with which tables and rules have them.
+    """
+    left_out = [name.removeprefix(PREFIX) for name in arguments.names(exclude)]
+    for name in left_out:
+        check_name("algorithm between nodes", name, BETWEEN)
+    left = tuple(name for name in arguments.names(algorithms) if name not in left_out)
+    if not left:
+        raise UsageError(f"no algorithm between nodes is left to choose; valid: {', '.join(BETWEEN)}")
+    return left
 
 
 def space_of(
@@ -170,6 +194,7 @@ def search_tasks(
     sizes: Numbers = SIZES,
     segments: Numbers = SEGMENT_SIZES,
     algorithms: Names = ALGORITHMS,
+    exclude: Names = (),
     within: Names = POINT_TO_POINT,
     pieces: Numbers = "0",
     searches: Names = PREDICT,
@@ -206,10 +231,11 @@ def search_tasks(
     where, place = None if platform is None else arguments.platform(platform), _reached(target, ppn)
     asked = arguments.names(searches)
     asked = SEARCHES if asked == ("all",) else asked
+    left = _without(algorithms, exclude)
     with arguments.opened(context) as opened:
         _check_searches(asked, where, place, drawn, opened)
         spaces = {
-            name: space_of(name, where, place, nodes, ppn, sizes, segments, algorithms, within, pieces)
+            name: space_of(name, where, place, nodes, ppn, sizes, segments, left, within, pieces)
             for name in arguments.names(collective)
         }
         bench = _bench(where, place, method, opened)

@@ -126,6 +126,16 @@ def test_tune_and_what_it_writes(in_folder: Path, capsys: pytest.CaptureFixture[
     assert rules.endswith("8 2\n0 tuned\n16384 han\n")
 
 
+def test_excluded_algorithms_are_never_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    search = (*SEARCH, *SMALL, *GRID, "--search", "exhaustive", "--exclude")
+    run(*search, "tasks_chain", "--json")
+    [document] = printed(capsys.readouterr().out).rows
+    assert {one["ibalg"] for one in document["decisions"]["exhaustive"]} == {"binary"}
+    assert document["searches"][0]["benchmarks"] == 5
+    assert "'binry'; did you mean binary?" in refused(capsys, *search, "binry")
+    assert "no algorithm between nodes is left" in refused(capsys, *search, "chain,binary")
+
+
 def test_several_numbers_of_processes_per_node_are_exported(in_folder: Path) -> None:
     run(*SEARCH, *SMALL[:-3], "2,4", "--engine", "schedule", *GRID, "--search", "tasks", "-o", "bcast.json")
     for name, where in (("collwise", ("bcast 8 2 ", "bcast 12 3 ")), ("han", ("8 2\n", "12 2\n"))):

@@ -128,7 +128,7 @@ def machines(
     from collwise.common.files import write_text
     from collwise.common.project import results_folder
     from collwise.validation.measurement import confidence
-    from collwise.validation.measurement.deciding import choosers_among, with_choices
+    from collwise.validation.measurement.deciding import choosers_among, ruled, with_choices
     from collwise.validation.measurement.judging import cells_of, predictions_text
     from collwise.validation.measurement.predicting import predicted
     from collwise.validation.measurement.runs import runs_in
@@ -150,5 +150,6 @@ def machines(
         cells = [_by_kind(cell, training[cell.place.machine]) for cell in cells if cell.place.machine in training]
         return JudgedMachines(cells, file, digest, found.platforms, found.placed, found.notes)
     cells, sure = confidence.judged(cells)
+    cells = ruled(cells, confidence.ROBUST)
     discrepancy = confidence.learned(cells) if cells else None
     return JudgedMachines(cells, file, digest, found.platforms, found.placed, found.notes, sure, discrepancy)

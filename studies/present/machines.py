@@ -16,7 +16,7 @@ from collwise.models.registry import MODEL_NAMES
 from collwise.studies.present.shown import Shown, Table, drawing
 from collwise.studies.reports.markdown import percent
 from collwise.validation.measurement.confidence import BY_MEAN, CLOSE, ROBUST, SURE, Kept, Sureness, kept
-from collwise.validation.measurement.deciding import FIXED, TABLE, VOTE
+from collwise.validation.measurement.deciding import FIXED, RULES, TABLE, VOTE
 from collwise.validation.measurement.judging import (
     FEW_ITERATIONS,
     POSSIBLE,
@@ -31,12 +31,12 @@ from collwise.validation.measurement.judging import (
     regrets_of,
 )
 
-MAIN = (PREDICTED, UNTUNED, FIXED, VOTE, POSSIBLE)
+MAIN = (PREDICTED, RULES, UNTUNED, FIXED, VOTE, POSSIBLE)
 """The deciders that every table has; others are shown by machine only."""
-_OF_MACHINES = ("machine", "cells", "jobs", "median error", *MAIN, "95th percentile", "worst")
+_OF_MACHINES = ("machine", "cells", "jobs", "median error", *MAIN, "95th percentile of these rules", "worst")
 _BESIDE = (
-    *("machine", "collectives: better", "at most 5 % worse", "worse", "cells where untuned loses more than 10 %"),
-    *("chosen otherwise", "and faster"),
+    *("machine", "chosen by", "collectives: better", "at most 5 % worse", "worse"),
+    *("cells where untuned loses more than 10 %", "chosen otherwise", "and faster"),
 )
 _BY_DECIDER = (
     *("machine", "chosen by", "cells", "jobs", "mean", "of jobs drawn again", "predicted there", "median"),
@@ -91,11 +91,21 @@ def shown(found: JudgedMachines) -> Shown:
     collectives, classes = [part for part in every if part.collective], [part for part in every if part.sizes]
     few = sum(cell.iterations < FEW_ITERATIONS for cell in found.cells)
     models = list(_models(whole))
-    beside = [(part.machine, one) for part in whole if (one := beside_untuned(part.cells, PREDICTED)) is not None]
+    beside = [
+        (part.machine, decider, *_beside(one))
+        for part in whole
+        for decider in (PREDICTED, RULES)
+        if (one := beside_untuned(part.cells, decider)) is not None
+    ]
     telling = [one for one in found.sure if one.tells]
     parts: list[Table | str] = [
         Table("Time lost by choices, against the fastest (mean regret)", _OF_MACHINES, list(map(_of_machine, whole))),
-        Table("Predictions beside the library untuned", _BESIDE, [(name, *_beside(one)) for name, one in beside]),
+        Table(
+            "Choices beside the library untuned",
+            _BESIDE,
+            beside,
+            left=2,
+        ),
         Table("By collective", ("machine", "collective", *_PARTS), list(map(_by_part, collectives)), left=2),
         Table(
             "By message size, and by processes on a node",
@@ -155,12 +165,12 @@ def _parts(found: JudgedMachines, machine: str) -> Iterator[_Part]:
 
 
 def _of_machine(part: _Part) -> tuple[object, ...]:
-    one = part.regrets[PREDICTED]
+    one = part.regrets.get(RULES, part.regrets[PREDICTED])
     means = map(part.mean, MAIN)
     return (
         part.machine,
-        one.cells,
-        one.jobs,
+        part.regrets[PREDICTED].cells,
+        part.regrets[PREDICTED].jobs,
         percent(part.error()),
         *means,
         *map(percent, (one.percentile_95, one.worst)),
@@ -217,6 +227,7 @@ def _sureness(telling: Sequence[Sureness]) -> Iterator[Table | str]:
         "intervals are of the mean of jobs, as if each job were one choice"
     )
     yield f"{BY_MEAN}: the candidate of the least geometric mean loss; {ROBUST}: of the least 95th percentile of it"
+    yield f"{RULES}: the same, but a library of which nobody knows what it decides is left alone"
 
 
 def _of_sure(name: str, telling: Sequence[Sureness]) -> tuple[object, ...]:

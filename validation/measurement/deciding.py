@@ -16,9 +16,13 @@ from collwise.validation.times.choice import LIBRARY_DECIDES
 FIXED, VOTE = "best fixed", "others' vote"
 """For each collective and size class the algorithm of least mean regret on the machine, which is known with hindsight
 only; the vote of all other machines."""
+RULES = "robust, or the library"
+"""What rules would do: the choice that is robust, unless the library's own decision is not known: then it is left."""
 TABLE = "table of "
 """The beginning of the names of tables that were measured on another machine, whose name follows."""
 _LIBRARIES = ("mpich-4", "openmpi-5.0")
+_KNOWN = {"Open MPI 4": "openmpi-4.1", "Open MPI 5": "openmpi-5.0", "MPICH 4": "mpich-4"}
+"""The libraries of runs, by how their names begin, whose decisions are known; Cray's, Fujitsu's and Intel's are not."""
 
 Chooser = Callable[[Cell], str | None]
 """Names the algorithm of a candidate, or the library's own decision; None where it decides nothing."""
@@ -94,6 +98,23 @@ def decided(library: Baseline, cell: Cell) -> str | None:
     code = code_of(place.collective, choice)
     of_its_own = 0 < choice.fanout < place.procs - 1 and (code == choice.algorithm or choice.fanout > 1)
     return None if of_its_own else cell.codes.get(code)
+
+
+def ruled(cells: Sequence[Cell], decider: str) -> list[Cell]:
+    """The cells with what rules by a decider, as RULES, where the library's own decision was measured."""
+    found = []
+    for cell in cells:
+        if decider in cell.choices and LIBRARY_DECIDES.algorithm in cell.seconds:
+            chosen = cell.choices[decider] if _is_known(cell) else LIBRARY_DECIDES.algorithm
+            cell = replace(cell, choices={**cell.choices, RULES: chosen})
+        found.append(cell)
+    return found
+
+
+def _is_known(cell: Cell) -> bool:
+    """Whether it is known what the library would decide by itself."""
+    name = next((known for begin, known in _KNOWN.items() if cell.library.startswith(begin)), None)
+    return name is not None and not (BASELINES[name].nodes and cell.place.processes_per_node > 1)
 
 
 def _voted(groups: Mapping[tuple[str, str], Sequence[Cell]], machines: Iterable[str], cell: Cell) -> str | None:

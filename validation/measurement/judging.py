@@ -71,6 +71,7 @@ class Cell:
     """
 
     place: MeasuredPlace
+    library: str
     message_bytes: int
     oracle: str
     oracle_seconds: float
@@ -191,11 +192,13 @@ def cells_of(run: MeasuredRun, predicted: Mapping[str, Predictions]) -> Iterator
     for place, times in _places(run):
         here = {name: some[place] for name, some in predicted.items() if place in some}
         if PREDICTED in here:
-            cells = (_cell(place, size, times, here) for size in times.message_bytes)
+            cells = (_cell(place, run.library, size, times, here) for size in times.message_bytes)
             yield from (cell for cell in cells if cell is not None)
 
 
-def _cell(place: MeasuredPlace, size: int, measured: Times, predicted: Mapping[str, Times]) -> Cell | None:
+def _cell(
+    place: MeasuredPlace, library: str, size: int, measured: Times, predicted: Mapping[str, Times]
+) -> Cell | None:
     procs = place.procs
     known = {one: seconds for one, seconds in measured.at_point(procs, size).items() if seconds > 0}
     every = {name: _expected(times, procs, size, known) for name, times in predicted.items()}
@@ -223,6 +226,7 @@ def _cell(place: MeasuredPlace, size: int, measured: Times, predicted: Mapping[s
     counts: Any = [] if repetitions is None else repetitions.sel(at).values[[measured.index_of(one) for one in ours]]
     return Cell(
         place,
+        library,
         size,
         oracle.algorithm,
         known[oracle],

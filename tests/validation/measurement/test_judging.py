@@ -21,7 +21,7 @@ from collwise.studies.present.machines import shown
 from collwise.studies.present.shown import Table
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.measurement.confidence import BY_MEAN, ROBUST
-from collwise.validation.measurement.deciding import FIXED, VOTE, choosers_among, decided, with_choices
+from collwise.validation.measurement.deciding import FIXED, RULES, VOTE, choosers_among, decided, ruled, with_choices
 from collwise.validation.measurement.imports import pico
 from collwise.validation.measurement.judging import (
     POSSIBLE,
@@ -221,7 +221,7 @@ def test_libraries_decide_where_a_candidate_is_the_same(
     names = ("binomial", "chain", "pipeline", "linear", "pairwise", "linear_sync")
     place = MeasuredPlace("hexa", "1", collective, procs)
     codes = {name: name for name in names}
-    cell = Cell(place, size, "-", 1.0, dict.fromkeys(names, 1.0), {}, codes, {}, {}, 0.0, 100)
+    cell = Cell(place, "Open MPI 4.1.5", size, "-", 1.0, dict.fromkeys(names, 1.0), {}, codes, {}, {}, 0.0, 100)
     assert decided(BASELINES[library], cell) == expected
     assert decided(BASELINES[library], replace(cell, place=replace(place, processes_per_node=4))) is None
 
@@ -396,7 +396,7 @@ def test_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(folder, head + "bcast,default,8,1,64,9\n", "other.times.csv")
     output = shown(machines(folder, models=False))
     found = {(row["machine"], row["decider"]): row for row in output.rows if not row["collective"] + row["sizes"]}
-    expected = {PREDICTED, UNTUNED, FIXED, POSSIBLE, VOTE, "MPICH 4", "Open MPI 5.0", "table of fugaku"}
+    expected = {PREDICTED, RULES, UNTUNED, FIXED, POSSIBLE, VOTE, "MPICH 4", "Open MPI 5.0", "table of fugaku"}
     expected |= {BY_MEAN, ROBUST}
     assert {decider for machine, decider in found if machine == "mare_nostrum"} == expected
     row = found["mare_nostrum", UNTUNED]
@@ -508,3 +508,14 @@ def test_training_on_a_machine_shows_its_other_cells_apart(tmp_path: Path, monke
     assert all(name.startswith("mare_nostrum, ") for name in kinds)
     assert len(found.cells) == len(plain.cells)
     assert found.sha256 != plain.sha256
+
+
+@pytest.mark.parametrize(("library", "expected"), [("Open MPI 4.1.5", "linear"), ("Fujitsu MPI 4", "library decides")])
+def test_rules_leave_a_library_alone_that_nobody_knows(library: str, expected: str) -> None:
+    seconds = {"linear": 1.0, "binomial": 2.0, "library decides": 1.5}
+    predicted = {name: one for name, one in seconds.items() if name != "library decides"}
+    codes, lost = {name: name for name in predicted}, dict.fromkeys(seconds, 0.0)
+    choices, place = {PREDICTED: "linear", ROBUST: "linear"}, MeasuredPlace("m", "j", "gather", 4)
+    cell = Cell(place, library, 64, "-", 1.0, seconds, lost, codes, choices, {PREDICTED: predicted}, 0.0, 100)
+    (found,) = ruled([cell], ROBUST)
+    assert found.choices[RULES] == expected

@@ -81,6 +81,14 @@ def test_repeated_calls(name: str, procs: int, algorithms: str, compiled, tmp_pa
 
 
 @each_library
+def test_repeated_calls_have_the_default_radix(name: str, compiled, tmp_path: Path) -> None:
+    """With radix 4 the root of 6 processes sends both segments to 4 of them, with radix 5 to all."""
+    program = compiled(name, str(HERE / "sends.c"))
+    done = uncounted(name, 6, program, tmp_path, COLLWISE_ALGORITHMS="bcast=knomial,segment_bytes=16")
+    assert (done.returncode, done.stdout) == (0, "8\n" * 3), done.stdout + done.stderr
+
+
+@each_library
 def test_calls_around_the_size_from_which_a_rule_holds(name: str, compiled, tmp_path: Path) -> None:
     """Calls that are too short for a rule are known again by a way of their own, and never taken for longer ones."""
     rules = {"allreduce": "recursive_doubling", "bcast": "scatter_ring_allgather"}

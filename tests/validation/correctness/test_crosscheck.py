@@ -11,6 +11,8 @@ import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms import load
+from collwise.studies.cli import check
+from collwise.studies.cli.main import main
 from collwise.validation.correctness import crosscheck_openmpi, crosscheck_smpi, explanations
 from collwise.validation.correctness.crosscheck import findings
 from collwise.validation.correctness.crosscheck_openmpi import (
@@ -170,6 +172,34 @@ def test_the_command(tmp_path: Path) -> None:
     unknown = collwise("--collective", "bcst", cwd=tmp_path)
     assert unknown.returncode == 2
     assert "did you mean bcast" in unknown.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "complete"),
+    [
+        ((), ["smpi", "openmpi"]),
+        (("--library", "smpi"), ["smpi"]),
+        (("--library", "openmpi"), ["openmpi"]),
+        (("--collective", "gather"), []),
+        (("--procs", "16"), []),
+        (("--sizes", "1KiB"), []),
+        (("--platform", "gros"), ["openmpi"]),
+    ],
+)
+def test_only_a_complete_comparison_finds_idle_explanations(
+    asked: tuple[str, ...], complete: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    idle = Explanation("Idle.", 1.0, 1.0)
+    monkeypatch.setattr(check, "compare_with_smpi", lambda *_, **__: [SAME])
+    monkeypatch.setattr(check, "compare_with_openmpi", lambda *_, **__: [FORCED])
+    monkeypatch.setattr(check, "misnamed_algorithms", lambda _: [])
+    monkeypatch.setattr(explanations, "SMPI", {("smpi", "idle"): idle})
+    monkeypatch.setattr(explanations, "OPENMPI", {("openmpi", "idle"): idle})
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "others", *asked, "--json"])
+    assert (ended.value.code or 0) == bool(complete)
+    found = printed(capsys.readouterr().out).facts["findings"]
+    assert found == [f"{library} idle: explained, but nothing differs" for library in complete]
 
 
 @pytest.mark.slow

@@ -336,8 +336,20 @@ def test_predictions_beyond_fit_and_platform_are_warned_of(
     assert beyond == ([f"collwise: warning: {said}"] if said else [])
 
 
-def test_messages_longer_than_the_fit_are_warned_of(told: Told) -> None:
+@pytest.mark.parametrize(
+    ("platform", "pair", "size", "said"),
+    [
+        ("gros", "0,1", "128KiB", "messages of 128 KiB are beyond what was fitted, 64 KiB at most"),
+        ("gros", "0,123", "64KiB", ""),
+        ("gros", "0,124", "64KiB", "P = 125 is beyond platform 'gros', which holds 124 with 1 per node"),
+        ("gros", "124,0", "64KiB", "P = 125 is beyond platform 'gros', which holds 124 with 1 per node"),
+        ("elsewhere", "0,124", "64KiB", ""),
+    ],
+)
+def test_messages_beyond_fit_and_platform_are_warned_of(
+    told: Told, platform: str, pair: str, size: str, said: str
+) -> None:
     by_size = HockneyBySize(PiecewiseLinear((1.0, 65536.0), (1e-5, 1e-3)))
-    FittedParameters("hockney_by_size", "hand", "gros", "hand", 2, 65536, 0.0, by_size).save("p.toml")
-    code, _, err = told(["show", "message", "p.toml", "0,1", "--sizes", "128KiB"])
-    assert (code, err) == (0, "collwise: warning: messages of 128 KiB are beyond what was fitted, 64 KiB at most\n")
+    FittedParameters("hockney_by_size", "hand", platform, "hand", 2, 65536, 0.0, by_size).save("p.toml")
+    code, _, err = told(["show", "message", "p.toml", pair, "--sizes", size])
+    assert (code, err) == (0, f"collwise: warning: {said}\n" if said else "")

@@ -21,8 +21,9 @@ from collwise.models.hockney import Hockney
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
 from collwise.models.parameters import FAMILIES
+from collwise.models.plogp import HeterogeneousPLogP, PLogP
 from tests.models.fitting.lmo_laboratory import LMOLaboratory, random_machine
-from tests.models.fitting.loggp_laboratory import LogGPLaboratory, eager_machine, loggp_machine
+from tests.models.fitting.loggp_laboratory import LogGPLaboratory, Machine, eager_machine, loggp_machine
 
 
 def test_every_family_has_procedures() -> None:
@@ -108,6 +109,25 @@ def test_loggp_by_procedures_that_tell_overheads_apart(name: str) -> None:
     assert found.receive_overhead_seconds == pytest.approx(RECEIVE + BETA, rel=1e-6)
     assert found.gap_seconds_per_byte == pytest.approx(BETA, rel=1e-3)
     assert found.latency_seconds == pytest.approx(LATENCY, rel=1e-6)
+
+
+BOTH_WORK = Machine(lambda p, m: 5e-6 + 3e-9 * m, lambda p, m: 8e-6 + 1e-8 * m, lambda i, j, m: 4e-5)
+"""Senders spend 3 ns a byte and receivers 10: a roundtrip takes the sum longer, saturation the larger one."""
+
+
+@pytest.mark.parametrize("heterogeneous", [False, True])
+@pytest.mark.parametrize(("name", "per_byte"), [("kielmann", 1.3e-8), ("saturation", 1e-8)])
+def test_plogp_by_roundtrips_and_by_saturation(name: str, per_byte: float, heterogeneous: bool) -> None:
+    found = fit(request("plogp", name, heterogeneous), LogGPLaboratory(BOTH_WORK, 3), "here", "a test").parameters
+    assert isinstance(found, HeterogeneousPLogP if heterogeneous else PLogP)
+    gap = found.homogeneous().gap
+    assert gap(100001) - gap(1) == pytest.approx(per_byte * 1e5, rel=1e-6)
+
+
+def test_loggp_by_kielmann_is_of_roundtrips() -> None:
+    found = fit(request("loggp", "kielmann"), LogGPLaboratory(BOTH_WORK, 3), "here", "a test").parameters
+    assert isinstance(found, LogGP)
+    assert found.gap_seconds_per_byte == pytest.approx(1.3e-8, rel=1e-6)
 
 
 def test_hoefler_says_that_it_knows_one_overhead() -> None:

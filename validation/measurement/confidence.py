@@ -27,7 +27,7 @@ from collwise.validation.times.grid import case_of
 
 SURE, CLOSE = 0.9, 0.05
 """A choice is said to be sure where it loses less than 5 % with at least this probability."""
-BY_MEAN, ROBUST = "predicted, least mean loss", "predicted, robust"
+BY_MEAN, ROBUST = "least mean loss", "robust"
 """Deciders under the discrepancy: by the mean loss, and by the 95th percentile of the loss."""
 _DRAWS, _SEED = 2000, 1
 _START = np.array([-1.5, -1.5, -1.5, 1.0])

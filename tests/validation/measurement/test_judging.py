@@ -405,7 +405,8 @@ def test_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "fugaku: P = 16 are left out: fugaku has 8 nodes of 48 cores" in output.parts
     assert "nowhere two algorithms that the catalogue has, and so no cell: fugaku (other)" in output.parts
     tables = {part.title: part for part in output.parts if isinstance(part, Table)}
-    assert [row[0] for row in tables["Predictions beside the library untuned"].rows] == ["mare_nostrum"]
+    beside = [row[:2] for row in tables["Choices beside the library untuned"].rows]
+    assert beside == [("mare_nostrum", PREDICTED), ("mare_nostrum", RULES)]
     parts = tables["By message size, and by processes on a node"].rows
     assert [row[1] for row in parts if row[0] == "fugaku"] == ["to 2 KiB", "all, 1 on a node", "all, 2 on a node"]
     assert not any(title.startswith("Models") for title in tables)

@@ -48,7 +48,7 @@ tasks = derived(
     nodes=option(COUNTS),
     ppn=option(COUNTS),
     algorithms=option(NAMES, "chain,binary,binomial"),
-    exclude=option(NAMES, ""),
+    exclude=option(NAMES, ()),
     pieces=option(SIZES, "0"),
     budget=option(Scaled(0.01, most=100), BUDGET * 100),
     tasks=option(click.IntRange(2, 64), SEGMENTS),

@@ -12,6 +12,7 @@ from collwise.common.program import program_name
 from collwise.common.units import counted, format_seconds, format_size
 from collwise.decisions import Decisions, ExportedRules
 from collwise.studies.present.shown import MOST_ROWS, Shown, Table, problem_of
+from collwise.studies.reports.sureness import sure_sentences
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.libraries.formats import FORMATS, how_to_use
 from collwise.validation.libraries.left_to_library import beats_own, summary_over_untuned, with_untuned
@@ -31,6 +32,7 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 def shown(decisions: Decisions) -> Shown:
     """A table of the rules of each collective, and sentences on what they lose."""
     parts = [part for table in decisions.tables for part in _parts(table, decisions)]
+    parts += sure_sentences(decisions.tables)
     return Shown(
         parts,
         rule_rows(decisions.tables),
@@ -78,7 +80,8 @@ def _parts(table: DecisionTable, decisions: Decisions) -> Iterator[Table | str]:
         what, best = "choices", "the best"
         if version is not None:
             what, best = f"rules for Open MPI {version}", "the best that they can name"
-        yield f"by these times the {what} are {mean} slower than {best} on average, at most {worst}"
+        exact = "" if table.source == "measured" else ", taken as exact,"
+        yield f"by these times{exact} the {what} are {mean} slower than {best} on average, at most {worst}"
     if version is not None and (line := summary_over_untuned(said, f"{OPENMPI}-{version}")):
         yield line
     undecided, points = undecided_points(table)

@@ -27,6 +27,7 @@ from collwise.studies.figures.maps import collective_maps
 from collwise.studies.present import scores as scores_presented
 from collwise.studies.present.shown import Table
 from collwise.studies.reports.sections import Notes, Picture, Section, Step, TextTable, write_sections
+from collwise.studies.reports.sureness import sure_sentences
 from collwise.studies.reports.texts import Texts
 from collwise.tuning import RULES, Tuned
 from collwise.validation.compare.scores import Scores, compare
@@ -108,6 +109,7 @@ def sentences(tuned: Tuned) -> list[str]:
         cases=errors.size,
         measured=[*tuned.measured],
         drawn=tuned.over_allocations,
+        sure=[f"{line[0].upper()}{line[1:]}." for line in sure_sentences(tuned.said)],
         median=np.median(errors) if errors.size else np.nan,
     )
 

@@ -16,13 +16,15 @@ from functools import lru_cache
 
 import numpy as np
 
+from collwise.common.errors import UsageError
 from collwise.models.piecewise import Array
 from collwise.simulator.schedule.pipelines import bytes_a_step
 from collwise.simulator.schedule.shared import recorded
 from collwise.simulator.schedule.work import busiest_messages
 from collwise.simulator.timing import Case
 from collwise.validation.measurement.judging import PREDICTED, Cell
-from collwise.validation.times.choice import Choice
+from collwise.validation.select.decisions import DIGITS, DecisionTable, is_doubtful
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import case_of
 
 SURE, CLOSE = 0.9, 0.05
@@ -33,6 +35,8 @@ _DRAWS, _SEED = 2000, 1
 _START = np.array([-1.5, -1.5, -1.5, 1.0])
 """The centre of the prior of the scales' logarithms and of ln(degrees of freedom - 1)."""
 _PRIOR_WEIGHT = 0.05
+_FAR, _MAY_BE_FASTEST = 20, 0.1
+"""Choices that are predicted this many times as slow as the fastest are none; what to measure is fastest as often."""
 _STEPS = 8
 """Messages of longer pipelines are extrapolated from these many segments and twice as many."""
 
@@ -107,6 +111,16 @@ class Kept:
     share: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class PointOutlook:
+    """What a decision may lose at a point, and the names of the algorithms that may be the fastest there."""
+
+    procs: int
+    message_bytes: int
+    outlook: Outlook
+    rivals: tuple[str, ...]
 
 
 def messages_of(collective: str, choice: Choice, procs: int, message_bytes: int, processes_per_node: int) -> float:
@@ -226,3 +240,35 @@ def kept(said: Sequence[Sureness], right: Sequence[bool]) -> Kept:
     low = float(beta.ppf(0.025, successes, jobs - successes + 1)) if successes > 0 else 0.0
     high = float(beta.ppf(0.975, successes + 1, jobs - successes)) if successes < jobs else 1.0
     return Kept(len(said), sum(right), jobs, successes / jobs, low, high)
+
+
+def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOutlook]:
+    """The outlooks on a table's decisions at the points of its simulated times that have two candidates or more.
+
+    Nothing for other times, for those of which slower choices were left out, for mock-ups that call what a library
+    decides, and where the library decides. Doubtful choices are no candidates, unless they are chosen.
+    """
+    times = table.times
+    if times is None or times.source != "simulated" or times.margin is not None or DIGITS in times.facts:
+        return []
+    found = []
+    for procs, size in times.grid.points:
+        known = times.at_point(procs, size)
+        best = min(known.values(), default=math.nan)
+        chosen = table.choice_at(procs, size)
+        near = {one: seconds for one, seconds in known.items() if seconds < _FAR * best and one != LIBRARY_DECIDES}
+        names = {one: near[one] for one in near if one == chosen or not is_doubtful(times, one, procs)}
+        if chosen in names and len(names) > 1:
+            place = (procs, size, times.processes_per_node)
+            try:
+                messages = np.array([messages_of(table.collective, one, *place) for one in names])
+            except UsageError:  # a mock-up of the library's own collectives, which only its decisions can record
+                return []
+            algorithms = [one.algorithm for one in names]
+            each = discrepancy.outlook(algorithms, messages, np.array([*names.values()]))
+            fastest = dict.fromkeys(algorithms, 0.0)
+            for name, one in zip(algorithms, each, strict=True):
+                fastest[name] += one.fastest
+            rivals = tuple(name for name, share in fastest.items() if share >= _MAY_BE_FASTEST)
+            found.append(PointOutlook(procs, size, each[list(names).index(chosen)], rivals))
+    return found

@@ -1,0 +1,55 @@
+"""Sentences on how sure decisions by simulated times are, by what predictions of measured machines were off."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+
+from collwise.common.units import counted, format_size
+from collwise.validation.measurement.confidence import CLOSE, SURE, Discrepancy, PointOutlook, outlooks_of
+from collwise.validation.select.decisions import DecisionTable
+
+_LEARNED = tomllib.loads(Path(__file__).with_name("confidence.toml").read_text(encoding="utf-8"))
+DISCREPANCY = Discrepancy(**{name: one for name, one in _LEARNED.items() if name != "sure"})
+"""What predictions of the machines were off that others measured, as `check machines` learned it."""
+_MOST_RIVALS = 4
+
+
+def sure_sentences(tables: Sequence[DecisionTable]) -> list[str]:
+    """How many points are sure, what to measure at the others, and the worst case; nothing without simulated times."""
+    found = {table.collective: outlooks_of(table, DISCREPANCY) for table in tables}
+    points = [(name, one) for name, some in found.items() for one in some]
+    if not points:
+        return []
+    doubtful = {name: [one for one in some if one.outlook.probability < SURE] for name, some in found.items()}
+    number = len(points) - sum(map(len, doubtful.values()))
+    said, machines = _LEARNED["sure"], counted(len(DISCREPANCY.machines), "machine")
+    lines = [
+        f"sure at {number} of {counted(len(points), 'point')}: there the choice loses less than {100 * CLOSE:g} % "
+        f"with a probability of {100 * SURE:g} %, by what predictions of {machines} from published figures were "
+        f"off; on these machines, each left out in turn, {said['right']} of {said['said']} such choices did"
+    ]
+    if number < len(points):
+        what = "; ".join(_to_measure(name, some) for name, some in doubtful.items() if some)
+        lines.append(f"not sure at {len(points) - number}; measure there {what}")
+    name, worst = max(points, key=lambda one: one[1].outlook.percentile_95)
+    mean = math.expm1(fmean(math.log1p(one.outlook.mean) for _, one in points))
+    lines.append(
+        f"the choices are expected to lose {100 * mean:.0f} % (geometric mean); in the worst case, the 95th percentile "
+        f"of {name} at P = {worst.procs} and {format_size(worst.message_bytes)}, "
+        f"{100 * worst.outlook.percentile_95:.0f} %"
+    )
+    return lines
+
+
+def _to_measure(collective: str, points: Sequence[PointOutlook]) -> str:
+    """The algorithms of a collective that may be the fastest, and where, with the most frequent ones first."""
+    rivals = [name for name, _ in Counter(name for one in points for name in one.rivals).most_common(_MOST_RIVALS)]
+    procs = ", ".join(map(str, sorted({one.procs for one in points})))
+    sizes = sorted({one.message_bytes for one in points})
+    reach = " to ".join(map(format_size, dict.fromkeys((sizes[0], sizes[-1]))))
+    return f"{collective} (P = {procs}; {reach}): {', '.join(rivals)}"

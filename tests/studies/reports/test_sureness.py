@@ -1,0 +1,47 @@
+"""How sure decisions are said to be: by scales of the discrepancy, and only by simulated times of all choices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import collwise
+from collwise import arguments
+from collwise.studies.reports import sureness
+from collwise.validation.measurement.confidence import Discrepancy, outlooks_of
+from collwise.validation.select.decisions import DecisionTable
+
+NOTHING, MUCH = Discrepancy(1e-9, 1e-9, 1e-9, 5.0), Discrepancy(3.0, 1e-9, 1e-9, 5.0)
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DecisionTable:
+    monkeypatch.chdir(tmp_path)
+    with arguments.opened(None, engine="schedule") as context:
+        times = collwise.simulate("exact", "bcast", "4,8", "1KiB,64KiB", segments="8KiB", context=context)
+    (made,) = collwise.select(times).tables
+    return made
+
+
+def test_without_a_discrepancy_every_point_is_sure(table: DecisionTable) -> None:
+    found = outlooks_of(table, NOTHING)
+    assert [(one.procs, one.message_bytes) for one in found] == [(4, 1024), (4, 65536), (8, 1024), (8, 65536)]
+    assert all(one.outlook.probability == 1 and one.outlook.percentile_95 < 0.02 for one in found)
+    assert all(one.outlook.probability < 0.9 and len(one.rivals) > 1 for one in outlooks_of(table, MUCH))
+
+
+def test_what_is_said(table: DecisionTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sureness, "DISCREPANCY", NOTHING)
+    sure, worst = sureness.sure_sentences([table])
+    assert sure.startswith("sure at 4 of 4 points: there the choice loses less than 5 % with a probability of 90 %")
+    assert worst.startswith("the choices are expected to lose 0 % (geometric mean); in the worst case, the 95th")
+    monkeypatch.setattr(sureness, "DISCREPANCY", MUCH)
+    sure, measure, _ = sureness.sure_sentences([table])
+    assert sure.startswith("sure at 0 of 4 points")
+    assert measure.startswith("not sure at 4; measure there bcast (P = 4, 8; 1 KiB to 64 KiB): ")
+
+
+def test_nothing_is_said_of_times_that_were_not_simulated() -> None:
+    times = collwise.predict(collwise.fit("exact", "hockney"), "bcast", procs="4")
+    assert not sureness.sure_sentences(collwise.select(times).tables)

@@ -99,6 +99,7 @@ def select(
     agreement: float = AGREEMENT * 100,
     exclude: Names = (),
     doubtful: bool = False,
+    robust: bool = False,
 ) -> Decisions:
     """Decides which algorithm to run for each P, and the message size from which to run it.
 
@@ -107,7 +108,8 @@ def select(
     and a line says what is lost between the sizes, if formulas predict; with `exact` nothing beyond the tolerance is.
     Measured choices whose confidence interval overlaps that of the fastest one are as good as it is. An algorithm that
     needs a power of two or an even number of processes holds only for the P where it was decided; from P + 1 on the
-    best one that always runs follows it.
+    best one that always runs follows it. With `robust` choices by simulated times lose least in the worst case: at the
+    95th percentile of what predictions of measured machines were off by.
 
     Returns Decisions. Raises UsageError for wrong arguments, and for times that cannot decide: rounded ones, as a
     decision file has them, and those of which a contest left out what the tolerance, the consumer or one choice needs.
@@ -120,6 +122,8 @@ def select(
     >>> decisions.choose("bcast", 8, "1MiB").algorithm
     '...'
     """
+    from collwise.studies.reports import sureness
+    from collwise.validation.measurement.confidence import robust_times
     from collwise.validation.select.select import select as table_of
     from collwise.validation.times.allocations import ALLOCATION, over_allocations, said_of_losses
 
@@ -139,7 +143,11 @@ def select(
 
     def decided(name: str) -> DecisionTable:
         single = needs_one_choice(name, consumer) if one_choice is None else one_choice
-        return table_of(found[name], single, tolerance / 100, exact, tie_limit / 100, consumer, doubtful)
+        times = robust_times(found[name], sureness.DISCREPANCY) if robust else found[name]
+        table = table_of(times, single, tolerance / 100, exact, tie_limit / 100, consumer, doubtful)
+        if not robust or table.times is None:
+            return table
+        return replace(table, times=found[name].only(table.times.choices.__contains__))
 
     tables = tuple(arguments.possible(found, decided).values())
     if nothing := next((one for one in tables if not one.rules and one.source == "measured"), None):

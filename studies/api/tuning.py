@@ -113,6 +113,7 @@ def tune(
     segments: Numbers = SEGMENTS_TEXT,
     tolerance: float = TOLERANCE_PERCENT,
     doubtful: bool = False,
+    robust: bool = False,
     allocations: int | None = None,
     output: str | Path | None = None,
     context: SimulationContext | None = None,
@@ -163,7 +164,7 @@ def tune(
             measured = _measured(opened.store, times)
     elif given := [name for name, one in zip(_SIMULATED, (procs, sizes, nodes, allocations), strict=True) if one]:
         raise UsageError(f"--{given[0]} is for a cluster that is simulated; times have theirs")
-    decisions = select(times, consumer=consumer, tolerance=tolerance, exclude=exclude, doubtful=doubtful)
+    decisions = select(times, consumer=consumer, tolerance=tolerance, exclude=exclude, doubtful=doubtful, robust=robust)
     said, replaced = for_consumer(decisions.tables, consumer)
     drawn = [
         said_of_losses(times[one.collective], times[one.collective].picks_of(one.choice_at))

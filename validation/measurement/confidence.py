@@ -26,6 +26,7 @@ from collwise.validation.measurement.judging import PREDICTED, Cell
 from collwise.validation.select.decisions import DIGITS, DecisionTable, is_doubtful
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import case_of
+from collwise.validation.times.times import Times
 
 SURE, CLOSE = 0.9, 0.05
 """A choice is said to be sure where it loses less than 5 % with at least this probability."""
@@ -272,3 +273,24 @@ def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOut
             rivals = tuple(name for name, share in fastest.items() if share >= _MAY_BE_FASTEST)
             found.append(PointOutlook(procs, size, each[list(names).index(chosen)], rivals))
     return found
+
+
+def robust_times(times: Times, discrepancy: Discrepancy) -> Times:
+    """The times with the 95th percentile of each choice's loss against the fastest one in place of its own loss.
+
+    Raises UsageError for times that are not simulated, and for those of which slower choices were left out.
+    """
+    if times.source != "simulated" or times.margin is not None:
+        have = "those with a margin" if times.margin is not None else f"{times.source} ones"
+        raise UsageError(f"robust choices are by simulated times of all choices, not by {have}")
+    seconds = times.seconds.copy(deep=True)
+    for procs, size in times.grid.points:
+        known = times.at_point(procs, size)
+        names = [one for one in known if one != LIBRARY_DECIDES]
+        place = (procs, size, times.processes_per_node)
+        messages = np.array([messages_of(times.collective, one, *place) for one in names])
+        each = discrepancy.outlook([one.algorithm for one in names], messages, np.array([known[one] for one in names]))
+        for name, one in zip(names, each, strict=True):
+            at = times.index_of(name), times.procs.index(procs), times.message_bytes.index(size)
+            seconds.values[at] = min(known.values()) * (1 + one.percentile_95)
+    return replace(times, data=times.data.assign(seconds=seconds))

@@ -8,8 +8,9 @@ import pytest
 
 import collwise
 from collwise import arguments
+from collwise.common.errors import UsageError
 from collwise.studies.reports import sureness
-from collwise.validation.measurement.confidence import Discrepancy, outlooks_of
+from collwise.validation.measurement.confidence import Discrepancy, outlooks_of, robust_times
 from collwise.validation.select.decisions import DecisionTable
 
 NOTHING, MUCH = Discrepancy(1e-9, 1e-9, 1e-9, 5.0), Discrepancy(3.0, 1e-9, 1e-9, 5.0)
@@ -40,6 +41,30 @@ def test_what_is_said(table: DecisionTable, monkeypatch: pytest.MonkeyPatch) -> 
     sure, measure, _ = sureness.sure_sentences([table])
     assert sure.startswith("sure at 0 of 4 points")
     assert measure.startswith("not sure at 4; measure there bcast (P = 4, 8; 1 KiB to 64 KiB): ")
+
+
+def test_robust_choices_lose_least_at_the_95th_percentile(
+    table: DecisionTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert table.times is not None
+    doubt = Discrepancy(0.1, 1.0, 1e-9, 5.0)
+    monkeypatch.setattr(sureness, "DISCREPANCY", doubt)
+    (robust,) = collwise.select(table.times, robust=True, tolerance=0).tables
+    assert robust.times is not None
+    assert robust.times.seconds.equals(table.times.seconds)
+    assert robust.rules != collwise.select(table.times, tolerance=0).tables[0].rules
+    ranked = robust_times(table.times, doubt)
+    for procs, size in table.times.grid.points:
+        known = ranked.at_point(procs, size)
+        assert known[robust.choose(procs, size)] == min(known.values())
+    pairs = zip(outlooks_of(robust, doubt), outlooks_of(table, doubt), strict=True)
+    assert all(one.outlook.percentile_95 <= other.outlook.percentile_95 + 1e-9 for one, other in pairs)
+
+
+def test_robust_choices_need_simulated_times() -> None:
+    times = collwise.predict(collwise.fit("exact", "hockney"), "bcast", procs="4")
+    with pytest.raises(UsageError, match="robust choices are by simulated times of all choices, not by predicted ones"):
+        collwise.select(times, robust=True)
 
 
 def test_nothing_is_said_of_times_that_were_not_simulated() -> None:

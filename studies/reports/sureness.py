@@ -30,7 +30,7 @@ def sure_sentences(tables: Sequence[DecisionTable]) -> list[str]:
     said, machines = _LEARNED["sure"], counted(len(DISCREPANCY.machines), "machine")
     lines = [
         f"sure at {number} of {counted(len(points), 'point')}: there the choice loses less than {100 * CLOSE:g} % "
-        f"with a probability of {100 * SURE:g} %, by what predictions of {machines} from published figures were "
+        f"with a probability of {100 * SURE:g} %, by what predictions of {machines} without their own times were "
         f"off; on these machines, each left out in turn, {said['right']} of {said['said']} such choices did"
     ]
     if number < len(points):

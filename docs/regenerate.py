@@ -458,6 +458,7 @@ def confidence_text(facts: dict[str, Any]) -> str:
         "# were said to be sure were right, of the cells that tell on machines left out.\n"
         f"{scales}machines = {json.dumps(found['machines'])}\n\n[sure]\n"
         f"telling = {sure['telling']}\nsaid = {sure['said']}\nright = {sure['right']}\n"
+        f"right_of_all = {sure['right_of_all']}\n"
     )
 
 

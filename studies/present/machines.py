@@ -133,11 +133,15 @@ def shown(found: JudgedMachines) -> Shown:
         *found.notes,
     ]
     problem = "" if found.cells else "no cell has two algorithms that the catalogue has and that were predicted"
-    said = [one.right for one in telling if one.probability >= SURE]
+    said = [one for one in telling if one.probability >= SURE]
+    right_of_all = sum(one.cell.lost[one.cell.chosen] < CLOSE for one in said)
     facts = {
         **{"sha256": found.sha256, "platforms": dict(found.platforms), "placed": dict(found.placed)},
         "discrepancy": {} if found.discrepancy is None else asdict(found.discrepancy),
-        "sure": {"telling": len(telling), "said": len(said), "right": sum(said)},
+        "sure": {
+            **{"telling": len(telling), "said": len(said), "right": sum(one.right for one in said)},
+            "right_of_all": right_of_all,
+        },
     }
     means = {part.machine: {name: one.mean for name, one in part.regrets.items()} for part in whole}
     figures = {"machines": drawing("machines.regrets_figure", means, MAIN[:-1])} if whole else {}

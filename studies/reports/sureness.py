@@ -30,9 +30,9 @@ def sure_sentences(tables: Sequence[DecisionTable]) -> list[str]:
     said, machines = _LEARNED["sure"], counted(len(DISCREPANCY.machines), "machine")
     lines = [
         f"sure at {number} of {counted(len(points), 'point')}: there the choice loses less than {100 * CLOSE:g} % "
-        f"against the others with a probability of {100 * SURE:g} %, by what predictions of {machines} without their own times were "
-        f"off; on these machines, each left out in turn, {said['right']} of {said['said']} such choices did, and "
-        f"{said['right_of_all']} against all that the libraries there have"
+        f"with a probability of {100 * SURE:g} %, by what predictions of {machines} without their own times were "
+        f"off; on these machines, each left out in turn, {said['right']} of {said['said']} such choices did against "
+        f"the others compared, {said['right_of_all']} against all that their libraries have"
     ]
     if number < len(points):
         what = "; ".join(_to_measure(name, some) for name, some in doubtful.items() if some)

@@ -127,6 +127,7 @@ def machines(
     """
     from collwise.common.files import write_text
     from collwise.common.project import results_folder
+    from collwise.studies.reports.sureness import DISCREPANCY
     from collwise.validation.measurement import confidence
     from collwise.validation.measurement.deciding import choosers_among, ruled, with_choices
     from collwise.validation.measurement.judging import cells_of, predictions_text
@@ -149,7 +150,11 @@ def machines(
     if train:
         cells = [_by_kind(cell, training[cell.place.machine]) for cell in cells if cell.place.machine in training]
         return JudgedMachines(cells, file, digest, found.platforms, found.placed, found.notes)
-    cells, sure = confidence.judged(cells)
+    notes = list(found.notes)
+    if len({cell.place.machine for cell in cells}) == 1:
+        learned_from = ", ".join(DISCREPANCY.machines)
+        notes.append(f"how sure choices are, and what is robust, by what predictions of {learned_from} were off")
+    cells, sure = confidence.judged(cells, DISCREPANCY)
     cells = ruled(cells, confidence.ROBUST)
     discrepancy = confidence.learned(cells) if cells else None
-    return JudgedMachines(cells, file, digest, found.platforms, found.placed, found.notes, sure, discrepancy)
+    return JudgedMachines(cells, file, digest, found.platforms, found.placed, notes, sure, discrepancy)

@@ -206,13 +206,16 @@ def left_out(cells: Sequence[Cell]) -> dict[str, Discrepancy]:
     return {name: learned([cell for cell in cells if cell.place.machine != name]) for name in machines}
 
 
-def judged(cells: Sequence[Cell]) -> tuple[list[Cell], list[Sureness]]:
+def judged(cells: Sequence[Cell], alone: Discrepancy | None = None) -> tuple[list[Cell], list[Sureness]]:
     """The cells with what BY_MEAN and ROBUST choose there, and how sure their choices by predictions are said to be.
 
-    Of each machine's cells that is by the discrepancy of all others.
+    Of each machine's cells that is by the discrepancy of all others; of a machine without others by that for one
+    `alone`, if there is one.
     """
     found, sure = [], []
     known = left_out(cells)
+    if alone is not None and not known:
+        known = {cell.place.machine: alone for cell in cells}
     for cell in cells:
         if cell.place.machine in known:
             names, messages, seconds = _known(cell)

@@ -13,6 +13,7 @@ from collwise.platforms import known, load, write_description
 from collwise.platforms.description_file import read_description
 from collwise.platforms.loader import interconnect
 from collwise.studies.cli.platforms import platforms
+from collwise.validation.calibration.figures import from_data_sheets
 from tests import command_line
 from tests.needs import needs
 
@@ -81,10 +82,10 @@ def test_check_says_what_it_understood(name: str, understood: str) -> None:
 @needs("smpi")
 def test_check_adds_the_overheads_of_both_processes_to_the_latency(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
-    file.write_text(write_description(replace(interconnect("infiniband-hdr"), name="mine")))
+    file.write_text(write_description(replace(from_data_sheets(interconnect("infiniband-hdr")), name="mine")))
     said = printed("check", str(file))
     assert (
-        "up to 0.64 us between nodes; with the overheads of both processes a short message takes up to 1.16 us" in said
+        "up to 0.92 us between nodes; with the overheads of both processes a short message takes up to 1.16 us" in said
     )
     without = printed("check", str(Path(package.__file__).parent / "gros.toml"))
     assert "with the overheads" not in without

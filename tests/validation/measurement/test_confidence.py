@@ -110,7 +110,7 @@ def test_segments_of_one_algorithm_share_its_deviation() -> None:
     assert [one.percentile_95 for one in found] == pytest.approx([0.0, 0.2])
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.sampled_from("abc"), st.floats(0.01, 100))
 def test_nothing_is_learned_from_the_machine_that_is_left_out(machine: str, factor: float) -> None:
     cells = made(TRUTH, machines="abc", jobs=4)

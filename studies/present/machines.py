@@ -33,7 +33,7 @@ from collwise.validation.measurement.judging import (
 
 MAIN = (PREDICTED, RULES, UNTUNED, FIXED, VOTE, POSSIBLE)
 """The deciders that every table has; others are shown by machine only."""
-_OF_MACHINES = ("machine", "cells", "jobs", "median error", *MAIN, "95th percentile of these rules", "worst")
+_OF_MACHINES = ("machine", "cells", "jobs", "median error", *MAIN)
 _BESIDE = (
     *("machine", "chosen by", "collectives: better", "at most 5 % worse", "worse"),
     *("cells where untuned loses more than 10 %", "chosen otherwise", "and faster"),
@@ -99,7 +99,11 @@ def shown(found: JudgedMachines) -> Shown:
     ]
     telling = [one for one in found.sure if one.tells]
     parts: list[Table | str] = [
-        Table("Time lost by choices, against the fastest (mean regret)", _OF_MACHINES, list(map(_of_machine, whole))),
+        Table(
+            "Time lost by choices, against the fastest (mean regret)",
+            (*_OF_MACHINES, f"95th percentile{' of these rules' if found.sure else ''}", "worst"),
+            list(map(_of_machine, whole)),
+        ),
         Table(
             "Choices beside the library untuned",
             _BESIDE,

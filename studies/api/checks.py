@@ -144,7 +144,8 @@ def machines(
     file = predictions or results_folder() / "machines-predictions.csv"
     write_text(file, text)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    note(f"{file}: predictions, SHA-256 {digest}; measured times are read now")
+    when = "some measured times were read before" if train else "measured times are read now"
+    note(f"{file}: predictions, SHA-256 {digest}; {when}")
     cells = [cell for run in runs_in(paths) for cell in cells_of(run, found.predictions)]
     cells = with_choices(cells, choosers_among(cells))
     if train:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collwise.algorithms.catalogue import Catalogue
 from collwise.common import experiments as kinds
 from collwise.common.errors import UsageError
 from collwise.common.experiments import Experiment
@@ -49,6 +48,9 @@ if TYPE_CHECKING:
 
 _TOLD = 0.5
 """A figure is told by times that leave less than this share of what was not known of it."""
+_CROSSED = "Each collective predicted from the others"
+_FAR = 5.0
+"""The factors of figures that times may have at most, as a multiple of the spread of their logarithm."""
 _TO_MEASURE = (64, 4096, 262144, 8388608)
 """The message sizes of which the most telling are named."""
 
@@ -398,6 +400,13 @@ def _from_times(nominal: Platform, paths: Sequence[Path], output: Path | None) -
         )
     fitted = fit({nominal.name: runs})
     factors, deviations = fitted.of_machine[nominal.name], fitted.deviations[nominal.name]
+    for name, factor in factors.items():
+        most = math.exp(_FAR * FIGURES[name].spread)
+        if not 1 / most <= factor <= most:
+            raise UsageError(
+                f"--times: {FIGURES[name].title} of {nominal.name} would have to be multiplied by {factor:.3g} (valid: "
+                f"{1 / most:.2g} to {most:.3g}); are the times in the unit that their column names?"
+            )
     before = amounts(runs[0].platform)
     made = multiplied(runs[0].platform, factors, six_digits)
     rows, figures = [], []
@@ -416,16 +425,15 @@ def _from_times(nominal: Platform, paths: Sequence[Path], output: Path | None) -
         (case.collective, case.algorithm, case.procs, format_size(case.message_bytes))
         for case in most_telling(runs[0].platform, fitted, _not_measured(runs))
     ]
+    number = f"{sum(len(run.cases) for run in runs)} of {sum(len(run.measured) for run in runs)} measured times"
+    columns = ("figure", "before", "fitted", "factor", "95 % interval", "told by the times")
+    crossing = [(name, *values) for name, values in crossed.items()]
     parts: list[Table | str] = [
-        Table(
-            f"Figures of {nominal.name} by {sum(len(run.cases) for run in runs)} measured times (s, s per byte)",
-            ("figure", "before", "fitted", "factor", "95 % interval", "told by the times"),
-            figures,
-        ),
-        Table("Each collective predicted from the others", ("collective", "median error", "choices lose"),
-              [(name, *values) for name, values in crossed.items()]),
+        Table(f"Figures of {nominal.name} by {number} (s, s per byte)", columns, figures),
+        *([Table(_CROSSED, ("collective", "median error", "choices lose"), crossing)] if crossing else []),
         Table("To measure next: what tells most of what to choose", ("collective", "algorithm", "P", "m"), telling),
-    ]  # fmt: skip
+        "hardly told: mostly as before; latency is that of both links of a message",
+    ]
     if output is not None:
         source = Source("figures: fitted to measured times of collectives", "collwise platforms calibrate --times")
         write_text(output, write_description(replace(made, sources=(*nominal.sources, source))))
@@ -434,10 +442,10 @@ def _from_times(nominal: Platform, paths: Sequence[Path], output: Path | None) -
 
 
 def _not_measured(runs: Sequence[TimedCases]) -> list[Case]:
-    """Unsegmented cases of the largest measured P and some sizes that the runs lack."""
+    """Unsegmented cases of the runs' collectives, at their largest P and some sizes, that they lack."""
     procs = max(case.procs for run in runs for case in run.cases)
     known = {case for run in runs for case in run.cases}
-    grids = [Grid.of(name, (procs,), _TO_MEASURE, 1, (0,)) for name in Catalogue.load().collectives]
+    grids = [Grid.of(name, (procs,), _TO_MEASURE, 1, (0,)) for name in sorted({case.collective for case in known})]
     return [case for grid in grids for case in grid.cases() if case not in known]
 
 

@@ -101,7 +101,7 @@ def shown(found: JudgedMachines) -> Shown:
     parts: list[Table | str] = [
         Table(
             "Time lost by choices, against the fastest (mean regret)",
-            (*_OF_MACHINES, f"95th percentile{' of these rules' if found.sure else ''}", "worst"),
+            (*_OF_MACHINES, f"95th percentile{', ' + RULES if found.sure else ''}", "worst"),
             list(map(_of_machine, whole)),
         ),
         Table(

@@ -143,3 +143,23 @@ def test_times_of_one_algorithm_are_refused(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("collwise: --times: no times of two algorithms of a collective")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_times_in_another_unit_are_refused(tmp_path: Path) -> None:
+    """Nothing is written where all times are a thousand times too long."""
+    wanted = measured_on(preset(), {}, CASES).measured.items()
+    lines = [
+        f"{one.collective},{one.algorithm},{one.procs},{one.message_bytes},1,{one.segment_bytes},{seconds * 1e9!r}"
+        for one, seconds in wanted
+        if one.message_bytes
+    ]
+    times, nominal = tmp_path / "it.times.csv", tmp_path / "made.toml"
+    head = "# machine: somewhere\n# library: ours\ncollective,algorithm,procs,bytes,ppn,segment,us\n"
+    times.write_text(head + "\n".join(lines) + "\n")
+    nominal.write_text(write_description(preset()))
+    asked = ("--nominal", str(nominal), "--times", str(times), "-o", "fitted.toml")
+    done = called("platforms", "calibrate", *asked, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "are the times in the unit that their column names" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "fitted.toml").exists()

@@ -13,9 +13,9 @@ with the error ERROR.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -25,25 +25,24 @@ from collwise.models.piecewise import Array
 from collwise.platforms import Platform
 from collwise.simulator.schedule.live import LiveCases
 from collwise.simulator.schedule.networks import network_tables
-from collwise.simulator.schedule.shared import Sizes, recorded
-from collwise.simulator.schedule.tables import NetworkTables
+from collwise.simulator.schedule.shared import recorded
 from collwise.simulator.timing import Case
 from collwise.validation.calibration.figures import FIGURES, Factors, multiplied, present
 
 ERROR = 0.3
-"""By how much the engine errs on a collective: the standard deviation of its times' logarithms."""
+"""The error of the engine on a collective: the standard deviation of its times' logarithms."""
 _ROBUST = 0.5
 _STEP = 0.02
 _MOST_MESSAGES = 100_000
 """Cases of more messages take too long to be played hundreds of times."""
 
-Cell = tuple[str, int, int, int]
-"""A collective, P, processes on each node, and a message size."""
+Cell = tuple[str, int, int]
+"""A collective, P, and a message size."""
 
 
 @dataclass(frozen=True)
 class TimedCases:
-    """The measured seconds of cases on a platform, whose schedules are recorded once."""
+    """The measured seconds of cases with one process on each node of a platform; their schedules are recorded once."""
 
     platform: Platform
     measured: Mapping[Case, float]
@@ -56,7 +55,7 @@ class TimedCases:
 
     @cached_property
     def seconds(self) -> Array:
-        """What was measured of them."""
+        """The measured seconds of these cases."""
         return np.array([self.measured[case] for case in self.cases])
 
     @cached_property
@@ -69,39 +68,26 @@ class TimedCases:
 
     def on(self, platform: Platform) -> Array:
         """The predicted seconds of the cases on a platform."""
-        found = np.empty(len(self.cases))
-        for per_node, (places, live) in self._live.items():
-            found[places] = live.times(partial(_tables, platform, per_node), every=True).seconds
-        return found
+        return self._live.times(lambda procs, sizes: network_tables(platform, procs, 1, sizes), every=True).seconds
 
     @cached_property
-    def _live(self) -> dict[int, tuple[list[int], LiveCases]]:
-        found = {}
-        for per_node in dict.fromkeys(case.processes_per_node for case in self.cases):
-            places = [place for place, case in enumerate(self.cases) if case.processes_per_node == per_node]
-            some = [self.cases[place] for place in places]
-            found[per_node] = places, LiveCases(some, lambda procs: None, self.jobs, exact=True)
-        return found
+    def _live(self) -> LiveCases:
+        return LiveCases(self.cases, lambda procs: None, self.jobs, exact=True)
 
-    def only(self, collectives: Iterable[str] = (), cells: Iterable[Cell] = ()) -> TimedCases:
-        """The cases of some collectives and cells."""
-        kept, wanted = set(collectives), set(cells)
-        some = {case: s for case, s in self.measured.items() if case.collective in kept or cell_of(case) in wanted}
+    def only(self, cells: Container[Cell]) -> TimedCases:
+        """The cases of some cells."""
+        some = {case: seconds for case, seconds in self.measured.items() if cell_of(case) in cells}
         return TimedCases(self.platform, some, self.jobs)
-
-
-def _tables(platform: Platform, per_node: int, procs: int, sizes: Sizes) -> NetworkTables:
-    return network_tables(platform, procs, per_node, sizes)
 
 
 def cell_of(case: Case) -> Cell:
     """The cell of a case."""
-    return case.collective, case.procs, case.processes_per_node, case.message_bytes
+    return case.collective, case.procs, case.message_bytes
 
 
 def _is_played(case: Case, platform: Platform) -> bool:
     entry = Catalogue.load().find(case.collective, case.algorithm)
-    if entry is None or entry.by_node or case.procs < 2 or case.procs > platform.max_procs(case.processes_per_node):
+    if entry is None or entry.by_node or case.processes_per_node != 1 or not 2 <= case.procs <= platform.nodes:
         return False
     return recorded(case, None)[0].messages <= _MOST_MESSAGES
 
@@ -211,10 +197,10 @@ def _misfit(runs: Sequence[TimedCases], factors: Factors) -> Array:
 
 @dataclass(frozen=True)
 class PredictedCells:
-    """What figures say of cells from which they were not fitted: relative errors, and the time that choices lose."""
+    """The relative errors of predicted times, and the regrets of the choices by them."""
 
-    errors: Sequence[float] = field(default_factory=list)
-    regrets: Sequence[float] = field(default_factory=list)
+    errors: Sequence[float]
+    regrets: Sequence[float]
 
 
 def check(runs: Iterable[TimedCases], factors: Factors) -> PredictedCells:
@@ -235,11 +221,11 @@ def check(runs: Iterable[TimedCases], factors: Factors) -> PredictedCells:
 
 def without_each_collective(machine: str, runs: Sequence[TimedCases]) -> dict[str, PredictedCells]:
     """The cells of each collective, predicted from the others; empty for a single collective."""
-    every = sorted({case.collective for run in runs for case in run.cases})
+    every = sorted({name for run in runs for name, _, _ in run.cells})
     found = {}
-    for name in every if len(every) > 1 else []:
-        others = [run.only([other for other in every if other != name]) for run in runs]
+    for left in every if len(every) > 1 else []:
+        others = [run.only({cell for cell in run.cells if cell[0] != left}) for run in runs]
+        own = [run.only({cell for cell in run.cells if cell[0] == left}) for run in runs]
         if any(run.cases for run in others):
-            fitted = fit({machine: others})
-            found[name] = check([run.only([name]) for run in runs], fitted.of_machine[machine])
+            found[left] = check(own, fit({machine: others}).of_machine[machine])
     return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -44,7 +44,7 @@ _STEPS = 8
 
 @dataclass(frozen=True)
 class Outlook:
-    """What a choice among candidates may lose against the fastest of them; `mean` is geometric.
+    """The possible loss of a choice against the fastest candidate; `mean` is geometric.
 
     `probability` is that of losing less than 5 %, `fastest` that of being the fastest.
     """
@@ -100,7 +100,7 @@ class Sureness:
 
 @dataclass(frozen=True)
 class Kept:
-    """How often what was said held, over choices of which the jobs are independent.
+    """The share of choices that were right as said; jobs are independent of each other.
 
     `share` is the mean of the jobs' shares that were right. `low` and `high` bound it with 95 %, by Clopper and Pearson
     as if each job were one choice.
@@ -116,7 +116,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class PointOutlook:
-    """What a decision may lose at a point, and the names of the algorithms that may be the fastest there."""
+    """The possible loss of a decision at a point, and the names of algorithms that may be the fastest there."""
 
     procs: int
     message_bytes: int
@@ -151,10 +151,14 @@ def _features(messages: Array, seconds: Array) -> Array:
 
 def _known(cell: Cell) -> tuple[list[str], Array, Array]:
     """The names of a cell's candidates, their messages and their predicted seconds."""
-    at, names = cell.place, list(cell.predicted[PREDICTED])
-    where = (at.procs, cell.message_bytes, at.processes_per_node)
-    messages = np.array([messages_of(at.collective, Choice(name), *where) for name in names])
-    return names, messages, np.array(list(cell.predicted[PREDICTED].values()))
+    at, predicted = cell.place, cell.predicted[PREDICTED]
+    point = (at.procs, cell.message_bytes, at.processes_per_node)
+    return list(predicted), *_at(at.collective, {Choice(name): one for name, one in predicted.items()}, point)
+
+
+def _at(collective: str, seconds: Mapping[Choice, float], point: tuple[int, int, int]) -> tuple[Array, Array]:
+    """The messages and the seconds of choices at a point: P, message size, and processes on each node."""
+    return np.array([messages_of(collective, one, *point) for one in seconds]), np.array([*seconds.values()])
 
 
 def learned(cells: Sequence[Cell]) -> Discrepancy:
@@ -231,7 +235,7 @@ def judged(cells: Sequence[Cell], alone: Discrepancy | None = None) -> tuple[lis
 
 
 def kept(said: Sequence[Sureness], right: Sequence[bool]) -> Kept:
-    """How often these choices were right, with the jobs as what is independent."""
+    """The share of these choices that were right. Jobs are independent of each other."""
     from scipy.stats import beta
 
     by_job: dict[tuple[str, str], list[bool]] = {}
@@ -263,13 +267,12 @@ def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOut
         near = {one: seconds for one, seconds in known.items() if seconds < _FAR * best and one != LIBRARY_DECIDES}
         names = {one: near[one] for one in near if one == chosen or not is_doubtful(times, one, procs)}
         if chosen in names and len(names) > 1:
-            place = (procs, size, times.processes_per_node)
             try:
-                messages = np.array([messages_of(table.collective, one, *place) for one in names])
+                messages_and_seconds = _at(table.collective, names, (procs, size, times.processes_per_node))
             except UsageError:  # a mock-up of the library's own collectives, which only its decisions can record
                 return []
             algorithms = [one.algorithm for one in names]
-            each = discrepancy.outlook(algorithms, messages, np.array([*names.values()]))
+            each = discrepancy.outlook(algorithms, *messages_and_seconds)
             fastest = dict.fromkeys(algorithms, 0.0)
             for name, one in zip(algorithms, each, strict=True):
                 fastest[name] += one.fastest
@@ -289,10 +292,9 @@ def robust_times(times: Times, discrepancy: Discrepancy) -> Times:
     seconds = times.seconds.copy(deep=True)
     for procs, size in times.grid.points:
         known = times.at_point(procs, size)
-        names = [one for one in known if one != LIBRARY_DECIDES]
-        place = (procs, size, times.processes_per_node)
-        messages = np.array([messages_of(times.collective, one, *place) for one in names])
-        each = discrepancy.outlook([one.algorithm for one in names], messages, np.array([known[one] for one in names]))
+        names = {one: known[one] for one in known if one != LIBRARY_DECIDES}
+        messages_and_seconds = _at(times.collective, names, (procs, size, times.processes_per_node))
+        each = discrepancy.outlook([one.algorithm for one in names], *messages_and_seconds)
         for name, one in zip(names, each, strict=True):
             at = times.index_of(name), times.procs.index(procs), times.message_bytes.index(size)
             seconds.values[at] = min(known.values()) * (1 + one.percentile_95)

@@ -14,7 +14,7 @@ from collwise.validation.measurement.runs import MeasuredRun
 from collwise.validation.times.times import Times
 
 COPY_SECONDS_PER_BYTE = 1e-10
-"""Where a description says nothing of copies: a byte read and one written at 20 GB/s."""
+"""The time to copy a byte where a description does not say: one is read and one written, at 20 GB/s."""
 
 
 def timed(run: MeasuredRun, platform: HostPlatform | None = None, *, as_described: bool = False) -> TimedCases | None:
@@ -65,14 +65,14 @@ class Trained:
     cells: frozenset[TimedCell]
 
     def kind(self, cell: Cell) -> str:
-        """How a cell of the machine differs from those that it was trained on."""
-        place, known = cell.place, {(one[0], one[1], one[2]) for one in self.cells}
-        if place.job != self.job or (place.procs, place.processes_per_node) not in {one[1:] for one in known}:
+        """The difference of a cell of the machine from those that it was trained on."""
+        place = cell.place
+        collectives, procs = {one[0] for one in self.cells}, {one[1] for one in self.cells}
+        if place.job != self.job or place.procs not in procs or place.processes_per_node != 1:
             return JOBS
-        if (place.collective, place.procs, place.processes_per_node) not in known:
+        if place.collective not in collectives:
             return COLLECTIVES
-        here = (place.collective, place.procs, place.processes_per_node, cell.message_bytes)
-        return TRAINED_ON if here in self.cells else SIZES
+        return TRAINED_ON if (place.collective, place.procs, cell.message_bytes) in self.cells else SIZES
 
 
 def trained(runs: Sequence[MeasuredRun]) -> Mapping[str, Trained]:
@@ -89,13 +89,11 @@ def trained(runs: Sequence[MeasuredRun]) -> Mapping[str, Trained]:
     for machine, of_job in jobs.items():
         job = max(of_job, key=lambda name: len({case.collective for case in of_job[name].cases}))
         cells = of_job[job].cells
-        least = min(procs for _, procs, _, _ in cells)
+        least = min(procs for _, procs, _ in cells)
         wanted = sorted({cell[0] for cell in cells if cell[1] == least})[:_TRAINING_COLLECTIVES]
-        chosen = [
-            cell
-            for name in wanted
-            for cell in sorted(one for one in cells if one[:2] == (name, least))[::2]
-        ]  # fmt: skip
-        fitted = fit({machine: [of_job[job].only(cells=chosen)]})
-        found[machine] = Trained(fitted.common, job, frozenset(chosen))
+        chosen = frozenset(
+            cell for name in wanted for cell in sorted(one for one in cells if one[:2] == (name, least))[::2]
+        )
+        fitted = fit({machine: [of_job[job].only(chosen)]})
+        found[machine] = Trained(fitted.common, job, chosen)
     return found

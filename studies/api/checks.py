@@ -66,8 +66,9 @@ class JudgedMachines:
     """Cells of measured runs with what predictions chose there; the file of the predictions, its SHA-256, and notes.
 
     `placed` has the jobs that were predicted on the nodes where they ran, by the names of the maps that say where.
-    `sure` says how sure the choices by predictions are, of each machine by what was learned on the others; nothing with
-    one machine, or with training. `discrepancy` was learned on all of them; None without cells, or with training.
+    `sure` says how sure the choices by predictions are: of each machine by the others' discrepancy, of a single one by
+    that which the project has. `discrepancy` was learned on all of them; None without cells. Neither is there if
+    figures were `trained` on some of the times, which then were read before.
     """
 
     cells: Sequence[Cell]
@@ -78,6 +79,7 @@ class JudgedMachines:
     notes: Sequence[str]
     sure: Sequence[Sureness] = ()
     discrepancy: Discrepancy | None = None
+    trained: bool = False
 
     def frame(self) -> pd.DataFrame:
         """A row for each cell and decider: what was chosen, its seconds and those of the oracle, and the regret."""
@@ -136,7 +138,8 @@ def machines(
     from collwise.validation.measurement.training import trained
 
     paths = folders or (MACHINES,)
-    training = trained(runs_in(paths)) if train else {}
+    measured = runs_in(paths) if train else None
+    training = trained(measured) if measured else {}
     factors = {machine: one.factors for machine, one in training.items()}
     with arguments.opened(context, engine="schedule") as simulations:
         found = predicted(runs_in(paths, values=False, maps=[MACHINES]), simulations, models, factors)
@@ -146,11 +149,11 @@ def machines(
     digest = hashlib.sha256(text.encode()).hexdigest()
     when = "some measured times were read before" if train else "measured times are read now"
     note(f"{file}: predictions, SHA-256 {digest}; {when}")
-    cells = [cell for run in runs_in(paths) for cell in cells_of(run, found.predictions)]
+    cells = [cell for run in measured or runs_in(paths) for cell in cells_of(run, found.predictions)]
     cells = with_choices(cells, choosers_among(cells))
     if train:
         cells = [_by_kind(cell, training[cell.place.machine]) for cell in cells if cell.place.machine in training]
-        return JudgedMachines(cells, file, digest, found.platforms, found.placed, found.notes)
+        return JudgedMachines(cells, file, digest, found.platforms, found.placed, found.notes, trained=True)
     notes = list(found.notes)
     if len({cell.place.machine for cell in cells}) == 1:
         learned_from = ", ".join(DISCREPANCY.machines)

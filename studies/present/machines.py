@@ -101,15 +101,10 @@ def shown(found: JudgedMachines) -> Shown:
     parts: list[Table | str] = [
         Table(
             "Time lost by choices, against the fastest (mean regret)",
-            (*_OF_MACHINES, f"95th percentile{', ' + RULES if found.sure else ''}", "worst"),
+            (*_OF_MACHINES, f"95th percentile{'' if found.trained else ', ' + RULES}", "worst"),
             list(map(_of_machine, whole)),
         ),
-        Table(
-            "Choices beside the library untuned",
-            _BESIDE,
-            beside,
-            left=2,
-        ),
+        Table("Choices beside the library untuned", _BESIDE, beside, left=2),
         Table("By collective", ("machine", "collective", *_PARTS), list(map(_by_part, collectives)), left=2),
         Table(
             "By message size, and by processes on a node",
@@ -126,7 +121,8 @@ def shown(found: JudgedMachines) -> Shown:
             f"predicted on the nodes where they ran, by {file}: {', '.join(jobs)}"
             for file, jobs in found.placed.items()
         ),
-        f"predictions: {found.file}, SHA-256 {found.sha256}, written before measured times were read",
+        f"predictions: {found.file}, SHA-256 {found.sha256}, written "
+        + ("after figures were fitted to times" if found.trained else "before measured times were read"),
         f"{counted(few, 'cell')} with fewer than {FEW_ITERATIONS} iterations, left out of the worst",
         f"{FIXED}: each collective's best algorithm by size class on that machine; {POSSIBLE}: the fastest in each "
         "cell of those that the catalogue has; both are known with hindsight only",
@@ -263,7 +259,7 @@ def _reliability(telling: Sequence[Sureness]) -> Iterator[tuple[float, float, fl
 
 
 def _coverage(telling: Sequence[Sureness]) -> tuple[list[float], list[float]]:
-    """For the surest one, two, and so on: their share of all, and the share of them that lose 5 % or more."""
+    """The share of the surest choices in all, and that of them which lose 5 % or more, for one, two, and so on."""
     ordered = sorted(telling, key=lambda one: -one.probability)
     wrong = np.cumsum([not one.right for one in ordered])
     counts = np.arange(1, len(ordered) + 1)

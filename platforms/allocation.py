@@ -193,7 +193,7 @@ def _short(host: str) -> str:
 
 
 def _with_short(named: Mapping[str, _Value]) -> Mapping[str, _Value]:
-    """What hosts have by their names, and by those up to the first dot that only one of them has."""
+    """The values by full host names, and by names up to the first dot that only one host has."""
     counts = Counter(map(_short, named))
     return {_short(name): value for name, value in named.items() if counts[_short(name)] == 1} | {**named}
 
@@ -284,7 +284,7 @@ def _read_allocation(source: str) -> Allocation:
 
 
 def hosts_of_ranks(lines: Sequence[tuple[str, str]], source: str) -> dict[int, tuple[str, str]]:
-    """Where each rank's line is, and its host, in the order of ranks. Lines are CSV, each with where it is.
+    """The position of each rank's line, and its host, in the order of ranks. Lines are CSV, each after its position.
 
     Without a header the first column is the rank. Raises UsageError, with the line, for one that has no rank and host,
     for ranks that are there twice, and for such that are missing.
@@ -350,7 +350,7 @@ def read_node_map(path: Path) -> NodeMap:
 
 
 _Placed = Iterator[tuple[str, str, tuple[str, str]]]
-"""Where a line is, a host, and its switch and group."""
+"""The position of a line, a host, and its switch and group."""
 
 
 def _of_words(lines: Sequence[tuple[str, str]]) -> _Placed:
@@ -363,7 +363,7 @@ def _of_words(lines: Sequence[tuple[str, str]]) -> _Placed:
 
 
 def _of_slurm(lines: Sequence[tuple[str, str]]) -> _Placed:
-    """Of switches in a tree, the group of one with nodes is the switch above it, unless that is above all of them."""
+    """The group of a switch with nodes is the switch above it. Without groups it is above all of them."""
     leaves: dict[str, tuple[str, list[str]]] = {}
     above: dict[str, str] = {}
     for where, line in lines:

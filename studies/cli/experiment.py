@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collwise.validation.calibration.from_times import TimedCases
 
 _TOLD = 0.5
-"""A figure is told by times that leave less than this share of what was not known of it."""
+"""Times tell a figure if its deviation afterwards is less than this share of its spread before."""
 _CROSSED = "Each collective predicted from the others"
 _FAR = 5.0
 """The factors of figures that times may have at most, as a multiple of the spread of their logarithm."""

@@ -15,12 +15,12 @@ from collwise.validation.select.decisions import DecisionTable
 
 _LEARNED = tomllib.loads(Path(__file__).with_name("confidence.toml").read_text(encoding="utf-8"))
 DISCREPANCY = Discrepancy(**{name: one for name, one in _LEARNED.items() if name != "sure"})
-"""What predictions of the machines were off that others measured, as `check machines` learned it."""
+"""The discrepancy of predictions on machines that others measured, as `check machines` learned it."""
 _MOST_RIVALS = 4
 
 
 def sure_sentences(tables: Sequence[DecisionTable]) -> list[str]:
-    """How many points are sure, what to measure at the others, and the worst case; nothing without simulated times."""
+    """Sentences on the number of sure points, what to measure at others, and the worst case; simulated times only."""
     found = {table.collective: outlooks_of(table, DISCREPANCY) for table in tables}
     points = [(name, one) for name, some in found.items() for one in some]
     if not points:

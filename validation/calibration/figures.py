@@ -16,7 +16,10 @@ PUBLISHED = "figures_multiplied"
 
 @dataclass(frozen=True)
 class Figure:
-    """What is multiplied, and `spread`: the standard deviation of its factor's logarithm before any time is known."""
+    """The title of a figure that is multiplied, and its `spread` before any time is known.
+
+    The spread is the standard deviation of the logarithm of the figure's factor.
+    """
 
     title: str
     spread: float

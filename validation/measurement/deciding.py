@@ -17,7 +17,7 @@ FIXED, VOTE = "best fixed", "others' vote"
 """For each collective and size class the algorithm of least mean regret on the machine, which is known with hindsight
 only; the vote of all other machines."""
 RULES = "robust, or the library"
-"""What rules would do: the choice that is robust, unless the library's own decision is not known: then it is left."""
+"""The decider of rules: the robust choice, or the library itself if nobody knows what it decides."""
 TABLE = "table of "
 """The beginning of the names of tables that were measured on another machine, whose name follows."""
 _LIBRARIES = ("mpich-4", "openmpi-5.0")

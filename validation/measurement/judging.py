@@ -47,7 +47,7 @@ _LOSES, _CLOSE = 0.1, 0.05
 
 @dataclass(frozen=True, order=True)
 class MeasuredPlace:
-    """Where cells are from: the machine and job, and the collective on P processes, so many on each node."""
+    """The origin of cells: the machine and job, and the collective on P processes, so many on each node."""
 
     machine: str
     job: str

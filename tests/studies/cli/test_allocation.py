@@ -36,6 +36,13 @@ def test_a_ring_takes_longer_on_scattered_nodes(capsys: Capture) -> None:
     assert scattered - at_one_switch > 3 * 1.3e-7
 
 
+def assert_refused(command: str, says: str, capsys: Capture) -> None:
+    """A command ends with code 2 and one line on the standard error."""
+    code, shown, error = run(command, capsys)
+    assert (code, shown, error.count("\n")) == (2, "", 1)
+    assert says in error
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -50,9 +57,7 @@ def test_a_ring_takes_longer_on_scattered_nodes(capsys: Capture) -> None:
     ],
 )
 def test_what_is_wrong_is_one_line(words: str, says: str, capsys: Capture) -> None:
-    code, shown, error = run(f"simulate {RING} {words}", capsys)
-    assert (code, shown, error.count("\n")) == (2, "", 1)
-    assert says in error
+    assert_refused(f"simulate {RING} {words}", says, capsys)
 
 
 def test_choices_over_draws_have_median_and_95th_percentile(capsys: Capture) -> None:
@@ -120,6 +125,4 @@ def test_traffic_is_that_of_the_steps_over_which_messages_go(capsys: Capture) ->
     ],
 )
 def test_wrong_questions_about_traffic_are_one_line(words: str, says: str, capsys: Capture) -> None:
-    code, shown, error = run(f"show traffic --platform leonardo --ppn 1 {words}", capsys)
-    assert (code, shown, error.count("\n")) == (2, "", 1)
-    assert says in error
+    assert_refused(f"show traffic --platform leonardo --ppn 1 {words}", says, capsys)

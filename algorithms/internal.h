@@ -179,14 +179,15 @@ void *collwise_allocate(size_t bytes, MPI_Comm comm);
 size_t *collwise_sizes(size_t count, MPI_Comm comm);
 void collwise_sizes_free(size_t *sizes);
 
-/* In simulation, where computation takes no time by itself: the seconds that a property of the host gives for a byte, 0
- * without it, and their charge. Elsewhere 0, and nothing. */
-double collwise_seconds_per_byte(const char *property);
+/* In simulation, where computation takes no time by itself: the number that a property of the host gives, 0 without it,
+ * and a charge of seconds. Elsewhere 0, and nothing. */
+double collwise_host_property(const char *property);
 void collwise_spend(double seconds);
 
 /* Scratch memory for users' data, and copies of users' data. In sweeps, where data has no values, all scratch memory
  * may be the same memory, and a copy moves nothing. In simulation a byte of a copy takes the time of the host's
- * property collwise/copy-seconds-per-byte. */
+ * property collwise/copy-seconds-per-byte, and one of scratch memory from collwise/kept-memory-bytes on
+ * collwise/allocate-seconds-per-byte. */
 char *collwise_scratch(size_t bytes, MPI_Comm comm);
 void collwise_scratch_free(char *scratch);
 void collwise_copy(char *to, const char *from, size_t bytes);

@@ -10,7 +10,7 @@
 #include <simgrid/actor.h>
 #include <simgrid/host.h>
 
-double collwise_seconds_per_byte(const char *property) {
+double collwise_host_property(const char *property) {
     const char *text = sg_host_get_property_value(sg_host_self(), property);
     return text == NULL ? 0 : strtod(text, NULL);
 }
@@ -21,7 +21,7 @@ void collwise_spend(double seconds) {
     }
 }
 #else
-double collwise_seconds_per_byte(const char *property) {
+double collwise_host_property(const char *property) {
     (void)property;
     return 0;
 }
@@ -29,8 +29,15 @@ double collwise_seconds_per_byte(const char *property) {
 void collwise_spend(double seconds) { (void)seconds; }
 #endif
 
+/* What an algorithm takes for itself is new to the process, unless the allocator kept it from the last call. */
+static void charge_memory(size_t bytes) {
+    if ((double)bytes >= collwise_host_property("collwise/kept-memory-bytes")) {
+        collwise_spend(collwise_host_property("collwise/allocate-seconds-per-byte") * (double)bytes);
+    }
+}
+
 static void charge_copy(size_t bytes) {
-    collwise_spend(collwise_seconds_per_byte("collwise/copy-seconds-per-byte") * (double)bytes);
+    collwise_spend(collwise_host_property("collwise/copy-seconds-per-byte") * (double)bytes);
 }
 
 void *collwise_allocate(size_t bytes, MPI_Comm comm) {
@@ -54,6 +61,7 @@ char *collwise_scratch(size_t bytes, MPI_Comm comm) {
         fprintf(stderr, "collwise: out of memory for %zu bytes\n", bytes);
         MPI_Abort(comm, 1);
     }
+    charge_memory(bytes);
     return memory;
 }
 
@@ -71,7 +79,10 @@ void collwise_copy(char *to, const char *from, size_t bytes) {
 
 #else
 
-char *collwise_scratch(size_t bytes, MPI_Comm comm) { return collwise_allocate(bytes, comm); }
+char *collwise_scratch(size_t bytes, MPI_Comm comm) {
+    charge_memory(bytes);
+    return collwise_allocate(bytes, comm);
+}
 
 void collwise_scratch_free(char *scratch) { free(scratch); }
 

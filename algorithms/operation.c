@@ -17,7 +17,7 @@ collwise_operation collwise_operation_of(MPI_Op op, MPI_Datatype type, MPI_Comm 
     MPI_Op_commutative(op, &operation.commutative);
     operation.element_bytes = collwise_element_bytes(type);
     operation.contiguous = collwise_is_contiguous(type);
-    operation.seconds_per_byte = collwise_seconds_per_byte("collwise/reduce-seconds-per-byte");
+    operation.seconds_per_byte = collwise_host_property("collwise/reduce-seconds-per-byte");
     return operation;
 }
 

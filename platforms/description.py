@@ -41,8 +41,10 @@ class Calibration:
     rendezvous threshold only, `ois` at every size, and nothing for empty messages. Messages of `eager_limit_bytes` and
     larger use the rendezvous protocol. With `crosstraffic`, a flow uses 5 % of its rate in the opposite direction, as
     acknowledgements do. `reduce_seconds_per_byte` is the time to combine one byte in a reduction,
-    `copy_seconds_per_byte` that to copy one in an algorithm's own buffers (None: no time). With `tcp_window`, SimGrid's
-    default, a flow transfers at most one TCP window per round trip.
+    `copy_seconds_per_byte` that to copy one in an algorithm's own buffers (None: no time). An algorithm's own memory of
+    `kept_memory_bytes` and more is new to the process in each call: mapping it and making it known to the network takes
+    `allocate_seconds_per_byte` (None: no time). With `tcp_window`, SimGrid's default, a flow transfers at most one TCP
+    window per round trip.
     """
 
     latency_factor: tuple[FactorRow, ...] = _NO_FACTOR
@@ -54,6 +56,8 @@ class Calibration:
     crosstraffic: bool = True
     reduce_seconds_per_byte: float = 0.0
     copy_seconds_per_byte: float | None = None
+    allocate_seconds_per_byte: float | None = None
+    kept_memory_bytes: int = 33554432
     tcp_window: bool = True
     note: str = ""
     sources: tuple[Source, ...] = ()

@@ -198,7 +198,9 @@ BUFFERS = _keys(
     initial_window_packets=_whole(1, 1_000_000),
 )
 CALIBRATION = _keys(
-    "eager_limit_bytes? crosstraffic? reduce_seconds_per_byte? copy_seconds_per_byte? tcp_window? note?",
+    "eager_limit_bytes? crosstraffic? reduce_seconds_per_byte? copy_seconds_per_byte? allocate_seconds_per_byte?"
+    " kept_memory_bytes? tcp_window? note?",
+    kept_memory_bytes=_whole(1, LARGEST_BYTES),
     crosstraffic=_TRUTH,
     tcp_window=_TRUTH,
     note=_text(r".*", "text"),
@@ -581,6 +583,8 @@ def write_description(platform: Description) -> str:
 def _calibration(calibration: Calibration, lists: Mapping[str, Mapping[str, Key]]) -> dict[str, Any]:
     values = {"note": None} | _values(calibration, CALIBRATION)
     values |= {"note": calibration.note or None, "tcp_window": None if calibration.tcp_window else False}
+    if calibration.allocate_seconds_per_byte is None:
+        del values["kept_memory_bytes"]
     for name, columns in lists.items():
         values[name] = [dict(zip(columns, row, strict=True)) for row in getattr(calibration, _field(name))]
     return _given(values | {"sources": _list(calibration.sources, SOURCE_COLUMNS)})

@@ -29,6 +29,7 @@ _NO_LIMIT = 1e15
 # Reductions, copies, and collectives by socket read these properties of their host (operation.c, memory.c and sockets.c
 # in algorithms/).
 REDUCE, COPY = "collwise/reduce-seconds-per-byte", "collwise/copy-seconds-per-byte"
+ALLOCATE, KEPT = "collwise/allocate-seconds-per-byte", "collwise/kept-memory-bytes"
 SOCKETS = "collwise/sockets"
 
 # Characters of an attribute's value that have to be escaped.
@@ -198,8 +199,13 @@ def _properties(platform: Platform) -> dict[str, str]:
 
 
 def _local_work(calibration: Calibration) -> dict[str, str]:
-    copies = calibration.copy_seconds_per_byte
-    return {REDUCE: repr(calibration.reduce_seconds_per_byte), **({} if copies is None else {COPY: repr(copies)})}
+    found = {REDUCE: repr(calibration.reduce_seconds_per_byte)}
+    if calibration.copy_seconds_per_byte is not None:
+        found[COPY] = repr(calibration.copy_seconds_per_byte)
+    if calibration.allocate_seconds_per_byte is not None:
+        found[ALLOCATE] = repr(calibration.allocate_seconds_per_byte)
+        found[KEPT] = str(calibration.kept_memory_bytes)
+    return found
 
 
 def _tag(tag: str, **attributes: str) -> str:

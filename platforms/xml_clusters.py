@@ -17,7 +17,7 @@ from collwise.platforms.description import Calibration, HeterogeneousPlatform, P
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.smpi import factor_rows, overhead_rows
 from collwise.platforms.topology import Dragonfly, FatTree, Torus
-from collwise.platforms.xml import COPY, REDUCE, SOCKETS
+from collwise.platforms.xml import ALLOCATE, COPY, KEPT, REDUCE, SOCKETS
 from collwise.platforms.xml_file import XmlPlatform, bytes_per_second, flops, seconds
 
 _LATENCY_FACTORS = (
@@ -136,6 +136,8 @@ def _calibration(platform: XmlPlatform, properties: Mapping[str, str]) -> Calibr
         crosstraffic=given.get("network/crosstraffic", "yes").lower() in ("yes", "on", "true", "1"),
         reduce_seconds_per_byte=float(given.get(REDUCE, 0)),
         copy_seconds_per_byte=float(given[COPY]) if COPY in given else None,
+        allocate_seconds_per_byte=float(given[ALLOCATE]) if ALLOCATE in given else None,
+        kept_memory_bytes=int(given.get(KEPT, Calibration.kept_memory_bytes)),
         tcp_window=float(given.get("network/TCP-gamma", 1)) > 0,
         note="platform XML" if "smpi/lat-factor" in given or "smpi/bw-factor" in given else "SimGrid's defaults",
     )

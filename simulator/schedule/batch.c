@@ -29,13 +29,14 @@ static const double *gathered(gathering *from, const double *table, size_t rows)
     return start;
 }
 
-enum { TABLES_BY_SIZE = 6, TABLES_BY_CLASS = 8, TABLES_BY_PAIR = 5 };
+enum { TABLES_BY_SIZE = SCHEDULE_LOCAL_KINDS + 4, TABLES_BY_CLASS = 8, TABLES_BY_PAIR = 5 };
 
 static schedule_network tables_of(gathering *from, const schedule_network *network, uint8_t *protocol) {
     size_t classes = (size_t)network->classes, pairs = classes * classes;
     schedule_network own = *network;
-    own.reduce_seconds = gathered(from, network->reduce_seconds, 1);
-    own.copy_seconds = gathered(from, network->copy_seconds, 1);
+    for (int kind = 0; kind < SCHEDULE_LOCAL_KINDS; kind++) {
+        own.local_seconds[kind] = gathered(from, network->local_seconds[kind], 1);
+    }
     own.load_bytes = gathered(from, network->load_bytes, 1);
     own.latency_factor = gathered(from, network->latency_factor, 1);
     own.handshake_factor = gathered(from, network->handshake_factor, 1);

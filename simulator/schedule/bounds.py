@@ -24,7 +24,7 @@ from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS, Doub
 
 _LATENCY = ("latency_seconds", "handshake_seconds", "answer_seconds", "route_seconds")
 _OVERHEAD = ("send_seconds", "start_seconds", "receive_seconds")
-_LOCAL_WORK = ("reduce_seconds", "copy_seconds")
+_LOCAL_WORK = ("reduce_seconds", "copy_seconds", "allocate_seconds")
 _WITHIN_NODES = (
     "local_latency_seconds",
     "local_transfer_seconds",

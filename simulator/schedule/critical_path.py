@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collwise.simulator.schedule.library import (
+    ALLOCATING,
     ANSWERING,
     COPYING,
     IN_GAP,
@@ -79,6 +80,7 @@ def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -
         "receive overhead": np.where(spent == RECEIVING, seconds, 0.0),
         "reduction": np.where(spent == REDUCING, seconds, 0.0),
         "copies": np.where(spent == COPYING, seconds, 0.0),
+        "fresh memory": np.where(spent == ALLOCATING, seconds, 0.0),
     }
     rows = [(int((part > 0).sum()), int(sizes[part > 0].sum()), float(part.sum())) for part in columns.values()]
     parts = pd.DataFrame(rows, index=pd.Index(columns, name="part"), columns=["count", "bytes", "seconds"])

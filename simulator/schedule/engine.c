@@ -402,10 +402,9 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
     process *now = &all->processes[rank];
     schedule_kind kind = schedule_kind_of(word);
     uint32_t size = schedule_size_of(word), count = schedule_peer_of(word);
-    if (kind == SCHEDULE_REDUCE || kind == SCHEDULE_COPY) {
-        int reduces = kind == SCHEDULE_REDUCE;
-        spend(all, rank, reduces ? SCHEDULE_SPENT_REDUCING : SCHEDULE_SPENT_COPYING, rank, size,
-              (reduces ? network->reduce_seconds : network->copy_seconds)[size]);
+    if (schedule_is_local(kind)) {
+        int which = (int)kind - SCHEDULE_REDUCE;
+        spend(all, rank, SCHEDULE_SPENT_REDUCING + which, rank, size, network->local_seconds[which][size]);
         return 1;
     }
     if (kind == SCHEDULE_WAIT) {

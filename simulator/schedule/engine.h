@@ -25,8 +25,7 @@ typedef struct {
     const double *send_seconds;    /* by class and size: a blocking send, before the message leaves */
     const double *start_seconds;   /* a non-blocking send, the same */
     const double *receive_seconds; /* a receive, after the message has arrived */
-    const double *reduce_seconds;  /* by size */
-    const double *copy_seconds;
+    const double *local_seconds[SCHEDULE_LOCAL_KINDS]; /* by kind, from SCHEDULE_REDUCE on, and size */
 
     /* The protocol. */
     const uint8_t *protocol;         /* by size: a schedule_protocol */
@@ -93,6 +92,7 @@ typedef enum {
     SCHEDULE_SPENT_RECEIVING, /* the receiver's processor */
     SCHEDULE_SPENT_REDUCING,
     SCHEDULE_SPENT_COPYING,
+    SCHEDULE_SPENT_ALLOCATING,
     SCHEDULE_SPENT_ANSWERING /* the receiver's answer to a synchronous send, on its way to the sender */
 } schedule_spent;
 

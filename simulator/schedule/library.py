@@ -167,7 +167,7 @@ SPANS = np.dtype(
 )
 """A span of time of a process (`schedule_span` in simulator/schedule/engine.h)."""
 
-SENDING, ON_WAY, LEAVING, IN_GAP, TAKING_IN, RECEIVING, REDUCING, COPYING, ANSWERING = range(9)
+SENDING, ON_WAY, LEAVING, IN_GAP, TAKING_IN, RECEIVING, REDUCING, COPYING, ALLOCATING, ANSWERING = range(10)
 """The activities that a span can be spent on (`schedule_spent` in simulator/schedule/engine.h)."""
 
 PORT, MEMORY, SOCKETS, LINK = range(4)

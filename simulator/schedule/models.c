@@ -59,7 +59,8 @@ typedef struct {
     int procs;
     int shares_nodes;      /* some processes are on one node */
     int is_order_of_ranks; /* processes begin in it: messages that wait for their receives start in their order */
-    table send, start, receive, reduce, copy, handshake, answer, latency, transfer, gap, receive_gap;
+    table local[SCHEDULE_LOCAL_KINDS];
+    table send, start, receive, handshake, answer, latency, transfer, gap, receive_gap;
     table local_latency, local_transfer;
     runner *runners;
     double *times_of; /* three rows by process: its clock, and when its port and its intake are free */
@@ -393,8 +394,8 @@ FOR_SETS int perform(pass *of, int rank, schedule_word word, int is_resumed, siz
     runner *now = &of->runners[rank];
     schedule_kind kind = schedule_kind_of(word);
     uint32_t size = schedule_size_of(word), count = schedule_peer_of(word);
-    if (kind == SCHEDULE_REDUCE || kind == SCHEDULE_COPY) {
-        spend(of, rank, entry_of(kind == SCHEDULE_REDUCE ? &of->reduce : &of->copy, size, sets), sets);
+    if (schedule_is_local(kind)) {
+        spend(of, rank, entry_of(&of->local[kind - SCHEDULE_REDUCE], size, sets), sets);
         return 1;
     }
     if (kind == SCHEDULE_WAIT) {
@@ -486,8 +487,10 @@ static void set_tables(pass *of, const schedule_network *const *networks) {
     SET_TABLE(send, each);
     SET_TABLE(start, each);
     SET_TABLE(receive, each);
-    SET_TABLE(reduce, of->sizes);
-    SET_TABLE(copy, of->sizes);
+    for (size_t i = 0; i < SCHEDULE_LOCAL_KINDS; i++) {
+        size_t place = offsetof(schedule_network, local_seconds) + i * sizeof *networks[0]->local_seconds;
+        set_table(of, &of->local[i], networks, place, of->sizes);
+    }
     SET_TABLE(handshake, pairs);
     SET_TABLE(answer, pairs);
     SET_TABLE(latency, pairs);
@@ -580,11 +583,14 @@ static int run(pass *of, const schedule_network *const *networks) {
 }
 
 static void release(pass *of) {
-    table *tables[] = {&of->send,        &of->start,         &of->receive,       &of->reduce,   &of->copy,
-                       &of->handshake,   &of->answer,        &of->latency,       &of->transfer, &of->gap,
+    table *tables[] = {&of->send,        &of->start,         &of->receive,       &of->handshake,
+                       &of->answer,      &of->latency,       &of->transfer,      &of->gap,
                        &of->receive_gap, &of->local_latency, &of->local_transfer};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         free(tables[i]->own);
+    }
+    for (size_t i = 0; i < SCHEDULE_LOCAL_KINDS; i++) {
+        free(of->local[i].own);
     }
     free(of->runners);
     free(of->times_of);
@@ -604,10 +610,21 @@ int models_can_play(const schedule_network *network) {
     return network->out_rate == NULL && network->switches == 0 && network->sockets == 0;
 }
 
+/* Processes that differ in free work alone are alike (symmetry.c). */
+static int same_work_is_free(const schedule_network *one, const schedule_network *other, size_t sizes) {
+    for (int kind = 1; kind < SCHEDULE_LOCAL_KINDS; kind++) {
+        for (size_t i = 0; i < sizes; i++) {
+            if ((one->local_seconds[kind][i] > 0) != (other->local_seconds[kind][i] > 0)) {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
 size_t models_together(const schedule *played, const schedule_network *const *networks, size_t count) {
     const schedule_network *first = networks[0];
     size_t entries = (size_t)first->classes * (size_t)first->classes * played->size_count, sets = 1;
-    size_t copies = played->size_count * sizeof *first->copy_seconds;
     size_t most = entries * MOST_SETS <= MOST_ENTRIES ? MOST_SETS : MOST_ENTRIES / entries;
     for (; sets < count && sets < most; sets++) {
         const schedule_network *next = networks[sets];
@@ -615,7 +632,7 @@ size_t models_together(const schedule *played, const schedule_network *const *ne
                        memcmp(next->node_of, first->node_of, (size_t)played->procs * sizeof *next->node_of) == 0 &&
                        memcmp(next->class_of, first->class_of, (size_t)next->nodes * sizeof *next->class_of) == 0 &&
                        memcmp(next->protocol, first->protocol, played->size_count) == 0 &&
-                       memcmp(next->copy_seconds, first->copy_seconds, copies) == 0;
+                       same_work_is_free(next, first, played->size_count);
         if (!is_alike) {
             break;
         }

@@ -72,6 +72,9 @@ def network_tables(
         receive_seconds=np.array([_overheads(kind.receive, m) for kind in classes]) * charged,
         reduce_seconds=m * calibration.reduce_seconds_per_byte,
         copy_seconds=m * (calibration.copy_seconds_per_byte or 0.0),
+        allocate_seconds=np.where(
+            m < calibration.kept_memory_bytes, 0.0, m * (calibration.allocate_seconds_per_byte or 0)
+        ),
         protocol=np.where(eager, DEFERRED if like_smpi else EAGER, RENDEZVOUS),
         handshake_seconds=latency[:, :, None] * handshake_factor,
         answer_seconds=latency[:, :, None] * np.maximum(own_factor, handshake_factor / 2),

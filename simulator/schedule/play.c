@@ -90,8 +90,8 @@ double schedule_own_seconds(const schedule *played, const schedule_network *netw
         if (kind == SCHEDULE_WAIT) {
             continue;
         }
-        if (kind == SCHEDULE_REDUCE || kind == SCHEDULE_COPY) {
-            seconds += (kind == SCHEDULE_REDUCE ? network->reduce_seconds : network->copy_seconds)[size];
+        if (schedule_is_local(kind)) {
+            seconds += network->local_seconds[kind - SCHEDULE_REDUCE][size];
             continue;
         }
         int is_within = node_of[schedule_peer(played, rank, schedule_peer_of(program->words[i]))] == node_of[rank];

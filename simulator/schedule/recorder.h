@@ -21,7 +21,8 @@ typedef enum {
     SCHEDULE_START_RECEIVE,     /* a non-blocking receive: makes a request */
     SCHEDULE_WAIT,              /* for `peer` requests, of which the first was made `size` requests ago */
     SCHEDULE_REDUCE,            /* a local reduction of that size */
-    SCHEDULE_COPY               /* a local copy of that size */
+    SCHEDULE_COPY,              /* a local copy of that size */
+    SCHEDULE_ALLOCATE           /* memory of that size for the algorithm's own use */
 } schedule_kind;
 
 /* kind: 4 bits, peer: 28 bits, size: 32 bits. */
@@ -33,6 +34,10 @@ static inline schedule_word schedule_make_word(schedule_kind kind, uint32_t peer
 static inline schedule_kind schedule_kind_of(schedule_word word) { return (schedule_kind)(word >> 60); }
 static inline uint32_t schedule_peer_of(schedule_word word) { return (uint32_t)(word >> 32) & 0xfffffffU; }
 static inline uint32_t schedule_size_of(schedule_word word) { return (uint32_t)word; }
+
+/* What a process does alone: kinds from SCHEDULE_REDUCE on. */
+enum { SCHEDULE_LOCAL_KINDS = SCHEDULE_ALLOCATE - SCHEDULE_REDUCE + 1 };
+static inline int schedule_is_local(schedule_kind kind) { return kind >= SCHEDULE_REDUCE; }
 
 /* The processes that a program receives from, as a table: relative to the process and 1 more than that, 0 where there
  * is none; and their numbers. */

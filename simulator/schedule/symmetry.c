@@ -6,8 +6,10 @@
 /* The most programs of a mirrored schedule that are compared: with more of them processes are seldom alike. */
 enum { MOST_PROGRAMS = 16 };
 
-static int is_free_copy(const schedule_network *network, schedule_word word) {
-    return schedule_kind_of(word) == SCHEDULE_COPY && !(network->copy_seconds[schedule_size_of(word)] > 0);
+/* Copies and memory count only where they take time. */
+static int is_free(const schedule_network *network, schedule_word word) {
+    schedule_kind kind = schedule_kind_of(word);
+    return kind > SCHEDULE_REDUCE && !(network->local_seconds[kind - SCHEDULE_REDUCE][schedule_size_of(word)] > 0);
 }
 
 /* Whether all processes do the same as those a period before them, on nodes that are as far apart and alike, and on
@@ -33,10 +35,10 @@ static int repeats_after(const schedule *played, const schedule_network *network
 static int take_alike(const schedule_network *network, const schedule_program *one, const schedule_program *other) {
     size_t i = 0, j = 0;
     for (;; i++, j++) {
-        while (i < one->length && is_free_copy(network, one->words[i])) {
+        while (i < one->length && is_free(network, one->words[i])) {
             i++;
         }
-        while (j < other->length && is_free_copy(network, other->words[j])) {
+        while (j < other->length && is_free(network, other->words[j])) {
             j++;
         }
         if (i == one->length || j == other->length) {

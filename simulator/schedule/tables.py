@@ -73,6 +73,7 @@ class NetworkTables:
     receive_seconds: Doubles
     reduce_seconds: Doubles
     copy_seconds: Doubles
+    allocate_seconds: Doubles
     protocol: npt.NDArray[np.integer]
     handshake_seconds: Doubles
     answer_seconds: Doubles
@@ -130,6 +131,7 @@ class NetworkTables:
             receive_seconds=overhead,
             reduce_seconds=nothing[0],
             copy_seconds=nothing[0],
+            allocate_seconds=nothing[0],
             protocol=np.full(len(sizes), protocol),
             handshake_seconds=nothing[None],
             answer_seconds=nothing[None],

@@ -18,11 +18,11 @@ from collwise.simulator.schedule.tables import DEFERRED, Doubles, NetworkTables,
 _Columns = npt.NDArray[np.uint32]
 
 # The kinds of simulator/schedule/recorder.h, without waits.
-_SEND, _RECEIVE, _START_SEND, _START_SYNCHRONOUS, _START_RECEIVE, _, _REDUCE, _COPY = range(8)
-_KINDS = 8
+_SEND, _RECEIVE, _START_SEND, _START_SYNCHRONOUS, _START_RECEIVE, _, _REDUCE, _COPY, _ALLOCATE = range(9)
+_KINDS = 9
 
-_SENDING, _STARTING, _RECEIVING, _REDUCING, _COPYING, _LEAVING, _ARRIVING = range(7)
-_COSTS = 7
+_SENDING, _STARTING, _RECEIVING, _REDUCING, _COPYING, _ALLOCATING, _LEAVING, _ARRIVING = range(8)
+_COSTS = 8
 
 _MOST_COUNTS = 1 << 22
 """A schedule with more programs, kinds and sizes than this has no bound."""
@@ -91,6 +91,7 @@ def _rows(schedule: Schedule, shorter: Schedule | None) -> list[_Row]:
         _RECEIVING: received,
         _REDUCING: counts[:, _REDUCE],
         _COPYING: counts[:, _COPY],
+        _ALLOCATING: counts[:, _ALLOCATE],
         _LEAVING: counts[:, _SEND] + started,
         _ARRIVING: received,
     }
@@ -118,6 +119,7 @@ def _costs(tables: NetworkTables) -> Doubles:
     """The seconds of each kind of work by size, the least of those of different nodes."""
     costs = np.zeros((_COSTS, len(tables.protocol)))
     costs[_REDUCING], costs[_COPYING] = tables.reduce_seconds, tables.copy_seconds
+    costs[_ALLOCATING] = tables.allocate_seconds
     if tables.shares_nodes:
         return costs  # messages within nodes may have no overheads, and pass no ports
     costs[_SENDING], costs[_STARTING] = tables.send_seconds.min(axis=0), tables.start_seconds.min(axis=0)

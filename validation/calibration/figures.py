@@ -34,6 +34,7 @@ FIGURES = {
     "rate": Figure("bandwidth factor", 0.1),
     "reduction": Figure("reduce_seconds_per_byte", 0.7),
     "copy": Figure("copy_seconds_per_byte", 1.0),
+    "memory": Figure("allocate_seconds_per_byte", 1.0),
 }
 """The figures by name. The spreads are judgements: data sheets know rates, but hardly latencies, and not memory."""
 
@@ -65,6 +66,8 @@ def multiplied(platform: Platform, factors: Factors, form: Form = float) -> Plat
             ois=_overheads(own.ois, by["start"], by["eager_bytes"], form),
             reduce_seconds_per_byte=form(own.reduce_seconds_per_byte * by["reduction"]),
             copy_seconds_per_byte=own.copy_seconds_per_byte and form(own.copy_seconds_per_byte * by["copy"]),
+            allocate_seconds_per_byte=own.allocate_seconds_per_byte
+            and form(own.allocate_seconds_per_byte * by["memory"]),
         ),
     )
 
@@ -114,6 +117,7 @@ def amounts(platform: Platform) -> dict[str, float]:
         "rate": own.bandwidth_factor[-1][1],
         "reduction": own.reduce_seconds_per_byte,
         "copy": own.copy_seconds_per_byte or 0.0,
+        "memory": own.allocate_seconds_per_byte or 0.0,
     }
 
 

@@ -14,7 +14,7 @@ from collwise.simulator.timing import Case
 
 LIMITS: Mapping[str, tuple[str, ...]] = {
     "latency": ("latency", "handshake", "answers"),
-    "overhead": ("send overhead", "receive overhead", "copies"),
+    "overhead": ("send overhead", "receive overhead", "copies", "fresh memory"),
     "gap at node ports": ("waiting for ports", "waiting for ports and time-outs"),
     "gap in memory": ("waiting for memory",),
     "gap between sockets": ("waiting between sockets",),

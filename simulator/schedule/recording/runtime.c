@@ -60,6 +60,9 @@ static char *payload_for(int which, size_t bytes) {
 
 char *collwise_scratch(size_t bytes, MPI_Comm comm) {
     (void)comm;
+    if (bytes > 0) {
+        recording_add(SCHEDULE_ALLOCATE, 0, recording_size_number(recording_now, bytes));
+    }
     return payload_for(3, bytes);
 }
 

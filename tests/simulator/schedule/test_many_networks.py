@@ -31,6 +31,7 @@ def network(schedule: Schedule, seed: int, protocol: int, per_node: int = 1, ove
         receive_seconds=costs(rows),
         reduce_seconds=costs(rows[1:]),
         copy_seconds=costs(rows[1:]),
+        allocate_seconds=costs(rows[1:]),
         protocol=np.full(len(sizes), protocol),
         handshake_seconds=costs(pairs),
         answer_seconds=costs(pairs),

@@ -30,7 +30,7 @@ static int has_count(const collwise_algorithm *algorithm, const char *name) {
 void collwise_prepare(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
     MPI_Comm private = collwise_private(call->comm);
     if (algorithm->guideline != NULL) {
-        collwise_buffers_of(private);
+        collwise_make_buffers(private);
     }
     if (!algorithm->by_node) {
         return;
@@ -439,4 +439,12 @@ void collwise_run(const collwise_algorithm *algorithm, const collwise_call *call
     } else {
         runners[algorithm->kind](algorithm, call, with);
     }
+}
+
+void collwise_run_tasks(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with,
+                        const collwise_observer *observer) {
+    MPI_Comm private = collwise_private(call->comm);
+    collwise_keep(private, COLLWISE_KEPT_OBSERVER, (void *)observer, NULL);
+    collwise_run(algorithm, call, with);
+    collwise_keep_no_longer(private, COLLWISE_KEPT_OBSERVER);
 }

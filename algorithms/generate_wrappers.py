@@ -1,10 +1,10 @@
 """Writes the functions of the interposing library, from catalogue.toml and the pieces of C in generate_wrappers.in.
 
-Three sources in C: the MPI functions that it replaces; those that it counts and passes on, which are the non-blocking
+Four sources in C: tables of all these functions; the MPI functions that it replaces; those that it counts and passes on, which are the non-blocking
 and persistent forms of every collective, MPI_Alltoallw, and functions with large counts, which become ordinary calls
 where their counts are small enough; and Fortran's functions for Open MPI, which call PMPI's and so never get to the C
 functions. Run by the build, with the standard library alone, so that a cluster needs nothing but a Python:
-generate_wrappers.py CATALOGUE WRAPPERS COUNTED FORTRAN.
+generate_wrappers.py CATALOGUE TABLES WRAPPERS COUNTED FORTRAN.
 """
 
 from __future__ import annotations
@@ -145,9 +145,8 @@ def _signature(collective: str, description: dict) -> str:
 
 
 def wrappers_source(catalogue: dict) -> str:
-    """C source of the table of signatures and of every collective's MPI function."""
+    """C source of every collective's MPI function."""
     return _TEMPLATES["wrappers"].substitute(
-        signatures="".join(_signature(*entry) for entry in catalogue.items()).rstrip(),
         functions="\n".join(wrapper(*entry) for entry in catalogue.items()).rstrip(),
     )
 
@@ -235,12 +234,18 @@ def _with_small_counts(function: Function) -> str:
     )
 
 
+def tables_source(catalogue: dict) -> str:
+    """C source of the tables: the signature of every collective, and the functions that are replaced or counted."""
+    return _TEMPLATES["tables"].substitute(
+        signatures="".join(_signature(*entry) for entry in catalogue.items()).rstrip(),
+        table="\n".join(function.entry for group in functions_of(catalogue) for function in group),
+    )
+
+
 def c_source(catalogue: Mapping[str, dict]) -> str:
-    """C source of the table of functions and of all that are counted."""
-    groups = functions_of(catalogue)
-    _, plain, persistent, large = groups
+    """C source of all functions that are counted."""
+    _, plain, persistent, large = functions_of(catalogue)
     return _TEMPLATES["counted"].substitute(
-        table="\n".join(function.entry for group in groups for function in group),
         plain="\n".join(map(_counted, plain)),
         persistent="\n".join(map(_counted, persistent)),
         persistent_extension="\n".join(_counted(function, "MPIX_") for function in persistent),
@@ -297,5 +302,5 @@ def fortran_source(catalogue: Mapping[str, dict]) -> str:
 
 if __name__ == "__main__":
     parsed = tomllib.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    for source, path in zip((wrappers_source, c_source, fortran_source), sys.argv[2:5], strict=True):
+    for source, path in zip((tables_source, wrappers_source, c_source, fortran_source), sys.argv[2:6], strict=True):
         Path(path).write_text(source(parsed), encoding="utf-8")

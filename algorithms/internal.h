@@ -151,6 +151,17 @@ void collwise_binomial_scan(char *data, size_t elements, const collwise_operatio
 int collwise_rank_in(MPI_Comm comm);
 int collwise_size_of(MPI_Comm comm);
 
+/* What is kept with a private communicator until it is freed, and then released by its owner; NULL if there is nothing. */
+typedef enum {
+    COLLWISE_KEPT_HIERARCHY,
+    COLLWISE_KEPT_OBSERVER,
+    COLLWISE_KEPT_BUFFERS,
+    COLLWISE_KEPT_KINDS
+} collwise_kept_kind;
+void collwise_keep(MPI_Comm private, collwise_kept_kind kind, void *value, void (*release)(void *));
+void *collwise_kept(MPI_Comm private, collwise_kept_kind kind);
+void collwise_keep_no_longer(MPI_Comm private, collwise_kept_kind kind);
+
 /* Its place in the tree of all processes. */
 collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout);
 
@@ -248,7 +259,7 @@ collwise_allreduce_function collwise_allreduce_recursive_doubling;
 void collwise_ring_allreduce(char *data, size_t elements, const collwise_operation *op, size_t segment_bytes,
                              MPI_Comm comm);
 
-/* --- Levels: within nodes, and between them (hierarchy.c) --------------------------------------------------------- */
+/* --- Levels: within nodes, and between them (nodes.c, placement.c, levels.c) --------------------------------------- */
 
 /* The processes of a communicator by node. Nodes have numbers in the order of their lowest ranks, and the processes of
  * a node have places in the order of their ranks. */
@@ -281,15 +292,16 @@ typedef struct collwise_hierarchy {
     struct collwise_hierarchy *sockets;                     /* of the node; NULL before the first use */
     collwise_nodes *sockets_of_all;                         /* NULL before the first use */
     struct collwise_window *windows[COLLWISE_WITHIN_FORMS]; /* of the node; NULL where it has one process */
-    collwise_leaders leaders[];                             /* for each place of a root */
+    void (*free_window)(struct collwise_window *window);
+    collwise_leaders leaders[]; /* for each place of a root */
 } collwise_hierarchy;
 
 collwise_hierarchy *collwise_hierarchy_make(collwise_nodes *nodes, MPI_Comm comm);
 /* Without its nodes. */
 void collwise_hierarchy_free(collwise_hierarchy *made);
-/* That of a private communicator, made on first use (communicator.c). */
+/* That of a private communicator, made on first use (placement.c). */
 collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm);
-/* The processes of the own node by socket, and all processes; for the latter, `sockets` is known (communicator.c). */
+/* The processes of the own node by socket, and all processes; for the latter, `sockets` is known (placement.c). */
 collwise_nodes *collwise_sockets_on_node(const collwise_hierarchy *of);
 collwise_nodes *collwise_sockets_on_nodes(const collwise_hierarchy *of, MPI_Comm comm);
 /* The number of the calling process's socket; the same for all of a node that are not bound to one. The process has

@@ -9,40 +9,40 @@ int collwise_has_library(void) { return 1; }
 #endif
 
 static void start_bcast(collwise_requests *requests, const collwise_action *the) {
-    MPI_Ibcast(the->data, (int)the->size, MPI_BYTE, the->peer, requests->comm, collwise_next_request(requests));
+    PMPI_Ibcast(the->data, (int)the->size, MPI_BYTE, the->peer, requests->comm, collwise_next_request(requests));
 }
 
 static void start_reduce(collwise_requests *requests, const collwise_action *the) {
     int at_root = collwise_rank_in(requests->comm) == the->peer;
-    MPI_Ireduce(at_root ? MPI_IN_PLACE : the->data, at_root ? the->data : NULL, (int)the->size, the->op->type,
-                the->op->op, the->peer, requests->comm, collwise_next_request(requests));
+    PMPI_Ireduce(at_root ? MPI_IN_PLACE : the->data, at_root ? the->data : NULL, (int)the->size, the->op->type,
+                 the->op->op, the->peer, requests->comm, collwise_next_request(requests));
 }
 
 static void start_gather(collwise_requests *requests, const collwise_action *the) {
     int rank = collwise_rank_in(requests->comm), at_root = rank == the->peer;
-    MPI_Igatherv(at_root ? MPI_IN_PLACE : the->data, the->counts[rank], MPI_BYTE, the->data, the->counts,
-                 the->displacements, MPI_BYTE, the->peer, requests->comm, collwise_next_request(requests));
+    PMPI_Igatherv(at_root ? MPI_IN_PLACE : the->data, the->counts[rank], MPI_BYTE, the->data, the->counts,
+                  the->displacements, MPI_BYTE, the->peer, requests->comm, collwise_next_request(requests));
 }
 
 static void start_scatter(collwise_requests *requests, const collwise_action *the) {
     int rank = collwise_rank_in(requests->comm), at_root = rank == the->peer;
-    MPI_Iscatterv(the->data, the->counts, the->displacements, MPI_BYTE, at_root ? MPI_IN_PLACE : the->data,
-                  the->counts[rank], MPI_BYTE, the->peer, requests->comm, collwise_next_request(requests));
+    PMPI_Iscatterv(the->data, the->counts, the->displacements, MPI_BYTE, at_root ? MPI_IN_PLACE : the->data,
+                   the->counts[rank], MPI_BYTE, the->peer, requests->comm, collwise_next_request(requests));
 }
 
 static void start_allgather(collwise_requests *requests, const collwise_action *the) {
-    MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, the->data, the->counts, the->displacements, MPI_BYTE, requests->comm,
-                    collwise_next_request(requests));
+    PMPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, the->data, the->counts, the->displacements, MPI_BYTE, requests->comm,
+                     collwise_next_request(requests));
 }
 
 static void start_alltoall(collwise_requests *requests, const collwise_action *the) {
-    MPI_Ialltoallv(the->from, the->counts, the->displacements, MPI_BYTE, the->data, the->counts, the->displacements,
-                   MPI_BYTE, requests->comm, collwise_next_request(requests));
+    PMPI_Ialltoallv(the->from, the->counts, the->displacements, MPI_BYTE, the->data, the->counts, the->displacements,
+                    MPI_BYTE, requests->comm, collwise_next_request(requests));
 }
 
 static void start_barrier(collwise_requests *requests, const collwise_action *the) {
     (void)the;
-    MPI_Ibarrier(requests->comm, collwise_next_request(requests));
+    PMPI_Ibarrier(requests->comm, collwise_next_request(requests));
 }
 
 static void add(collwise_rounds *to, collwise_action action) {

@@ -1,96 +1,8 @@
-/* The memory of mock-ups, and MPI's own reductions. */
+/* What mock-ups need of a call, and MPI's own reductions. */
 #include "mock_ups.h"
 
 #include <limits.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* --- Extra memory ------------------------------------------------------------------------------------------------- */
-
-/* The sizes of the buffers, which are the same for all processes, simulated ones included. */
-static atomic_size_t most_message_bytes = COLLWISE_MESSAGE_BUFFER_BYTES;
-static atomic_size_t most_integer_bytes = COLLWISE_INTEGER_BUFFER_BYTES;
-
-void collwise_limit_memory(collwise_memory most) {
-    atomic_store(&most_message_bytes, most.message_bytes);
-    atomic_store(&most_integer_bytes, most.integer_bytes);
-}
-
-struct collwise_buffers {
-    char *messages;
-    int *integers;
-    collwise_memory room;
-};
-
-static _Noreturn void refuse(const char *which, size_t bytes, MPI_Comm comm) {
-    fprintf(stderr, "collwise: a mock-up needs %zu bytes, more than its %s buffer has\n", bytes, which);
-    MPI_Abort(comm, 1);
-    abort();
-}
-
-#ifdef COLLWISE_FOLD_PAYLOADS
-
-/* All processes share the memory of messages, which takes many mappings: what is needed is allocated. */
-collwise_buffers *collwise_buffers_make(MPI_Comm comm) {
-    collwise_buffers *made = collwise_allocate(sizeof *made, comm);
-    *made = (collwise_buffers){.integers = collwise_allocate(atomic_load(&most_integer_bytes), comm),
-                               .room.integer_bytes = atomic_load(&most_integer_bytes)};
-    return made;
-}
-
-static void make_room(collwise_buffers *buffers, size_t bytes, MPI_Comm comm) {
-    if (buffers->room.message_bytes < bytes) {
-        collwise_scratch_free(buffers->messages);
-        buffers->messages = collwise_scratch(bytes, comm);
-        buffers->room.message_bytes = bytes;
-    }
-}
-
-void collwise_clear(char *data, size_t bytes) { (void)data, (void)bytes; }
-
-#else
-
-collwise_buffers *collwise_buffers_make(MPI_Comm comm) {
-    collwise_buffers *made = collwise_allocate(sizeof *made, comm);
-    collwise_memory room = {atomic_load(&most_message_bytes), atomic_load(&most_integer_bytes)};
-    *made = (collwise_buffers){.messages = collwise_allocate(room.message_bytes, comm),
-                               .integers = collwise_allocate(room.integer_bytes, comm),
-                               .room = room};
-    return made;
-}
-
-static void make_room(collwise_buffers *buffers, size_t bytes, MPI_Comm comm) {
-    (void)buffers, (void)bytes, (void)comm;
-}
-
-void collwise_clear(char *data, size_t bytes) { memset(data, 0, bytes); }
-
-#endif
-
-void collwise_buffers_free(collwise_buffers *buffers) {
-    collwise_scratch_free(buffers->messages);
-    free(buffers->integers);
-    free(buffers);
-}
-
-char *collwise_message_memory(size_t bytes, MPI_Comm comm) {
-    collwise_buffers *buffers = collwise_buffers_of(comm);
-    make_room(buffers, bytes, comm);
-    if (bytes > buffers->room.message_bytes) {
-        refuse("message", bytes, comm);
-    }
-    return buffers->messages;
-}
-
-int *collwise_integer_memory(size_t count, MPI_Comm comm) {
-    const collwise_buffers *buffers = collwise_buffers_of(comm);
-    if (count * sizeof(int) > buffers->room.integer_bytes) {
-        refuse("integer", count * sizeof(int), comm);
-    }
-    return buffers->integers;
-}
 
 /* --- Objections --------------------------------------------------------------------------------------------------- */
 
@@ -193,10 +105,11 @@ const char *collwise_mock_up_objection(const collwise_algorithm *algorithm, cons
     if (objection != NULL || !memory_of(algorithm, call, procs, &most_bytes, &extra)) {
         return objection;
     }
-    return most_bytes > INT_MAX                                     ? "needs messages of less than 2 GiB in all"
-           : extra.message_bytes > atomic_load(&most_message_bytes) ? "needs a larger message buffer"
-           : extra.integer_bytes > atomic_load(&most_integer_bytes) ? "needs a larger integer buffer"
-                                                                    : NULL;
+    collwise_memory most = collwise_most_memory();
+    return most_bytes > INT_MAX                       ? "needs messages of less than 2 GiB in all"
+           : extra.message_bytes > most.message_bytes ? "needs a larger message buffer"
+           : extra.integer_bytes > most.integer_bytes ? "needs a larger integer buffer"
+                                                      : NULL;
 }
 
 /* --- MPI's reductions --------------------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 
 #include "internal.h"
 
-/* --- Extra memory ------------------------------------------------------------------------------------------------- */
+/* --- Extra memory (mock_up_memory.c) ------------------------------------------------------------------------------------------------- */
 
 /* The buffer for messages, and that for counts and displacements; the same memory in each call. The program is aborted
  * if it is too small, which collwise_objection() rules out. */
@@ -14,11 +14,9 @@ char *collwise_message_memory(size_t bytes, MPI_Comm comm);
 int *collwise_integer_memory(size_t count, MPI_Comm comm);
 
 /* Makes the buffers of a private communicator, which the first call would otherwise make. */
-typedef struct collwise_buffers collwise_buffers;
-collwise_buffers *collwise_buffers_make(MPI_Comm comm);
-void collwise_buffers_free(collwise_buffers *buffers);
-/* Those of a private communicator, made on first use (communicator.c). */
-collwise_buffers *collwise_buffers_of(MPI_Comm comm);
+void collwise_make_buffers(MPI_Comm comm);
+/* The sizes of the buffers. */
+collwise_memory collwise_most_memory(void);
 
 /* Why a mock-up cannot run a call: it has no room for it. NULL if it can. */
 const char *collwise_mock_up_objection(const collwise_algorithm *algorithm, const collwise_call *call);

@@ -141,7 +141,6 @@ typedef struct collwise_window collwise_window;
 /* That of a node's processes, made on first use, by all processes, and kept with the hierarchy of `comm`; NULL where
  * the node has one process. */
 collwise_window *collwise_window_of(const collwise_levels *levels, collwise_within form, MPI_Comm comm);
-void collwise_window_free(collwise_window *window);
 
 /* Whether elements of that size fit. */
 int collwise_window_takes(size_t element_bytes);

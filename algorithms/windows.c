@@ -166,20 +166,21 @@ static collwise_window *make(const collwise_levels *levels, collwise_within form
 
 #endif
 
-collwise_window *collwise_window_of(const collwise_levels *levels, collwise_within form, MPI_Comm comm) {
-    collwise_hierarchy *of = collwise_hierarchy_of(comm);
-    if (of->windows[form] == NULL && collwise_node_size(levels->nodes, levels->own_node) > 1) {
-        of->windows[form] = make(levels, form);
-    }
-    return of->windows[form];
-}
-
-void collwise_window_free(collwise_window *window) {
+static void free_window(collwise_window *window) {
     MPI_Win_unlock_all(window->win);
     MPI_Win_free(&window->win);
     free(window->segments);
     free(window->received);
     free(window);
+}
+
+collwise_window *collwise_window_of(const collwise_levels *levels, collwise_within form, MPI_Comm comm) {
+    collwise_hierarchy *of = collwise_hierarchy_of(comm);
+    if (of->windows[form] == NULL && collwise_node_size(levels->nodes, levels->own_node) > 1) {
+        of->windows[form] = make(levels, form);
+        of->free_window = free_window;
+    }
+    return of->windows[form];
 }
 
 /* --- Transfers ---------------------------------------------------------------------------------------------------- */

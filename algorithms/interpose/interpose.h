@@ -248,9 +248,6 @@ typedef struct {
     interpose_record *list;
 } interpose_report;
 
-/* Seconds within the calls of a line, by the mean process. */
-double interpose_mean_seconds(const interpose_record *record);
-
 /* Adds up the counts of all processes (a collective call on MPI_COMM_WORLD). The first process prints them: to standard
  * error if `target` is "1", else to the file of that name, as JSON or CSV if it ends so. */
 void interpose_print_report(const char *target);

@@ -219,10 +219,6 @@ static interpose_report collect(void) {
     return report;
 }
 
-double interpose_mean_seconds(const interpose_record *record) {
-    return record->procs > 0 ? record->seconds / record->procs / record->communicators : 0;
-}
-
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
 
 static int ends_with(const char *text, const char *end) {

@@ -6,6 +6,11 @@
 /* The name of the collective, and what ran: an algorithm of ours, or MPI's own with the reason. */
 static const char *name_of(const interpose_record *record) { return interpose_functions[record->function].name; }
 
+/* Seconds within the calls of a line, by the mean process. */
+static double mean_seconds(const interpose_record *record) {
+    return record->procs > 0 ? record->seconds / record->procs / record->communicators : 0;
+}
+
 enum { OUTCOME_TEXT = 2 * INTERPOSE_TEXT + 16 };
 
 static void describe_outcome(char text[OUTCOME_TEXT], const interpose_record *record) {
@@ -59,8 +64,7 @@ static void print_line(FILE *to, const interpose_record *record, int width) {
     describe_sizes(sizes, sizeof sizes, record->size_bits);
     describe_outcome(outcome, record);
     fprintf(to, "%-20s  %9d  %-*s  %24s  %10lld  %10.6f  %s", name_of(record), record->procs, width, outcome, sizes,
-            record->calls, interpose_mean_seconds(record),
-            record->communicator[0] == '\0' ? "unnamed" : record->communicator);
+            record->calls, mean_seconds(record), record->communicator[0] == '\0' ? "unnamed" : record->communicator);
     if (record->communicators > 1) {
         fprintf(to, " (%d of them)", record->communicators);
     }
@@ -137,7 +141,7 @@ void interpose_write_json(FILE *to, const interpose_report *report) {
         }
         json_size(to, record);
         fprintf(to, ", \"calls\": %lld, \"seconds\": %.9f, \"shortest_seconds\": %.9f, \"longest_seconds\": %.9f}",
-                record->calls, interpose_mean_seconds(record), record->shortest, record->longest);
+                record->calls, mean_seconds(record), record->shortest, record->longest);
     }
     fprintf(to, "\n]}\n");
 }
@@ -174,7 +178,6 @@ void interpose_write_csv(FILE *to, const interpose_report *report) {
             fprintf(to, "%llu,%llu,%.17g,", least_bytes(record->size_bits), most_bytes(record->size_bits),
                     record->bytes / (double)record->all_calls);
         }
-        fprintf(to, "%lld,%.9f,%.9f,%.9f\n", record->calls, interpose_mean_seconds(record), record->shortest,
-                record->longest);
+        fprintf(to, "%lld,%.9f,%.9f,%.9f\n", record->calls, mean_seconds(record), record->shortest, record->longest);
     }
 }

@@ -1,10 +1,16 @@
 #include "experiments.h"
 
 #include "internal.h"
+#include "timing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+void fail(const char *what, const char *detail) {
+    fprintf(stderr, "experiments: %s %s\n", what, detail);
+    abort_program();
+}
 
 static experiment_kind kind_of(const char *name) {
     static const char *const names[KINDS] = {

@@ -32,11 +32,6 @@ typedef struct {
     double *samples; /* NULL: none */
 } outcome;
 
-void fail(const char *what, const char *detail) {
-    fprintf(stderr, "experiments: %s %s\n", what, detail);
-    abort_program();
-}
-
 /* --- In simulation ----------------------------------------------------------------------------------------------- */
 
 /* Processes without a part take part in the common start and end only. */

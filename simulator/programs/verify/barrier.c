@@ -38,10 +38,10 @@ static bool nobody_leaves_early(const verify_call *call, int late, MPI_Comm comm
 bool verify_barrier(const verify_call *call, MPI_Comm comm, char complaint[VERIFY_TEXT]) {
     int procs;
     bool right = true;
-    if (call->sequence != NULL) {
+    if (call->conductor != NULL) {
         collwise_call made = verify_blank_call(call, comm);
         verify_make(call, &made);
-        return call->is_non_blocking || verify_all_have_entered(call, complaint);
+        return call->is_non_blocking || call->conductor->all_have_entered(call, complaint);
     }
     MPI_Comm_size(comm, &procs);
     for (unsigned round = 0; round < ROUNDS && right; round++) {

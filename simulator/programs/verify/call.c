@@ -20,39 +20,6 @@ static verify_definition *const definitions[COLLWISE_COLLECTIVES] = {
     [COLLWISE_EXSCAN] = verify_exscan,
 };
 
-bool verify_is_reduction(collwise_collective kind) { return kind >= COLLWISE_REDUCE; }
-
-collwise_call verify_blank_call(const verify_call *call, MPI_Comm comm) {
-    return (collwise_call){.send_count = -1,
-                           .send_type = MPI_DATATYPE_NULL,
-                           .receive_count = -1,
-                           .receive_type = MPI_DATATYPE_NULL,
-                           .op = MPI_OP_NULL,
-                           .root = call->root,
-                           .comm = comm};
-}
-
-int verify_differing_size(int ints, unsigned which) {
-    switch (which % 4) {
-    case 0:
-        return ints;
-    case 1:
-        return 0;
-    case 2:
-        return ints / 2;
-    default:
-        return ints / 3 + (ints > 0);
-    }
-}
-
-void verify_make(const verify_call *call, const collwise_call *made) {
-    if (call->sequence != NULL) {
-        verify_sequence_make(call, made);
-    } else {
-        collwise_run(call->algorithm, made, call->with);
-    }
-}
-
 /* The data that one process has, or gets, of a message or block. */
 static verify_buffer message_of(const verify_call *call) {
     return verify_buffer_of_one(verify_is_reduction(call->algorithm->kind) ? call->operand : call->kinds[0],
@@ -97,4 +64,20 @@ verify_outcome verify_call_run(const verify_call *call, MPI_Comm comm, char comp
         return VERIFY_NOT_APPLICABLE;
     }
     return definitions[call->algorithm->kind](call, comm, complaint) ? VERIFY_RIGHT : VERIFY_WRONG;
+}
+
+verify_outcome verify_some_call(const collwise_algorithm *algorithm, unsigned serial, MPI_Comm comm,
+                                char complaint[VERIFY_TEXT]) {
+    int procs;
+    MPI_Comm_size(comm, &procs);
+    bool commutes = (algorithm->needs & COLLWISE_NEEDS_COMMUTATIVE) != 0;
+    verify_call call = {.algorithm = algorithm,
+                        .serial = serial,
+                        .root = (int)(serial % (unsigned)procs),
+                        .ints = 500,
+                        .kinds = {VERIFY_INT, VERIFY_INT},
+                        .operation = commutes ? VERIFY_CIRCLE : VERIFY_COMPOSE,
+                        .operand = VERIFY_CONTIGUOUS,
+                        .with = {.segment_bytes = 700}};
+    return verify_call_run(&call, comm, complaint);
 }

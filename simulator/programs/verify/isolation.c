@@ -21,22 +21,6 @@ bool verify_has_leftovers(MPI_Comm comm) {
     return here || in_private;
 }
 
-verify_outcome verify_some_call(const collwise_algorithm *algorithm, unsigned serial, MPI_Comm comm,
-                                char complaint[VERIFY_TEXT]) {
-    int procs;
-    MPI_Comm_size(comm, &procs);
-    bool commutes = (algorithm->needs & COLLWISE_NEEDS_COMMUTATIVE) != 0;
-    verify_call call = {.algorithm = algorithm,
-                        .serial = serial,
-                        .root = (int)(serial % (unsigned)procs),
-                        .ints = 500,
-                        .kinds = {VERIFY_INT, VERIFY_INT},
-                        .operation = commutes ? VERIFY_CIRCLE : VERIFY_COMPOSE,
-                        .operand = VERIFY_CONTIGUOUS,
-                        .with = {.segment_bytes = 700}};
-    return verify_call_run(&call, comm, complaint);
-}
-
 /* A receive that matches anything waits on the program's communicator during the collective. */
 static verify_outcome wildcard_receive(const collwise_algorithm *algorithm, MPI_Comm world,
                                        char complaint[VERIFY_TEXT]) {

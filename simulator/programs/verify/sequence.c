@@ -63,24 +63,6 @@ typedef struct {
 
 typedef struct verify_sequence sequence;
 
-/* --- Drawing ------------------------------------------------------------------------------------------------------ */
-
-/* The finishing steps of splitmix64. */
-static uint64_t mixed(uint64_t bits) {
-    bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9u;
-    bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBu;
-    return bits ^ (bits >> 31);
-}
-
-verify_draws verify_draws_of(uint64_t seed, verify_purpose purpose, uint64_t of) {
-    return (verify_draws){mixed(mixed(mixed(seed + 1) + (uint64_t)purpose) + of)};
-}
-
-unsigned verify_draw(verify_draws *from, unsigned below) {
-    from->state += 0x9E3779B97F4A7C15u;
-    return (unsigned)(((mixed(from->state) >> 32) * below) >> 32);
-}
-
 /* --- Communicators ------------------------------------------------------------------------------------------------ */
 
 /* As libcollwise counts them. */
@@ -129,7 +111,7 @@ static _Noreturn void fail(const sequence *s, const char *complaint) {
     abort();
 }
 
-bool verify_all_have_entered(const verify_call *call, char complaint[VERIFY_TEXT]) {
+static bool all_have_entered(const verify_call *call, char complaint[VERIFY_TEXT]) {
     const verify_family *on = ((const step *)call)->on;
     for (int rank = 0; rank < on->procs; rank++) {
         if (call->sequence->board[on->world[rank]].entered < (int64_t)call->serial) {
@@ -217,7 +199,7 @@ static void call_non_blocking(const step *made, const collwise_call *arguments) 
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-void verify_sequence_make(const verify_call *call, const collwise_call *made) {
+static void make_call(const verify_call *call, const collwise_call *made) {
     const sequence *s = call->sequence;
     MPI_Datatype types[2] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
     collwise_call arguments = call->is_absolute ? at_addresses(call, made, types) : *made;
@@ -238,6 +220,8 @@ void verify_sequence_make(const verify_call *call, const collwise_call *made) {
         }
     }
 }
+
+static const verify_conductor conductor = {make_call, all_have_entered};
 
 /* --- Drawing a call ----------------------------------------------------------------------------------------------- */
 
@@ -329,6 +313,7 @@ static verify_call drawn_call(const sequence *s, unsigned number, choice taken, 
     }
     call.is_absolute = verify_draw(draws, ABSOLUTE) == 0 && may_be_absolute(&call);
     call.sequence = (sequence *)s;
+    call.conductor = &conductor;
     return call;
 }
 

@@ -129,6 +129,7 @@ typedef enum {
 } verify_operation;
 
 struct verify_sequence;
+struct verify_conductor;
 
 /* The root, or every other process in collectives without one, describes its data as the first of the two kinds. */
 typedef struct {
@@ -141,10 +142,19 @@ typedef struct {
     bool in_place;
     bool is_absolute; /* whether buffers are at MPI_BOTTOM and the types have their addresses */
     collwise_parameters with;
-    struct verify_sequence *sequence; /* that the call is part of, and that makes it in its own way; else NULL */
-    bool is_mpis_own;                 /* whether MPI's own algorithm runs, */
-    bool is_non_blocking;             /* and its non-blocking function is called */
+    struct verify_sequence *sequence;         /* that the call is part of, else NULL; */
+    const struct verify_conductor *conductor; /* its way to make calls */
+    bool is_mpis_own;                         /* whether MPI's own algorithm runs, */
+    bool is_non_blocking;                     /* and its non-blocking function is called */
 } verify_call;
+
+/* How a sequence makes its calls. */
+typedef struct verify_conductor {
+    /* Makes a call, and others while it is under way if it is non-blocking. */
+    void (*make)(const verify_call *call, const collwise_call *made);
+    /* Whether all processes of a barrier have entered it, as they must have when one leaves. */
+    bool (*all_have_entered)(const verify_call *call, char complaint[VERIFY_TEXT]);
+} verify_conductor;
 
 /* The lists of elements of which a call is made (cases.c): */
 typedef enum {
@@ -176,6 +186,10 @@ const char *verify_operation_name(verify_operation operation);
 /* Makes the call, if the algorithm applies to it, and compares with the definition. Where this process's data is not
  * what it should be, the reason is in `complaint`. */
 verify_outcome verify_call_run(const verify_call *call, MPI_Comm comm, char complaint[VERIFY_TEXT]);
+
+/* A call like any other. */
+verify_outcome verify_some_call(const collwise_algorithm *algorithm, unsigned serial, MPI_Comm comm,
+                                char complaint[VERIFY_TEXT]);
 
 /* Whether the algorithm has no objection to the call. */
 bool verify_call_applies(const verify_call *call, MPI_Comm comm);
@@ -231,10 +245,6 @@ typedef verify_outcome verify_isolation_test(const collwise_algorithm *algorithm
                                              char complaint[VERIFY_TEXT]);
 verify_isolation_test verify_two_threads;
 
-/* A call like any other. */
-verify_outcome verify_some_call(const collwise_algorithm *algorithm, unsigned serial, MPI_Comm comm,
-                                char complaint[VERIFY_TEXT]);
-
 /* --- Sequences of calls (sequence.c) ------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -249,10 +259,6 @@ typedef struct {
 void verify_sequence_set_up(const verify_sequence_options *options);
 /* Makes the calls. Whatever is wrong ends the program. */
 void verify_sequence_run(const verify_sequence_options *options);
-/* Makes a call of the sequence, and others while it is under way if it is non-blocking. */
-void verify_sequence_make(const verify_call *call, const collwise_call *made);
-/* Whether all processes of a barrier have entered it, as they must have when one leaves. */
-bool verify_all_have_entered(const verify_call *call, char complaint[VERIFY_TEXT]);
 
 /* Random numbers that depend on the seed, on what they are for, and on a number, such as that of the call. */
 typedef struct {

@@ -173,8 +173,6 @@ collwise_window *collwise_window_of(const collwise_levels *levels, collwise_with
     refuse_window();
 }
 
-void collwise_window_free(collwise_window *window) { (void)window; }
-
 void collwise_add_window_bcast(collwise_rounds *to, collwise_transfer *state, collwise_window *window, int root,
                                char *data, size_t bytes) {
     (void)to, (void)state, (void)window, (void)root, (void)data, (void)bytes;

@@ -172,7 +172,7 @@ interpose_state *interpose_find_state_with_rows(const interpose_settings *settin
 /* Increases whenever a state is freed. */
 extern atomic_uint interpose_generation INTERPOSE_HIDDEN;
 
-/* An attribute key, made on first use and stored in *key for all. */
+/* An attribute key, made on first use and stored in *key for all (keys.c). */
 int interpose_key(atomic_int *key, MPI_Comm_delete_attr_function *free_value);
 
 /* --- Counts (counts.c) ------------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include <math.h>
+#include <stddef.h>
 
 void cw_barrier(const cw_session *session) {
     int procs = session->procs, rank = session->rank;

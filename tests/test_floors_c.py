@@ -1,0 +1,97 @@
+"""No file of C needs one that needs it in turn, by the symbols of the object files."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from collwise.common.folders import builds_folder
+from collwise.simulator.execution.installations import find_installation
+from collwise.simulator.schedule.library import load_library
+from tests.needs import need
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = ("libcollwise.so", "verify", "benchmark", "experiments")
+TARGETS = {"collwise_interpose", "collwise_measuring", "verify", "benchmark", "experiments"}
+DEFINED, COMMON_NAMES = "TDBRC", {"malloc", "calloc", "realloc", "free"}
+# A process may be recorded while another one is, and ports and packets tell the player that a message is there.
+CIRCLES = {
+    "schedule": {
+        "engine.c models.c one_way.c packets.c play.c ports.c symmetry.c",
+        "calls.c fibers.c library_calls.c programs.c recorder.c registry.c runtime.c",
+    }
+}
+
+
+def uses_of(objects: Mapping[str, Path]) -> dict[str, set[str]]:
+    """The other files whose functions and data each file uses."""
+    listed = subprocess.run(["nm", "-A", *objects.values()], capture_output=True, text=True, check=True).stdout
+    name_of = {str(path): name for name, path in objects.items()}
+    home: dict[str, str] = {}
+    wanted: list[tuple[str, str]] = []
+    for line in listed.splitlines():
+        path, _, rest = line.partition(":")
+        *_, kind, symbol = rest.split()
+        if kind in DEFINED and symbol not in COMMON_NAMES:
+            home[symbol] = name_of[path]
+        elif kind == "U":
+            wanted.append((name_of[path], symbol))
+    found: dict[str, set[str]] = {name: set() for name in objects}
+    for name, symbol in wanted:
+        if home.get(symbol, name) != name:
+            found[name].add(home[symbol])
+    return found
+
+
+def circles(uses: Mapping[str, Iterable[str]]) -> list[set[str]]:
+    """The groups of several files of which each needs all others, directly or not."""
+    names = list(uses)
+    place = {name: i for i, name in enumerate(names)}
+    pairs = [(place[one], place[other]) for one, others in uses.items() for other in others]
+    rows, columns = zip(*pairs, strict=True) if pairs else ((), ())
+    graph = csr_array((np.ones(len(pairs)), (rows, columns)), shape=(len(names), len(names)))
+    _, group_of = connected_components(graph, connection="strong")
+    groups = [{names[i] for i in np.flatnonzero(group_of == group)} for group in np.unique(group_of)]
+    return [group for group in groups if len(group) > 1]
+
+
+def objects_of(target: Path) -> dict[str, Path]:
+    """The object files of a target by source; those of sources that are no longer there do not count."""
+    found = {str(path.relative_to(target))[: -len(".o")]: path for path in target.rglob("*.o")}
+    folders = (ROOT, target.parents[1])
+    return {name: path for name, path in found.items() if any((folder / name).exists() for folder in folders)}
+
+
+@pytest.mark.parametrize("library", ["openmpi", "mpich", "smpi", "schedule"])
+def test_no_file_needs_one_that_needs_it(library: str) -> None:
+    if library == "schedule":
+        load_library()
+        build, targets = builds_folder() / "schedule", {"schedule"}
+    else:
+        need(library)
+        installation = find_installation(library)
+        for file in FILES:
+            installation.program(file)
+        build, targets = installation.build_directory, TARGETS
+    found = {}
+    for target in targets:
+        objects = objects_of(build / "CMakeFiles" / f"{target}.dir")
+        assert len(objects) > 1, target
+        groups = circles(uses_of(objects))
+        # Algorithms need what records them, in turn.
+        parts = [
+            {name for name in group if not (name.startswith("algorithms/") and len(group) > 100)} for group in groups
+        ]
+        found[target] = {" ".join(sorted(Path(name).name for name in group)) for group in parts}
+    expected = CIRCLES if library == "schedule" else {}
+    assert {target: groups for target, groups in found.items() if groups} == expected
+
+
+def test_a_circle_is_found() -> None:
+    assert circles({"a": ["b"], "b": ["c"], "c": ["b"], "d": ["a", "d"]}) == [{"b", "c"}]

@@ -1,4 +1,4 @@
-"""Writes the pages, tables and figures of the documentation that show results, and the README's blocks of results.
+"""Writes the pages, tables and figures of the documentation that show results, and the README's table of trust.
 
     .venv/bin/python docs/regenerate.py [PAGE...]
 
@@ -7,8 +7,8 @@ notebooks.
 
 Without names it writes all pages, which takes more than an hour, most of it for the evaluation of models, for a study's
 simulations of thousands of processes, and for measuring on test beds, which needs the right to create network
-namespaces. `results` includes the README's block of results, `validation` that of measured times. Nothing that it
-writes is edited by hand. docs/engines.md is written by benchmarks/engines.py, pictures of the report by
+namespaces. `validation` and `machines` write the README's table of how far to trust choices. Nothing that it writes is
+edited by hand. docs/engines.md is written by benchmarks/engines.py, pictures of the report by
 docs/screenshots.py.
 """
 
@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -57,6 +58,7 @@ from collwise.validation.correctness.crosscheck_openmpi import compare_with_open
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
 from collwise.validation.fitting.models_by_name import models_on
+from collwise.validation.measurement.deciding import RULES
 from collwise.validation.measurement.judging import platform_of
 from collwise.validation.measurement.runs import runs_in
 from collwise.validation.measurement.training import timed, together
@@ -77,6 +79,7 @@ from collwise.validation.times.sources import predicted
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
+REPORTS = DOCS.parent / "studies/reports"
 PLATFORMS = DOCS.parent / "platforms"
 COUNTED_PROCS = range(2, 34)
 SHOWN_PROCS = 16
@@ -136,8 +139,9 @@ def write_validation() -> None:
         _, _, body = Path(folder, "validation.md").read_text(encoding="utf-8").partition("\n\n")
     tables = body.replace("](validation-", "](figures/validation-")
     write_block(DOCS / "validation.md", "validation", f"\n{tables}\n")
-    write_block(README, "measured", measured_block(found))
-    write(DOCS.parent / "studies/reports/checked.toml", checked_text(found))
+    write_block(DOCS / "validation.md", "measured", measured_block(found))
+    write(REPORTS / "checked.toml", checked_text(found))
+    write_block(README, "trust", trust_block())
 
 
 # The process counts of figure 5 of Nuriyev & Lastovetsky 2021, whose models choose for two collectives.
@@ -175,9 +179,6 @@ def write_results() -> None:
                 parts += [f"\n### {title}\n\n", markdown_of(of_one(scores))]
                 parts.append(f"\n![time of each pick over message size](figures/{name}-{collective}.png)\n")
     write(DOCS / "results.md", "".join([*demo, *parts, checks_block()]))
-    picture = "\n![by how much untuned Open MPI is slower than the rules](docs/figures/demo-gains.png)\n"
-    shown_first = [*presented.parts[:2], presented.parts[3]]
-    write_block(README, "results", f"\n{markdown_of(replace(presented, parts=shown_first))}{picture}")
 
 
 def write_study(name: str, page: str = "", empty_store: bool = False) -> None:
@@ -204,13 +205,13 @@ def write_machines() -> None:
         for name in ("machines.png", "sure.png"):
             shutil.copy(Path(folder, "figures", name), DOCS / "figures" / name)
         first, rest = report.read_text(encoding="utf-8").replace(f"{folder}/", "").split("\n\n**", 1)
-    picture = "![mean regret by machine and by what decides]({}figures/machines.png)\n"
+    picture = "![mean regret by machine and by what decides](figures/machines.png)\n"
     sure = "**Said probabilities of losing"
     rest = rest.replace(sure, f"![said probabilities, and risk against coverage](figures/sure.png)\n\n{sure}")
-    write_block(DOCS / "machines.md", "machines", f"\n{first}\n\n{picture.format('')}\n**{rest}\n")
-    write_block(README, "machines", f"\n{first}\n\n{picture.format('docs/')}")
-    write(DOCS.parent / "studies/reports/machines.toml", machines_text(found))
-    write(DOCS.parent / "studies/reports/confidence.toml", confidence_text(found["facts"]))
+    write_block(DOCS / "machines.md", "machines", f"\n{first}\n\n{picture}\n**{rest}\n")
+    write(REPORTS / "machines.toml", machines_text(found))
+    write(REPORTS / "confidence.toml", confidence_text(found["facts"]))
+    write_block(README, "trust", trust_block())
 
 
 def write_figures() -> None:
@@ -416,8 +417,7 @@ def measured_block(found: dict[str, Any]) -> str:
         f"measured times, and the slowdown of the choices against the best measured ones, on average and at worst, "
         f"were {of_engine(SIMULATED, 'with SMPI')}, {of_engine(SCHEDULED, 'with the schedule engine')}, from 8 KiB on "
         f"{of_engine(SIMULATED, 'with SMPI', LARGE)}, {of_engine(SCHEDULED, 'with the engine', LARGE)}; "
-        f"{facts['maker']}'s own choices were {percent(sum(own) / len(own))} slower on average: "
-        "[docs/validation.md](docs/validation.md)."
+        f"{facts['maker']}'s own choices were {percent(sum(own) / len(own))} slower on average."
     )
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"
 
@@ -426,6 +426,8 @@ def checked_text(found: dict[str, Any]) -> str:
     """The facts by which `tune` says how sure its choices are."""
     of = {(one["source"], one["collective"], one["quantity"]): one["found"] for one in found["facts"]["verdicts"]}
     main = found["rows"][0]["point"]["target"]
+    slowdowns = found["facts"]["slowdowns"]
+    own = [one["slowdown"] for one in slowdowns if one["source"] == OWN and one["point"]["target"] == main]
     return (
         "# Written by docs/regenerate.py (validation): how right the schedule engine was where times were measured.\n"
         f'bed = "8 nodes at {main.partition("x")[2].removesuffix("M")} Mbit/s in one machine"\n'
@@ -433,20 +435,39 @@ def checked_text(found: dict[str, Any]) -> str:
         f"median_error = {of[SCHEDULED, ALL, MEDIAN_ERROR]:.3g}\n"
         f"mean_slowdown = {of[SCHEDULED, ALL, MEAN_SLOWDOWN]:.3g}\n"
         f"worst_slowdown = {of[SCHEDULED, ALL, WORST_SLOWDOWN]:.3g}\n"
+        f"untuned = {sum(own) / len(own):.3g}\n"
     )
 
 
 def machines_text(found: dict[str, Any]) -> str:
     """The facts by which `tune` speaks of supercomputers: a table for each, by the first words of its title."""
     of = {(one["machine"], one["decider"]): one for one in found["rows"] if not one["collective"] + one["sizes"]}
-    tables = ["# Written by docs/regenerate.py (machines): median error, mean regret of predictions and untuned.\n"]
+    tables = ["# Written by docs/regenerate.py (machines): cells, median error, mean regret of what decides.\n"]
     for machine, platform in found["facts"]["platforms"].items():
-        predicted, untuned = of[machine, "predicted"], of[machine, "untuned"]
+        predicted, careful, untuned = (of[machine, who] for who in ("predicted", RULES, "untuned"))
         tables.append(
-            f'\n["{load(platform).title.partition(",")[0]}"]\nmedian_error = {predicted["median_error"]:.3g}\n'
-            f"predicted = {predicted['mean']:.3g}\nuntuned = {untuned['mean']:.3g}\n"
+            f'\n["{load(platform).title.partition(",")[0]}"]\ncells = {predicted["cells"]}\n'
+            f"median_error = {predicted['median_error']:.3g}\npredicted = {predicted['mean']:.3g}\n"
+            f"robust = {careful['mean']:.3g}\nuntuned = {untuned['mean']:.3g}\n"
         )
     return "".join(tables)
+
+
+def trust_block() -> str:
+    """How right predictions and choices were wherever times were measured, the least loss first."""
+    bed, machines = (tomllib.loads((REPORTS / f"{name}.toml").read_text("utf-8")) for name in ("checked", "machines"))
+    bed_row = (bed["median_error"], bed["mean_slowdown"], None, bed["untuned"])
+    rows = [(f"[{bed['bed']}](docs/validation.md)", f"{bed['cases']} times", *map(rounded, bed_row))]
+    for name, one in sorted(machines.items(), key=lambda item: item[1]["predicted"]):
+        found = (one[key] for key in ("median_error", "predicted", "robust", "untuned"))
+        rows.append((f"[{name}](docs/machines.md)", f"{one['cells']} points", *map(rounded, found)))
+    columns = ["measured on", "compared", "median error", "our choices lose", "with `--robust`", "untuned loses"]
+    return f"\n{markdown_table(columns, rows)}\n"
+
+
+def rounded(share: float | None) -> str:
+    """'0.7 %', '274 %'; '-' for None."""
+    return "-" if share is None else f"{share * 100:.{1 if share < 0.1 else 0}f} %"
 
 
 def confidence_text(facts: dict[str, Any]) -> str:

@@ -6,18 +6,32 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 
 
-def test_the_page_of_algorithms_is_the_catalogues() -> None:
+@pytest.fixture(scope="module")
+def regenerate() -> Any:
+    """The module that writes pages."""
     spec = importlib.util.spec_from_file_location("regenerate", DOCS / "regenerate.py")
     assert spec is not None
     assert spec.loader is not None
-    regenerate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(regenerate)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_of_algorithms_is_the_catalogues(regenerate: Any) -> None:
     assert (DOCS / "algorithms.md").read_text(encoding="utf-8") == regenerate.algorithms_page()
+
+
+def test_the_readme_says_of_trust_what_the_last_runs_found(regenerate: Any) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"<!-- trust: begin -->\n{regenerate.trust_block()}<!-- trust: end -->" in readme
 
 
 def test_the_site_and_the_manual_page_are_built_without_a_warning(tmp_path: Path) -> None:

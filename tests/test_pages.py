@@ -26,11 +26,15 @@ from tests.command_line import printed, read, run, serving
 from tests.needs import need, needs, why_missing
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = {page.stem: page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]}
+FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+PAGES = {page.stem: page.read_text(encoding="utf-8") for page in FILES}
 
 # Lines that nothing runs, and why.
 NOT_RUN = {
     "./collwise test": "runs these tests",
+    "./collwise test --version       # installs everything for the tests, and runs none": "tests/test_launcher.py",
+    ".venv/bin/python -m pytest tests/models -n 2 -q   # a part: tests have the folders of the code": "as the first",
+    "./collwise test tests/test_style.py tests/test_floors.py": "as the first",
     "python3 -m venv ~/collwise": "tests/test_wheel.py installs the package, without a network",
     "~/collwise/bin/pip install /path/to/the/clone": "as above",
     "~/collwise/bin/collwise platforms list": "as above",

@@ -279,7 +279,8 @@ def page(measured: Sequence[Row], replays: Sequence[Row], grid: Mapping[Case, Ti
     ]
     return (
         "# Adaptive measuring: results\n\n"
-        "`benchmarks/adaptive.py` wrote this page. [adaptive.md](adaptive.md) describes the search.\n\n"
+        "`benchmarks/adaptive.py` wrote this page. "
+        "[measuring.md](measuring.md#only-where-the-choice-is-in-doubt) describes the search.\n\n"
         f"Test bed of 8 nodes at 50 Mbit/s with one process each, Open MPI; {', '.join(COLLECTIVES)} on P = 4 and 8, "
         f"{format_size(WHOLE[0])} to {format_size(WHOLE[-1])} by doubling, blocks of {format_size(BLOCKS[0])} to "
         f"{format_size(BLOCKS[-1])}, segments of 8 and 32 KiB: {len(grid)} cases. The full grid has 5 to 50 "

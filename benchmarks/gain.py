@@ -121,7 +121,7 @@ def examined(
 def page(found: MeasuredGain, closer: Sequence[tuple[str, ...]], launches: int) -> str:
     """The text of the page."""
     return (
-        "# Gains at run time: one run\n\n<!-- Written by benchmarks/gain.py; do not edit. See gain.md. -->\n\n"
+        "# Gains at run time: one run\n\n<!-- Written by benchmarks/gain.py; do not edit. See interposing.md. -->\n\n"
         f"Test bed of {SHAPE.title}, one process on each node. All algorithms and Open MPI's own collectives were "
         f"measured in {METHOD.launches} launches, and choices made by these times: where none is faster beyond the "
         f"intervals, the library decides. Times are means over {launches} launches; gains in brackets lie within the "

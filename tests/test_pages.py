@@ -89,7 +89,6 @@ INSTEAD = {
     r"-B build/openmpi": "-B build/own",
     r"--build build/openmpi": "--build build/own",
     r"two_way_chain": "split_binary",
-    r"benchmarks/gain.py": "benchmarks/gain.py --help",
     # A question is answered, and what ends when it is interrupted goes on.
     r"(times delete .*) --before [\d-]+": r"\1 --yes",
     r"(?m)^(dask [^#\n]*).*": r"\1&",
@@ -104,7 +103,6 @@ INSTEAD = {
     r"(--collective bcast,allreduce -o tasks.json)": r"--sizes 1MiB --segments 64KiB,512KiB \1",
     r"--procs 8,64,512,2048 --sizes 8:2MiB:x2": "--procs 8,64 --sizes 8:2MiB:x16",
     r"bandwidth=x0.25:x8": "bandwidth=x0.25:x1",
-    r"(--model critical_path --collective allreduce)": r"\1 --procs 4",
     r"calibrate --testbed -o": "calibrate --testbed --quick -o",
     r"calibrate --launcher srun": "calibrate --quick --launcher srun",
     r"(platforms thresholds (?!.*--hosts).*--nodes 8)": r"\1 --repetitions 2 --largest 48KiB",
@@ -121,7 +119,6 @@ INSTEAD = {
     r"--procs 192 --set rows=192,iterations=24": "--procs 24 --set rows=24,iterations=4",
     r"--procs 3:32:\+1": "--procs 3:32:+6 --sizes 64KiB",
     r"mycluster.toml --procs 128,512,2048": "mycluster.toml --collective bcast --procs 64 --sizes 64KiB",
-    r"--procs 8:120:\+8": "--procs 8:32:+8",
     r"--procs 8,100 --check": "--procs 8 --check",
     r"--procs 16,32 --sizes 8KiB:1MiB:x2 --script": "--procs 4 --sizes 8KiB --script",
     r"(--transport tcp .*)8KiB:1MiB:x2": r"\g<1>8KiB --segments 8KiB",

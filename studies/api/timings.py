@@ -260,7 +260,7 @@ def search_algorithms(
     confirm: Callable[[str], None] = lambda what: None,
     context: SimulationContext | None = None,
 ) -> Searched:
-    """Measures where the choice is in doubt, within a budget of machine time (docs/adaptive.md).
+    """Measures where the choice is in doubt, within a budget of machine time (docs/measuring.md).
 
     Without a platform and a model that predict times, nothing is known beforehand.
 

@@ -9,7 +9,7 @@ Without names it writes all pages, which takes more than an hour, most of it for
 simulations of thousands of processes, and for measuring on test beds, which needs the right to create network
 namespaces. `validation` and `machines` write the README's table of how far to trust choices. Nothing that it writes is
 edited by hand. docs/engines.md is written by benchmarks/engines.py, pictures of the report by
-docs/screenshots.py.
+docs/screenshots.py. Long tables of all pages are folded, also of those that benchmarks write.
 """
 
 from __future__ import annotations
@@ -85,6 +85,8 @@ COUNTED_PROCS = range(2, 34)
 SHOWN_PROCS = 16
 MODELLED = ("boba", "frodo", "grisou", "gros")
 NOTEBOOKS = ("getting_started", "model_accuracy", "own_cluster", "whatif")
+LONG_TABLE = 45
+"""The rows of a table that a reader scrolls past; longer ones are folded."""
 NOTE = "<!-- Written by docs/regenerate.py; do not edit. -->\n"
 
 
@@ -109,6 +111,8 @@ def main() -> int:
         return 2
     for name in sys.argv[1:] or pages:
         pages[name]()
+    for page in DOCS.glob("*.md"):
+        write(page, folded(page.read_text(encoding="utf-8")))
     return 0
 
 
@@ -120,6 +124,19 @@ FITTED_INTERCONNECTS = (
 
 def write(page: Path, text: str) -> None:
     page.write_text(text, encoding="utf-8")
+
+
+def folded(text: str) -> str:
+    """The text with each long table behind a line that names its columns and opens it."""
+
+    def behind_a_line(table: re.Match[str]) -> str:
+        rows = table[0].count("\n") - 2
+        if rows <= LONG_TABLE:
+            return table[0]
+        columns = ", ".join(cell.strip() for cell in table[1].strip("| ").split("|"))
+        return f"<details><summary>{rows} rows: {columns}</summary>\n\n{table[0]}\n</details>\n"
+
+    return re.sub(r"(?m)(?<!</summary>\n\n)^(\|.*)\n\| *-.*\n(?:\|.*\n)+", behind_a_line, text)
 
 
 def write_block(page: Path, name: str, block: str) -> None:
@@ -611,8 +628,11 @@ def checks_block() -> str:
         parts.append(markdown_table(["figure", "published", "simulated", "error"], rows))
     parts.append("\n## Verification\n\n`collwise check algorithms --quick` compares every element in each case.\n\n")
     checked = verify(["smpi", "openmpi", "mpich"], quick=True)
-    rows = [(f"{r.engine} {r.version}", r.collective, r.algorithm, r.cases, r.failures) for r in checked]
-    parts.append(markdown_table(["engine", "collective", "algorithm", "cases", "failures"], rows))
+    engines: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for row in checked:
+        engines.setdefault((f"{row.engine} {row.version}", row.collective), []).append((row.cases, row.failures))
+    rows = [(*key, len(found), *map(sum, zip(*found, strict=True))) for key, found in engines.items()]
+    parts.append(markdown_table(["engine", "collective", "algorithms", "cases", "failures"], rows))
     return "".join(parts)
 
 

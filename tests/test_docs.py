@@ -26,7 +26,14 @@ def regenerate() -> Any:
 
 
 def test_the_page_of_algorithms_is_the_catalogues(regenerate: Any) -> None:
-    assert (DOCS / "algorithms.md").read_text(encoding="utf-8") == regenerate.algorithms_page()
+    page = regenerate.folded(regenerate.algorithms_page())
+    assert (DOCS / "algorithms.md").read_text(encoding="utf-8") == page
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
+def test_long_tables_are_folded(page: Path, regenerate: Any) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert regenerate.folded(text) == text
 
 
 def test_the_readme_says_of_trust_what_the_last_runs_found(regenerate: Any) -> None:

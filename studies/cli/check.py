@@ -22,7 +22,7 @@ from collwise.simulator.sweeps.context import SMPI_SELECTORS
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import flag, group, option, refuse_options
-from collwise.studies.cli.derive import derived, shows
+from collwise.studies.cli.derive import command, derived
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.cli.types import (
     COLLECTIVE,
@@ -69,7 +69,7 @@ machines = derived(
 recovery = derived(checks.recovery, "check recovery --platform exact", parent=check, platform=option(PLATFORM))
 
 
-@shows("check algorithms --library smpi --collective barrier --quick", parent=check)
+@command("check algorithms --library smpi --collective barrier --quick", parent=check)
 def algorithms(
     libraries: Sequence[str] = option(named_choices("MPI library", ENGINES), ",".join(ENGINES)),
     collective: str | None = option(COLLECTIVE),
@@ -149,7 +149,7 @@ OPENMPI_COLUMNS = (
 )
 
 
-@shows("check others --library smpi --collective gather --procs 4 --sizes 64KiB", parent=check)
+@command("check others --library smpi --collective gather --procs 4 --sizes 64KiB", parent=check)
 def others(
     library: str | None = option(NamedChoice("MPI library", ("smpi", "openmpi"))),
     collective: str | None = option(COLLECTIVE),
@@ -213,7 +213,7 @@ def openmpi_cells(row: OpenmpiRow) -> tuple[object, ...]:
     )
 
 
-@shows("check three-way --testbed --quick", parent=check)
+@command("check three-way --testbed --quick", parent=check)
 def three_way(
     testbed: bool = flag(),
     where: TargetOptions = options.TARGET_BESIDE_TESTBEDS,

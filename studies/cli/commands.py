@@ -129,7 +129,7 @@ COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"
 """A shell that completes a command line sets it (collwise setup completion); the launcher then sets nothing up."""
 _MODULES = {
     "tune": "demo",
-    "verbs": "simulate measure fit predict select export compare",
+    "verbs": "simulate measure fit predict select export compare search whatif program guidelines times",
 }
 """The commands that are in a module of collwise.studies.cli of another name than their own.
 

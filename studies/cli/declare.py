@@ -1,15 +1,14 @@
-"""Declares commands: the default value of each parameter is the option or argument that fills it.
+"""Declares options and arguments, as the default values of the parameters that they fill.
 
-@command("compare --platform gros --collective bcast --procs 16")
-def compare(procs: tuple[int, ...] = option(COUNTS, required=True), as_json: bool = JSON) -> None:
+@command("platforms write grisou -o grisou.xml", parent=platforms)
+def write(platform: HostPlatform = argument(PLATFORM), output: Path | None = option(NEW_FILE)) -> None:
 
-options.toml has the help of options.
+options.toml has the help of options. `command` is in derive.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from inspect import signature
 from typing import Any, NamedTuple
 
 import click
@@ -111,25 +110,6 @@ def group(make: Callable[..., Any], **members: Any) -> Any:
     return Filling(parameters, value)
 
 
-def command(
-    words: str, name: str | None = None, parent: click.Group | None = None, **attributes: Any
-) -> Callable[[Callable[..., Any]], click.Command]:
-    """Makes a command of a function all of whose parameters have an option or argument as their default value.
-
-    `words` is the example in its help, which starts with the words that call it; `name` is by default that of the
-    function. `parent` is the group that it belongs to, if any; `attributes` are further ones of click.Command. A
-    command that writes files gets --force.
-    """
-
-    def decorate(function: Callable[..., Any]) -> click.Command:
-        places = {one.name: one.default for one in signature(function).parameters.values()}
-        called = name or function.__name__.replace("_", "-")
-        description = attributes.pop("help", function.__doc__ or "")
-        return made(function, places, words, called, parent, description, **attributes)
-
-    return decorate
-
-
 def made(
     function: Callable[..., Any],
     places: Mapping[str, Any],
@@ -139,7 +119,11 @@ def made(
     description: str,
     **attributes: Any,
 ) -> click.Command:
-    """The command that calls a function with what fills its parameters, by their names; see `command`."""
+    """The command that calls a function with what fills its parameters, by their names.
+
+    `words` is the example in its help, which starts with the words that call it; `attributes` are further ones of
+    click.Command. A command that writes files gets --force.
+    """
     called = words.partition(" --")[0].split()
     full = " ".join(called[: called.index(name) + 1])
     parameters = [one for inner, place in places.items() for one in place.parameters(inner, full)]
@@ -189,16 +173,11 @@ def _force() -> click.Option:
     )
 
 
-def was_given(name: str) -> bool:
-    """Whether the running command's parameter of this name was given on the command line."""
-    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
-
-
 def refuse_options(names: Sequence[str], of: str) -> None:
     """Raises UsageError if one of the running command's options was given, which are for `of` only."""
     context = click.get_current_context()
     for parameter in context.command.params:
-        if parameter.name in names and was_given(parameter.name):
+        if parameter.name in names and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
             raise UsageError(f"{parameter.opts[0]} is for {of}")
 
 

@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -27,6 +28,8 @@ from collwise.validation.select.consumers import ALL_CONSUMERS
 _UNNAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
 _SAVED = ("AllTimes", "Decisions", "FittedModel", "Guidelines", "ProfileResult", "TaskSearches", "pd.DataFrame")
 """The types that -o saves; without it, one with `usual_file` goes there."""
+_PRINTED = ("int", "None")
+"""The annotations of functions that print themselves."""
 _BY_NAME: Mapping[str, Any] = {
     "algorithm": types.ALGORITHM,
     "algorithms": types.ALGORITHMS,
@@ -92,6 +95,7 @@ def derived(
     report: bool = False,
     draw: bool = False,
     more: str = "",
+    context_settings: Mapping[str, Any] = MappingProxyType({}),
     **places: Any,
 ) -> click.Command:
     """The command that calls a function and prints what it returns.
@@ -101,7 +105,7 @@ def derived(
     right one, as `declare.option` makes it; with None no option does; for **others a group of options makes a
     dictionary. A result that has `save` gets -o, with `figures` the command has --figures, with `report` --report,
     with `draw` --draw for the one figure. A parameter `context` gets the open simulation context; words after `args`
-    belong to a program. An int is the exit code, and nothing is printed.
+    belong to a program. Where an int, the exit code, or None is returned, nothing more is printed.
     """
     parameters = list(inspect.signature(function).parameters.values())
     others = next((one.name for one in parameters if one.kind is inspect.Parameter.VAR_KEYWORD), "")
@@ -117,7 +121,7 @@ def derived(
     printing |= {"figures": option(types.FOLDER)} if figures else {}
     printing |= {"report": option(types.NEW_FILE)} if report else {}
     printing |= {"draw": option(types.NEW_FILE)} if draw else {}
-    printing |= {"as_json": options.JSON} if returned != "int" else {}
+    printing |= {"as_json": options.JSON} if returned not in _PRINTED else {}
 
     def call(**given: Any) -> Any:
         asked = {one: given.pop(one) for one in printing}
@@ -137,16 +141,17 @@ def derived(
             if running:
                 given["context"] = stack.enter_context(given["context"].context())
             result = function(*unnamed, **given)
-        return result if returned == "int" else show(result, **asked)
+        return result if returned in _PRINTED else show(result, **asked)
 
     called = name or function.__name__.replace("_", "-")
     description = f"{description_of(function)}\n\n{more}"
-    settings = {"context_settings": {"allow_interspersed_args": False}} if "args" in filled else {}
-    return declare.made(call, filled | running | printing, words, called, parent, description, **settings)
+    settings = dict(context_settings) | ({"allow_interspersed_args": False} if "args" in filled else {})
+    places = filled | running | printing
+    return declare.made(call, places, words, called, parent, description, context_settings=settings)
 
 
-def shows(words: str, name: str | None = None, parent: click.Group | None = None, **attributes: Any) -> Any:
-    """Derives a command from the function below, which returns what is printed, a Shown, as `derived` does.
+def command(words: str, name: str | None = None, parent: click.Group | None = None, **attributes: Any) -> Any:
+    """Derives a command from the function below, as `derived` does, which returns what is printed, a Shown, or None.
 
     Parameters may have the options or arguments that fill them as default values.
     """

@@ -24,7 +24,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Precision
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import flag, option
-from collwise.studies.cli.derive import shows
+from collwise.studies.cli.derive import command
 from collwise.studies.cli.options import BENCH_WITH_PPN, TARGET
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.cli.types import COUNTS, NEW_FILE, PATH, PLATFORM, SIZE, SIZES, FiniteRange
@@ -55,7 +55,7 @@ _TO_MEASURE = (64, 4096, 262144, 8388608)
 """The message sizes of which the most telling are named."""
 
 
-@shows("platforms experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4")
+@command("platforms experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4")
 def experiment(
     kind: str = option(click.Choice(kinds.KINDS), kinds.ROUNDTRIP),
     where: HostPlatform | TargetOptions = BENCH_WITH_PPN,
@@ -138,7 +138,7 @@ def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ..
     return [tuple(map(int, ranks.split(","))) for ranks in text.split(";")]
 
 
-@shows("platforms thresholds --nodes 8 --buffer 32KB -o thresholds.toml", figures=True, report=True)
+@command("platforms thresholds --nodes 8 --buffer 32KB -o thresholds.toml", figures=True, report=True)
 def thresholds(
     where: TargetOptions = TARGET,
     nodes: Sequence[int] = option(COUNTS, "8"),
@@ -203,7 +203,7 @@ def thresholds(
     return Shown(parts, list(map(present.record_of, found)), figures=drawn)
 
 
-@shows("platforms ranks --platform hcl16 --collective gather --procs 4 --sizes 64KiB")
+@command("platforms ranks --platform hcl16 --collective gather --procs 4 --sizes 64KiB")
 def ranks(
     platform: HostPlatform = options.PLATFORM,
     collective: str = option(required=True, said={"mapped": " or ".join(mapped.COLLECTIVES)}),
@@ -269,7 +269,7 @@ def _ends(text: str) -> tuple[int, int]:
     return parse_size(least), parse_size(most)
 
 
-@shows("platforms calibrate --testbed -o bed.toml --figures figures", figures=True)
+@command("platforms calibrate --testbed -o bed.toml --figures figures", figures=True)
 def calibrate(
     published: bool = flag(),
     platform: Platform | None = option(types.Parsed("platform", load_description)),

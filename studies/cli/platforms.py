@@ -42,8 +42,8 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import types
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import argument, command, flag, group, option
-from collwise.studies.cli.derive import shows
+from collwise.studies.cli.declare import argument, flag, group, option
+from collwise.studies.cli.derive import command
 from collwise.studies.cli.experiment import calibrate, experiment, ranks, thresholds
 from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM
 from collwise.studies.present.shown import Shown, Table, drawing
@@ -58,7 +58,7 @@ for one in (calibrate, experiment, thresholds, ranks):
     platforms.add_command(one)
 
 
-@shows("platforms list --json", "list", platforms)
+@command("platforms list --json", "list", platforms)
 def list_platforms() -> Shown:
     """Lists the known platforms."""
     described = [load(name) for name in known()]
@@ -70,7 +70,7 @@ def list_platforms() -> Shown:
     return Shown([Table("Platforms", columns, rows, left=2, keys=1)], list(map(_facts, described)))
 
 
-@shows("platforms show grisou", "show", platforms, draw=True)
+@command("platforms show grisou", "show", platforms, draw=True)
 def show(
     platform: HostPlatform = argument(PLATFORM),
     overheads: str | None = option(types.NamedChoice("interconnect", interconnect_names())),
@@ -84,7 +84,7 @@ def show(
     return Shown([text.rstrip("\n")], [_facts(platform)], figures={"": drawing("platform.platform_figure", platform)})
 
 
-@shows("platforms check mine.toml", "check", platforms)
+@command("platforms check mine.toml", "check", platforms)
 def check(file: Path = argument(PATH)) -> Shown:
     """Checks a platform FILE (.toml or .xml): its form, then a dry run in SimGrid.
 
@@ -374,7 +374,9 @@ _SOURCES = group(
 )
 
 
-@shows("platforms describe mycluster --nodes 16 --interconnect tcp-25g -o mycluster.toml", "describe", parent=platforms)
+@command(
+    "platforms describe mycluster --nodes 16 --interconnect tcp-25g -o mycluster.toml", "describe", parent=platforms
+)
 def describe(
     name: str = argument(),
     sources: dict[str, Any] = _SOURCES,

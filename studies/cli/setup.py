@@ -24,7 +24,8 @@ from collwise.platforms import known
 from collwise.simulator.execution.installations import mpi_installation, smpi_installation
 from collwise.studies.cli import json_schema
 from collwise.studies.cli.commands import COMPLETION_VARIABLE, CommandGroup, example
-from collwise.studies.cli.declare import argument, command, option
+from collwise.studies.cli.declare import argument, option
+from collwise.studies.cli.derive import command
 from collwise.studies.cli.types import PATH, NamedChoice, Parsed, checked
 
 _LOOPBACK = "127.0.0.1"

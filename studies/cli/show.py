@@ -18,7 +18,7 @@ from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, group, option
-from collwise.studies.cli.derive import derived, shows
+from collwise.studies.cli.derive import command, derived
 from collwise.studies.cli.options import TARGET_IF_NAMED
 from collwise.studies.present.shown import Shown, Table, drawing
 from collwise.validation.hierarchy.space import SEGMENTS, input_of, label
@@ -46,7 +46,7 @@ message = derived(predictions.message, "show message mine.parameters.toml 0,1 --
 models = derived(predictions.models, "show models --collective bcast", parent=show)
 
 
-@shows("show algorithms bcast", parent=show)
+@command("show algorithms bcast", parent=show)
 def algorithms(
     collective: str | None = argument(types.COLLECTIVE, required=False, metavar="[COLLECTIVE]"),
 ) -> Shown:
@@ -131,7 +131,7 @@ def _recorded(platform: HostPlatform, case: Case, called: Baseline) -> tuple[Sch
     return recorded, tables_of(recorded.sizes)
 
 
-@shows(
+@command(
     "show schedule --platform gros --collective bcast --algorithm binomial --procs 16 --size 8KiB",
     parent=show,
     draw=True,
@@ -206,7 +206,7 @@ def schedule(
     return Shown(said, parts.reset_index().to_dict("records"), facts, figures)
 
 
-@shows("show traffic --platform leonardo --ppn 1 --collective allgather --procs 64 --size 64KiB", parent=show)
+@command("show traffic --platform leonardo --ppn 1 --collective allgather --procs 64 --size 64KiB", parent=show)
 def traffic(
     platform: HostPlatform = options.placed_platform(),
     collective: str = options.COLLECTIVE,
@@ -264,7 +264,7 @@ def _share(part: int, whole: int) -> str:
     return f"{format_size(part)}, {100 * part / whole:.0f} %" if whole else "-"
 
 
-@shows("show tasks --platform stampede2 --nodes 6 --ppn 12 --engine schedule", parent=show, figures=True)
+@command("show tasks --platform stampede2 --nodes 6 --ppn 12 --engine schedule", parent=show, figures=True)
 def tasks(
     collective: str = option(types.COLLECTIVE, "bcast"),
     asked: dict[str, Any] = group(

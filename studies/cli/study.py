@@ -8,7 +8,8 @@ import click
 
 from collwise.common.project import results_folder
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import argument, command, flag, option
+from collwise.studies.cli.declare import argument, flag, option
+from collwise.studies.cli.derive import command
 from collwise.studies.cli.output import print_json
 from collwise.studies.cli.types import PATH
 

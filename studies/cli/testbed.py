@@ -16,8 +16,8 @@ import click
 from collwise.common.errors import CollwiseError, UsageError, note, unknown_name
 from collwise.common.units import counted, format_size
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import argument, command, flag, group, option
-from collwise.studies.cli.derive import shows
+from collwise.studies.cli.declare import argument, flag, group, option
+from collwise.studies.cli.derive import command
 from collwise.studies.cli.types import SIZE, FiniteRange, NamedChoice, Parsed
 from collwise.studies.present.shown import Shown, Table
 from collwise.validation.testbed import bed as beds, slurm as batch
@@ -60,7 +60,7 @@ _SHAPE = group(
 )
 
 
-@shows("testbed up --nodes 8 --rate 100Mbit", parent=testbed)
+@command("testbed up --nodes 8 --rate 100Mbit", parent=testbed)
 def up(
     name: str = _NAME,
     shape: Shape = _SHAPE,
@@ -77,7 +77,7 @@ def up(
     return Shown([said], [_described(bed)])
 
 
-@shows("testbed status --check", parent=testbed)
+@command("testbed status --check", parent=testbed)
 def status(
     name: str | None = option(),
     check: bool = flag(),

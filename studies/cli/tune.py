@@ -16,8 +16,8 @@ from collwise.common.project import find_project, results_folder
 from collwise.platforms.shipped import interconnect_names, known
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI
 from collwise.studies.cli import options, types
-from collwise.studies.cli.declare import argument, command, group, option
-from collwise.studies.cli.derive import derived, show
+from collwise.studies.cli.declare import argument, group, option
+from collwise.studies.cli.derive import command, derived, show
 from collwise.studies.cli.types import COUNTS, FOLDER
 from collwise.validation.times.defaults import SEGMENT_BYTES
 

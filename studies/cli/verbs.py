@@ -1,19 +1,36 @@
-"""collwise simulate, measure, fit and predict make times; select, export and compare take them."""
+"""Commands that are public functions: what makes times and takes them, and groups of these."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import click
 
 import collwise
+from collwise import store_contents
+from collwise.common.units import parse_duration
+from collwise.guideline_checks import RULES, SIZES_TEXT, USUAL
 from collwise.models.registry import PROCEDURE_NAMES
+from collwise.platforms.changes import CHANGES
 from collwise.predictions import FITTED_BY_ALGORITHM
+from collwise.simulator.execution.interposed import LIBRARIES
+from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS
 from collwise.simulator.sweeps.method import PRECISION_OF_FITS
-from collwise.studies.cli import options
-from collwise.studies.cli.declare import option
+from collwise.studies.cli import options, types
+from collwise.studies.cli.commands import CommandGroup, example
+from collwise.studies.cli.declare import argument, flag, group, option
 from collwise.studies.cli.derive import derived
-from collwise.studies.cli.types import COLLECTIVES, NAMES, NEW_FILE, NEW_SCRIPT, PLATFORM, NamedChoice
+from collwise.studies.cli.output import confirm
+from collwise.studies.cli.types import COLLECTIVES, NAMES, NEW_FILE, PLATFORM, SIZES, NamedChoice, Parsed, Scaled
+from collwise.validation.adaptive.goal import LOSS, Goal
+from collwise.validation.guidelines.criteria import CORRECTIONS
+from collwise.validation.hierarchy.space import BUDGET, SEGMENTS
+from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.libraries.formats import FORMATS
+from collwise.validation.measurement import applications
 from collwise.validation.select.consumers import OPENMPI
+
+BY_SCHEDULE = options.simulation(SCHEDULE.name)
 
 simulate = derived(
     collwise.simulate,
@@ -22,7 +39,6 @@ simulate = derived(
     figures=True,
     beside=option(NAMES, ()),
 )
-
 measure = derived(
     collwise.measure,
     "measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2",
@@ -30,11 +46,10 @@ measure = derived(
     confirm=options.CROWDED,
     platform=option(PLATFORM),
     raw=option(NEW_FILE),
-    script=option(NEW_SCRIPT),
+    script=option(types.NEW_SCRIPT),
     context=options.STORED,
     figures=True,
 )
-
 fit = derived(
     collwise.fit,
     "fit --platform mine.toml -o mine.parameters.toml",
@@ -43,14 +58,12 @@ fit = derived(
     collective=option(COLLECTIVES),
     precision=options.precision(PRECISION_OF_FITS),
 )
-
 predict = derived(
     collwise.predict,
     "predict --parameters mine.parameters.toml --collective bcast --procs 2:8:+1 -o bcast.times",
     model=options.MODEL,
     figures=True,
 )
-
 select = derived(collwise.select, "select bcast.times --for openmpi-4.1 -o bcast.json")
 export = derived(
     collwise.export,
@@ -60,3 +73,181 @@ export = derived(
     procs=option(click.IntRange(1)),
 )
 compare = derived(collwise.compare, "compare bcast.times bcast.json openmpi-4.1 --figures figures", figures=True)
+
+
+@click.group(cls=CommandGroup, epilog=example("search algorithms --collective bcast --procs 4 --budget 2min"))
+def search() -> None:
+    """Finds the best choices by few measurements."""
+
+
+derived(
+    collwise.search_algorithms,
+    "search algorithms --collective bcast,allreduce --procs 4 --sizes 1KiB:1MiB:x4 --budget 2min",
+    name="algorithms",
+    parent=search,
+    confirm=options.CROWDED,
+    goal=group(
+        Goal,
+        budget_seconds=option(Parsed("duration", parse_duration), Goal.budget_seconds, show_default=False),
+        loss=option(Scaled(0.01), LOSS * 100),
+    ),
+    platform=option(PLATFORM),
+    method=options.METHOD_OF_ROUNDS,
+    context=BY_SCHEDULE,
+)
+derived(
+    collwise.search_tasks,
+    "search tasks --platform stampede2 --nodes 8 --ppn 4 --sizes 64KiB,1MiB --engine schedule --search tasks",
+    name="tasks",
+    parent=search,
+    figures=True,
+    collective=option(NAMES, "bcast"),
+    platform=option(PLATFORM),
+    nodes=option(types.COUNTS),
+    ppn=option(types.COUNTS),
+    algorithms=option(NAMES, "chain,binary,binomial"),
+    exclude=option(NAMES, ()),
+    pieces=option(SIZES, "0"),
+    budget=option(Scaled(0.01, most=100), BUDGET * 100),
+    tasks=option(click.IntRange(2, 64), SEGMENTS),
+    drawn=option(click.IntRange(min=0)),
+    target=options.TARGET_IF_NAMED,
+)
+
+
+@click.group(cls=CommandGroup, epilog=example("whatif change --platform gros --collective bcast --change bandwidth=x2"))
+def whatif() -> None:
+    """Shows which choices and times change if a platform does."""
+
+
+_CHANGES = "\n".join(f"  {name}={kind.example}: {kind.meaning}" for name, kind in CHANGES.items())
+derived(
+    collwise.whatif,
+    "whatif change --platform gros --collective allreduce --procs 16,62 --sizes 1KiB,1MiB --change bandwidth=x0.25",
+    name="change",
+    parent=whatif,
+    more=f"\b\nChanges, made in the order given:\n{_CHANGES}",
+    figures=True,
+    context=BY_SCHEDULE,
+)
+derived(
+    collwise.sweep,
+    "whatif sweep --platform gros --collective allreduce --procs 62 --sizes 1MiB --factors bandwidth=x0.25:x8",
+    parent=whatif,
+    figures=True,
+    context=BY_SCHEDULE,
+)
+
+
+@click.group(cls=CommandGroup, epilog=example("program run --library openmpi --procs 2 --report -- latency"))
+def program() -> None:
+    """Runs programs with our algorithms, and says what these save and gain."""
+
+
+derived(
+    collwise.run_program,
+    "program run --library smpi --platform gros --procs 4 --algorithms bcast=chain --report -- latency",
+    name="run",
+    parent=program,
+    library=option(NamedChoice("MPI library", LIBRARIES), required=True),
+    procs=option(click.IntRange(1), required=True),
+    platform=option(PLATFORM),
+    algorithms=option(default=""),
+)
+derived(collwise.profile, "program profile report.json --platform gros", parent=program, context=BY_SCHEDULE)
+derived(
+    collwise.application,
+    "program apply asp --platform gros --procs 8 --collectives ompi,mpich --set size=4096,iterations=4",
+    name="apply",
+    parent=program,
+    figures=True,
+    program=argument(NamedChoice("application", applications.APPLICATIONS)),
+    collectives=option(NAMES, applications.COLLECTIVES, said={"choices": applications.NAMES}),
+    context=BY_SCHEDULE,
+)
+derived(
+    collwise.gain,
+    "program gain decisions.json --procs 4 --collective bcast",
+    parent=program,
+    figures=True,
+    report=True,
+    collective=option(COLLECTIVES),
+    target=options.target("library"),
+)
+
+
+@click.group(cls=CommandGroup, epilog=example("guidelines simulate --platform gros --libraries ompi --procs 16"))
+def guidelines() -> None:
+    """Checks performance guidelines: no collective should be slower than others that do the same."""
+
+
+_LIBRARIES = (*SMPI_SELECTORS, *BASELINES)
+derived(
+    collwise.guidelines,
+    "guidelines simulate --platform gros --libraries ompi --collective allreduce,reduce --procs 16",
+    name="simulate",
+    parent=guidelines,
+    figures=True,
+    libraries=option(types.named_choices("library", _LIBRARIES), said={"libraries": _LIBRARIES}),
+    sizes=option(SIZES, SIZES_TEXT),
+    output=option(types.FOLDER),
+)
+derived(
+    collwise.measured_guidelines,
+    "guidelines measure --library openmpi --collective allreduce,reduce --procs 4",
+    name="measure",
+    parent=guidelines,
+    figures=True,
+    rule=option(NamedChoice("rule", RULES), "rank"),
+    correction=option(
+        NamedChoice("correction", CORRECTIONS),
+        "bh",
+        said={"corrections": ", ".join(f"{name}: {title}" for name, title in CORRECTIONS.items())},
+    ),
+    method=options.method(USUAL),
+    output=option(types.FOLDER),
+    on_launch=None,
+)
+derived(
+    collwise.check_decisions, "guidelines decisions decisions.json --platform gros", name="decisions", parent=guidelines
+)
+
+
+@click.group(cls=CommandGroup, epilog=example("times list"))
+def times() -> None:
+    """Lists, shows, saves and deletes the times in the store, and reads times that were measured elsewhere."""
+
+
+def _confirm(yes: bool) -> Callable[[str], None]:
+    return lambda what: confirm(f"Delete {what}?", f"{what} would be deleted", "--yes", yes)
+
+
+_CONFIGURATION = dict(configuration=option(NAMES), source=option(NAMES), platform=option(NAMES))
+derived(store_contents.configurations, "times list --json", name="list", parent=times, store=options.STORE)
+derived(
+    store_contents.results,
+    "times show --collective bcast --procs 16 -o bcast.csv",
+    name="show",
+    parent=times,
+    **_CONFIGURATION,
+    collective=option(NAMES),
+    equal=group(dict, algorithm=option(NAMES)),
+)
+derived(
+    store_contents.prune,
+    "times delete --platform gros --before 2026-01-01 --yes",
+    name="delete",
+    parent=times,
+    **_CONFIGURATION,
+    confirm=group(_confirm, yes=flag()),
+)
+derived(
+    store_contents.import_times,
+    "times import osu_bcast.txt --platform mycluster --procs 64",
+    name="import",
+    parent=times,
+    procs=option(click.IntRange(1)),
+    platform=option(default=""),
+    ppn=option(click.IntRange(1), 1),
+    algorithm=option(default=""),
+)

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from collwise.studies.cli import option_texts
-from collwise.studies.cli.declare import argument, command, flag, group, option
+from collwise.studies.cli.declare import argument, flag, group, option
+from collwise.studies.cli.derive import command
 from collwise.studies.cli.main import collwise, main
 from collwise.studies.cli.types import FOLDER, NEW_FILE, SIZES
 

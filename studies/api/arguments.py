@@ -54,7 +54,6 @@ def platform(name: PlatformLike) -> HostPlatform:
     or the path of a .toml description or of a SimGrid platform XML.
 
     Returns a platform: `name`, `title`, `hosts`, `default_processes_per_node`, and `max_procs(processes_per_node)`.
-    Raises UsageError for an unknown name and for a file with problems.
 
     >>> import collwise
     >>> collwise.platform("gros").max_procs(1)
@@ -85,9 +84,6 @@ def session(
     guideline calls a collective; `executor`, where simulations run: 'local', 'dask:ADDRESS' or
     'slurm:jobs=4,cores=8' as on the command line, by default what COLLWISE_EXECUTOR says, else here; or an executor of
     concurrent.futures or Dask's Client, on which `jobs` tasks run at a time.
-
-    Raises UsageError for a file that is not a store, an unknown engine, library or executor, `simgrid` with an engine
-    that is not SMPI, and `jobs` with the name of an executor that is not local.
 
     >>> import collwise
     >>> with collwise.session(store="timings.sqlite", jobs=2) as context:

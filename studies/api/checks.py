@@ -124,8 +124,7 @@ def machines(
     `train` first fits the figures of each description to some of the machine's times: every second size of three
     collectives at one P. The others are shown apart, by whether size, collective, or P or job are new.
 
-    Returns the cells, which `frame()` has as a DataFrame. Raises UsageError for folders without runs and for wrong
-    files.
+    Returns the cells, which `frame()` has as a DataFrame.
     """
     from collwise.common.files import write_text
     from collwise.common.project import results_folder

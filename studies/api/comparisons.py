@@ -117,8 +117,7 @@ def figure(times: Times | Mapping[str, Times], /, procs: int | None = None) -> F
 
     Parameters: `times`, of one collective; `procs`, P, by default the largest one that has times.
 
-    Each algorithm is drawn at its best segment size. Returns a matplotlib Figure. Raises UsageError for times of
-    several collectives, and for a P without times.
+    Each algorithm is drawn at its best segment size. Returns a matplotlib Figure.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "bcast", procs="4,8", sizes="8KiB:64KiB:x8", segments=8192)

@@ -244,8 +244,7 @@ def export(
     Where a format cannot express a choice, the best one that it can express is written, and a note says what it costs.
     Profiles of PGMPITuneLib (.prf) become a table for libcollwise, with the format collwise.
 
-    Returns ExportedRules, whose `text` are the rules. Raises UsageError for what cannot be written at all, and for a
-    file that cannot be written.
+    Returns ExportedRules, whose `text` are the rules.
 
     >>> import collwise
     >>> times = collwise.predict(collwise.fit("exact", "hockney"), "bcast", procs="2:8:+1")
@@ -356,8 +355,6 @@ def defaults(
     one process on each node, a commutative operation, and blocks of one size. If it is checked, Open MPI itself is
     asked, for any number of processes, without running the algorithms; of MPICH the tables are read by which it selects
     them.
-
-    Raises UsageError for a collective whose decision is not known.
 
     >>> import collwise
     >>> found = collwise.defaults("bcast", procs=16, sizes="1KiB", baseline="mpich-4")

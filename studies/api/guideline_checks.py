@@ -89,7 +89,7 @@ def guidelines(
     violation: the benchmark then runs again under libcollwise. Libraries are those that SMPI's selectors stand for, or
     with --engine schedule those whose decisions are known, also with thousands of processes.
 
-    Returns Guidelines, by library. Raises UsageError for wrong arguments.
+    Returns Guidelines, by library.
 
     >>> import collwise
     >>> checked = collwise.guidelines("gros", "ompi", "scan", procs=4, sizes="8,64")
@@ -140,8 +140,7 @@ def measured_guidelines(
 
     It runs on this machine, hosts, a batch job's nodes or a test bed. The medians of several launches are compared.
 
-    Returns Guidelines. Raises UsageError for wrong arguments and where the library is missing, CollwiseError when it
-    does not run.
+    Returns Guidelines.
 
     >>> import collwise
     >>> from collwise.simulator.sweeps.method import Method, Precision
@@ -195,8 +194,7 @@ def check_decisions(
 ) -> OwnChecked:
     """Checks the choices of DECISIONS against all guidelines, by simulation, and lists combinations that are faster.
 
-    Returns the violations, and the combinations of collectives that are faster than a choice. Raises UsageError for
-    tables without a collective that has guidelines, and CollwiseError when a simulation fails.
+    Returns the violations, and the combinations of collectives that are faster than a choice.
 
     >>> import collwise
     >>> chosen = collwise.select(collwise.simulate("gros", "allreduce", procs=4, sizes="8KiB"))

@@ -83,7 +83,7 @@ def within_codes(given: Names) -> tuple[int, ...]:
 
 
 def _without(algorithms: Names, exclude: Names) -> tuple[str, ...]:
-    """The algorithms between nodes that are not excluded. Raises UsageError for unknown names and where none is left.
+    """The algorithms between nodes that are not excluded.
 
     Names may have the prefix with which tables and rules have them.
     """
@@ -166,7 +166,7 @@ def time_tasks(
     """Times of the tasks of which a hierarchical collective consists, on the leader of each node.
 
     Returns a TaskStudy for each configuration: `times`, the seconds of each leader and task, `stable_seconds`,
-    `probes`, tasks alone and at once, and `overlap`. Raises UsageError for wrong arguments.
+    `probes`, tasks alone and at once, and `overlap`.
 
     >>> import collwise
     >>> with collwise.session(engine="schedule") as context:

@@ -53,8 +53,7 @@ def whatif(
     between sockets, or uplinks of switches), bandwidth or reduction, from its critical path in the schedule engine.
     docs/whatif.md says how each change is expressed.
 
-    Returns a WhatIf for each collective, whose `times` have the dimension `change`. Raises UsageError for wrong
-    arguments, and for changes that a platform cannot express.
+    Returns a WhatIf for each collective, whose `times` have the dimension `change`.
 
     >>> import collwise
     >>> answer = collwise.whatif("gros", "bandwidth=x0.125", "allreduce", procs="31,64", sizes="1KiB,1MiB")
@@ -109,8 +108,7 @@ def sweep(
     The change goes over a range of factors, such as bandwidth=x0.25:x8; `collwise whatif change --help` lists all
     changes. With a tolerance, choices that are nearly as fast do not take turns.
 
-    Returns a Sweep for each collective, whose `times` have the dimension `factor`. Raises UsageError for wrong
-    arguments, and for changes that a platform cannot express.
+    Returns a Sweep for each collective, whose `times` have the dimension `factor`.
 
     >>> import collwise
     >>> swept = collwise.sweep("gros", "bandwidth=x0.25:x1", "allreduce", procs=62, sizes="1MiB")
@@ -153,7 +151,7 @@ def live_map(
 
     Returns a LiveMap, whose `on(changes)` gives Times of all choices that are about as fast as the best one, with
     half-widths where they were not played exactly (docs/whatif.md). `on(changes, every=True)` has the times of every
-    choice. Raises UsageError for wrong arguments.
+    choice.
 
     >>> import collwise
     >>> from collwise.platforms.changes import parse_change

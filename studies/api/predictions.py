@@ -130,8 +130,7 @@ def fit(
     point-to-point models, from experiments between two or three processes.
 
     Returns a FittedModel, for `predict`, `select` and its own `save`. In place of a platform there may be an execution
-    target, on which experiments are measured. Experiments that the store has are not made
-    again. Raises UsageError for wrong arguments, CollwiseError when an experiment fails.
+    target, on which experiments are measured. Experiments that the store has are not made again.
 
     >>> import collwise
     >>> model = collwise.fit("exact", "hockney")
@@ -270,10 +269,7 @@ def predict(
 
 
 def message(model: FittedModel | str | Path, pair: str, /, sizes: Numbers | None = None) -> pd.DataFrame:
-    """Predicts the time of a message from one process to another, I,J, by a point-to-point model.
-
-    Raises UsageError for a malformed pair and one that the parameters do not know.
-    """
+    """Predicts the time of a message from one process to another, I,J, by a point-to-point model."""
     import numpy as np
     import pandas as pd
 

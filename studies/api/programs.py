@@ -61,7 +61,7 @@ def run_program(
     are programs of ours. Its report says which collectives take its time, for 'program profile'. The exit code is the
     program's, or 1 if the program does not call the library.
 
-    Returns the exit code. Raises UsageError for wrong arguments and where the library or the program is missing.
+    Returns the exit code.
 
     >>> import collwise
     >>> collwise.run_program("latency", library="openmpi", procs=2, report_to="report.json")
@@ -247,7 +247,7 @@ def profile(
     what the calls would take on the changed platform, where the same runs by default. With --after, reports of later
     runs with a table, also what this has saved.
 
-    Returns a ProfileResult. Warns where runs made different calls. Raises UsageError for wrong arguments and files.
+    Returns a ProfileResult. Warns where runs made different calls.
 
     >>> import collwise
     >>> row = '{"collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, '
@@ -365,7 +365,7 @@ def application(
     application's calls. The speed-up is over the first choice. Executions that the store has are not repeated. The exit
     code is 1 if one failed.
 
-    Returns ApplicationTimes. Raises UsageError for wrong arguments and where SimGrid is missing.
+    Returns ApplicationTimes.
 
     >>> import collwise
     >>> times = collwise.application("asp", "gros", procs=4, collectives="ompi,mpich", settings={"iterations": 2})
@@ -429,8 +429,7 @@ def gain(
     In a Slurm job of salloc --exclusive --nodes 2 --ntasks-per-node 32, 64 processes are bound and measured by
     --launcher srun --ppn 32 --mpirun-args "--cpu-bind=cores" --procs 64 --no-check.
 
-    Returns the MeasuredGain of each call. Raises UsageError for wrong arguments and where there is no Open MPI, and
-    CollwiseError when it does not run.
+    Returns the MeasuredGain of each call.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "bcast", procs=2, sizes="1KiB", algorithms="linear,chain")

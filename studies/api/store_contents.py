@@ -53,7 +53,6 @@ def results(
     Returns a DataFrame with one row per time, in the order in which they were made: `configuration` (the beginning of
     its key), `source` (simulated, measured), `platform`, `maker`, the case's columns, `seconds`, further columns as in
     `measure`, `error`, `made_at` (UTC) and `details`, which are the other facts that the times depend on.
-    Raises UsageError where there is no store, and for a column, configuration, source or platform that it has not.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "gather", procs=4, sizes="64KiB", algorithms="linear")
@@ -104,7 +103,7 @@ def stored(query: str, store: str | Path | None = None) -> AllTimes:
 
     Returns Times by collective. Of several measurements they are those of the one with the most times, else the newest;
     `facts` name its configurations and how many others there are. A word that the query leaves out may be missing where
-    the store has one source or one platform only. Raises UsageError for a query that is malformed or finds nothing.
+    the store has one source or one platform only.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "gather", procs=4, sizes="64KiB", algorithms="linear")
@@ -160,7 +159,6 @@ def configurations(store: str | Path | None = None) -> pd.DataFrame:
     Returns a DataFrame: `configuration`, the beginning of its key, which `results` and `prune` take; `source`,
     `platform`, `maker`, `collectives`, the number of `rows` and of those that `failed`, when the first and the last of
     them were made (`first_made`, `last_made`, UTC), and `details`. An empty one where the store does not exist.
-    Raises UsageError for a file that is not a store.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "gather", procs=4, sizes="64KiB", algorithms="linear")
@@ -197,8 +195,7 @@ def prune(
 
     Everything is deleted at once: a command that is stopped has deleted nothing.
 
-    Returns the number of rows that were deleted. Raises UsageError where nothing is named, where there is no store, and
-    for a file that is not a store or cannot be written.
+    Returns the number of rows that were deleted.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "gather", procs=4, sizes="64KiB", algorithms="linear")
@@ -279,10 +276,7 @@ def _facts(about: str) -> tuple[tuple[str, str], ...]:
 def chosen_configurations(
     store: Store, keys: Names | None = None, source: Names | None = None, platform: Names | None = None
 ) -> list[StoredConfiguration]:
-    """The store's configurations whose key begins with one of `keys`, of these sources and platforms.
-
-    Raises UsageError for beginnings of keys and names that the store does not have.
-    """
+    """The store's configurations whose key begins with one of `keys`, of these sources and platforms."""
     found = stored = store.configurations()
     for begin in () if keys is None else arguments.names(keys):
         if not re.fullmatch("[0-9a-f]{4,}", begin) or not any(one.key.startswith(begin) for one in found):

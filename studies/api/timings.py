@@ -67,8 +67,6 @@ def simulate(
     with its `seconds`, or the `error` where it failed. Their `facts` say how many rows were in the store before
     (`reused`) and how many simulator processes ran (`processes_started`).
 
-    Raises UsageError for wrong arguments and where SimGrid is missing.
-
     >>> import collwise
     >>> times = collwise.simulate("gros", "bcast", procs="4,8", sizes="8KiB:64KiB:x8", segments=8192)
     >>> frame = times.frame()
@@ -137,10 +135,6 @@ class Script:
     cases: int
     words: str
 
-    def save(self, path: Path) -> None:
-        """Refuses, since there are no times yet."""
-        raise UsageError(f"-o {path} is for times that are measured now, not for --script")
-
 
 def measure(
     collective: Names,
@@ -167,8 +161,6 @@ def measure(
     Returns Times by collective; `frame()` has a row for each case, with `seconds`, the median, of several launches the
     median of their medians, `half_width_seconds` of its confidence interval, `mean_seconds`, `repetitions`, least and
     greatest, `precise` (whether the precision was reached) and `error`. With `script`, the script that was written.
-
-    Raises UsageError for wrong arguments and where the library is missing, CollwiseError when it does not run.
 
     >>> import collwise
     >>> from collwise.simulator.sweeps.method import Method, Precision
@@ -267,8 +259,6 @@ def search_algorithms(
     Returns the choices found, what they are expected to lose, and what was saved. The times are in the store as one
     measurement, by which `select` decides; a search that was stopped resumes from there. A line on stderr says when a
     round begins.
-
-    Raises UsageError for wrong arguments and where the library is missing, CollwiseError when it does not run.
 
     >>> import collwise
     >>> from collwise.validation.adaptive.goal import Goal

@@ -125,8 +125,7 @@ def tune(
     that over the library that the rules are for. The folder of the results has the rules, a table for libcollwise under
     any MPI library, the decisions, the times, the description of a cluster that was not known, and a report.
 
-    Returns a Tuned: its `decisions`, `rules`, `times` and `scores`, and `gains(collective)`. Raises UsageError for
-    wrong arguments.
+    Returns a Tuned: its `decisions`, `rules`, `times` and `scores`, and `gains(collective)`.
 
     >>> import collwise
     >>> found = collwise.tune("exact", "bcast", procs="4,8", sizes="8KiB:64KiB:x8", output="tuned")

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from collwise.common.errors import CollwiseError, note
+from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import write_text
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import argument, option
@@ -129,6 +129,8 @@ def derived(
             from collwise.studies.present.frame import checked_ending
 
             checked_ending(asked["output"])
+        if asked.get("output") is not None and given.get("script") is not None:
+            raise UsageError(f"-o {asked['output']} is for times that are measured now, not for --script")
         check_pictures(draw=asked.get("draw"))
         if others:
             given |= given.pop(others)

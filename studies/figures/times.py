@@ -14,8 +14,7 @@ from collwise.validation.times.times import Times
 def times_figure(times: Times, procs: int, beside: Times | None = None) -> Figure:
     """The time of every algorithm over m on P processes, at its best segment size there, and its ratio to the best.
 
-    Measured times have their confidence intervals. With others `beside` them times are markers, and these lines. Raises
-    UsageError for a P without times, and for times with more dimensions than choices, P and m.
+    Measured times have their confidence intervals. With others `beside` them times are markers, and these lines.
     """
     if procs not in times.procs:
         valid = ", ".join(map(str, times.procs))

@@ -40,9 +40,8 @@ def known_studies() -> dict[str, Path]:
 def run(name: str, settings: Mapping[str, str], folder: Path, on_cell: OnCell) -> tuple[dict[str, Any], list[Path]]:
     """Executes a study's notebook and writes NAME.md, NAME.json, NAME.ipynb and the figures into a folder.
 
-    `settings` are environment variables of its kernel. Returns the results and the files. Raises UsageError for an
-    unknown study or an unwritable folder, CollwiseError when a cell fails; the notebook is then written as far as it
-    got.
+    `settings` are environment variables of its kernel. Returns the results and the files. When a cell fails, the
+    notebook is written as far as it got.
     """
     known = known_studies()
     check_name("study", name, known)

@@ -104,7 +104,7 @@ class Section:
 def write_sections(title: str, intro: str, sections: Sequence[Section], folder: Path, stem: str) -> tuple[Path, Path]:
     """Writes STEM.html, which holds its figures, and STEM.md with the figures (SVG) beside it; returns both paths.
 
-    The file of a figure is STEM-NAME.svg. Raises UsageError when the folder cannot be written.
+    The file of a figure is STEM-NAME.svg.
     """
     writable_folder(folder)
     data = {}

@@ -47,10 +47,7 @@ TEXTS = Texts("validation.md.j2")
 
 
 def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
-    """Writes validation.html and validation.md with its figures; returns both paths.
-
-    Raises UsageError when the folder cannot be written.
-    """
+    """Writes validation.html and validation.md with its figures; returns both paths."""
     intro = TEXTS.line("intro", result=result, target=result.place, by_node=result.plan.main.by_node)
     sections = [
         *(limits(result), _errors(result), _ranks(result), _slowdowns(result), *shared_node_sections(result)),

@@ -184,10 +184,7 @@ def simulate_whole(
     selectors: Sequence[str] = (),
     smpi_sizes: Sequence[int] = QUICK_SIZES,
 ) -> Whole:
-    """Times a collective on a machine by both engines, in SMPI at some sizes, and there by these of its selectors, too.
-
-    Raises CollwiseError when a case of the schedule engine fails.
-    """
+    """Times a collective on a machine by both engines; in SMPI at some sizes, there also by these of its selectors."""
     label = f"{machine.title}: {collective}"
     best, seconds = _fastest(machine, sizes, _sources(collective), context, collective, label)
     # What is asked of each engine, by source and size.
@@ -238,10 +235,7 @@ def _fastest(
     label: str = "",
     platform: HostPlatform | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The fastest choice of each source and its seconds by the schedule engine, by size; nan where it has none.
-
-    Raises CollwiseError when a case fails.
-    """
+    """The fastest choice of each source and its seconds by the schedule engine, by size; nan where it has none."""
     wanted = {
         (source, size): [one for one in at(machine.procs, size) if _is_played(one, machine.procs, size)]
         for source, at in sources.items()

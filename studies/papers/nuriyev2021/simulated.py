@@ -127,10 +127,7 @@ def with_algorithm_1(context: SimulationContext) -> SimulationContext:
 
 
 def fitted_tables(context: SimulationContext) -> list[FittedTable]:
-    """Fits the models on each cluster and compares their picks at the paper's sizes and process counts.
-
-    Raises CollwiseError when an experiment or a case fails.
-    """
+    """Fits the models on each cluster and compares their picks at the paper's sizes and process counts."""
     tables = []
     for cluster in CLUSTERS:
         parameters = _fitted(cluster, context)
@@ -189,10 +186,7 @@ class Shaheen:
 
 
 def shaheen(context: SimulationContext) -> Shaheen:
-    """Fits the models on some nodes in SMPI, and times the algorithms at the points of table 8 by both engines.
-
-    Raises CollwiseError when an experiment or a case fails.
-    """
+    """Fits the models on some nodes in SMPI, and times the algorithms at the points of table 8 by both engines."""
     parameters, scheduling = _fitted(SHAHEEN, context), replace(context, engine=SCHEDULE)
     grid = _grid(SHAHEEN, "bcast", SHAHEEN.procs, tuple(TABLE_8_SHAHEEN.message_bytes))
     scores = _compared(SHAHEEN, grid, parameters, (BY_PARTS, AS_PRINTED), scheduling)

@@ -52,25 +52,6 @@ def test_two_collectives_are_measured_within_a_budget_and_chosen_from(
             assert timings[chosen].seconds == point["seconds"]  # two algorithms may have the same time
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--budget", "soon"], "malformed duration 'soon': write a positive number with s, min or h"),
-        (["--budget", "0"], "malformed duration '0'"),
-        (["--budget", "5s", "--loss", "0"], "--loss"),
-        (["--algorithms", "library"], "--algorithms library: only our algorithms are searched"),
-    ],
-)
-def test_what_cannot_be_searched(
-    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store = ["--store", str(tmp_path / "store.sqlite")]
-    assert ended(["search", "algorithms", "--collective", "bcast", "--procs", "2", *words, *store]) == 2
-    err = capsys.readouterr().err
-    assert said in err
-    assert err.count("\n") == 1
-
-
 def test_durations() -> None:
     found = [parse_duration(text) for text in ("90", "90s", "1.5 min", "2h")]
     assert found == [90, 90, 90, 7200]

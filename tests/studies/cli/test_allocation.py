@@ -36,30 +36,6 @@ def test_a_ring_takes_longer_on_scattered_nodes(capsys: Capture) -> None:
     assert scattered - at_one_switch > 3 * 1.3e-7
 
 
-def assert_refused(command: str, says: str, capsys: Capture) -> None:
-    """A command ends with code 2 and one line on the standard error."""
-    code, shown, error = run(command, capsys)
-    assert (code, shown, error.count("\n")) == (2, "", 1)
-    assert says in error
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ("--allocation n[1-9] --node-map map.csv", "--allocation: host 'n5' is not in map.csv"),
-        ("--allocation n[1-4]", "--allocation: 'leonardo' has no host 'n1'"),
-        ("--allocation n[4-1] --node-map map.csv", "malformed list 'n[4-1]': start > stop"),
-        ("--allocation none.csv --node-map map.csv", "cannot read none.csv"),
-        ("--node-map map.csv", "--node-map is for --allocation"),
-        ("--allocation n[1-4] --node-map map.csv --placement cyclic", "--placement and --allocation both say"),
-        ("--allocation n[1-2] --node-map map.csv --ppn 1", "has no room for P = 4 with 1 per node (valid: 1 to 2)"),
-        ("--allocation n[1-4] --node-map map.csv --allocations 3", "--allocations draws nodes, but n[1-4] says"),
-    ],
-)
-def test_what_is_wrong_is_one_line(words: str, says: str, capsys: Capture) -> None:
-    assert_refused(f"simulate {RING} {words}", says, capsys)
-
-
 def test_choices_over_draws_have_median_and_95th_percentile(capsys: Capture) -> None:
     words = RING.replace("ring", "ring,bruck")
     code, shown, _ = run(f"simulate {words} --ppn 1 --allocations 4 -o drawn.times --figures figures", capsys)
@@ -113,16 +89,3 @@ def test_traffic_is_that_of_the_steps_over_which_messages_go(capsys: Capture) ->
     assert [row[f"bytes_between_{what}"] for what in ("nodes", "switches", "groups")] == [3072, 2048, 1024]
     _, shown, _ = run(f"show schedule {job} --collective bcast --algorithm linear --segments 0", capsys)
     assert "4 messages, 4 KiB in all, 3 KiB between nodes, 2 KiB between switches, 1 KiB between groups" in shown
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ("--collective bcast --procs 4", "--size: needed for bcast"),
-        ("--collective bcast --procs 4 --size 8,16", "--size takes one size here, not 2"),
-        ("--collective bcast --procs 4 --size 8 --root 4", "--root 4 is not a rank"),
-        ("--collective allgather --procs 5 --size 8 --algorithms neighbor_exchange", "needs an even P: P = 5"),
-    ],
-)
-def test_wrong_questions_about_traffic_are_one_line(words: str, says: str, capsys: Capture) -> None:
-    assert_refused(f"show traffic --platform leonardo --ppn 1 {words}", says, capsys)

@@ -54,27 +54,6 @@ def test_a_failed_execution_is_a_row_and_the_exit_code(capsys: Capture) -> None:
     assert "usage: matmul" in error
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("program apply asp2 --platform gros --procs 4", "did you mean asp"),
-        (f"{ASKED} --collectives ompi,hierarchial", "did you mean hierarchical"),
-        (f"{ASKED} --collectives ,", "--collectives: name one at least"),
-        (f"{ASKED} --set size", "--set: malformed 'size': write NAME=NUMBER"),
-        (f"{ASKED} --set sizes=4", "unknown setting of asp 'sizes'; did you mean size"),
-        (f"{ASKED} --rate 0", "--rate: 0.0 is no rate"),
-        (f"{ASKED} --collectives missing.rules", "missing.rules: No such file"),
-        (f"{ASKED} --collectives missing.json", "missing.json: No such file"),
-    ],
-)
-@needs("smpi")
-def test_bad_input(words: str, message: str, capsys: Capture) -> None:
-    code, _, error = run(words, capsys)
-    assert code == 2
-    assert message in error
-    assert len(error.strip().splitlines()) == 1
-
-
 @needs("smpi")
 def test_a_table_that_was_not_decided_for_these_processes_is_warned_of(capsys: Capture) -> None:
     row = ((0, Choice("chain")),)

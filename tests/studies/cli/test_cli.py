@@ -12,7 +12,6 @@ import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.simulator.execution.installations import mpi_installation
-from collwise.studies.cli.main import main
 from collwise.validation.libraries.openmpi_file import parse_rules
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice
@@ -51,10 +50,6 @@ def collwise(*arguments: str, cwd: Path, timeout: float = 900) -> subprocess.Com
 def here(tmp_path: Path) -> Path:
     (tmp_path / "toy.toml").write_text(SMALL)
     (tmp_path / "broken.xml").write_text('<platform version="4.1">\n<zone')
-    (tmp_path / "broken.toml").write_text('name = "x')
-    (tmp_path / "corrupt.sqlite").write_bytes(bytes(range(256)) * 20)
-    (tmp_path / "not-parameters.toml").write_text("format = 0\n")
-    (tmp_path / "not-decisions.json").write_text("{}")
     return tmp_path
 
 
@@ -102,100 +97,6 @@ def test_help_imports_nothing_that_takes_long(tmp_path: Path) -> None:
     shown = [" ".join(words) for words, _ in lines]
     assert shown[0] == ""
     assert {"demo", "predict", "platforms check", "testbed up", "check three-way"} <= set(shown)
-
-
-SIMULATE = ("simulate", "--platform", "grisou", "--collective", "bcast", "--procs", "4")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("simulat",), r"unknown command 'simulat'; did you mean simulate"),
-        (("simulate", "--platform", "grisu", *SIMULATE[3:]), r"unknown platform 'grisu'; did you mean grisou"),
-        (("simulate", "--platform", "grisou", "--collective", "bcat", "--procs", "4"), r"'bcat'; did you mean bcast"),
-        ((*SIMULATE, "--algorithms", "binry"), r"unknown bcast algorithm 'binry'; did you mean binary"),
-        ((*SIMULATE[:-1], "103"), r"platform 'grisou' cannot hold P = 103 .*1 to 102"),
-        ((*SIMULATE[:-1], "0"), r"--procs: malformed process count '0'"),
-        ((*SIMULATE, "--sizes", "8Kb2"), r"--sizes: malformed size '8Kb2': write a whole number"),
-        ((*SIMULATE, "--sizes", "8KiB:1KiB:x2"), r"--sizes: size range '8KiB:1KiB:x2' never ends or is empty"),
-        ((*SIMULATE, "--root", "4"), r"--root: rank 4 does not exist with P = 4"),
-        ((*SIMULATE, "--simgrid", "9.9"), r"SimGrid 9\.9 is not here; valid: "),
-        ((*SIMULATE, "--store", "corrupt.sqlite"), r"corrupt\.sqlite is not a store of times .* left untouched"),
-        (
-            ("simulate", "--platform", "not-decisions.json", *SIMULATE[3:]),
-            r"not-decisions\.json' has an unknown type \(valid: names that end in \.toml or \.xml",
-        ),
-        ((*SIMULATE, "--store", "/proc/none/x.sqlite"), r"store /proc/none/x\.sqlite cannot be used"),
-        ((*SIMULATE, "--colour"), r"No such option '?--colour"),
-        (("simulate", "--platform", "broken.xml", *SIMULATE[3:]), r"broken\.xml:2: broken XML"),
-        (("simulate", "--platform", "broken.toml", *SIMULATE[3:]), r"broken\.toml:1: broken TOML"),
-        (("simulate", "--platform", "none.toml", *SIMULATE[3:]), r"none\.toml' does not exist"),
-        (("predict", "--parameters", "none.toml", "--collective", "bcast", "--procs", "4"), r"cannot read none\.toml"),
-        (
-            ("predict", "--parameters", "not-parameters.toml", "--collective", "bcast", "--procs", "4"),
-            r"not-parameters\.toml: not a parameter file",
-        ),
-        (("export", "not-decisions.json", "-o", "r"), r"not-decisions\.json: not a decision table"),
-        (("export", "not-decisions.json", "-o", "r", "--format", "openmp"), r"unknown format 'openmp'.*openmpi"),
-        (("platforms", "write", "grisou", "-o", "/proc/none/g.xml"), r"cannot write /proc/none/g\.xml"),
-        (("fit", "--platform", "grisou", "-o", "/proc/none/p.toml"), r"cannot write /proc/none/p\.toml"),
-        (("demo", "-o", "/proc/none"), r"cannot write into /proc/none"),
-        (("tune", "grisou", "--procs", "4", "-o", "/proc/none"), r"cannot write into /proc/none"),
-        (("tune", "grisu"), r"unknown cluster 'grisu'; did you mean grisou"),
-        (("tune", "grisou", "--for", "openmpi-5"), r"--for.*'openmpi-5'; did you mean openmpi-5\.0"),
-        (("tune", "none.toml"), r"none\.toml' does not exist"),
-        (("tune",), r"Missing argument 'CLUSTER': a platform, its file, an interconnect"),
-        (("select", "grisou"), r"'grisou' is a platform, not times; make some: .*simulate --platform grisou \.\.\. -o"),
-        (("select", "none.times"), r"cannot read none\.times"),
-        (("select", "not-decisions.json"), r"not-decisions\.json: not a file of times"),
-        (("select", "store:platform=gros,sorce=measured"), r"unknown word of a query 'sorce'; did you mean source"),
-        (("select", "store:file=none.sqlite"), r"there is no store none\.sqlite"),
-        (("select", "x.times", "--for", "openmpi-4"), r"--for.*'openmpi-4'.*openmpi-4\.1"),
-        (("compare", "grisou", "openmpi-4.1"), r"'grisou' is a platform, not times"),
-        (("export", "x.json", "--version", "4.1", "--format", "intel"), r"a version is for the formats openmpi, mpich"),
-        ((*SIMULATE, "--collective", "all,bcast"), r"--collective: unknown collective 'all'"),
-        ((*SIMULATE, "--beside", "openmpi-9"), r"'openmpi-9' is no untuned library and no file; valid: openmpi-4\.1"),
-        ((*SIMULATE[:4], "bcast,gather", *SIMULATE[5:], "--algorithms", "linear"), r"names belong to one collective"),
-        (("check", "algorithms", "--library", "smpy"), r"--library: unknown MPI library 'smpy'; did you mean smpi"),
-        (("check", "algorithms", "--collective", "bcast", "--algorithm", "ring"), r"unknown bcast algorithm 'ring'"),
-        (("platforms", "lst"), r"unknown platforms command 'lst'; did you mean list"),
-        (("tune", "grisou", "--procs", "4", "--collective", "bcat"), r"'bcat'; did you mean bcast"),
-        (
-            ("platforms", "calibrate", "--published", "--platform", "hcl16"),
-            r"--platform: platform 'hcl16' has nodes that differ",
-        ),
-        (("platforms", "calibrate", "--published"), r"--published needs --platform NAME"),
-        (
-            ("platforms", "calibrate", "--published", "--platform", "gros", "--quick"),
-            r"--quick is for measured messages",
-        ),
-        (("platforms", "calibrate", "--platform", "gros"), r"--platform is for --published; .* --nominal"),
-        (
-            ("platforms", "new", "gros", "--nodes", "2", "--gbits", "1", "--latency-us", "1"),
-            r"'gros' is a platform that",
-        ),
-        (("study", "nuriyev"), r"unknown study 'nuriyev'; did you mean nuriyev2021"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_code_2(
-    here: Path,
-    arguments: tuple[str, ...],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    corrupt = (here / "corrupt.sqlite").read_bytes()
-    monkeypatch.chdir(here)
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    errors = capsys.readouterr().err
-    assert ended.value.code == 2, errors
-    lines = errors.strip().splitlines()
-    assert len(lines) == 1, errors
-    assert lines[0].startswith("collwise: ")
-    assert re.search(said, lines[0]), lines[0]
-    assert (here / "corrupt.sqlite").read_bytes() == corrupt
-    assert not (here / "r").exists()
 
 
 def test_simulate_prints_every_case_and_reuses_the_store(here: Path) -> None:

@@ -72,14 +72,6 @@ def test_tune_decides_by_it(here: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("fit --platform boba --model critical_path --chains 2", "--chains is for --model implementation-aware"),
-        ("fit --platform boba --model critical_path --procedure culler", "--procedure is for --model hockney"),
-        ("fit --platform boba --model loggp --collective bcast", "--collective is for --model implementation-aware"),
-        ("fit --platform boba --model critical_paths", "unknown model 'critical_paths'; did you mean critical_path"),
-        (
-            "fit --platform boba --model critical_path --collective bcst",
-            "unknown collective 'bcst'; did you mean bcast",
-        ),
         (
             f"predict --parameters {FILE} --collective scan --procs 4",
             "have none for scan; fit them: collwise fit --model",

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from collwise.studies.cli import option_texts
 from collwise.studies.cli.declare import argument, flag, group, option
 from collwise.studies.cli.derive import command
-from collwise.studies.cli.main import collwise, main
+from collwise.studies.cli.main import collwise
 from collwise.studies.cli.types import FOLDER, NEW_FILE, SIZES
 
 
@@ -73,25 +73,6 @@ def test_commands_miss_what_they_need(name: str) -> None:
     done = CliRunner().invoke(collwise, name.split())
     assert done.exit_code == 2
     assert "Missing option" in done.output
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["show", "algorithms", "bcst"], "unknown collective 'bcst'; did you mean bcast?"),
-        (
-            ["simulate", "--platform", "gros", "--collective", "bcast", "--procs", "4", "--algorithms", "pipeline"],
-            "SMPI's is 'chain' here",
-        ),
-    ],
-)
-def test_names_that_are_near_or_used_elsewhere_are_told(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(words)
-    assert ended.value.code == 2
-    assert said in capsys.readouterr().err
 
 
 def test_options_are_read_before_files_that_exist_are_refused(tmp_path: Path) -> None:

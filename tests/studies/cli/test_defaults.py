@@ -121,30 +121,3 @@ def test_a_barrier_is_drawn_over_the_processes_alone(here: Path, capsys: Capture
     code, _, error = run(made, capsys)
     assert (code, (here / "none").exists()) == (0, False)
     assert "nothing to draw" in error
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (
-            "show defaults --baseline openmpi-4 --collective bcast --procs 4",
-            "--baseline: unknown baseline 'openmpi-4'; did",
-        ),
-        ("show defaults --baseline openmpi-3.1 --collective scan --procs 4", "no fixed decision of Open MPI 3.1 for"),
-        ("platforms new mine --nodes 2 --gbits 1 --latency-us 3 --ppn 5000", "--ppn 5000 is more than the processes"),
-        ("platforms new mine --nodes 2 --gbits 1 --latency-us 3 --cores 4 --ppn 5", "--ppn 5 is more than the --cores"),
-        (
-            "platforms new mine --nodes 2 --gbits 1 --latency-us 3 --cpus 4 --cores 2",
-            "--cpus 4 is more than the --cores",
-        ),
-        (
-            "platforms new mine --nodes 2 --gbits 1 --latency-us 3 --cpus 65",
-            "--cpus 65 is more than the CPUs (sockets)",
-        ),
-    ],
-)
-def test_bad_input(here: Path, arguments: str, says: str, capsys: Capture) -> None:
-    code, shown, error = run(arguments, capsys)
-    assert (code, shown) == (2, "")
-    assert says in error
-    assert not (here / "mine.toml").exists()

@@ -89,32 +89,3 @@ def test_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (found,) = measurements(output)
     assert 2 <= int(str(found["repetitions"])) <= 6
     assert found["message_bytes"] == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "platform", "said"),
-    [
-        (
-            "",
-            "",
-            "name either --platform, to simulate, or an execution target to measure on: --library, --hosts",
-        ),
-        ("--library mpich", "--platform grisou", "name either --platform"),
-        ("--confidence 0.9", "--platform grisou", "simulated time is exact"),
-        ("--simgrid 4.1", "--library openmpi", "--simgrid is for --platform"),
-        ("--relative-error 2", "--library openmpi", "relative error 2.0; valid: between 0 and 1"),
-        ("--processes 0,b", "--platform grisou", "--processes: malformed '0,b': write ranks by commas"),
-        ("--processes 0,51", "--platform grisou", "processes 0,51: valid ranks are 0 to 50"),
-        ("--processes 0,1,2", "--platform grisou", "it takes 2 processes"),
-        ("--processes all-triplets --kind one_to_two", "--platform grisou --procs 2", "valid: P from 3 on"),
-        ("--sizes 2GiB", "--platform grisou", "valid: 0 B to 1 GiB"),
-        ("--procs 52", "--platform grisou", "cannot hold P = 52"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_code_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: str, platform: str, said: str
-) -> None:
-    code, output, errors = run(arguments, tmp_path, capsys, platform)
-    assert (code, output) == (2, "")
-    assert len(errors.strip().splitlines()) == 1
-    assert said in errors

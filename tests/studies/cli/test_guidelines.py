@@ -168,28 +168,3 @@ def test_a_decision_table_is_checked(tmp_path: Path, capsys: Capture) -> None:
     assert [part["collective"] for part in best["parts"]] == [
         part.collective for part in GUIDELINES[best["guideline"]].parts
     ]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("simulate --platform gros --libraries opmi", "did you mean ompi"),
-        ("simulate --platform gros --libraries ompi --engine schedule", "valid with --engine schedule: openmpi-4.1"),
-        ("simulate --platform gros --libraries mpich-5", "did you mean mpich-4"),
-        ("simulate --platform gros --collective barrier", "barrier has no guidelines; valid: all, allgather"),
-        ("simulate --platform gros --share 100", "share 1; valid: from 0 on, below 1"),
-        ("measure --collective barrier", "barrier has no guidelines; valid: all, allgather"),
-        ("measure --alpha 2", "significance level 2"),
-        ("measure --launches 1", "valid are 2 at least"),
-        ("measure --jobs 2", "No such option"),
-        ("decisions nothing.json --platform gros", "cannot read nothing.json"),
-    ],
-)
-def test_wrong_input_is_one_line(
-    words: str, message: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    run(f"guidelines {words} --store {tmp_path}/s", 2)
-    error = capsys.readouterr().err
-    assert message in error
-    assert len(error.strip().splitlines()) == 1

@@ -30,19 +30,3 @@ def test_the_help_lists_every_command_once_in_sections(capsys: pytest.CaptureFix
 @pytest.mark.parametrize("words", [(), ("simulate",), ("test",), ("platforms",), ("platforms", "check")])
 def test_help_says_what_the_option_says(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
     assert said(capsys, "help", *words) == said(capsys, *words, "--help")
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("simulat",), "unknown command 'simulat'; did you mean simulate"),
-        (("platforms", "chek"), "unknown platforms command 'chek'; did you mean check"),
-    ],
-)
-def test_unknown_names_are_one_line_with_near_ones(
-    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
-) -> None:
-    code, out, error = said(capsys, "help", *words)
-    assert (code, out) == (2, "")
-    assert error.count("\n") == 1
-    assert error.startswith(f"collwise: {message}")

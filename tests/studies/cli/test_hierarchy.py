@@ -182,24 +182,3 @@ def test_predict_keeps_to_its_budget(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_target(capsys: pytest.CaptureFixture[str]) -> None:
     error = refused(capsys, *SEARCH, "--library", "openmpi", "--search", "tasks")
     assert "2 nodes at least" in error
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (SHOW, "name --platform to simulate, or a target"),
-        ((*SHOW, *SMALL, "--collective", "bcst"), "did you mean bcast"),
-        ((*SHOW, *SMALL, "--collective", "alltoall"), "valid: bcast, reduce, allreduce"),
-        ((*SHOW, *SMALL, "--algorithms", "ring"), "no tasks by 'ring' between nodes; valid: chain, binary, binomial"),
-        ((*SHOW, *SMALL, "--within", "shared"), "did you mean shared-memory"),
-        ((*SHOW, *SMALL, "--within", "shared-memory"), "always send messages"),
-        ((*SHOW, *SMALL, "--nodes", "2,3"), "'2,3' is not a valid integer"),
-        ((*SHOW, *SMALL, "--segments", "0"), "at least 1 byte"),
-        ((*SEARCH, "--search", "tasks", *SMALL, "--nodes", "1"), "2 nodes at least"),
-        ((*SEARCH, "--search", "tasks", *SMALL, "--nodes", "5000"), "cannot hold P = 10000"),
-        ((*SEARCH, *SMALL), "cannot be the machine as well"),
-        ((*SEARCH, *SMALL, "--search", "task"), "did you mean tasks"),
-    ],
-)
-def test_wrong_input(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str) -> None:
-    assert message in refused(capsys, *words)

@@ -23,9 +23,6 @@ from tests.command_line import printed
 from tests.needs import needs
 
 COLLWISE = [sys.executable, "-P", "-m", "collwise.studies"]
-SIMULATE = ["simulate", "--platform", "gros", "--algorithms", "linear"]
-TOO_LONG = ["--procs", "4", "--sizes", "2GiB", "--engine", "schedule"]
-BCAST = ["--platform", "gros", "--collective", "bcast", "--procs", "4"]
 NEW = ["platforms", "new", "mine", "--nodes", "4", "--gbits", "1", "--latency-us", "10"]
 CLUSTER = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
@@ -57,92 +54,6 @@ def told(capsys: pytest.CaptureFixture[str]) -> Callable[[list[str]], tuple[int,
 
 
 Told = Callable[[list[str]], tuple[int, str, str]]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (
-            [*SIMULATE, "--collective", "bcast", "--procs", "4", "--sizes", "8KiB,64GiB"],
-            "bcast of 64 GiB with P = 4 is too large: MPI counts the bytes of a message in an int; "
-            "valid: sizes of up to 1 GiB",
-        ),
-        ([*SIMULATE, "--collective", "bcast", *TOO_LONG], "valid: sizes of up to 1 GiB"),
-        (
-            ["simulate", *BCAST, "--algorithms", "by-node", "--for", "openmpi-4.1", "-o", "d.toml"],
-            "openmpi-4.1 can be asked for none of the bcast choices: ",
-        ),
-        (["simulate", *BCAST, "--ppn", "64", "-o", "d.toml"], "64 processes per node, since its nodes have 18"),
-        ([*SIMULATE, "--collective", "bcast", "--procs", "64", "--ppn", "32"], "18 cores; valid: 1 to 18"),
-        (["whatif", "change", *BCAST[:4], "--procs", "64", "--change", "ppn=32"], "18 cores; valid: 1 to 18"),
-        ([*SIMULATE, "--collective", "alltoall", "--procs", "64", "--sizes", "1GiB"], "a mapping a MiB, of which vm."),
-        ([*SIMULATE, "--collective", "gatherv", "--procs", "64", "--sizes", "64MiB"], "displacements are ints"),
-        (["measure", "--collective", "bcast", "--procs", "2", "--sizes", "64GiB"], "valid: sizes of up to 1 GiB"),
-        (["measure", "--collective", "alltoall", "--procs", "64", "--sizes", "1GiB"], "and this machine has"),
-        ([*SIMULATE, "--collective", "bcast", "--procs", "10:4:+2"], "adds (10:90:+10)"),
-        ([*SIMULATE, "--collective", "bcast", "--procs", "4", "--sizes", "9:8:x2"], "multiplies (8KiB:4MiB:x2)"),
-        ([*NEW[:5], "--gbits", "nan", "--latency-us", "10"], "nan is not a finite number"),
-        (
-            [*NEW[:5], "--gbits", "100Gbit", "--latency-us", "10"],
-            "'100Gbit' has a unit; valid: the number alone, 100 in",
-        ),
-        ([*NEW, "--memory-gbytes", "192GiB"], "'192GiB' has a unit"),
-        ([*NEW, "--memory", "192"], "a node has more memory than '192' (192 B): write for example 256GiB"),
-        ([*NEW[:5], "--gbits", "inf", "--latency-us", "10"], "inf is not in the range 0<x<=100000"),
-        ([*NEW[:5], "--gbits", "1", "--latency-us", "inf"], "inf is not a finite number"),
-        ([*NEW[:4], "100000000", *NEW[5:]], "--nodes': 100000000 is not in the range 1<=x<=1000000"),
-    ],
-)
-def test_what_cannot_work_is_refused_before_anything_is_written(told: Told, arguments: list[str], said: str) -> None:
-    code, out, err = told(arguments)
-    assert (code, out, err.count("\n")) == (2, "", 1), err
-    assert said in err
-    assert not list(Path().glob("*.toml"))
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("program apply asp --platform gros --procs 4 --collectives ompi --segments 8KiB", "flat or hierarchical"),
-        (
-            "platforms calibrate --points file --nominal gros --alone",
-            "--together is for measuring; --points measures nothing",
-        ),
-        ("check others --library openmpi --simgrid 4.1", "--simgrid is for --library smpi"),
-        ("platforms experiment --library openmpi --executor local", "--executor is for --platform"),
-        (
-            "export file --format intel --version 4.0 -o x",
-            "a version is for the formats openmpi, mpich, han, not for intel",
-        ),
-        (
-            "measure --collective bcast --procs 4,400000",
-            "machine would be started; nobody is there to ask: add",
-        ),
-        ("search algorithms --collective bcast --procs 400000", "add --oversubscribe"),
-        ("export file --format ucc --check -o x", "rules are checked in a file, of the formats openmpi, mpich"),
-        ("export file --procs 4 -o x", "a process count is for the formats mpich-variables, mvapich2, smpi, prf"),
-        ("fit --library openmpi --executor local", "--executor is for --platform"),
-        (
-            "show tasks --platform gros --nodes 4 --ppn 2 --launches 3",
-            "--launches is for measured times (--library",
-        ),
-        ("measure --collective bcast --procs 2 --script s --raw r.csv", "--raw are for times that are measured now"),
-        ("measure --collective bcast --procs 2 --script s -o t.json", "-o t.json is for times that are measured now"),
-        ("simulate --platform gros --collective bcast --procs 4 --engine schedule --simgrid 4.1", "--engine smpi only"),
-        ("check three-way --hosts n1,n2 --platform gros --one-bed", "--one-bed is for --testbed"),
-        ("check three-way --launcher srun --platform gros --one-bed", "--one-bed is for --testbed"),
-        ("check three-way --testbed --quick --ppn 2 --models", "--models is for one process on each node"),
-        ("check algorithms --library openmpi --simgrid 4.1", "--simgrid is for --library smpi"),
-        ("check algorithms --testbed --quick", "--quick is for this machine, not for --testbed"),
-        ("check algorithms --testbed --seed 1", "--seed is for this machine, not for --testbed"),
-        ("check algorithms --quick --seconds 5", "--quick is for cases, not for the sequences of --seconds and --seed"),
-    ],
-)
-def test_options_that_mean_nothing_together_are_refused(told: Told, words: str, said: str) -> None:
-    Path("file").touch()
-    code, out, err = told(words.split())
-    assert (code, out, err.count("\n")) == (2, "", 1), err
-    assert said in err
 
 
 def test_validate_without_models_is_compared(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,31 +109,6 @@ def test_a_file_that_exists_is_not_overwritten(told: Told, arguments: list[str],
     code, _, err = told(arguments)
     assert (code, err) == (2, f"collwise: {file} exists already; name another file, or overwrite it with --force\n")
     assert Path(file).read_text() == "dear to somebody"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (
-            ["select", "none.times", "-o", "nowhere/x.json"],
-            "cannot write nowhere/x.json: the folder nowhere does not exist; make it first",
-        ),
-        ([*NEW, "-o", "nowhere/deep/x.toml"], "the folder nowhere/deep does not exist; make it first"),
-        (
-            ["whatif", "change", "--platform", "own"],
-            "--platform: unknown platform 'own'; did you mean the file own.toml?\n",
-        ),
-        (["export", "text", "-o", "x"], "text: not a decision table, since it is no JSON; "),
-        (["simulate", "--colective", "bcast"], "'--colective'. Did you mean '--collective'?"),
-    ],
-)
-def test_what_a_slip_meant(told: Told, arguments: list[str], said: str) -> None:
-    for name in ("text", "own.toml"):
-        Path(name).write_text("")
-    code, out, err = told(arguments)
-    assert (code, out, err.count("\n")) == (2, "", 1), err
-    assert said in err
-    assert not Path("nowhere").exists()
 
 
 def test_a_script_goes_into_a_folder_and_starts_as_many_processes_on_a_node(told: Told) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import collwise
 from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
 from collwise.models.parameters import FittedParameters
 from collwise.models.registry import MODEL_NAMES
 from collwise.platforms import description
@@ -251,3 +253,8 @@ def test_select_says_how_many_rows_a_tolerance_leaves(here: Path, capsys: Captur
         code, _, errors = run(f"select h.times --tolerance {wrong}", capsys)
         assert code == 2
         assert re.search(f"tolerance must be .* from 0 on, not {wrong}", errors)
+
+
+def test_fit_takes_collectives_by_the_name_that_other_functions_have() -> None:
+    with pytest.raises(UsageError, match="unknown collective 'bcst'; did you mean bcast"):
+        collwise.fit("gros", "critical_path", collective="bcst")

@@ -41,11 +41,6 @@ def write(name: str, *rows: dict[str, object]) -> None:
     Path(name).write_text(json.dumps({"collwise_report": 1, "processes": 16, "seconds": 2.0, "rows": rows}))
 
 
-def of_runs(name: str, *reports: str) -> None:
-    """Writes the report of several runs."""
-    Path(name).write_text(profile_of_runs([read_profile(Path(one)) for one in reports]).text)
-
-
 def test_a_report_alone(capsys: Capture) -> None:
     code, shown, _ = run("program profile before.json", capsys)
     assert code == 0
@@ -207,43 +202,6 @@ def test_calls_on_a_changed_platform(capsys: Capture) -> None:
     for row in timed:
         assert row["tuned_changed_seconds"] <= row["default_changed_seconds"] <= row["default_seconds"]
     assert totals["default_after"] == pytest.approx(sum(row["calls"] * row["default_changed_seconds"] for row in timed))
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("", "Missing argument 'REPORTS...'"),
-        ("nowhere.json", "cannot read nowhere.json: No such file"),
-        ("before.json -o r.txt", "rules need the savings, by the times of --platform or --decisions"),
-        ("before.json --platform gros --decisions d.json", "give either --platform or --decisions"),
-        ("before.json --change nodes=8", "--change is for --platform"),
-        ("before.json --baseline mpich-4", "--baseline is for --platform or --decisions"),
-        ("before.json --ppn 2", "--ppn is for --platform"),
-    ],
-)
-def test_wrong_usage_is_one_line(words: str, said: str, capsys: Capture) -> None:
-    code, _, error = run(f"program profile {words}", capsys)
-    assert (code, error.count("\n")) == (2, 1), error
-    assert said in error
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("-- ls", "Missing option"),
-        ("--library smpi --procs 4 --repetitions 2 --report-to r.json -- ls", "--repetitions is for --library openmpi"),
-        (
-            "--library openmpi --procs 4 --repetitions 2 -- ls",
-            "with --report-to FILE.json",
-        ),
-        ("--library openmpi --procs 4 --ppn 2 -- ls", "--platform, --ppn and --simgrid are for --library smpi"),
-        ("--library openmpi --procs 4 --report --report-to r.json -- ls", "give either --report or --report-to"),
-    ],
-)
-def test_wrong_usage_of_run_is_one_line(words: str, said: str, capsys: Capture) -> None:
-    code, _, error = run(f"program run {words}", capsys)
-    assert (code, error.count("\n")) == (2, 1), error
-    assert said in error
 
 
 @pytest.mark.parametrize(

@@ -47,28 +47,6 @@ def test_table_json_and_file(tmp_path: Path, parameters: Path) -> None:
     assert " ".join(map(str, found[0]["mapping"])) in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (
-            ("--collective", "scatter", "--model", "hockney"),
-            "unknown model 'hockney'; did you mean hockney_het",
-        ),
-        (("--collective", "scater"), "did you mean scatter"),
-        (("--collective", "scatter", "--sizes", "1KiB,2KiB", "-o", "hosts"), "add --common, or give one size"),
-        (("--collective", "scatter", "--sizes", "0"), "the least is 1 B"),
-        (("--collective", "scatter", "--procs", "17"), "valid: 1 to 16"),
-        (("--collective", "scatter", "--parameters", "p.toml"), "unknown model 'lmo_heterogeneous'"),
-        (("--collective", "scatter", "--sizes", "1", "-o", "p.toml/hosts"), "cannot write p.toml/hosts"),
-    ],
-)
-def test_one_line(tmp_path: Path, parameters: Path, arguments: tuple[str, ...], says: str) -> None:
-    done = collwise(tmp_path, *arguments)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert says in done.stderr
-
-
 def test_help_says_what_to_do_with_the_file(tmp_path: Path) -> None:
     words = " ".join(collwise(tmp_path, "--help").stdout.split())
     assert "mpirun --map-by seq --hostfile FILE" in words

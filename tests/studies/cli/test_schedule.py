@@ -35,44 +35,6 @@ def test_messages_rounds_path_and_picture(capsys: Capture) -> None:
     assert parts["latency"]["count"] == 3
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (ASKED.replace("binomial", "binry"), "unknown reduce algorithm 'binry'; did you mean binary"),
-        (ASKED.replace("64KiB", "1KiB,2KiB"), "--size takes one size here, not 2"),
-        (f"{ASKED} --segments 1KiB,2KiB", "--segments takes one size here, not 2"),
-        (f"{ASKED} --root 8", "--root 8 is not a rank (valid: 0 to 7)"),
-        (f"{ASKED} --procs 500", "platform 'gros' cannot hold P = 500"),
-        (
-            "show schedule --platform gros --collective allgather --algorithm neighbor_exchange --procs 5 --size 8",
-            "allgather neighbor_exchange needs an even P: P = 5",
-        ),
-        (f"{ASKED.replace('--procs 8', '--procs 100')} --draw x.png", "--draw: 100 processes cannot be told apart"),
-        (
-            "show schedule --platform gros --collective barrier --algorithm bruck --procs 4 --size 8",
-            "--size: a barrier has no",
-        ),
-        ("show schedule --platform gros --collective gather --algorithm linear --procs 4", "--size: needed for gather"),
-        (
-            "simulate --engine schedule --simgrid 4.1 --platform gros --collective bcast --procs 4",
-            "--simgrid is a version of SimGrid, for --engine smpi only, not schedule",
-        ),
-        (
-            "simulate --engine schedule --platform gros --collective allgather --algorithms recursive_doubling "
-            "--procs 3,6",
-            "no case of recursive_doubling can run on P = 3, 6: recursive_doubling needs P to be a power of two",
-        ),
-        ("simulate --engine scedule --platform gros --collective bcast --procs 4", "did you mean schedule"),
-        ("fit --engine schedule --platform gros --model hockney --procs 4 -o x.toml", "has no experiments"),
-    ],
-)
-def test_errors_say_what_is_valid(arguments: str, says: str, capsys: Capture) -> None:
-    code, shown, error = run(arguments, capsys)
-    assert (code, shown) == (2, "")
-    assert says in error
-    assert not list(Path().glob("x.*"))
-
-
 def test_a_barrier_has_no_size_and_lmo_without_bounds_is_linear(capsys: Capture) -> None:
     code, shown, _ = run("show schedule --platform gros --collective barrier --algorithm bruck --procs 4", capsys)
     assert (code, shown.partition(":")[0]) == (0, "barrier bruck, P = 4")

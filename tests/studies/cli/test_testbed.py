@@ -29,26 +29,6 @@ def name() -> Iterator[str]:
     beds.down(own)
 
 
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (["up", "--rate", "fast"], "--rate: malformed rate 'fast'"),
-        (["up", "--nodes", "500"], "--nodes"),
-        (["up", "--switches", "2"], "--uplink-rate"),
-        (["up", "--uplink-rate", "1Mbit"], "--switches 2"),
-        (["up", "--buffer", "10"], "buffer in bytes: 10 (valid: 1514"),
-        (["up", "--name", "a/b"], "malformed name"),
-        (["status", "--name", "nosuchbed"], "nosuchbed"),
-        (["run", "--name", "nosuchbed", "true"], "nosuchbed"),
-        (["down", "--all", "--name", "x"], "--all"),
-    ],
-)
-def test_bad_input(capsys: pytest.CaptureFixture[str], words: list[str], named: str) -> None:
-    code, _, error = call(capsys, *words)
-    assert (code, error.count("\n")) == (2, 1)
-    assert named in error
-
-
 def test_from_up_to_down(capsys: pytest.CaptureFixture[str], name: str) -> None:
     code, output, _ = call(capsys, "up", "--name", name, "--nodes", "2", "--rate", "50Mbit", "--json")
     assert code == 0

@@ -17,26 +17,6 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return said
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "name where to measure: --testbed"),
-        (["--testbed", "--collective", "bcats"], "--collective: unknown collective 'bcats'; did you mean bcast"),
-        (["--testbed", "--collective", "barrier"], "no comparison of barrier; valid: bcast, gather"),
-        (["--testbed", "--rate", "fast"], "--rate: malformed rate 'fast'"),
-        (["--testbed", "--sizes", "many"], "--sizes: malformed size 'many'"),
-        (["--testbed", "--sizes", "0"], "the least size is 1 B"),
-        (["--testbed", "--nodes", "1"], "--nodes"),
-        (["--testbed", "--ppn", "0"], "--ppn"),
-        (["--testbed", "--transport", "stedy"], "--transport: unknown transport 'stedy'; did you mean steady"),
-    ],
-)
-def test_bad_options_are_refused_in_one_line(
-    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert said in refused([*arguments, "--output", str(tmp_path)], capsys)
-
-
 def test_without_the_right_to_make_namespaces_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -127,35 +127,6 @@ def test_smpi(capsys: Capture) -> None:
     assert "SimGrid" in shown
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (ASKED, "Missing option '--change'"),
-        (f"{ASKED} --change bandwith=x2", "unknown change 'bandwith'; did you mean bandwidth?"),
-        (f"{ASKED} --change bandwidth=2", "change bandwidth=2: '2' is neither a factor nor a rate"),
-        (
-            ASKED.replace("allreduce", "alreduce") + " --change nodes=8",
-            "unknown collective 'alreduce'; did you mean allreduce or reduce?",
-        ),
-        (
-            "show schedule --platform gros --collective bcast,reduce --procs 4",
-            "'bcast,reduce' is a list; valid: one collective",
-        ),
-        ("slect", "unknown command 'slect'; did you mean select? Valid"),
-        (f"{ASKED} --change nodes=8", "cannot hold P = 31 with 1 per node"),
-        (
-            f"whatif sweep {POINTS} --factors bandwidth=x1:x2 --tolerance -1",
-            "the tolerance must be a number of percent from",
-        ),
-        (f"whatif sweep {POINTS} --factors nodes=x1:x2", "unknown change to sweep over 'nodes'"),
-    ],
-)
-def test_errors_say_what_is_valid(arguments: str, says: str, capsys: Capture) -> None:
-    code, shown, said = run(arguments, capsys)
-    assert (code, shown) == (2, "")
-    assert says in said
-
-
 def test_the_help_lists_every_change(capsys: Capture) -> None:
     _, shown, _ = run("whatif change --help", capsys)
     assert "degraded_link=3:x0.1: the rate of one node's link" in " ".join(shown.split())

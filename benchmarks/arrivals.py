@@ -26,6 +26,7 @@ from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.schedule.shared import proportions_for
 from collwise.simulator.timing import Case
 from collwise.studies.cli.output import print_table, sweep_progress
+from collwise.studies.present.shown import Table
 
 PLACES = {"stampede2": (8, 6), "shaheen-ii": (8, 4), "grisou": (8, 2), "slow": (4, 4)}
 SEGMENTS = {4 << 10: (16 << 10,), 64 << 10: (16 << 10,), 1 << 20: (16 << 10, 128 << 10)}
@@ -53,7 +54,7 @@ def main() -> None:
             rows += [(name, *which, len(found), *cells(found)) for which, found in sorted(errors.items())]
             every = [one for found in errors.values() for one in found]
             rows.append((name, "all", "", len(every), *cells(every)))
-    print_table("schedule engine against SMPI", HEADS, rows)
+    print_table(Table("schedule engine against SMPI", HEADS, rows))
 
 
 def platform_of(name: str) -> Platform:

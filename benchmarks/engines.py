@@ -33,6 +33,7 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.simulator.timing import Case
 from collwise.studies.cli.output import print_table
+from collwise.studies.present.shown import Table
 from collwise.studies.reports.markdown import markdown_table, percent
 from collwise.studies.reports.model_scores import score_records
 from collwise.validation.compare.simulated import beside_simulation
@@ -108,7 +109,8 @@ def main() -> None:
         context = SimulationContext(store, jobs=given.jobs)
         found = [evaluated(load(name), procs, context) for name in given.platforms]
     for result in found:
-        print_table(f"against SMPI on {load(result.platform).title}, P = {given.procs}", COLUMNS, list(rows(result)))
+        title = f"against SMPI on {load(result.platform).title}, P = {given.procs}"
+        print_table(Table(title, COLUMNS, list(rows(result))))
     if given.markdown is not None:
         given.markdown.write_text(page(found, given.procs), encoding="utf-8")
 

@@ -31,6 +31,7 @@ from collwise.studies.figures.hierarchy import (
     task_trend,
 )
 from collwise.studies.figures.style import save
+from collwise.studies.present.shown import Table
 from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.hierarchy.drawn import DEVIATION, NOISE, OFF, REPETITIONS
 from collwise.validation.hierarchy.space import EXHAUSTIVE, PREDICT, SEARCHES, label, segments_of
@@ -94,7 +95,7 @@ def page(sections: Iterable[str]) -> str:
 
 
 def show(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    print_table(title, heads, rows)
+    print_table(Table(title, heads, rows))
     return f"{title}\n\n{markdown_table(heads, rows)}\n"
 
 

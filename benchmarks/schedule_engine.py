@@ -28,6 +28,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
 from collwise.studies.cli.output import print_table
+from collwise.studies.present.shown import Table
 
 MOST_NANOSECONDS = {"models": 100, "ports": 400}
 SETS = 24
@@ -105,7 +106,7 @@ def main() -> int:
         )
     heads = ["algorithm", "P", "m", "messages", "recorded", "and played by a model", f"each of {SETS} played",
              "or over ports", "SMPI", "SMPI / ports", "MiB recorded"]  # fmt: skip
-    print_table("nanoseconds of one core for each message", heads, rows, left=1)
+    print_table(Table("nanoseconds of one core for each message", heads, rows))
     print(f"most memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10:.0f} MiB")
     print(f"limits {MOST_NANOSECONDS}: {'met' if within else 'not met'}")
     return 0 if within else 1

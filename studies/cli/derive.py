@@ -215,7 +215,7 @@ def show(
             if isinstance(part, str):
                 click.echo(part)
             else:
-                print_table(**vars(part))
+                print_table(part)
         for path in filter(None, (output, report, *pictures)):
             click.echo(f"written: {path}")
     if presented.problem:

@@ -23,7 +23,7 @@ from collwise.common.errors import UsageError, note
 from collwise.common.program import __version__, program_name
 from collwise.common.units import counted
 from collwise.studies.cli.commands import AllCommands
-from collwise.studies.present.shown import describe
+from collwise.studies.present.shown import Table, describe
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,18 +42,11 @@ def own_command() -> str:
     return f"{program_name()} {shlex.join(sys.argv[1:])}"
 
 
-def print_table(
-    title: str,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    left: int = 1,
-    wrap: bool = False,
-    keys: int | None = None,
-) -> None:
-    """Prints a table on standard output; see WholeTable."""
+def print_table(table: Table) -> None:
+    """Prints a table on standard output."""
     from collwise.studies.cli.tables import WholeTable, stdout_console
 
-    stdout_console().print(WholeTable(title, columns, rows, left, wrap, keys))
+    stdout_console().print(WholeTable(table))
 
 
 def check_pictures(**paths: Path | None) -> None:

@@ -9,8 +9,10 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
+
+from collwise.studies.present.shown import Table
 
 # Rich crops tables that are wider than its console, so a console for a file or a pipe is wider than any table.
 _UNBOUNDED = 100_000
@@ -39,18 +41,10 @@ class WholeTable:
     wide, each row becomes a list of its cells. `wrap` folds long cells also where nothing bounds the width.
     """
 
-    def __init__(
-        self,
-        title: str,
-        columns: Sequence[str],
-        rows: Sequence[Sequence[object]],
-        left: int = 1,
-        wrap: bool = False,
-        keys: int | None = None,
-    ) -> None:
-        self.title, self.columns, self.left, self.wrap = title, columns, left, wrap
-        self.rows = [list(map(str, row)) for row in rows]
-        self.keys = keys if keys is not None else left if 0 < left < len(columns) else 1
+    def __init__(self, table: Table) -> None:
+        self.title, self.columns, self.left, self.wrap = table.title, table.columns, table.left, table.wrap
+        self.rows = [list(map(str, row)) for row in table.rows]
+        self.keys = table.keys if table.keys is not None else table.left if 0 < table.left < len(table.columns) else 1
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(options.max_width, _WIDEST_TEXT) if self.wrap else options.max_width
@@ -90,8 +84,8 @@ class WholeTable:
             found = [max(low, min(high, cap)) for low, high in zip(least, natural, strict=True)]
         return found
 
-    def _table(self, part: Sequence[int], width: int) -> Table:
-        made = Table(header_style="bold")
+    def _table(self, part: Sequence[int], width: int) -> RichTable:
+        made = RichTable(header_style="bold")
         widths = self._widths(part, width)
         for column, room in zip(part, widths, strict=True):
             justify: JustifyMethod = "left" if column < self.left else "right"

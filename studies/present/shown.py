@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; the arguments of studies.cli.tables.WholeTable."""
+    """A table, whose first `left` columns are aligned left.
+
+    For `wrap` and `keys` see studies.cli.tables.WholeTable. In reports, cells in `bad`, by row and column, are marked,
+    and a `folded` table is hidden behind its title in HTML.
+    """
 
     title: str
     columns: Sequence[str]
@@ -26,6 +30,17 @@ class Table:
     left: int = 1
     wrap: bool = False
     keys: int | None = None
+    bad: Collection[tuple[int, int]] = ()
+    folded: bool = False
+
+    def markdown(self) -> str:
+        """The table as Markdown, with marked cells in bold."""
+        rows = [
+            [f"**{cell}**" if (i, j) in self.bad and str(cell) else cell for j, cell in enumerate(row)]
+            for i, row in enumerate(self.rows)
+        ]
+        table = markdown_table(self.columns, rows, self.left)
+        return f"{self.title}:\n\n{table}" if self.title else table
 
 
 @dataclass(frozen=True)
@@ -82,6 +97,7 @@ PRESENTERS = {
     "Decisions": "decisions",
     "Deleted": "times.deleted",
     "ExportedRules": "decisions.rules",
+    "FittedFigures": "calibrated",
     "FittedModel": "fitted",
     "Guidelines": "guidelines",
     "JudgedMachines": "machines",

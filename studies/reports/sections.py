@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -16,32 +16,7 @@ from matplotlib.figure import Figure
 
 from collwise.common.files import writable_folder, write_bytes, write_text
 from collwise.studies.figures.style import svg
-from collwise.studies.reports.markdown import markdown_table
-
-
-@dataclass(frozen=True)
-class TextTable:
-    """Cells as people read them.
-
-    The first `left` columns are aligned left. Cells in `bad`, by row and column, are marked. A `folded` table is
-    hidden behind its title in HTML.
-    """
-
-    columns: Sequence[str]
-    rows: Sequence[Sequence[object]]
-    left: int = 1
-    title: str = ""
-    bad: Collection[tuple[int, int]] = ()
-    folded: bool = False
-
-    def markdown(self) -> str:
-        """The table as Markdown, with marked cells in bold."""
-        rows = [
-            [f"**{cell}**" if (i, j) in self.bad and str(cell) else cell for j, cell in enumerate(row)]
-            for i, row in enumerate(self.rows)
-        ]
-        table = markdown_table(self.columns, rows, self.left)
-        return f"{self.title}:\n\n{table}" if self.title else table
+from collwise.studies.present.shown import Table
 
 
 @dataclass(frozen=True)
@@ -92,7 +67,7 @@ class Section:
 
     title: str
     paragraphs: Sequence[str] = ()
-    tables: Sequence[TextTable] = ()
+    tables: Sequence[Table] = ()
     pictures: Sequence[Picture] = ()
     commands: Sequence[str] = ()
     steps: Sequence[Step] = ()

@@ -9,8 +9,9 @@ import pandas as pd
 
 from collwise.common.units import format_seconds, format_size
 from collwise.studies.figures import hierarchy as draw
+from collwise.studies.present.shown import Table
 from collwise.studies.reports.markdown import percent
-from collwise.studies.reports.sections import Picture, Section, TextTable
+from collwise.studies.reports.sections import Picture, Section
 from collwise.studies.reports.texts import Texts
 from collwise.validation.compare.scores import AllScores
 from collwise.validation.hierarchy.overlap import TaskStudy
@@ -74,7 +75,7 @@ def _verified(result: Validation) -> Section:
     ]
     wrong = [f"{one.name}: {one.first_failure}" for one in result.verified if not one.ok]
     bad = {(number, 3) for number, row in enumerate(rows) if row[3]}
-    tables = [TextTable(("collective", "algorithms", "cases", "failures"), rows, 1, bad=bad)]
+    tables = [Table("", ("collective", "algorithms", "cases", "failures"), rows, 1, bad=bad)]
     return Section("Verification", [TEXTS.line("verified"), *wrong], tables)
 
 
@@ -86,11 +87,12 @@ def _kinds(scores: AllScores) -> Section:
     errors = [(*row[:3], *map(percent, row[3:])) for row in by_kind[columns].itertuples(index=False, name=None)]
     chosen = [row for source in ENGINES for row in _choice_rows(source, choices_of_kind(scores, source))]
     tables = [
-        TextTable(("source", "kind", "cases", "median error", "mean", "90 %"), errors, 2, "Errors by kind"),
-        TextTable(
+        Table("Errors by kind", ("source", "kind", "cases", "median error", "mean", "90 %"), errors, 2),
+        Table(
+            "The choice between the kinds",
             ("source", "collective", "points", HIERARCHICAL + " is faster", "right", "mean cost", "worst cost",
              "worst at", "beyond intervals"),
-            chosen, 2, "The choice between the kinds",
+            chosen, 2,
         ),
     ]  # fmt: skip
     text = TEXTS.paragraphs("kinds", error=MEDIAN_ERROR_LIMIT, cost=MEAN_COST_LIMIT)
@@ -127,11 +129,12 @@ def _components(result: Validation) -> Section:
         ratios.append((name, len(table), *texts, (table[name] < table.pick).sum()))
     heads = ("component", "points", "time over the pick's: median", "least", "greatest", "faster than the pick")
     tables = [
-        TextTable(heads, ratios, 1),
-        TextTable(
+        Table("", heads, ratios, 1),
+        Table(
+            "",
             ("collective", "m", FLAT, HIERARCHICAL, "engine's pick", *COMPONENTS, "picked",
              *(f"{name} / pick" for name in COMPONENTS)),
-            cells, 1,
+            cells,
         ),
     ]  # fmt: skip
     return Section("Open MPI's components", TEXTS.paragraphs("components"), tables)
@@ -145,7 +148,7 @@ def _ways(scores: AllScores) -> Section:
     ]
     heads = ("collective", "within nodes", "cases", "median ratio", "least", "greatest")
     title = "Shared memory and one-sided communication"
-    return Section(title, TEXTS.paragraphs("ways"), [TextTable(heads, cells, 2)])
+    return Section(title, TEXTS.paragraphs("ways"), [Table("", heads, cells, 2)])
 
 
 def _tasks(studies: Sequence[TaskStudy]) -> Section:
@@ -155,7 +158,7 @@ def _tasks(studies: Sequence[TaskStudy]) -> Section:
         size = format_size(mine[0].case.segment_bytes)
         title = f"{name}, segments of {size}"
         heads = ("between nodes", *mine[0].probes, "stabilised", "stable from", "overlap")
-        tables.append(TextTable(heads, [_task_row(one) for one in mine], 1, f"{title}, slowest leader"))
+        tables.append(Table(f"{title}, slowest leader", heads, [_task_row(one) for one in mine], 1))
         leader = min(_LEADER, len(mine[0].times.seconds) - 1)
         pictures += [
             Picture.of(f"overlap-{name}", draw.task_overlap(mine, title), f"Parts of tasks alone and at once, {title}"),

@@ -26,7 +26,7 @@ from collwise.studies.cli.output import own_command
 from collwise.studies.figures.maps import collective_maps
 from collwise.studies.present import scores as scores_presented
 from collwise.studies.present.shown import Table
-from collwise.studies.reports.sections import Notes, Picture, Section, Step, TextTable, write_sections
+from collwise.studies.reports.sections import Notes, Picture, Section, Step, write_sections
 from collwise.studies.reports.sureness import sure_sentences
 from collwise.studies.reports.texts import Texts
 from collwise.tuning import RULES, Tuned
@@ -206,7 +206,7 @@ def _gained(tuned: Tuned) -> Section:
     bad = {(i, 4) for i, row in enumerate(table.rows) if str(row[4])[0] not in "0-"}
     known = _known(tuned)
     pictures = [Picture.of("gains", gain_figure(tuned), TEXTS.line("gains", library=library))] if known else []
-    tables = [TextTable(table.columns, table.rows, 1, bad=bad)]
+    tables = [Table("", table.columns, table.rows, 1, bad=bad)]
     return Section("What the rules gain", sentences(tuned), tables, pictures)
 
 
@@ -296,9 +296,7 @@ def _collective(scores: Scores) -> Section:
         for stem, draw in found.figures.items()
         if (kind := stem.rpartition("-")[2]) in _FIGURES
     ]
-    tables = [
-        TextTable(one.columns, one.rows, 3, one.title, folded=True) for one in found.parts if isinstance(one, Table)
-    ]
+    tables = [Table(one.title, one.columns, one.rows, 3, folded=True) for one in found.parts if isinstance(one, Table)]
     return Section(scores.right.collective, [one for one in found.parts if isinstance(one, str)], tables, pictures)
 
 
@@ -312,6 +310,6 @@ def _made(tuned: Tuned) -> Section:
     return Section(
         "How it was made",
         [],
-        [TextTable(("", ""), rows, 2)],
+        [Table("", ("", ""), rows, 2)],
         commands=[own_command()] if click.get_current_context(silent=True) else [],
     )

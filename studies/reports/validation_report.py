@@ -16,8 +16,9 @@ from collwise.common.units import format_seconds, format_size
 from collwise.models.registry import MODELS
 from collwise.platforms import Platform
 from collwise.studies.figures import three_way as draw
+from collwise.studies.present.shown import Table
 from collwise.studies.reports.markdown import percent
-from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
+from collwise.studies.reports.sections import Picture, Section, write_sections
 from collwise.studies.reports.shared_nodes import shared_node_document, shared_node_sections
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.studies.reports.texts import Texts
@@ -81,7 +82,7 @@ def limits(result: Validation) -> Section:
     columns = ("collective", "quantity of simulation", "found", "limit", "within limit", "distance", "causes found")
     bad = {(i, j) for i, one in enumerate(found) for j in range(len(columns)) if not one.within_limit}
     text = TEXTS.paragraphs("limits", place=_testbed_title(result.place), on_testbed=result.on_testbed)
-    return Section("Limits", text, [TextTable(columns, rows, 2, bad=bad)])
+    return Section("Limits", text, [Table("", columns, rows, 2, bad=bad)])
 
 
 def _why(result: Validation, collective: str) -> str:
@@ -115,13 +116,13 @@ def _of_engines(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows.source.isin(ENGINES)]
 
 
-def _error_table(errors: pd.DataFrame, title: str = "") -> TextTable:
+def _error_table(errors: pd.DataFrame, title: str = "") -> Table:
     cells = errors.copy()
     for name, signed in {"median": False, "mean": False, "bias": True, "ninetieth": False, "worst": True}.items():
         cells[name] = [percent(one, signed) for one in errors[name]]
     heads = {"group": "collective", "message_bytes": "size", "count": "cases", "ninetieth": "90 %"}
     columns = [heads.get(name, name) for name in cells.columns]
-    return TextTable(columns, cells.to_numpy().tolist(), columns.index("cases"), title)
+    return Table(title, columns, cells.to_numpy().tolist(), columns.index("cases"))
 
 
 def _ranks(result: Validation) -> Section:
@@ -135,7 +136,7 @@ def _ranks(result: Validation) -> Section:
     title = f"Rank agreement on {_testbed_title(result.place)}, distinguishable pairs"
     caption = "Kendall's tau by collective and source, without formulas as printed."
     pictures = [Picture.of("ranks", draw.rank_map(_shown(ranks), title), caption)]
-    return Section("Rank agreement", TEXTS.paragraphs("ranks"), [TextTable(columns, rows, 2)], pictures)
+    return Section("Rank agreement", TEXTS.paragraphs("ranks"), [Table("", columns, rows, 2)], pictures)
 
 
 def _picks(scores: AllScores) -> pd.DataFrame:
@@ -155,7 +156,7 @@ def _slowdowns(result: Validation) -> Section:
     title = f"Slowdown of picks on {_testbed_title(result.place)}, in measured time"
     caption = "Slowdown of each source's pick, in percent; hatched: not measured, dotted: no formula."
     pictures = [Picture.of("slowdowns", draw.slowdown_maps(_shown(picks), title), caption)]
-    return Section("Slowdown of picks", TEXTS.paragraphs("slowdowns", own=OWN), [TextTable(columns, rows, 2)], pictures)
+    return Section("Slowdown of picks", TEXTS.paragraphs("slowdowns", own=OWN), [Table("", columns, rows, 2)], pictures)
 
 
 def _slowdown_cells(name: str, source: str, picks: pd.DataFrame) -> tuple[object, ...]:
@@ -182,7 +183,7 @@ def _repeated(result: Validation) -> Section:
         ("worst difference", percent(found.worst_difference)),
         ("median half-width of an interval", percent(found.median_half_width)),
     ]
-    return Section("Repeated measurement", (), [TextTable(("", ""), rows)])
+    return Section("Repeated measurement", (), [Table("", ("", ""), rows)])
 
 
 def _share(part: int, whole: int) -> str:
@@ -220,9 +221,9 @@ def _causes(result: Validation) -> Section:
     ]
     group = ("collective", "algorithm", "sizes", "worst at", "error")
     tables = [
-        TextTable((*group, "cause", "gap again", "smallest gaps left", "sent again, dropped"), causes, 2, "Causes"),
-        TextTable(("cause", "change"), [(one.cause, one.change) for one in CONDITIONS], 2, "Tests"),
-        TextTable(group, [_group_cells(one) for one in rest], 2, "Not diagnosed"),
+        Table("Causes", (*group, "cause", "gap again", "smallest gaps left", "sent again, dropped"), causes, 2),
+        Table("Tests", ("cause", "change"), [(one.cause, one.change) for one in CONDITIONS], 2),
+        Table("Not diagnosed", group, [_group_cells(one) for one in rest], 2),
     ][0 if result.on_testbed else -1 :]
     return Section("Where simulation and measurement differ", text, tables)
 
@@ -248,7 +249,7 @@ def _others(result: Validation) -> Section:
                     rows.append((_testbed_title(place), source, name, *map(percent, found), tau))
     columns = ("where", "source", "collective", "median error", "mean slowdown", "worst slowdown", "tau-b")
     text = TEXTS.paragraphs("others", on_testbed=result.on_testbed)
-    return Section(title, text, [TextTable(columns, rows, 3)])
+    return Section(title, text, [Table("", columns, rows, 3)])
 
 
 def _by_algorithm(scores: AllScores) -> Section:
@@ -276,10 +277,10 @@ def _made(result: Validation) -> Section:
         for one in result.failed
     ]
     tables = [
-        TextTable(("stage", "time"), stages, 1, "Time"),
-        TextTable(("platform", "link", "latency", "eager limit"), platforms, 1, "Simulated platforms"),
-        TextTable(COLUMNS, checked, 1, "The main test bed: whether the network is the bottleneck"),
-        TextTable(("collective", "algorithm", "P", "m", "error"), failed, 2, "Failed cases"),
+        Table("Time", ("stage", "time"), stages, 1),
+        Table("Simulated platforms", ("platform", "link", "latency", "eager limit"), platforms, 1),
+        Table("The main test bed: whether the network is the bottleneck", COLUMNS, checked, 1),
+        Table("Failed cases", ("collective", "algorithm", "P", "m", "error"), failed, 2),
     ]
     words = check_words(result.checked) if result.checked is not None else []
     return Section("How it was made", TEXTS.paragraphs("made", result=result, checked=words), tables)

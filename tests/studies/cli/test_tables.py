@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from rich.console import Console
 
 from collwise.studies.cli.tables import WholeTable, stdout_console
+from collwise.studies.present.shown import Table
 from tests.command_line import called
 
 UNITS = ("", " us", " ms", " KiB", " MiB", " %", " s", " Gbit/s")
@@ -29,7 +30,7 @@ def tables(draw: st.DrawFn) -> WholeTable:
     ]
     heads = draw(st.lists(HEADS, min_size=columns, max_size=columns))
     keys = draw(st.one_of(st.none(), st.integers(0, columns)))
-    return WholeTable("A title, P = 100", heads, rows, draw(st.integers(0, columns)), draw(st.booleans()), keys)
+    return WholeTable(Table("A title, P = 100", heads, rows, draw(st.integers(0, columns)), draw(st.booleans()), keys))
 
 
 def number(kinds: list[tuple[int, str, str]], row: int, column: int) -> str:
@@ -66,13 +67,13 @@ def test_nothing_is_split_where_nothing_bounds_the_width(one: WholeTable) -> Non
 
 def test_parts_repeat_the_columns_that_name_a_row_and_say_so() -> None:
     heads = ["P", *(f"algorithm_number_{i}" for i in range(6))]
-    text = shown(WholeTable("bcast", heads, [(100, *(f"{i}.25 ms" for i in range(6)))]), 60)
+    text = shown(WholeTable(Table("bcast", heads, [(100, *(f"{i}.25 ms" for i in range(6)))])), 60)
     assert "bcast (part 1 of 3: the table is wider than 60 columns)" in text
     assert text.count(" 100 ") == 3
 
 
 def test_rows_become_lists_where_no_column_fits_beside_the_keys() -> None:
-    text = shown(WholeTable("times", ["file", "P"], [("/long/folder" * 8, 100)]), 60)
+    text = shown(WholeTable(Table("times", ["file", "P"], [("/long/folder" * 8, 100)])), 60)
     assert "times (the table is wider than 60 columns: row by row)" in text
     assert "\nP: 100\n" in text
 
@@ -119,6 +120,6 @@ def test_commands_show_the_same_numbers_at_any_width(
 
 
 def test_numbers_are_aligned_right_and_names_left() -> None:
-    text = shown(WholeTable("t", ["name", "P"], [("a", 1), ("long name", 1000)]), 60)
+    text = shown(WholeTable(Table("t", ["name", "P"], [("a", 1), ("long name", 1000)])), 60)
     assert "│ a         │    1 │" in text
     assert "│ long name │ 1000 │" in text

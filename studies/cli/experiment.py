@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from collwise.calibrations import fitted_to_times
 from collwise.common import experiments as kinds
 from collwise.common.errors import UsageError
 from collwise.common.experiments import Experiment
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size, parse_size
-from collwise.platforms import HostPlatform, Platform, Source, load_description, write_description
+from collwise.platforms import HostPlatform, Platform, load_description, write_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Precision
 from collwise.studies.cli import declare, options, types
@@ -28,7 +29,7 @@ from collwise.studies.cli.derive import command
 from collwise.studies.cli.options import BENCH_WITH_PPN, TARGET
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.cli.types import COUNTS, NEW_FILE, PATH, PLATFORM, SIZE, SIZES, FiniteRange
-from collwise.studies.present.shown import Shown, Table, drawing
+from collwise.studies.present.shown import Shown, Table, drawing, shown
 from collwise.studies.reports.markdown import percent
 from collwise.targets import TARGET_OPTIONS, TargetOptions, refuse_target_details, target_from
 from collwise.validation import rank_mapping as mapped
@@ -39,20 +40,9 @@ from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.testbed.tcp_counters import tcp_counts
 from collwise.validation.times.defaults import SEGMENT_BYTES
-from collwise.validation.times.grid import Grid
 
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.context import SimulationContext
-    from collwise.simulator.timing import Case
-    from collwise.validation.calibration.from_times import TimedCases
-
-_TOLD = 0.5
-"""Times tell a figure if its deviation afterwards is less than this share of its spread before."""
-_CROSSED = "Each collective predicted from the others"
-_FAR = 5.0
-"""The factors of figures that times may have at most, as a multiple of the spread of their logarithm."""
-_TO_MEASURE = (64, 4096, 262144, 8388608)
-"""The message sizes of which the most telling are named."""
 
 
 @command("platforms experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4")
@@ -306,7 +296,12 @@ def calibrate(
     declare.refuse_options(("platform", "procs"), "--published; a description to start from is --nominal")
     if times:
         declare.refuse_others(("times", "nominal", "name", "output", "force"), "measured messages, not for --times")
-        return _from_times(_nominal(where, nominal, name), times, output)
+        found = fitted_to_times(_nominal(where, nominal, name), times)
+        presented = shown(found)
+        if output is None:
+            return presented
+        found.save(output)
+        return replace(presented, parts=(*presented.parts, f"written: {output}"))
     from collwise.validation.calibration.calibration import measure_points, refit
     from collwise.validation.calibration.calibration_points import read_points, write_points
     from collwise.validation.calibration.plan import QUICK, USUAL
@@ -381,72 +376,6 @@ def _published(platform: Platform, procs: int | None, ppn: int | None, output: P
     title = f"{platform.title}: published figures and the calibrated simulation (gather times in seconds)"
     table = Table(title, ["figure", "published", "simulated", "error"], rows)
     return Shown([table], [vars(one) | {"relative_error": one.relative_error} for one in figures])
-
-
-def _from_times(nominal: Platform, paths: Sequence[Path], output: Path | None) -> Shown:
-    import numpy as np
-
-    from collwise.validation.calibration.figures import FIGURES, amounts, multiplied, six_digits
-    from collwise.validation.calibration.from_times import fit, without_each_collective
-    from collwise.validation.calibration.next_measurements import most_telling
-    from collwise.validation.measurement.runs import runs_in
-    from collwise.validation.measurement.training import timed
-
-    runs = [found for run in runs_in(paths) if (found := timed(run, nominal, as_described=True)) is not None]
-    if not runs:
-        raise UsageError(
-            f"--times: no times of two algorithms of a collective, with one process on each of up to {nominal.nodes} "
-            "nodes (valid: archives and folders of PICO, tables of `times import`)"
-        )
-    fitted = fit({nominal.name: runs})
-    factors, deviations = fitted.of_machine[nominal.name], fitted.deviations[nominal.name]
-    for name, factor in factors.items():
-        most = math.exp(_FAR * FIGURES[name].spread)
-        if not 1 / most <= factor <= most:
-            raise UsageError(
-                f"--times: {FIGURES[name].title} of {nominal.name} would have to be multiplied by {factor:.3g} (valid: "
-                f"{1 / most:.2g} to {most:.3g}); are the times in the unit that their column names?"
-            )
-    before = amounts(runs[0].platform)
-    made = multiplied(runs[0].platform, factors, six_digits)
-    rows, figures = [], []
-    for name, factor in factors.items():
-        low, high = fitted.interval(nominal.name, name)
-        told = deviations[name] < _TOLD * FIGURES[name].spread
-        values = {"before": before[name], "fitted": amounts(made)[name], "factor": factor, "low": low, "high": high}
-        rows.append({"figure": name, **values, "told": told})
-        plain = (f"{values['before']:.3g}", f"{values['fitted']:.3g}", f"x {factor:.2f}", f"x {low:.2f} to {high:.2f}")
-        figures.append((FIGURES[name].title, *plain, "yes" if told else "hardly"))
-    crossed = {
-        name: (percent(float(np.median(one.errors))), percent(float(np.mean(one.regrets or [math.nan]))))
-        for name, one in without_each_collective(nominal.name, runs).items()
-    }
-    telling = [
-        (case.collective, case.algorithm, case.procs, format_size(case.message_bytes))
-        for case in most_telling(runs[0].platform, fitted, _not_measured(runs))
-    ]
-    number = f"{sum(len(run.cases) for run in runs)} of {sum(len(run.measured) for run in runs)} measured times"
-    columns = ("figure", "before", "fitted", "factor", "95 % interval", "told by the times")
-    crossing = [(name, *values) for name, values in crossed.items()]
-    parts: list[Table | str] = [
-        Table(f"Figures of {nominal.name} by {number} (s, s per byte)", columns, figures),
-        *([Table(_CROSSED, ("collective", "median error", "choices lose"), crossing)] if crossing else []),
-        Table("To measure next: what tells most of what to choose", ("collective", "algorithm", "P", "m"), telling),
-        "hardly told: mostly as before; latency is that of both links of a message",
-    ]
-    if output is not None:
-        source = Source("figures: fitted to measured times of collectives", "collwise platforms calibrate --times")
-        write_text(output, write_description(replace(made, sources=(*nominal.sources, source))))
-        parts.append(f"written: {output}")
-    return Shown(parts, rows, {"platform": nominal.name})
-
-
-def _not_measured(runs: Sequence[TimedCases]) -> list[Case]:
-    """Unsegmented cases of the runs' collectives, at their largest P and some sizes, that they lack."""
-    procs = max(case.procs for run in runs for case in run.cases)
-    known = {case for run in runs for case in run.cases}
-    grids = [Grid.of(name, (procs,), _TO_MEASURE, 1, (0,)) for name in sorted({case.collective for case in known})]
-    return [case for grid in grids for case in grid.cases() if case not in known]
 
 
 def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | None) -> Platform:

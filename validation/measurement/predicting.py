@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
+from typing import NamedTuple
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import counted, format_size
@@ -66,55 +67,86 @@ def predicted(
     Raises the errors of the engine.
     """
     found: dict[str, dict[MeasuredPlace, Times]] = {PREDICTED: {}}
-    platforms: dict[str, str] = {}
-    fitted_on: dict[str, HostPlatform] = {}
-    by_platform: dict[str, list[tuple[MeasuredPlace, Grid]]] = {}
+    placed: dict[str, list[str]] = {}
     notes: list[str] = []
-    without: list[str] = []
-    placed: dict[str, dict[str, None]] = {}
-    for run in runs:
-        name = " over ".join(filter(None, (run.machine, run.facts.get("transport"))))
-        wanted = list(grids(run))
-        if not wanted:
-            without.append(f"{run.machine} ({run.job})")
-            continue
-        platform = platform_of(run.machine, run.facts)
-        if isinstance(platform, Platform) and run.machine in factors:
-            platform = replace(multiplied(platform, factors[run.machine]), name=f"{platform.name}-trained")
-        if platform is None:
-            notes.append(f"no platform is called like {name}: its runs are left out")
-            continue
-        fitting = [(place, grid) for place, grid in wanted if _fits(platform, place)]
-        if beyond := sorted({place.procs for place, _ in wanted} - {place.procs for place, _ in fitting}):
-            holds = f"{counted(len(platform.hosts), 'node')} of {counted(platform.known_cores_per_node or 1, 'core')}"
-            notes.append(f"{name}: P = {', '.join(map(str, beyond))} are left out: {platform.name} has {holds}")
-        if context.engine is SMPI:
-            fitting = list(_small(fitting))
-        if fitting:
-            where = _where_it_ran(platform, run, fitting, notes.append)
-            times = simulate(where, [grid for _, grid in fitting], context)
-            if where is not platform and run.node_map is not None:
-                placed.setdefault(run.node_map.name, {})[run.job] = None
-                times = [replace(one, facts={**one.facts, NODE_MAP: run.node_map.name}) for one in times]
-            found[PREDICTED] |= {place: one for (place, _), one in zip(fitting, times, strict=True)}
-            if isinstance(platform, Platform) and PUBLISHED in platform.published and models:
-                plain = replace(from_data_sheets(platform), name=f"{platform.name}-data-sheets")
-                there = _where_it_ran(plain, run, fitting, notes.append)
-                times = simulate(there, [grid for _, grid in fitting], context)
-                found.setdefault(SHEETS, {}).update(zip((place for place, _ in fitting), times, strict=True))
-            platforms[run.machine] = platform.name
-            fitted_on.setdefault(platform.name, platform_of(run.machine, {**run.facts, "hosts": ""}) or platform)
-            by_platform.setdefault(platform.name, []).extend(fitting)
-    if without:
+    reached = []
+    for one in _reached(runs, factors, context.engine is SMPI, notes.append):
+        reached.append(one)
+        times, is_placed = _simulated(one.platform, one, context, notes.append)
+        if is_placed and one.run.node_map is not None:
+            node_map = one.run.node_map.name
+            placed.setdefault(node_map, []).append(one.run.job)
+            times = {place: replace(each, facts={**each.facts, NODE_MAP: node_map}) for place, each in times.items()}
+        found[PREDICTED] |= times
+        if isinstance(one.platform, Platform) and PUBLISHED in one.platform.published and models:
+            plain = replace(from_data_sheets(one.platform), name=f"{one.platform.name}-data-sheets")
+            found.setdefault(SHEETS, {}).update(_simulated(plain, one, context, notes.append)[0])
+    if without := [f"{run.machine} ({run.job})" for run in runs if not list(grids(run))]:
         notes.append(f"nowhere two algorithms that the catalogue has, and so no cell: {', '.join(without)}")
     if context.engine is SMPI:
         limit = f"P = {_MOST_PROCS_OF_SMPI} and buffers of {format_size(_MOST_BYTES_OF_SMPI)} in all"
         notes.append(f"simulated by SMPI up to {limit}")
-    for name, some in by_platform.items() if models else ():
-        for model in _models(fitted_on[name], some, context, notes.append):
-            found.setdefault(model.name, {}).update(_by_model(model, some))
-    jobs = {name: list(some) for name, some in placed.items()}
+    if models:
+        for name, times in _by_models(reached, context, notes.append):
+            found.setdefault(name, {}).update(times)
+    platforms = {one.run.machine: one.platform.name for one in reached}
+    jobs = {name: list(dict.fromkeys(some)) for name, some in placed.items()}
     return Predicted(found, platforms, jobs, list(dict.fromkeys(notes)))
+
+
+class _Reached(NamedTuple):
+    """A run, the platform that describes its machine, and what is predicted there."""
+
+    run: MeasuredRun
+    platform: HostPlatform
+    wanted: Grids
+
+
+def _reached(
+    runs: Sequence[MeasuredRun], factors: Mapping[str, Factors], by_smpi: bool, on_note: Callable[[str], None]
+) -> Iterator[_Reached]:
+    """The runs that can be predicted, on platforms with the factors of their machines; notes say what is left out."""
+    for run in runs:
+        name = " over ".join(filter(None, (run.machine, run.facts.get("transport"))))
+        wanted = list(grids(run))
+        if not wanted:
+            continue
+        platform = platform_of(run.machine, run.facts)
+        if platform is None:
+            on_note(f"no platform is called like {name}: its runs are left out")
+            continue
+        if isinstance(platform, Platform) and run.machine in factors:
+            platform = replace(multiplied(platform, factors[run.machine]), name=f"{platform.name}-trained")
+        fitting = [(place, grid) for place, grid in wanted if _fits(platform, place)]
+        if beyond := sorted({place.procs for place, _ in wanted} - {place.procs for place, _ in fitting}):
+            holds = f"{counted(len(platform.hosts), 'node')} of {counted(platform.known_cores_per_node or 1, 'core')}"
+            on_note(f"{name}: P = {', '.join(map(str, beyond))} are left out: {platform.name} has {holds}")
+        if by_smpi:
+            fitting = list(_small(fitting))
+        if fitting:
+            yield _Reached(run, platform, fitting)
+
+
+def _simulated(
+    platform: HostPlatform, one: _Reached, context: SimulationContext, on_note: Callable[[str], None]
+) -> tuple[dict[MeasuredPlace, Times], bool]:
+    """The times of a run on a platform of its machine, and whether they are on the nodes where it ran."""
+    where = _where_it_ran(platform, one.run, one.wanted, on_note)
+    times = simulate(where, [grid for _, grid in one.wanted], context)
+    return dict(zip((place for place, _ in one.wanted), times, strict=True)), where is not platform
+
+
+def _by_models(
+    reached: Sequence[_Reached], context: SimulationContext, on_note: Callable[[str], None]
+) -> Iterator[tuple[str, dict[MeasuredPlace, Times]]]:
+    """Names of models with their times of all runs on a platform, where they are fitted to its description."""
+    for name in dict.fromkeys(one.platform.name for one in reached):
+        mine = [one for one in reached if one.platform.name == name]
+        run, platform, _ = mine[0]
+        described = platform_of(run.machine, {**run.facts, "hosts": ""}) or platform
+        wanted = [each for one in mine for each in one.wanted]
+        for model in _models(described, wanted, context, on_note):
+            yield model.name, dict(_by_model(model, wanted))
 
 
 def _fits(platform: HostPlatform, place: MeasuredPlace) -> bool:

@@ -19,7 +19,10 @@ class CollwiseError(Exception):
 
 
 class UsageError(CollwiseError):
-    """Wrong input. The message names the file, line or option, the error and the valid input. The exit code is 2."""
+    """Wrong input. The message names the file, line or option, the error and the valid input. The exit code is 2.
+
+    Whatever takes input from users may raise it; docstrings say where that is not plain.
+    """
 
     exit_code = 2
 

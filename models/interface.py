@@ -101,8 +101,7 @@ class CollectiveModel(Protocol):
     ) -> Array:
         """Seconds at every (P, m), arrays that broadcast against each other.
 
-        nan where the time is not deterministic, or beyond what was fitted. Raises UsageError for an algorithm without
-        a formula.
+        nan where the time is not deterministic, or beyond what was fitted.
         """
 
 

@@ -347,10 +347,7 @@ def _plogp(values: Keys) -> PLogP:
 
 
 def read_thresholds(path: Path) -> Thresholds:
-    """The thresholds in the table [thresholds] of a file, in bytes; those that it does not name are None.
-
-    Raises UsageError, naming the file and what is wrong.
-    """
+    """The thresholds in the table [thresholds] of a file, in bytes; those that it does not name are None."""
     keys = Keys(path, read_document(path))
     if "thresholds" not in keys:
         raise UsageError(

@@ -72,7 +72,6 @@ class PointToPointModel(RegisteredModel):
 
         Segments count where the catalogue's algorithm has them; `fanout` 0 is the catalogue's default. The result is
         nan where linear gather's time is not deterministic (LMO), and beyond the processors of a heterogeneous model.
-        Raises UsageError for an algorithm without a formula.
         """
         formula = self.formula(collective, algorithm)
         entry = Catalogue.load().algorithm(collective, algorithm)

@@ -136,8 +136,7 @@ def allocated(
     `allocation` is a file: CSV with rank and host, such as PICO's alloc.csv, or SLURM's lists of hosts on any number of
     lines; or such a list itself, 'n[001-004,7]'; or one that was read already. `node_map` has the switch of each host,
     and the switch's group: SLURM's topology.conf, PICO's map of Leonardo, or CSV with host, switch and group. Without
-    it hosts are the platform's own, or all are at one switch. Raises UsageError, with file and line, for what is
-    malformed or not in the map, and for switches that the platform does not have so large.
+    it hosts are the platform's own, or all are at one switch.
     """
     found = allocation if isinstance(allocation, Allocation) else _read_allocation(str(allocation))
     hosts = tuple(dict.fromkeys(found.hosts))
@@ -286,8 +285,7 @@ def _read_allocation(source: str) -> Allocation:
 def hosts_of_ranks(lines: Sequence[tuple[str, str]], source: str) -> dict[int, tuple[str, str]]:
     """The position of each rank's line, and its host, in the order of ranks. Lines are CSV, each after its position.
 
-    Without a header the first column is the rank. Raises UsageError, with the line, for one that has no rank and host,
-    for ranks that are there twice, and for such that are missing.
+    Without a header the first column is the rank.
     """
     columns: tuple[int, int] = (0, 1)
     if lines and not _cells(lines[0][1])[0].isdecimal():

@@ -32,10 +32,7 @@ class CheckReport:
 
 
 def check_file(path: str | Path) -> CheckReport:
-    """Returns all problems of a platform file, TOML or XML, except those that only SimGrid itself can detect.
-
-    Raises UsageError if the file cannot be read or is of another type.
-    """
+    """Returns all problems of a platform file, TOML or XML, except those that only SimGrid itself can detect."""
     path = Path(path)
     text = read_text(path)
     problems, hosts = _check_toml(text) if path.suffix == ".toml" else read_xml(text)[:2]

@@ -147,8 +147,7 @@ def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
     """The platform with the overheads of an interconnect, taken off its latency, so that a short message takes as long.
 
     Long messages, for which SMPI charges neither `os` nor `or`, keep their latency. Only processors that send or
-    receive many messages are slower. Raises UsageError for a platform that has overheads, or a latency below them, and
-    for an unknown interconnect.
+    receive many messages are slower.
     """
     picked, own = interconnect(interconnect_name), platform.calibration
     if charges_overheads(platform.smpi_options()):

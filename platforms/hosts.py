@@ -109,10 +109,7 @@ class HostPlatform(ABC):
         return tuple(hosts[position] for position in self.positions(procs, processes_per_node))
 
     def positions(self, procs: int, processes_per_node: int) -> tuple[int, ...]:
-        """The position in `hosts` of each rank's host; by blocks: rank r runs on node r // processes_per_node.
-
-        Raises UsageError if `procs` is below 1 or above `max_procs`, or a node cannot have so many processes.
-        """
+        """The position in `hosts` of each rank's host; by blocks: rank r runs on node r // processes_per_node."""
         self.check_processes_per_node(processes_per_node)
         largest = self.max_procs(processes_per_node)
         if not 1 <= procs <= largest:
@@ -123,10 +120,7 @@ class HostPlatform(ABC):
         return tuple(rank // processes_per_node for rank in range(procs))
 
     def places(self, procs: int, processes_per_node: int) -> Places:
-        """The position in `hosts` of each rank's host, and its socket, on which the ranks of a node lie in even blocks.
-
-        Raises the errors of `positions`.
-        """
+        """The position in `hosts` of each rank's host, and its socket; ranks of a node lie on these in even blocks."""
         positions = self.positions(procs, processes_per_node)
         on_node, seen, found = Counter(positions), Counter[int](), []
         for position in positions:
@@ -135,10 +129,7 @@ class HostPlatform(ABC):
         return tuple(found)
 
     def reordered(self, order: Sequence[int]) -> ReorderedPlatform:
-        """The same platform with its hosts in another order: host r of the result is host order[r] of this one.
-
-        Raises UsageError unless `order` is a permutation of the positions.
-        """
+        """The same platform with its hosts in another order: host r of the result is host order[r] of this one."""
         count = len(self.hosts)
         if sorted(order) != list(range(count)):
             raise UsageError(
@@ -209,10 +200,7 @@ def numbered_hosts(prefix: str, first: int, count: int, suffix: str) -> tuple[st
 
 
 def parse_radical(text: str) -> tuple[int, ...]:
-    """Host numbers from SimGrid's radical syntax: '1-3,5' gives 1, 2, 3, 5.
-
-    Raises UsageError for malformed text, a descending range and more than a million hosts.
-    """
+    """Host numbers from SimGrid's radical syntax: '1-3,5' gives 1, 2, 3, 5."""
     numbers: list[int] = []
     for part in text.split(","):
         match = _RADICAL_PART.fullmatch(part.strip())

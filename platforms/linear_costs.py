@@ -69,11 +69,7 @@ class PointToPoint:
 
 
 def point_to_point(platform: HostPlatform) -> PointToPoint:
-    """The parameters of a described platform, for one process per node and one message at a time.
-
-    Raises UsageError for platform XML without a description, for several switches, and for factors or overheads that
-    change with the message size.
-    """
+    """The parameters of a described platform, for one process per node and one message at a time."""
     if isinstance(platform, ReorderedPlatform):
         return _reordered(point_to_point(platform.base), np.asarray(platform.order))
     found = description_of(platform)

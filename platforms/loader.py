@@ -14,10 +14,7 @@ from collwise.platforms.xml_file import XmlPlatform, read_xml
 
 
 def load(name_or_path: str | Path) -> HostPlatform:
-    """Returns the platform with that name, or the one that a .toml or .xml file describes.
-
-    Raises UsageError for an unknown name, an unreadable file and an invalid one, with the file's first problem.
-    """
+    """Returns the platform with that name, or the one that a .toml or .xml file describes."""
     path = _find(name_or_path)
     if path.suffix == ".xml":
         return _from_xml(path)
@@ -38,10 +35,7 @@ def load_description(name_or_path: str | Path) -> Platform:
 
 
 def interconnect(name: str) -> Platform:
-    """Two nodes at two switches, whose links and calibration new descriptions take over.
-
-    Raises UsageError for an unknown name.
-    """
+    """Two nodes at two switches, whose links and calibration new descriptions take over."""
     check_name("interconnect", name, interconnect_names())
     found = load_description(INTERCONNECTS / f"{name}.toml")
     if found.topology is None:

@@ -61,8 +61,7 @@ class PlacedPlatform(DerivedPlatform):
 def placed(platform: HostPlatform, placement: str) -> HostPlatform:
     """The platform with ranks placed as `placement` says: 'block', 'cyclic', or the path of a file.
 
-    A file names the host of each rank, one on a line, by its name or number on the platform (from 0). Raises UsageError
-    for an unreadable file and for a host that does not exist, with its line.
+    A file names the host of each rank, one on a line, by its name or number on the platform (from 0).
     """
     if placement == BLOCK:
         return platform

@@ -151,10 +151,7 @@ class Store:
         self.close()
 
     def add(self, configuration: Configuration, timings: Iterable[Timing]) -> None:
-        """Writes rows and commits; a row of the same configuration and case is replaced.
-
-        Raises UsageError when the file cannot be written.
-        """
+        """Writes rows and commits; a row of the same configuration and case is replaced."""
         key, source, platform, maker = configuration.key, *astuple(configuration)[:3]
         details = json.dumps(dict(configuration.details), sort_keys=True)
         columns = ("configuration", *_CASE_COLUMNS, "nodes", *_VALUE_COLUMNS)

@@ -74,9 +74,8 @@ def best_mappings(
 ) -> dict[int, Mapping]:
     """The mapping of least predicted time at each size (bytes of a block); if `common`, one for all.
 
-    The common one has the least sum of times, each over the default's at that size, so that all sizes count alike.
-    Rank 0 stays on processor 0. Raises UsageError for a model that cannot tell processors apart, or knows fewer than
-    `procs` of them.
+    The common one has the least sum of times, each over the default's at that size, so that all sizes count alike. Rank
+    0 stays on processor 0.
     """
     parameters = _parameters(model, procs)
     if not common:

@@ -49,8 +49,6 @@ def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> 
     Averages: the thesis's (4.10) divides the sums of C_i and t_i by C(n, 2), but i is in C(n - 1, 2) triplets (as its
     text says): the actual number is taken. It averages beta_ij; here 1 / beta_ij is, which is linear in the times and
     may be 0. A pair that is in no triplet takes the averages of its processors.
-
-    Raises UsageError for fewer than three processes or an M that is not larger than an empty message.
     """
     procs, least = lab.procs, lab.least_bytes
     large = message_size(lab, thresholds)

@@ -180,10 +180,7 @@ PROCEDURES: Mapping[str, Mapping[str, FitProcedure]] = {
 
 
 def request(family: str, procedure: str | None = None, heterogeneous: bool | None = False) -> FitRequest:
-    """A request with the default procedure filled in; `heterogeneous` None asks for that form where there is one.
-
-    Raises UsageError for what does not exist.
-    """
+    """A request with the default procedure filled in; `heterogeneous` None asks for that form where there is one."""
     check_name("model", family, PROCEDURES)
     name = procedure or next(iter(PROCEDURES[family]))
     check_name(f"procedure for {family}", name, PROCEDURES[family])

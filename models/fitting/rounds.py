@@ -60,10 +60,7 @@ def of_pairs(
     pairs: Sequence[Pair] | None = None,
     heterogeneous: bool = False,
 ) -> dict[Pair, Result]:
-    """The procedure's result for each of the `pairs`, (0, 1) unless given; for a heterogeneous model, every i < j.
-
-    Raises UsageError for fewer than two processes, for an invalid pair, and for pairs with a heterogeneous model.
-    """
+    """The procedure's result for each of the `pairs`, (0, 1) unless given; for a heterogeneous model, every i < j."""
     if lab.procs < 2:
         raise UsageError(f"estimation takes at least 2 processes, each on its own node; there are {lab.procs}")
     if heterogeneous and pairs is not None:

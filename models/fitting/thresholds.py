@@ -54,7 +54,6 @@ def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[
 
     For every number of breaks up to MOST_BREAKS the best breaks are found by dynamic programming; the least BIC decides
     the number. Each line has three parameters (intercept, slope, variance), each break is one more.
-    Raises UsageError for a series that is not ascending or not positive.
     """
     sizes, times = np.asarray(message_bytes, dtype=float), np.asarray(seconds, dtype=float)
     if sizes.shape != times.shape or np.any(np.diff(sizes) <= 0) or np.any(times <= 0):

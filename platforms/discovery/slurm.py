@@ -221,10 +221,7 @@ def _names(text: str, key: str) -> list[str]:
 
 
 def _selected(found: SlurmConfiguration, nodes: list[_Nodes], partition: str | None) -> tuple[list[_Nodes], str]:
-    """The nodes of a partition, by default of the default one, else of any, and words that say which these are.
-
-    Raises UsageError, with the near names, for an unknown partition, and for one without nodes.
-    """
+    """The nodes of a partition, by default of the default one, else of any, and words that say which these are."""
     partitions = {record[_PARTITION]: record for record in found.records[_PARTITION]}
     defaults = partitions.pop("DEFAULT", {})
     if partition is not None:

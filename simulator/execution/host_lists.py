@@ -35,10 +35,7 @@ def read_hosts(text: str) -> Slots:
 
 
 def read_host_file(path: Path) -> Slots:
-    """The hosts of a file: 'n1', 'n1 slots=4' (Open MPI) or 'n1:4' (MPICH) on each line, '#' before comments.
-
-    Raises UsageError naming file and line.
-    """
+    """The hosts of a file: 'n1', 'n1 slots=4' (Open MPI) or 'n1:4' (MPICH) on each line, '#' before comments."""
     lines = read_text(path).splitlines()
     entries = [(line.partition("#")[0].strip(), f"{path}:{number}") for number, line in enumerate(lines, 1)]
     entries = [(entry, where) for entry, where in entries if entry]
@@ -61,10 +58,7 @@ def _parse_entries(entries: Iterable[tuple[str, str]]) -> Slots:
 
 
 def expand_node_list(text: str) -> list[str]:
-    """The names in SLURM's compressed list: 'n[01-03,7],login' is n01, n02, n03, n7, login.
-
-    Raises UsageError, naming SLURM_JOB_NODELIST, for any other text.
-    """
+    """The names in SLURM's compressed list: 'n[01-03,7],login' is n01, n02, n03, n7, login."""
     return _expanded(hostlist.expand_hostlist, text, _HOST.fullmatch, "SLURM_JOB_NODELIST", "n[01-04,7]")
 
 

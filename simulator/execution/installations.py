@@ -85,7 +85,6 @@ def smpi_installation(version: str | None = None, procs: int = 1) -> Installatio
     """The SimGrid to use: the one asked for, else the system's, else (many processes) the newest one built.
 
     SimGrid before 4.0 searches one list of all messages in flight, so from 1024 processes a newer one is preferred.
-    Raises UsageError when there is none, or not that version.
     """
     system, built = _system_smpi(), _built_smpi()
     known = ({system.version: system} if system is not None else {}) | built

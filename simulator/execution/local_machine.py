@@ -24,10 +24,7 @@ _MOST_PROCESSES_PER_CORE = 4
 
 
 class LocalMachine(ExecutionTarget):
-    """An ExecutionTarget: all processes on this machine, through shared memory.
-
-    Raises UsageError when the library, 'openmpi' or 'mpich', is unknown or missing.
-    """
+    """An ExecutionTarget: all processes on this machine, through shared memory."""
 
     def __init__(self, library: str) -> None:
         self.installation = find_installation(library)
@@ -72,8 +69,7 @@ def run_program(
 ) -> ProgramRun:
     """Runs one of our programs under 'smpi' (needs `platform`), 'openmpi' or 'mpich' on this machine.
 
-    `others` are `timeout_seconds`, `on_line` and `launcher_args` of a LaunchRequest. Raises UsageError when the library
-    is missing or the platform is too small.
+    `others` are `timeout_seconds`, `on_line` and `launcher_args` of a LaunchRequest.
     """
     if library != "smpi":
         return LocalMachine(library)._launch(LaunchRequest(program, procs, args, **others))

@@ -97,10 +97,7 @@ def _mpich_hosts(hosts: RemoteHosts) -> list[str]:
 
 
 class Mpirun(ClusterTarget):
-    """mpirun on named hosts; `remote_shell` is a command, as a shell reads it, that reaches hosts instead of ssh.
-
-    Raises as ClusterTarget does, and UsageError when the remote shell is missing.
-    """
+    """mpirun on named hosts; `remote_shell` is a command, as a shell reads it, that reaches hosts instead of ssh."""
 
     launcher = "mpirun"
 

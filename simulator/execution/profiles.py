@@ -205,10 +205,7 @@ def rows_by_key(rows: Iterable[ProfileRow]) -> dict[Key, list[ProfileRow]]:
 
 
 def profile_of_runs(profiles: Sequence[Profile]) -> Profile:
-    """Several runs of one program as one profile: the rows of the run with the median time, with all runs' seconds.
-
-    Raises UsageError for different numbers of processes, and for a profile that is of several runs itself.
-    """
+    """Several runs of one program as one profile: the rows of the run with the median time, with all runs' seconds."""
     if len(profiles) == 1:
         return profiles[0]
     if len(sizes := sorted({one.processes for one in profiles})) > 1:

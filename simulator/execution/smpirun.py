@@ -26,10 +26,7 @@ SMPI_OPTIONS = {
 
 @contextlib.contextmanager
 def smpi_files(platform: HostPlatform, procs: int, processes_per_node: int) -> Iterator[tuple[Path, Path]]:
-    """The platform XML and the host file of a run, which exist within the block.
-
-    Raises UsageError when the platform is too small.
-    """
+    """The platform XML and the host file of a run, which exist within the block."""
     hosts = platform.hosts_for(procs, processes_per_node)
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
         platform_file, host_file = Path(directory, "platform.xml"), Path(directory, "hosts")

@@ -26,10 +26,7 @@ and send messages while others are still in it, where Open MPI crashes on them.
 
 
 def slots_of_job(environment: Mapping[str, str]) -> Slots:
-    """The nodes of the job that SLURM's variables describe, each with its tasks: one unless SLURM says otherwise.
-
-    Raises UsageError outside of an allocation.
-    """
+    """The nodes of the job that SLURM's variables describe, each with its tasks: one unless SLURM says otherwise."""
     listed = environment.get("SLURM_JOB_NODELIST") or environment.get("SLURM_NODELIST")
     if not listed:
         raise UsageError("--launcher srun: SLURM_JOB_NODELIST is not set; run within an allocation (salloc, sbatch)")
@@ -46,10 +43,7 @@ def srun_words(procs: int, per_node: int, pmi: str = PMI["openmpi"]) -> list[str
 
 
 class Srun(ClusterTarget):
-    """The nodes of the SLURM job that this runs in.
-
-    Raises as ClusterTarget does, and UsageError outside of an allocation or without srun.
-    """
+    """The nodes of the SLURM job that this runs in."""
 
     launcher = "srun"
 

@@ -52,10 +52,7 @@ class ExecutionTarget(ABC):
 
     @abstractmethod
     def processes_per_node(self, procs: int) -> int:
-        """Processes per node in a run with `procs` processes: rank r is on node r // this.
-
-        Raises UsageError when there is no room for so many.
-        """
+        """Processes per node in a run with `procs` processes: rank r is on node r // this."""
 
     @contextlib.contextmanager
     def shared_directory(self) -> Iterator[Path]:

@@ -80,8 +80,7 @@ class LiveCases:
         """Records the cases; `node_of` gives the node of each process for a process count.
 
         Processes that take what comes first do so as on the network `recorded_on`, whatever network is played. `jobs`
-        is the number of threads, by default one per core; `exact` plays every case whole. Raises UsageError if an
-        algorithm does not run on its case.
+        is the number of threads, by default one per core; `exact` plays every case whole.
         """
         self._jobs = jobs or os.cpu_count() or 1
         self._groups: defaultdict[int, Group] = defaultdict(Group)

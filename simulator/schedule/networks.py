@@ -37,8 +37,6 @@ def network_tables(
     `like_smpi` applies the rules in which SMPI differs, for comparisons: every message has an envelope, eager messages
     leave when their receives are posted, the sender of a rendezvous message waits until it has arrived, not only for
     its handshake, and neither empty messages nor the receivers of synchronous ones of eager size have overheads.
-
-    Raises UsageError for platform XML without a description, and if there are too few nodes.
     """
     positions = platform.positions(procs, processes_per_node)
     used = list(dict.fromkeys(positions))
@@ -103,8 +101,7 @@ def network_tables(
 def places_of(platform: HostPlatform, procs: int, processes_per_node: int) -> dict[str, npt.NDArray[np.int64]]:
     """The number of each rank's node, switch and group of switches, by these words in the plural.
 
-    Groups are pods of a fat tree or groups of a dragonfly; what a platform does not have is left out. Raises the errors
-    of `network_tables`.
+    Groups are pods of a fat tree or groups of a dragonfly; what a platform does not have is left out.
     """
     order, described = _described(platform)
     nodes = np.array([order[position] for position in platform.positions(procs, processes_per_node)], np.int64)

@@ -85,8 +85,7 @@ def play_case_within(
 
     Returns None for a case that takes longer than `most_seconds`, which is not played to its end; where that is not
     noticed before the end the times are longer. A schedule that equals one in `known`, all played on the same network,
-    is not played again; others are added. `node_of` is the node of each process, by default placed by blocks. Raises
-    UsageError if the algorithm cannot run on the case, and the errors of `Schedule.play`.
+    is not played again; others are added. `node_of` is the node of each process, by default placed by blocks.
     """
     for period_bytes in (period * bytes_a_step(case) for period in PERIODS):
         if 0 < _LONGER * period_bytes <= case.message_bytes:

@@ -41,8 +41,7 @@ def recorded(case: Case, node_of: NodeOf = None, proportions: Proportions | None
 
     Algorithms cut messages into P equal parts at most. Of messages that are multiples of P doubles, the sizes of a
     schedule therefore grow evenly with the message, and one schedule stands for all, but not if processes take what
-    comes first: then the schedule is that of this size on a network of such `proportions`. Raises UsageError if the
-    algorithm cannot run on the case.
+    comes first: then the schedule is that of this size on a network of such `proportions`.
     """
     if _takes_what_comes_first(case):
         schedule = Schedule(case, node_of, proportions=proportions)

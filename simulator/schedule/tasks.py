@@ -51,10 +51,7 @@ def is_of_tasks(case: Case) -> bool:
 
 
 def time_tasks(case: Case, tables_of: TablesOf, places: Places) -> Timing:
-    """The timing of a case: seconds of the whole, and the ends of its tasks on each leader.
-
-    Raises UsageError if it cannot be recorded, and the errors of `Schedule.play`.
-    """
+    """The timing of a case: seconds of the whole, and the ends of its tasks on each leader."""
     import numpy as np
 
     from collwise.simulator.schedule.library import Schedule

@@ -166,10 +166,7 @@ class SimulationContext:
         return self.executor or LocalThreads(self.jobs)
 
     def simulate(self, platform: HostPlatform, cases: Sequence[Case], label: str = "") -> RunResult:
-        """Times of all cases; simulates those that the store does not have. `label` is shown with the progress.
-
-        Raises UsageError when the engine is missing or a case does not fit on the platform.
-        """
+        """Times of all cases; simulates those that the store does not have. `label` is shown with the progress."""
         if self.library is None or self.engine.has_library:
             return self._simulate(platform, cases, label)
         # Only the times of mock-ups depend on the library.
@@ -209,10 +206,7 @@ class SimulationContext:
     def laboratory(
         self, platform: HostPlatform, procs: int | None = None, processes_per_node: int = 1
     ) -> ExperimentLaboratory:
-        """A laboratory of the first `procs` processes on a platform, by default one on each node.
-
-        Raises UsageError when the engine is missing or has no experiments, or the nodes do not suffice.
-        """
+        """A laboratory of the first `procs` processes on a platform, by default one on each node."""
         from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 
         count = len(platform.hosts) if procs is None else procs

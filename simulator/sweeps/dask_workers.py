@@ -28,10 +28,7 @@ def pool_at(place: Place) -> ExecutorPool:
 
 
 def pool_on(executor: Any, slots: int | None = None) -> ExecutorPool:
-    """The pool of an executor of concurrent.futures, or of Dask's Client, which stays open; `slots` tasks at a time.
-
-    Raises UsageError for anything else.
-    """
+    """The pool of an executor of concurrent.futures, or of Dask's Client, which stays open; `slots` tasks at a time."""
     if hasattr(executor, "get_executor"):
         return ExecutorPool(lambda ends: _client(executor, slots))
     if not isinstance(executor, Executor):

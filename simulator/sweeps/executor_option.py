@@ -67,10 +67,7 @@ class Place:
 
 
 def parse_place(text: str) -> Place:
-    """The place that `local`, `dask:ADDRESS` or `slurm:KEY=VALUE,...` names.
-
-    Raises UsageError for anything else, and where Dask is not installed.
-    """
+    """The place that `local`, `dask:ADDRESS` or `slurm:KEY=VALUE,...` names."""
     kind, colon, rest = text.partition(":")
     if kind == LOCAL and not rest:
         return Place()

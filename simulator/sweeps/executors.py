@@ -85,10 +85,7 @@ class ExecutorPool(Pool):
         return self._started
 
     def make(self, runner: DividedRunner, parts: Sequence[Part], keep: Keep) -> None:
-        """Makes all parts; the timings of a part are kept when it is done.
-
-        Raises UsageError when a worker has another collwise or another simulator.
-        """
+        """Makes all parts; the timings of a part are kept when it is done."""
         running = self._running()
         order = zlib.compress(pickle.dumps((runner.configuration, runner)))
         futures: dict[Future[Made], Part] = {}

@@ -141,10 +141,7 @@ def simulated_experiments(
     in_parallel: bool = False,
     program: str = "experiments",
 ) -> ExperimentRunner:
-    """A runner of experiments on the first `procs` processes of a platform, simulated once each, by default here.
-
-    Raises UsageError when the engine is missing or the platform does not hold the processes.
-    """
+    """A runner of experiments on the first `procs` processes of a platform, simulated once each, by default here."""
     platform.hosts_for(procs, processes_per_node)
     installation, side_by_side = smpi_installation(simgrid, procs), "yes" if in_parallel else "no"
 

@@ -98,10 +98,7 @@ class ExperimentLaboratory:
         precision: Precision | None = None,
         limit_seconds: float = TIME_LIMIT_SECONDS,
     ) -> ExperimentLaboratory:
-        """A laboratory of `procs` processes on a target; what still runs after the limit is stopped.
-
-        Raises UsageError when there are no processes, or not as many as that.
-        """
+        """A laboratory of `procs` processes on a target; what still runs after the limit is stopped."""
         if procs < 1:
             raise UsageError(f"{procs} processes; the least is 1")
         runners = {

@@ -24,8 +24,7 @@ class Precision:
     """The number of repetitions of an experiment on a real MPI library, as in O'Flynn 2009, section 3.1.
 
     There are at least `min_repetitions`, then more until the half-width of the mean's confidence interval, by Student's
-    t, is below `relative_error` times the mean, or until `max_repetitions` are reached. Raises UsageError for values
-    that make no sense.
+    t, is below `relative_error` times the mean, or until `max_repetitions` are reached.
     """
 
     min_repetitions: int = 5
@@ -75,8 +74,6 @@ class Method:
     standard error of one-byte messages of Hunold & Carpen-Amarie's procedure, whose K is the least number of
     repetitions. No repetition of a case begins after `limit_seconds`; 0: no limit.
     With `keep_samples` the timings hold every repetition. Everything is done in `launches` separate executions of MPI.
-
-    Raises UsageError for values that make no sense.
     """
 
     timing: str = "maximum"

@@ -47,10 +47,7 @@ class ScheduleRunner(DividedRunner):
         library: LibraryDecisions | None = None,
         like_smpi: bool = False,
     ) -> None:
-        """`library` is needed for mock-ups only; `like_smpi` applies the rules in which SMPI's network differs.
-
-        Raises UsageError for platform XML without a description.
-        """
+        """`library` is needed for mock-ups only; `like_smpi` applies the rules in which SMPI's network differs."""
         super().__init__(pool)
         self.platform = platform
         self._library = library
@@ -91,10 +88,7 @@ class ScheduleRunner(DividedRunner):
         return cost_of(case)
 
     def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
-        """Contests, and cases that may have schedules in common, several of these together where they are short.
-
-        Raises UsageError when a case does not fit on the platform, or its message is too large.
-        """
+        """Contests, and cases that may have schedules in common, several of these together where they are short."""
         check_message_sizes(cases)
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)

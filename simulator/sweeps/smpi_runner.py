@@ -82,8 +82,7 @@ class SmpiRunner(DividedRunner):
 
     When the simulator fails, the case it failed in gets a timing with an error, and the others are simulated. The same
     holds for a case of SimGrid's own algorithms that exceeds its processor time. A case is given up only when it fails
-    alone: a process may be ahead of the one that prints times, and end the simulation in the case that follows. Raises
-    UsageError when that version of SimGrid is missing.
+    alone: a process may be ahead of the one that prints times, and end the simulation in the case that follows.
     """
 
     def __init__(

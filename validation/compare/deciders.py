@@ -42,7 +42,6 @@ def untuned(baseline: Baseline, grid: Grid) -> list[Decider]:
     """What an untuned library chooses: with its segment sizes, and before that as the paper compares it, if it does.
 
     The algorithms that Nuriyev & Lastovetsky 2021 list for Open MPI 3.1 have the common segment size of the grid.
-    Raises UsageError for a collective whose decision is not known.
     """
     from collwise.validation.libraries.baselines import PAPERS
     from collwise.validation.libraries.openmpi_3 import decide_as_listed

@@ -344,10 +344,7 @@ class AllScores(dict[str, Scores]):
 
 
 def compare(right: Times, *others: Times | Decider) -> Scores:
-    """What other times and deciders are worth, where the times of `right` are the right ones.
-
-    Raises UsageError for times of another collective.
-    """
+    """What other times and deciders are worth, where the times of `right` are the right ones."""
     named: dict[str, Times | Decider] = {}
     for one in others:
         if isinstance(one, Times) and one.collective != right.collective:

@@ -25,11 +25,7 @@ def beside_simulation(
     context: SimulationContext,
     baseline: Baseline | None = None,
 ) -> Scores:
-    """The scores of models, then of the untuned library, by simulated times; what is missing of these is simulated.
-
-    Raises UsageError when the grid does not fit on the platform, and for a collective that the baseline does not
-    decide.
-    """
+    """The scores of models, then of the untuned library, by simulated times; what is missing of these is simulated."""
     deciders = [] if baseline is None else untuned(baseline, grid)
     (right,) = simulate(platform, [timed_besides(grid, deciders)], context)
     warn_of_free_messages(platform)

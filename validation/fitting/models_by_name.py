@@ -68,10 +68,7 @@ def named_model(models: Mapping[str, CollectiveModel], name: str | None, source:
 
 
 def load_models(path: str | Path) -> dict[str, CollectiveModel]:
-    """Every model that a parameter file of any kind holds, by name; the one it was made for is first.
-
-    Raises UsageError, naming the file and what is wrong.
-    """
+    """Every model that a parameter file of any kind holds, by name; the one it was made for is first."""
     return _models_from(read_document(path), path)
 
 
@@ -160,9 +157,8 @@ def models_on(
     """Models fitted on the platform, in the order of their names; a fit that serves several is made once.
 
     `collectives` are those for which models with parameters of each algorithm are fitted, all if it is empty, and
-    `segments` the sizes for which implementation-aware models are (see `fitted_segments`).
-    If nodes differ, homogeneous models are the means of heterogeneous ones, if there is a procedure for these.
-    Raises UsageError for an unknown name.
+    `segments` the sizes for which implementation-aware models are (see `fitted_segments`). If nodes differ, homogeneous
+    models are the means of heterogeneous ones, if there is a procedure for these.
     """
     bench, found = Simulated(platform, context), dict[str, CollectiveModel]()
     for name in names:
@@ -197,8 +193,6 @@ def model_of(
     """The model in a parameter file, or one that is fitted now (experiments that the store has are not run again).
 
     The name may be None for the model that a file was made for.
-
-    Raises UsageError for a file that is of another platform or does not hold the model.
     """
     if file is None:
         here = context.with_experiments()
@@ -209,10 +203,7 @@ def model_of(
 
 
 def check_fits_platform(model: CollectiveModel, file: Path, platform: HostPlatform, ppn: int) -> None:
-    """Raises UsageError, naming the file, for a model of another platform or number of processes per node.
-
-    Warns if ranks are placed otherwise than by blocks, with which parameters are fitted.
-    """
+    """Warns if ranks are placed otherwise than by blocks, with which parameters are fitted."""
     if isinstance(platform, PlacedPlatform):
         warn(f"{file}: predictions are for ranks placed by blocks; --placement changes simulated times only")
     per_node = model.processes_per_node

@@ -113,10 +113,7 @@ def _identity(guideline: Guideline) -> int:
 
 
 def rules_of(profiles: Mapping[str, PgmpiProfile]) -> str:
-    """The table for libcollwise of profiles that PGMPITuneLib wrote, by the names of their files.
-
-    Raises UsageError, naming the file, for an unknown mock-up and for another profile of a function and process count.
-    """
+    """The table for libcollwise of profiles that PGMPITuneLib wrote, by the names of their files."""
     found: list[RepairedRange] = []
     seen: set[tuple[str, int]] = set()
     for file, profile in profiles.items():

@@ -19,8 +19,7 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
     For a call libcollwise takes the rules of its collective with the largest P that is not above the call's, among
     these the ones with the largest number of processes per node that is not above the call's, and among these likewise
     the one with the largest message size. So a rule has at most as many processes per node as processes. Tables of one
-    collective may differ in processes per node. Raises UsageError for two that do not, and for a choice by message size
-    where not all processes know it.
+    collective may differ in processes per node.
     """
     if not tables:
         raise UsageError("no decision table to write rules from")

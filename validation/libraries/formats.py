@@ -140,8 +140,7 @@ def exported(
 ) -> Exported:
     """Tables in a format; for those of one process count, `procs` says which where a table has several.
 
-    `version` is that of Open MPI ('4.1') or MPICH ('4.0'), for their formats. Raises UsageError for what cannot be
-    written.
+    `version` is that of Open MPI ('4.1') or MPICH ('4.0'), for their formats.
     """
     known = FORMATS[format_name]
     consumer = openmpi_consumer(version) if known.consumer == OPENMPI else known.consumer

@@ -44,11 +44,7 @@ _ADAPT_ALGORITHMS = {"binomial": 1, "binary": 3, "chain": 4}
 
 
 def han_rules(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) -> str:
-    """Rules that make HAN run the collectives of the tables where these decide, with its parameters in a comment.
-
-    Raises UsageError for tables with choices that are not made of tasks or without times, and for a version without
-    HAN.
-    """
+    """Rules that make HAN run the collectives of the tables where these decide, with its parameters in a comment."""
     from collwise.validation.hierarchy.tuning import usual_choice
 
     by_name: dict[str, list[DecisionTable]] = {}

@@ -90,7 +90,6 @@ def selected(
 
     `count` is the number of elements, by default of bytes. `call` may say that it is `inplace`, `commutative` or with a
     `built_in` operation, and that there is a hierarchy of nodes, `parent`; by default there is one process on each.
-    Raises UsageError where the tables have no algorithm for the call, and MPICH stops.
     """
     facts = {
         "collective": collective,

@@ -34,10 +34,7 @@ DECIDED = ("bcast", "gather")
 
 
 def decide(collective: str, procs: int, message_bytes: int) -> Choice:
-    """The choice that Open MPI 3.1 makes untuned, with its own segment sizes, by the catalogue's names.
-
-    Raises UsageError for a collective whose decision is not here.
-    """
+    """The choice that Open MPI 3.1 makes untuned, with its own segment sizes, by the catalogue's names."""
     if collective == "bcast":
         return _decide_bcast(procs, message_bytes)
     if collective == "gather":

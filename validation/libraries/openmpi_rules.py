@@ -67,8 +67,7 @@ def openmpi_rules(
 
     Below the smallest P of a table Open MPI decides itself. Above the last one its last row stays in force, as in
     `DecisionTable.choose`; with `skip_inexpressible` Open MPI decides itself where it has no such algorithm (see
-    `inexpressible`). Raises UsageError for tables that cannot be written: an unknown version, an algorithm that this
-    version lacks, two tables of one collective, or a choice by message size where Open MPI ignores the size.
+    `inexpressible`).
     """
     version = series(openmpi_version)
     sections = _rules_by_id(tables, version, skip_inexpressible)

@@ -31,10 +31,7 @@ class Range:
 
 @dataclass(frozen=True)
 class PgmpiProfile:
-    """A profile: the MPI function, the process count, the mock-ups' names by id, and the ranges, ascending.
-
-    Raises UsageError for ranges that overlap, are not ascending or name a mock-up that the profile does not have.
-    """
+    """A profile: the MPI function, the process count, the mock-ups' names by id, and the ranges, ascending."""
 
     function: str
     procs: int

@@ -78,7 +78,6 @@ def mvapich2(tables: Sequence[DecisionTable], procs: int) -> str:
     """Shell lines that set MV2_INTER_COLLECTIVE_TUNING="id:l-m,id:m-+" for a job of P processes.
 
     MVAPICH2's variables do not see P, and cannot leave some sizes to MVAPICH2: the first choice begins at 0.
-    Raises UsageError where a table has more ranges than MVAPICH2 takes.
     """
     lines = [f"# For jobs of {procs} processes.", "export MV2_USE_INDEXED_TUNING=0"]
     for one in tables:

@@ -209,10 +209,7 @@ class _Tuning:
         return {collective: tuple(sorted(found)) for collective, found in sizes.items()}
 
     def _untuned(self, baseline: Baseline) -> list[DecisionTable]:
-        """What a library decides untuned; calls for which none of our algorithms is the same are left out.
-
-        Raises UsageError if that is all of them.
-        """
+        """What a library decides untuned; calls for which none of our algorithms is the same are left out."""
         from collwise.validation.select.consumers import COLLWISE, sees_sizes
         from collwise.validation.select.decisions import DecisionTable
 

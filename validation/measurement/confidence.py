@@ -282,10 +282,7 @@ def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOut
 
 
 def robust_times(times: Times, discrepancy: Discrepancy) -> Times:
-    """The times with the 95th percentile of each choice's loss against the fastest one in place of its own loss.
-
-    Raises UsageError for times that are not simulated, and for those of which slower choices were left out.
-    """
+    """The times with the 95th percentile of each choice's loss against the fastest one in place of its own loss."""
     if times.source != "simulated" or times.margin is not None:
         have = "those with a margin" if times.margin is not None else f"{times.source} ones"
         raise UsageError(f"robust choices are by simulated times of all choices, not by {have}")

@@ -52,10 +52,7 @@ _ONCE = Method(precision=Precision(1, 1))
 
 @dataclass(frozen=True)
 class RegionsPlan:
-    """A plan to measure sizes every `stride_bytes` up to the largest, `rounds` times, and M1 to within `finest_bytes`.
-
-    Raises UsageError if this gives too few sizes for two lines, or no size at which to compare algorithms.
-    """
+    """A plan to measure sizes every `stride_bytes` up to the largest, in `rounds`, and M1 to within `finest_bytes`."""
 
     procs: int
     stride_bytes: int = 4096

@@ -62,10 +62,7 @@ def predicted(
     models: bool,
     factors: Mapping[str, Factors] = MappingProxyType({}),
 ) -> Predicted:
-    """The predictions of the candidates of runs by the context's engine, and by every model if `models` says so.
-
-    Raises the errors of the engine.
-    """
+    """The predictions of the candidates of runs by the context's engine, and by every model if `models` says so."""
     found: dict[str, dict[MeasuredPlace, Times]] = {PREDICTED: {}}
     placed: dict[str, list[str]] = {}
     notes: list[str] = []

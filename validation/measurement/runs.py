@@ -39,7 +39,6 @@ def runs_in(paths: Sequence[Path], values: bool = True, maps: Sequence[Path] = (
 
     Without `values` no time is looked at: the runs have the cases that were measured, all as failed. The map of a
     machine's nodes (NODE_MAPS) is in the run, beside it or in the folder above, or else in one of the folders `maps`.
-    Raises UsageError naming the file, where one is wrong, and where there are none.
     """
     found = []
     for path in paths:

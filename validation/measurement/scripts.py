@@ -49,7 +49,6 @@ def write_script(
     """Writes the script, in a folder under its usual name, and returns its path.
 
     `launcher` is a command that takes -n P, and `batch` the lines by which the script asks a batch system for nodes.
-    Raises UsageError for more than one launch, for sizes that cannot be run, and when the file cannot be written.
     """
     if method.launches > 1:
         raise UsageError(f"{method.launches} launches; a script makes one")

@@ -132,8 +132,7 @@ def can_choose(consumer: str | None, collective: str, choice: Choice) -> bool:
 def grid_for(consumer: str | None, grid: Grid) -> Grid:
     """The grid by which decisions for a consumer are made: the choices that it can be asked for.
 
-    For Open MPI these compete where messages have enough elements, and what it runs untuned is timed besides. Raises
-    UsageError where no choice is left.
+    For Open MPI these compete where messages have enough elements, and what it runs untuned is timed besides.
     """
     kept = choosable_for(consumer, grid)
     if consumer is None or openmpi_version(consumer) is None:

@@ -49,9 +49,6 @@ def select(
     P, and the table has the loss between the sizes if formulas say it; with `exact` formulas decide at every size, to
     the byte. By times with confidence intervals, choices whose interval overlaps that of the fastest one are as good as
     it is (`tied_seconds`), and of rows that are equally short, each has the choice with the least mean slowdown.
-
-    Raises UsageError for `exact` without a model, for times that are rounded, and for times that a contest left out and
-    the decisions need.
     """
     model = times.between
     if exact and model is None:
@@ -91,8 +88,7 @@ def competing_for(times: Times, consumer: str | None) -> tuple[Times, Times]:
 
     Open MPI runs some algorithms only where a message has enough elements (`Grid.competes`). Exact times at single
     points compete from there on for its rules; what was measured was also run, and what a model says between the sizes
-    is cut when the rules are written. Raises UsageError where nothing is left, and where it needs times that a contest
-    left out.
+    is cut when the rules are written.
     """
     kept = times.only(lambda one: can_choose(consumer, times.collective, one))
     if not kept.choices:

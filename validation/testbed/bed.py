@@ -88,10 +88,7 @@ class Bed:
 
 @contextlib.contextmanager
 def busy(bed: Bed) -> Iterator[None]:
-    """Locks a bed against other runs; the kernel unlocks it when we are killed.
-
-    Raises UsageError when something runs there, or when it is not up.
-    """
+    """Locks a bed against other runs; the kernel unlocks it when we are killed."""
     with contextlib.ExitStack() as until_done:
         try:
             until_done.enter_context(_locked(bed.directory, fcntl.LOCK_NB))

@@ -124,10 +124,7 @@ def jobs(bed: Bed) -> list[Job]:
 
 
 def run(bed: Bed, procs: int, words: Sequence[str], **options: Any) -> ProgramRun:
-    """Runs an Open MPI program by srun, when its nodes are free; `options` are those of `run_command`.
-
-    Raises UsageError when the bed has no room for so many processes.
-    """
+    """Runs an Open MPI program by srun, when its nodes are free; `options` are those of `run_command`."""
     room = bed.shape.nodes * bed.shape.ranks_per_node
     if procs > room:
         raise UsageError(f"{procs} processes; the test bed '{bed.name}' has room for {room}")

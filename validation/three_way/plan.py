@@ -133,9 +133,6 @@ def usual_plan(
 
     The others have three sizes each. `transport` is that of the main scenario. With several `ranks_per_node` there are
     hierarchical algorithms, no models, which know one process on each node, and no other scenarios.
-
-    Raises UsageError for collectives without a size (barrier), fewer than two nodes, empty messages and an unknown
-    transport.
     """
     if nodes < 2:
         raise UsageError(f"{nodes} nodes; valid: 2 and more")
@@ -167,8 +164,7 @@ def cluster_plan(
 ) -> ThreeWayPlan:
     """The largest process count as the main scenario, the others with three sizes; by default all the target has.
 
-    Models know one process on each node, and are fitted only there. Raises UsageError as `usual_plan` does, and for
-    process counts that there is no room for.
+    Models know one process on each node, and are fitted only there.
     """
     counts = sorted({*(procs or (target.usual_procs,))}, reverse=True)
     if counts[-1] < 2:

@@ -39,7 +39,6 @@ def candidates(
     `algorithms` are by default all that can be chosen; `counts` are numbers of chains, radices and the like, by name of
     the parameter, each of which makes a choice; in parts of `between_segment_bytes` (0: whole) algorithms from tasks
     send segments between nodes.
-    Raises UsageError for names that the catalogue does not have.
     """
     catalogue = Catalogue.load()
     names = algorithms or catalogue.collective(collective).selectable

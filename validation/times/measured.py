@@ -34,8 +34,7 @@ def _of_source(store: Store, source: str) -> list[StoredConfiguration]:
 def measured_platform(store: Store, name: str | None = None) -> str:
     """The name that a platform's measured times have in the store; without a name, that of the only one there.
 
-    Names of platforms are in lower case, those of hosts and test beds not always. Raises UsageError where several
-    platforms were measured and none is named.
+    Names of platforms are in lower case, those of hosts and test beds not always.
     """
     known = measured_names(store)
     if name is None:
@@ -59,8 +58,7 @@ def stored_times(
     Of several measurements it is the one with the most times, else the newest. Launches and repeated runs of one
     measurement are combined (`robust`). `keys`, beginnings of configurations' keys, say which measurement is wanted.
     The times of the MPI library's own collective are those of LIBRARY_DECIDES. The facts are the keys of the
-    `configurations`, how many cases were `measured`, and how many `others` there are. Raises UsageError where nothing
-    is measured.
+    `configurations`, how many cases were `measured`, and how many `others` there are.
     """
     stored = _of_source(store, source)
     known = dict.fromkeys(one.configuration.platform for one in stored)

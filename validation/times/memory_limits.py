@@ -45,8 +45,7 @@ def remark_on_sizes(grids: Sequence[Grid]) -> None:
 def within_memory(platform: HostPlatform, grids: Iterable[Grid]) -> list[Grid]:
     """The grids with the memory of the platform's nodes, which leaves out what these cannot hold; a note names it.
 
-    Where the memory is unknown nothing is left out (`warn_of_doubtful`). Raises UsageError for a grid of which nothing
-    is left.
+    Where the memory is unknown nothing is left out (`warn_of_doubtful`).
     """
     limited = [replace(grid, memory_bytes_per_node=platform.memory_bytes_per_node) for grid in grids]
     if platform.memory_bytes_per_node is None:
@@ -66,10 +65,7 @@ def within_memory(platform: HostPlatform, grids: Iterable[Grid]) -> list[Grid]:
 
 
 def cases_within_memory(platform: HostPlatform, cases: Sequence[Case], processes_per_node: int) -> list[Case]:
-    """The cases of a measurement that a node of the platform can hold with so many processes; a note names the others.
-
-    Raises UsageError for a collective of which nothing is left, and warns as `warn_of_doubtful`.
-    """
+    """The cases of a measurement that a node of the platform holds with so many processes; a note names the others."""
     points: dict[str, tuple[dict[int, None], dict[int, None]]] = {}
     for case in cases:
         procs, sizes = points.setdefault(case.collective, ({}, {}))

@@ -30,10 +30,7 @@ of nodes, in the memory of a node, on the path between its sockets, or on links 
 
 
 def limits_of(platform: HostPlatform, case: Case) -> dict[str, float]:
-    """The share of each limit in the critical path of a case, by the schedule engine; they add up to 1.
-
-    Raises UsageError for platform XML, and if the algorithm cannot run on the case.
-    """
+    """The share of each limit in the critical path of a case, by the schedule engine; they add up to 1."""
     node_of = platform.places(case.procs, case.processes_per_node)
     tables_of = partial(network_tables, platform, case.procs, case.processes_per_node)
     schedule = Schedule(case, node_of, proportions=proportions_for(case, tables_of))

@@ -54,8 +54,7 @@ def before_and_after(
     """The times of a grid on a platform and on the changed one, in the dimension `change`.
 
     Choices that cannot be the best may be left out, but not those `kept`, at each P and m, by default the best ones
-    before the change. Kept choices compete at all points: nothing is the best that they beat. Raises UsageError for
-    points that do not fit on the changed platform.
+    before the change. Kept choices compete at all points: nothing is the best that they beat.
     """
     if kept is not None:
         grid = grid.with_besides(kept)
@@ -136,7 +135,6 @@ def sweep_over(
     """The times of a grid at each factor, in the dimension `factor`, and the cross-over points.
 
     Choices that are slower than the best by more than the tolerance may be left out. `tolerance`: see `crossovers`.
-    Raises UsageError for changes that cannot be made.
     """
     failed: list[Timing] = []
 

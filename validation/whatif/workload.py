@@ -122,8 +122,7 @@ class Workload:
     ) -> list[Times]:
         """The times of all choices for each row on a platform, those of the untuned library `baseline` among them.
 
-        Processes of smaller communicators are placed as if they were the first ones. Raises UsageError if the processes
-        do not fit on the platform.
+        Processes of smaller communicators are placed as if they were the first ones.
         """
         grids = []
         for calls in self.calls:

@@ -37,8 +37,13 @@ _LONGEST_NAME = 255
 _ALLOCATIONS = "valid: CSV with rank and host, or lists such as n[001-004,7]"
 _MAPS = "valid: SLURM's topology.conf, CSV with host, switch and group, or lines 'NODE 0001 CELL 1 SWITCH 10100'"
 
-NodeMap = Mapping[str, tuple[str, str]]
-"""The switch of each host, and the switch's group; '' where a map has no groups."""
+
+class NodeMap(dict[str, tuple[str, str]]):
+    """The switch of each host, and the switch's group, '' where the map has no groups, as a file has them."""
+
+    def __init__(self, file: Path, places: Mapping[str, tuple[str, str]]) -> None:
+        super().__init__(places)
+        self.file = file
 
 
 @dataclass(frozen=True)
@@ -129,14 +134,14 @@ def _drawn(number: int, nodes: int, count: int) -> tuple[int, ...]:
 
 
 def allocated(
-    platform: HostPlatform, allocation: str | Path | Allocation, node_map: str | Path | None = None
+    platform: HostPlatform, allocation: str | Path | Allocation, node_map: str | Path | NodeMap | None = None
 ) -> AllocatedPlatform:
     """The platform with a job where an allocation says.
 
     `allocation` is a file: CSV with rank and host, such as PICO's alloc.csv, or SLURM's lists of hosts on any number of
     lines; or such a list itself, 'n[001-004,7]'; or one that was read already. `node_map` has the switch of each host,
     and the switch's group: SLURM's topology.conf, PICO's map of Leonardo, or CSV with host, switch and group. Without
-    it hosts are the platform's own, or all are at one switch.
+    it hosts are the platform's own, or all are at one switch. One that was read already is not read again.
     """
     found = allocation if isinstance(allocation, Allocation) else _read_allocation(str(allocation))
     hosts = tuple(dict.fromkeys(found.hosts))
@@ -147,7 +152,7 @@ def allocated(
     if node_of is None:
         described = description_of(platform)
         topology = described.topology if isinstance(described, Platform) else None
-        places = None if node_map is None else _places(found, hosts, Path(node_map))
+        places = None if node_map is None else _places(found, hosts, node_map)
         if isinstance(described, HeterogeneousPlatform) or (topology is not None and places is None):
             has = "several switches" if topology is not None else "nodes that differ"
             valid = ", or --node-map FILE, which says at which switch hosts are" if topology is not None else ""
@@ -157,7 +162,7 @@ def allocated(
             )
         node_of = {host: node for node, host in enumerate(hosts)}
         if topology is not None and places is not None:
-            node_of = _by_switch(described, topology, found, places, str(node_map))
+            node_of = _by_switch(described, topology, found, places)
             if isinstance(platform, Platform):
                 # A description says how many nodes there are, a map which switches are not full.
                 platform = replace(platform, nodes=max(platform.nodes, *(node + 1 for node in node_of.values())))
@@ -197,19 +202,17 @@ def _with_short(named: Mapping[str, _Value]) -> Mapping[str, _Value]:
     return {_short(name): value for name, value in named.items() if counts[_short(name)] == 1} | {**named}
 
 
-def _by_switch(
-    platform: HostPlatform, topology: Topology, allocation: Allocation, places: NodeMap, file: str
-) -> dict[str, int]:
+def _by_switch(platform: HostPlatform, topology: Topology, allocation: Allocation, places: NodeMap) -> dict[str, int]:
     """A node for each host, such that they share switches and groups as in the map."""
     if isinstance(topology, Torus):
         raise UsageError(
-            f"--node-map: {file} says which hosts share a switch, but on the torus '{platform.name}' it matters which "
-            "switches are neighbours; valid: --placement FILE with the platform's own hosts"
+            f"--node-map: {places.file} says which hosts share a switch, but on the torus '{platform.name}' it matters "
+            "which switches are neighbours; valid: --placement FILE with the platform's own hosts"
         )
     per_switch, per_group = topology.nodes_per_switch, topology.group_switches
     switches = topology.switches(len(platform.hosts))
     if per_group and not any(group for _, group in places.values()):
-        warn(f"{file} has no groups of switches: those of '{platform.name}' are filled in order")
+        warn(f"{places.file} has no groups of switches: those of '{platform.name}' are filled in order")
         per_group = None
     tree: dict[str, dict[tuple[str, str], list[str]]] = {}
     for host, place in places.items():
@@ -234,19 +237,19 @@ def _too_large(allocation: Allocation, has: str, platform: HostPlatform, valid: 
     return UsageError(f"{allocation.source}: the job has {has}, more than '{platform.name}' (valid: up to {valid})")
 
 
-def _places(allocation: Allocation, hosts: Sequence[str], file: Path) -> NodeMap:
+def _places(allocation: Allocation, hosts: Sequence[str], given: str | Path | NodeMap) -> NodeMap:
     """The switch and group of each host, by its name, the name's first part, or the number at the end of that."""
-    node_map = _with_short(read_node_map(file))
-    found = {}
+    read = given if isinstance(given, NodeMap) else read_node_map(Path(given))
+    node_map, found = _with_short(read), {}
     for host in hosts:
         number = re.search(r"\d+$", _short(host))
         names = (host, _short(host), str(int(number[0])) if number else "")
         place = next((node_map[name] for name in names if name in node_map), None)
         if place is None:
             near = nearest_names(host, node_map)
-            raise UsageError(f"{allocation.rows[host]}: host '{host}' is not in {file}{near}")
+            raise UsageError(f"{allocation.rows[host]}: host '{host}' is not in {read.file}{near}")
         found[host] = place
-    return found
+    return NodeMap(read.file, found)
 
 
 def _lines(path: Path) -> list[tuple[str, str]]:
@@ -344,7 +347,7 @@ def read_node_map(path: Path) -> NodeMap:
         if found.setdefault(host, place) != place:
             here, before = (" of group ".join(filter(None, one)) for one in (place, found[host]))
             raise UsageError(f"{where}: host '{host}' is at switch {here}, and before at {before}")
-    return found
+    return NodeMap(path, found)
 
 
 _Placed = Iterator[tuple[str, str, tuple[str, str]]]

@@ -170,8 +170,11 @@ def _places(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Times]]:
             yield MeasuredPlace(run.machine, run.job, times.collective, procs, times.processes_per_node), times
 
 
-def grids(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Grid]]:
-    """The points of a run to predict: at each P above 1 two candidates or more that were measured, at their sizes."""
+def grids(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Grid, Times]]:
+    """The points of a run to predict: at each P above 1 two candidates or more that were measured, at their sizes.
+
+    Each grid comes with the times that have it among others.
+    """
     for place, times in _places(run):
         at = times.state.sel(procs=place.procs).values
         asked = {one: at[times.index_of(one)] != State.NOT_ASKED for one in candidates(times)}
@@ -180,7 +183,8 @@ def grids(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Grid]]:
             many = np.sum([asked[one] for one in choices], axis=0) > 1
             sizes = tuple(size for size, known in zip(times.message_bytes, many, strict=True) if known)
             if sizes:
-                yield place, Grid(times.collective, choices, (place.procs,), sizes, times.processes_per_node)
+                grid = Grid(times.collective, choices, (place.procs,), sizes, times.processes_per_node)
+                yield place, grid, times
 
 
 def cells_of(run: MeasuredRun, predicted: Mapping[str, Predictions]) -> Iterator[Cell]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import counted, format_size
@@ -14,8 +14,8 @@ from collwise.models.fitting.procedures import request
 from collwise.models.interface import CollectiveModel
 from collwise.models.parameters import FAMILIES, ModelParameters, PathParameters
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, IMPLEMENTATION_AWARE, MODELS
-from collwise.platforms import HostPlatform, Platform, allocated
-from collwise.platforms.allocation import Allocation, read_node_map
+from collwise.platforms import AllocatedPlatform, HostPlatform, Platform, allocated
+from collwise.platforms.allocation import Allocation, NodeMap, read_node_map
 from collwise.simulator.bench import Simulated
 from collwise.simulator.execution.cluster import hosts_in
 from collwise.simulator.limits import buffers_of_node
@@ -64,50 +64,45 @@ def predicted(
 ) -> Predicted:
     """The predictions of the candidates of runs by the context's engine, and by every model if `models` says so."""
     found: dict[str, dict[MeasuredPlace, Times]] = {PREDICTED: {}}
-    placed: dict[str, list[str]] = {}
+    platforms: dict[str, str] = {}
+    placed: dict[str, dict[str, None]] = {}
+    to_model: dict[str, tuple[HostPlatform, list[tuple[MeasuredPlace, Grid]]]] = {}
     notes: list[str] = []
-    reached = []
-    for one in _reached(runs, factors, context.engine is SMPI, notes.append):
-        reached.append(one)
-        times, is_placed = _simulated(one.platform, one, context, notes.append)
-        if is_placed and one.run.node_map is not None:
-            node_map = one.run.node_map.name
-            placed.setdefault(node_map, []).append(one.run.job)
-            times = {place: replace(each, facts={**each.facts, NODE_MAP: node_map}) for place, each in times.items()}
-        found[PREDICTED] |= times
-        if isinstance(one.platform, Platform) and PUBLISHED in one.platform.published and models:
-            plain = replace(from_data_sheets(one.platform), name=f"{one.platform.name}-data-sheets")
-            found.setdefault(SHEETS, {}).update(_simulated(plain, one, context, notes.append)[0])
-    if without := [f"{run.machine} ({run.job})" for run in runs if not list(grids(run))]:
-        notes.append(f"nowhere two algorithms that the catalogue has, and so no cell: {', '.join(without)}")
+    read_map = cache(read_node_map)
+    for run, platform, wanted in _predictable(runs, factors, context.engine is SMPI, notes.append):
+        where = _where_it_ran(platform, run, wanted, read_map, notes.append)
+        facts = {}
+        if isinstance(where, AllocatedPlatform) and run.node_map is not None:
+            placed.setdefault(run.node_map.name, {})[run.job] = None
+            facts = {NODE_MAP: run.node_map.name}
+        found[PREDICTED] |= _by_engine(where, wanted, context, facts)
+        if models:
+            if isinstance(platform, Platform) and PUBLISHED in platform.published:
+                found.setdefault(SHEETS, {}).update(_by_engine(_by_data_sheets(where), wanted, context))
+            whole = platform_of(run.machine, {**run.facts, "hosts": ""}) or platform
+            to_model.setdefault(platform.name, (whole, []))[1].extend(wanted)
+        platforms[run.machine] = platform.name
     if context.engine is SMPI:
         limit = f"P = {_MOST_PROCS_OF_SMPI} and buffers of {format_size(_MOST_BYTES_OF_SMPI)} in all"
         notes.append(f"simulated by SMPI up to {limit}")
-    if models:
-        for name, times in _by_models(reached, context, notes.append):
-            found.setdefault(name, {}).update(times)
-    platforms = {one.run.machine: one.platform.name for one in reached}
-    jobs = {name: list(dict.fromkeys(some)) for name, some in placed.items()}
+    for whole, some in to_model.values():
+        for model in _models(whole, some, context, notes.append):
+            found.setdefault(model.name, {}).update(_by_model(model, some))
+    jobs = {name: list(some) for name, some in placed.items()}
     return Predicted(found, platforms, jobs, list(dict.fromkeys(notes)))
 
 
-class _Reached(NamedTuple):
-    """A run, the platform that describes its machine, and what is predicted there."""
-
-    run: MeasuredRun
-    platform: HostPlatform
-    wanted: Grids
-
-
-def _reached(
+def _predictable(
     runs: Sequence[MeasuredRun], factors: Mapping[str, Factors], by_smpi: bool, on_note: Callable[[str], None]
-) -> Iterator[_Reached]:
-    """The runs that can be predicted, on platforms with the factors of their machines; notes say what is left out."""
+) -> Iterator[tuple[MeasuredRun, HostPlatform, Grids]]:
+    """Each run with its machine's platform and the points that can be predicted; `on_note` receives what cannot."""
+    without = []
     for run in runs:
-        name = " over ".join(filter(None, (run.machine, run.facts.get("transport"))))
-        wanted = list(grids(run))
+        wanted = [(place, grid) for place, grid, _ in grids(run)]
         if not wanted:
+            without.append(f"{run.machine} ({run.job})")
             continue
+        name = " over ".join(filter(None, (run.machine, run.facts.get("transport"))))
         platform = platform_of(run.machine, run.facts)
         if platform is None:
             on_note(f"no platform is called like {name}: its runs are left out")
@@ -118,32 +113,10 @@ def _reached(
         if beyond := sorted({place.procs for place, _ in wanted} - {place.procs for place, _ in fitting}):
             holds = f"{counted(len(platform.hosts), 'node')} of {counted(platform.known_cores_per_node or 1, 'core')}"
             on_note(f"{name}: P = {', '.join(map(str, beyond))} are left out: {platform.name} has {holds}")
-        if by_smpi:
-            fitting = list(_small(fitting))
-        if fitting:
-            yield _Reached(run, platform, fitting)
-
-
-def _simulated(
-    platform: HostPlatform, one: _Reached, context: SimulationContext, on_note: Callable[[str], None]
-) -> tuple[dict[MeasuredPlace, Times], bool]:
-    """The times of a run on a platform of its machine, and whether they are on the nodes where it ran."""
-    where = _where_it_ran(platform, one.run, one.wanted, on_note)
-    times = simulate(where, [grid for _, grid in one.wanted], context)
-    return dict(zip((place for place, _ in one.wanted), times, strict=True)), where is not platform
-
-
-def _by_models(
-    reached: Sequence[_Reached], context: SimulationContext, on_note: Callable[[str], None]
-) -> Iterator[tuple[str, dict[MeasuredPlace, Times]]]:
-    """Names of models with their times of all runs on a platform, where they are fitted to its description."""
-    for name in dict.fromkeys(one.platform.name for one in reached):
-        mine = [one for one in reached if one.platform.name == name]
-        run, platform, _ = mine[0]
-        described = platform_of(run.machine, {**run.facts, "hosts": ""}) or platform
-        wanted = [each for one in mine for each in one.wanted]
-        for model in _models(described, wanted, context, on_note):
-            yield model.name, dict(_by_model(model, wanted))
+        if some := list(_small(fitting)) if by_smpi else fitting:
+            yield run, platform, some
+    if without:
+        on_note(f"nowhere two algorithms that the catalogue has, and so no cell: {', '.join(without)}")
 
 
 def _fits(platform: HostPlatform, place: MeasuredPlace) -> bool:
@@ -152,19 +125,23 @@ def _fits(platform: HostPlatform, place: MeasuredPlace) -> bool:
 
 
 def _where_it_ran(
-    platform: HostPlatform, run: MeasuredRun, wanted: Grids, on_note: Callable[[str], None]
+    platform: HostPlatform,
+    run: MeasuredRun,
+    wanted: Grids,
+    read_map: Callable[[Path], NodeMap],
+    on_note: Callable[[str], None],
 ) -> HostPlatform:
     """The platform with the run on its nodes, if these are known and a map has all of them, else the platform itself.
 
-    `on_note` receives why a map does not place a run. Raises UsageError for a malformed map.
+    `on_note` receives why a map does not place a run. What is wrong in a map itself is an error.
     """
     hosts = hosts_in(run.facts.get("hosts", ""))
     if run.node_map is None or not hosts:
         return platform
-    read_node_map(run.node_map)  # What is wrong in the map itself ends the command, before a host is looked for.
+    node_map = read_map(run.node_map)
     job = f"{run.machine} ({run.job})"
     try:
-        found = allocated(platform, Allocation(job, hosts, True, dict.fromkeys(hosts, job)), run.node_map)
+        found = allocated(platform, Allocation(job, hosts, True, dict.fromkeys(hosts, job)), node_map)
     except UsageError as problem:
         on_note(f"predicted on nodes in order: {problem}")
         return platform
@@ -172,6 +149,22 @@ def _where_it_ran(
         on_note(f"predicted on nodes in order: {job}: its hosts are too few for its processes")
         return platform
     return found
+
+
+def _by_data_sheets(where: HostPlatform) -> HostPlatform:
+    """The platform, also with a job on its nodes, by the figures of data sheets alone."""
+    if isinstance(where, AllocatedPlatform):
+        return replace(where, base=_by_data_sheets(where.base))
+    assert isinstance(where, Platform)
+    return replace(from_data_sheets(where), name=f"{where.name}-data-sheets")
+
+
+def _by_engine(
+    where: HostPlatform, wanted: Grids, context: SimulationContext, facts: Mapping[str, str] = MappingProxyType({})
+) -> dict[MeasuredPlace, Times]:
+    """The simulated times of each place, with further facts."""
+    times = simulate(where, [grid for _, grid in wanted], context)
+    return {place: one.with_facts(**facts) for (place, _), one in zip(wanted, times, strict=True)}
 
 
 def _small(wanted: Grids) -> Iterator[tuple[MeasuredPlace, Grid]]:

@@ -11,7 +11,6 @@ from collwise.validation.calibration.figures import Factors, from_data_sheets
 from collwise.validation.calibration.from_times import Cell as TimedCell, Fitted, TimedCases, fit
 from collwise.validation.measurement.judging import Cell, grids, platform_of
 from collwise.validation.measurement.runs import MeasuredRun
-from collwise.validation.times.times import Times
 
 COPY_SECONDS_PER_BYTE = 1e-10
 """The time to copy a byte where a description does not say: one is read and one written, at 20 GB/s."""
@@ -29,18 +28,13 @@ def timed(run: MeasuredRun, platform: HostPlatform | None = None, *, as_describe
     if own.copy_seconds_per_byte is None:
         described = replace(described, calibration=replace(own, copy_seconds_per_byte=COPY_SECONDS_PER_BYTE))
     measured: dict[Case, float] = {}
-    for place, grid in grids(run):
+    for place, grid, times in grids(run):
         if place.processes_per_node == 1 and place.procs <= described.nodes:
-            times = _times(run, grid.collective)
             for size in grid.message_bytes:
                 found = times.at_point(place.procs, size)
                 known = [one for one in grid.choices if found.get(one, 0.0) > 0]
                 measured |= {grid.case(one, place.procs, size): found[one] for one in known}
     return TimedCases(described if as_described else from_data_sheets(described), measured) if measured else None
-
-
-def _times(run: MeasuredRun, collective: str) -> Times:
-    return next(one for one in run.times if one.collective == collective and one.processes_per_node == 1)
 
 
 def together(runs: Sequence[MeasuredRun], without: Collection[str] = ()) -> Fitted:

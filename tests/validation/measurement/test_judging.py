@@ -80,7 +80,7 @@ def judged(run: MeasuredRun, predicted: Mapping[str, float], **others: Mapping[s
     """
     known = {PREDICTED: predicted, **others}
     found: dict[str, dict[MeasuredPlace, Times]] = {name: {} for name in known}
-    for place, grid in grids(run):
+    for place, grid, _ in grids(run):
         for name, microseconds in known.items():
             seconds = {grid.case(one, place.procs, size): microseconds[one.algorithm] * 1e-6
                        for one in grid.choices if one.algorithm in microseconds
@@ -137,14 +137,14 @@ def test_several_processes_on_a_node_are_places_of_their_own(tmp_path: Path) -> 
     head = "# machine: hexa\n# library: Open MPI 4.1.5\ncollective,algorithm,procs,ppn,bytes,us\n"
     rows = "bcast,binomial,8,4,64,9\nbcast,chain,8,4,64,8\nbcast,binomial,8,1,64,9\nbcast,chain,8,1,64,8\n"
     (run,) = runs_in([write(tmp_path, head + rows, "hexa.times.csv")])
-    found = [(place.processes_per_node, grid.processes_per_node) for place, grid in grids(run)]
+    found = [(place.processes_per_node, grid.processes_per_node) for place, grid, _ in grids(run)]
     assert sorted(found) == [(1, 1), (4, 4)]
 
 
 def test_points_without_two_candidates_are_not_predicted() -> None:
     """Of the sizes of a collective, chain was measured at one; at 16 processes nothing else was."""
     run = run_of({"binomial": {64: 9.0, 512: 12.0}, "chain": {64: 8.0}, DEFAULT: {64: 8.0, 512: 9.0}})
-    ((place, grid),) = grids(run)
+    ((place, grid, _),) = grids(run)
     assert (place.procs, grid.message_bytes, set(grid.names)) == (8, (64,), {"binomial", "chain"})
     assert not list(grids(run_of({"binomial": {64: 9.0}, DEFAULT: {64: 8.0}}, procs=16)))
 
@@ -435,7 +435,7 @@ def test_a_job_is_predicted_on_the_nodes_where_it_ran(tmp_path: Path, monkeypatc
     there = allocated(load("marenostrum5"), write(tmp_path, ranks(4), "ranks.csv"), node_map)
     (run,) = runs_in([folder], values=False)
     with opened(None, engine="schedule") as context:
-        (times,) = simulate(there, [grid for _, grid in grids(run)], context)
+        (times,) = simulate(there, [grid for _, grid, _ in grids(run)], context)
     for one in values:
         assert float(one["seconds"]) == times.seconds_of(Choice(one["algorithm"]), 4, int(one["message_bytes"]))
 

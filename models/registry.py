@@ -85,10 +85,6 @@ class ModelKind:
             return _own(Catalogue.load().collective(collective))
         return tuple(self.formulas.get(collective, {}))
 
-    def covers(self, collective: str) -> bool:
-        """Whether there is an algorithm of the collective that the model can predict."""
-        return self.by_schedule or collective in self.formulas
-
 
 _NURIYEV = "Nuriyev & Lastovetsky 2021"
 _PJESIVAC = "Pješivac-Grbović et al. 2007"
@@ -170,24 +166,15 @@ def models_of_family(family: str) -> tuple[ModelKind, ...]:
     return tuple(sorted(found, key=lambda kind: not kind.heterogeneous))
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """An algorithm of the catalogue and, by model name, whether the model has a formula for it."""
-
-    collective: str
-    algorithm: str
-    formulas: Mapping[str, bool]
-
-
-def coverage(collectives: Sequence[str] = ()) -> list[Coverage]:
-    """The coverage of every algorithm of these collectives, or of all. Raises UsageError for an unknown one."""
+def coverage(collectives: Sequence[str] = ()) -> dict[tuple[str, str], dict[str, bool]]:
+    """Whether each model, by name, has a formula, for each algorithm of these collectives, or of all."""
     catalogue = Catalogue.load()
     chosen = [catalogue.collective(name) for name in collectives] or list(catalogue.collectives.values())
-    return [
-        Coverage(one.name, algorithm, {name: algorithm in kind.algorithms(one.name) for name, kind in MODELS.items()})
+    return {
+        (one.name, algorithm): {name: algorithm in kind.algorithms(one.name) for name, kind in MODELS.items()}
         for one in chosen
         for algorithm in _own(one)
-    ]
+    }
 
 
 def _own(collective: Collective) -> tuple[str, ...]:

@@ -280,6 +280,13 @@ def _unused(report: Path) -> str:
     return "; ".join(f"{counted(calls, 'call')}: {why}" for why, calls in reasons.most_common()) or "it made none"
 
 
+def following_rules(rules: str, library: Path, folder: Path) -> dict[str, str]:
+    """The variables by which programs preload a libcollwise that follows rules, a table's text, kept in a folder."""
+    table = folder / "rules"
+    table.write_text(rules, encoding="utf-8")
+    return {"LD_PRELOAD": preloadable(library, folder), **LibraryOptions(table).environment}
+
+
 def preloadable(path: Path, directory: Path) -> str:
     """The library's path, or that of a link in `directory` if it has a blank or a colon, at which LD_PRELOAD splits."""
     if not set(str(path)) & set(" :"):

@@ -18,9 +18,8 @@ from typing import Any
 from collwise.common.errors import CollwiseError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, file_digest, smpi_installation
-from collwise.simulator.execution.interposed import preloadable
-from collwise.simulator.execution.processes import run_command
-from collwise.simulator.execution.smpirun import SMPI_OPTIONS, smpi_files, smpirun_command, smpirun_environment
+from collwise.simulator.execution.interposed import following_rules
+from collwise.simulator.execution.smpirun import SMPI_OPTIONS, run_smpi
 from collwise.simulator.sweeps.runner import Keep, Runner
 from collwise.simulator.sweeps.smpi_runner import simulated_configuration
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -32,7 +31,7 @@ IN_COLLECTIVES = "application_collectives"
 
 _FOLDED_LIBRARY = "libcollwise_folded.so"
 # Data is folded into one block; larger blocks take fewer mappings, of which the kernel allows some 65 thousand.
-_OPTIONS = SMPI_OPTIONS | {"smpi/shared-malloc-blocksize": str(2**26)}
+_FOLDING = {"smpi/shared-malloc-blocksize": str(2**26)}
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class ApplicationRunner(Runner):
             self.platform,
             self.installation,
             self._application,
-            options=json.dumps(_OPTIONS, sort_keys=True),
+            options=json.dumps(SMPI_OPTIONS | _FOLDING, sort_keys=True),
             arguments=" ".join(self._arguments),
             selector=self._collectives.selector,
             rules=hashlib.sha256(rules.encode()).hexdigest(),
@@ -120,24 +119,25 @@ class ApplicationRunner(Runner):
 
     def _run(self, procs: int, per_node: int, arguments: Sequence[str]) -> list[dict[str, Any]]:
         """The records that an execution prints, at least one. Raises CollwiseError when it fails."""
-        program = self.installation.program(self._application)
-        environment = smpirun_environment(self.installation)
+        options = {**_FOLDING, "smpi/coll-selector": self._collectives.selector}
         self.processes_started += 1
-        with (
-            smpi_files(self.platform, procs, per_node) as files,
-            tempfile.TemporaryDirectory(prefix="collwise-") as directory,
-        ):
-            wrapper = ""
-            if self._collectives.rules:
-                table, marker = Path(directory, "rules"), Path(directory, "load_marker")
-                table.write_text(self._collectives.rules, encoding="utf-8")
-                environment |= {"COLLWISE_TABLE": str(table), "COLLWISE_LOAD_MARKER": str(marker)}
-                library = preloadable(self.installation.program(_FOLDED_LIBRARY), Path(directory))
-                wrapper = "env LD_PRELOAD=" + ":".join(filter(None, [library, environment.get("LD_PRELOAD", "")]))
-            options = _OPTIONS | {"smpi/coll-selector": self._collectives.selector}
-            words = smpirun_command(self.installation, files, procs, program, wrapper=wrapper, options=options)
-            run = run_command([*words, *arguments], environment=environment, stop=self._stop)
-            loaded = not wrapper or marker.exists()
+        with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
+            environment, marker = dict[str, str](), Path(directory, "load_marker")
+            if rules := self._collectives.rules:
+                environment = following_rules(rules, self.installation.program(_FOLDED_LIBRARY), Path(directory))
+                environment["COLLWISE_LOAD_MARKER"] = str(marker)
+            run = run_smpi(
+                self.installation,
+                self.platform,
+                self._application,
+                procs,
+                arguments,
+                processes_per_node=per_node,
+                launcher_args=[f"--cfg={option}:{value}" for option, value in options.items()],
+                environment=environment,
+                stop=self._stop,
+            )
+            loaded = not rules or marker.exists()
         records = [json.loads(line) for line in run.output_lines if line.startswith("{")]
         if run.returncode != 0 or not records:
             raise CollwiseError(f"{self.installation.label}: {run.problem}")

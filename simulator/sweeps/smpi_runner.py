@@ -19,7 +19,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.algorithms.catalogue_check import DOUBLING, TREES
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, file_digest, smpi_installation
-from collwise.simulator.execution.interposed import LIBRARY, LibraryOptions, preloadable
+from collwise.simulator.execution.interposed import LIBRARY, following_rules
 from collwise.simulator.execution.smpirun import SMPI_OPTIONS, run_smpi
 from collwise.simulator.execution.worklist import case_lines, worklist
 from collwise.simulator.limits import check_simulated_sizes
@@ -208,10 +208,7 @@ class SmpiRunner(DividedRunner):
             yield {}
             return
         with tempfile.TemporaryDirectory(prefix="collwise-") as folder:
-            table = Path(folder, "rules")
-            table.write_text(self._rules, encoding="utf-8")
-            preloaded = preloadable(self.installation.program(LIBRARY), Path(folder))
-            yield {"LD_PRELOAD": preloaded, **LibraryOptions(table).environment}
+            yield following_rules(self._rules, self.installation.program(LIBRARY), Path(folder))
 
 
 def _timing(cases: Sequence[Case], record: dict[str, Any]) -> Timing:

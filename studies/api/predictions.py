@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -349,7 +349,8 @@ def models(collectives: Names | None = None) -> pd.DataFrame:
     import pandas as pd
 
     if collectives is not None:
-        frame = pd.DataFrame([asdict(row) for row in coverage(arguments.collectives(collectives))])
+        rows = [(*key, formulas) for key, formulas in coverage(arguments.collectives(collectives)).items()]
+        frame = pd.DataFrame(rows, columns=["collective", "algorithm", "formulas"])
         frame.attrs["title"] = "Models with formulas or schedules"
         return frame
     known = [(name, kind.title, kind.procedures, kind.paper) for name, kind in MODELS.items()]

@@ -12,7 +12,7 @@ from collwise.algorithms.catalogue import BUFFER_VARIABLES
 from collwise.platforms import HostPlatform
 from collwise.simulator.bench import Simulated
 from collwise.simulator.execution.installations import file_digest
-from collwise.simulator.execution.interposed import LIBRARY, LibraryOptions, preloadable
+from collwise.simulator.execution.interposed import LIBRARY, following_rules
 from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext, smpi_as_library
@@ -133,11 +133,11 @@ def measured_library(
 
     def times_in_turn(cases: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]) -> tuple[CaseTimes, CaseTimes]:
         with target.shared_directory() as folder:
-            following = _following(target, rules, folder)
-            reporting = ModifiedTarget(following, {"decided_by": "report"})
+            replacing = _replacing(target, rules, folder)
+            reporting = ModifiedTarget(replacing, {"decided_by": "report"})
             verify_algorithms(reporting, folder, chosen, method.most_seconds(len(chosen)) or _MOST_SECONDS)
             # Both run all cases, since those of a longer launch can be faster.
-            plain, repaired = launched(cases, [target, following], "again, ")
+            plain, repaired = launched(cases, [target, replacing], "again, ")
         return plain, repaired
 
     return Library(
@@ -167,15 +167,9 @@ def _medians(cases: Sequence[Case], launches: Sequence[Sequence[Timing]]) -> Cas
     return found
 
 
-def _following(target: ExecutionTarget, rules: str, folder: Path) -> ModifiedTarget:
+def _replacing(target: ExecutionTarget, rules: str, folder: Path) -> ModifiedTarget:
     """The target with libcollwise preloaded and following the rules."""
-    table = folder / "rules"
-    table.write_text(rules, encoding="utf-8")
     library = target.installation.program(LIBRARY)
     facts = {"rules": hashlib.sha256(rules.encode()).hexdigest(), "libcollwise": file_digest(library)}
-    variables = {
-        "LD_PRELOAD": preloadable(library, folder),
-        **LibraryOptions(table).environment,
-        **{name: os.environ[name] for name in BUFFER_VARIABLES if name in os.environ},
-    }
-    return ModifiedTarget(target, facts, environment=variables)
+    buffers = {name: os.environ[name] for name in BUFFER_VARIABLES if name in os.environ}
+    return ModifiedTarget(target, facts, environment={**following_rules(rules, library, folder), **buffers})

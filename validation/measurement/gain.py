@@ -16,7 +16,7 @@ from pathlib import Path
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
-from collwise.simulator.execution.interposed import LIBRARY, preloadable
+from collwise.simulator.execution.interposed import LIBRARY, following_rules
 from collwise.simulator.execution.mpirun import parameter_variables
 from collwise.simulator.execution.profiles import Profile, read_profile
 from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
@@ -128,14 +128,12 @@ def measure_gain(
     method = Method(precision=Precision(repetitions, repetitions))
     found: dict[str, list[list[Timing]]] = {way: [] for way in WAYS}
     with target.shared_directory() as folder:
-        rules_file, table_file = folder / "rules", folder / "table"
+        rules_file, table = folder / "openmpi.rules", collwise_rules(used)
         rules_file.write_text(rules, encoding="utf-8")
-        table_file.write_text(collwise_rules(used), encoding="utf-8")
-        digest = hashlib.sha256(rules_file.read_bytes() + table_file.read_bytes()).hexdigest()
-        library = preloadable(target.installation.program(LIBRARY), folder)
-        preloading = {"LD_PRELOAD": library, "COLLWISE_TABLE": str(table_file)}
+        digest = hashlib.sha256((rules + table).encode()).hexdigest()
+        preloading = following_rules(table, target.installation.program(LIBRARY), folder)
         procs = max(case.procs for case in cases)
-        _check_readable(target, procs, (rules_file, Path(library)), timeout_seconds)
+        _check_readable(target, procs, (rules_file, Path(preloading["LD_PRELOAD"])), timeout_seconds)
         replaced = {case: choice for case, choice in choices.items() if choice != LIBRARY_DECIDES}
         if replaced:
             verify_algorithms(deciding(target, "report", "", preloading), folder, replaced, timeout_seconds)

@@ -175,10 +175,6 @@ class Grid:
         """The grid with the choices of each algorithm one after another, each in their order."""
         return replace(self, choices=tuple(sorted(self.choices, key=lambda one: self.names.index(one.algorithm))))
 
-    def at_common_segment(self, algorithm: str) -> Choice:
-        """The first of an algorithm's choices: that with the segment size that is common to all algorithms."""
-        return next(choice for choice in self.choices if choice.algorithm == algorithm)
-
     def with_besides(self, choice_at: Callable[[int, int], Choice | None]) -> Grid:
         """The grid that times, besides, what a function names at a point, where it names something."""
         named = ((procs, size, choice_at(procs, size)) for procs, size in self.points)

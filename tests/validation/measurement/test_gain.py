@@ -135,7 +135,7 @@ def test_a_file_that_a_host_cannot_read_is_named(tmp_path: Path, monkeypatch: py
     """Open MPI and the loader pass over what is missing, and one way would be measured as another."""
     here = LocalMachine("openmpi")
     monkeypatch.setattr(
-        "collwise.validation.measurement.gain.preloadable", lambda library, folder: "/nowhere/libcollwise.so"
+        "collwise.simulator.execution.interposed.preloadable", lambda library, folder: "/nowhere/libcollwise.so"
     )
     with (
         Store(tmp_path / "store.sqlite") as store,

@@ -129,6 +129,6 @@ def test_a_measured_time_is_the_median_and_a_failed_case_none(tmp_path: Path, mo
     with Store(tmp_path / "store.sqlite") as store:
         comparison = ThreeWayComparison(usual_plan(quick=True), SimulationContext(store), tmp_path)
         [times] = comparison._times(target, [grid], lambda case: pipeline.METHOD, "bed")
-    assert times.at_point(4, 8) == {grid.at_common_segment("chain"): 1.0, LIBRARY_DECIDES: 1.0}
+    assert times.at_point(4, 8) == {Choice("chain", 8192): 1.0, LIBRARY_DECIDES: 1.0}
     assert times.half_width_of(LIBRARY_DECIDES, 4, 8) == 0.5
     assert [one.case.algorithm for one in comparison.result.failed] == ["linear"]

@@ -75,7 +75,6 @@ def test_a_grid_labels_its_choices() -> None:
         Choice("linear"): "linear", Choice("chain", 8192): "chain", Choice("chain", 32768): "chain, 32 KiB"
     }  # fmt: skip
     assert grid.names == ("linear", "chain")
-    assert grid.at_common_segment("chain") == Choice("chain", 8192)
     assert len(grid.cases()) == 3
 
 
@@ -125,6 +124,6 @@ def test_select_and_compare_use_what_simulate_filled_with_its_defaults(runner: F
         grid = Grid.of(name, (4, 6), SIZES[name], 2)
         assert set(grid.cases()) <= filled
         listed = replace(grid, choices=()).with_besides(
-            lambda p, m, grid=grid: grid.at_common_segment(decide_as_listed(grid.collective, p, m))
+            lambda p, m, grid=grid: grid.of_algorithms([decide_as_listed(grid.collective, p, m)]).choices[0]
         )
         assert set(listed.cases()) <= filled

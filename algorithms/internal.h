@@ -151,7 +151,7 @@ void collwise_binomial_scan(char *data, size_t elements, const collwise_operatio
 int collwise_rank_in(MPI_Comm comm);
 int collwise_size_of(MPI_Comm comm);
 
-/* What is kept with a private communicator until it is freed, and then released by its owner; NULL if there is nothing. */
+/* What is kept with a private communicator until it is freed, and then released by its owner; NULL: nothing. */
 typedef enum {
     COLLWISE_KEPT_HIERARCHY,
     COLLWISE_KEPT_OBSERVER,
@@ -259,7 +259,7 @@ collwise_allreduce_function collwise_allreduce_recursive_doubling;
 void collwise_ring_allreduce(char *data, size_t elements, const collwise_operation *op, size_t segment_bytes,
                              MPI_Comm comm);
 
-/* --- Levels: within nodes, and between them (nodes.c, placement.c, levels.c) --------------------------------------- */
+/* --- Levels: within nodes, and between them (nodes.c, placement.c, levels.c) -------------------------------------- */
 
 /* The processes of a communicator by node. Nodes have numbers in the order of their lowest ranks, and the processes of
  * a node have places in the order of their ranks. */

@@ -6,7 +6,7 @@
 
 #include "internal.h"
 
-/* --- Extra memory (mock_up_memory.c) ------------------------------------------------------------------------------------------------- */
+/* --- Extra memory (mock_up_memory.c) ------------------------------------------------------------------------------ */
 
 /* The buffer for messages, and that for counts and displacements; the same memory in each call. The program is aborted
  * if it is too small, which collwise_objection() rules out. */

@@ -215,7 +215,9 @@ def test_a_wrapper_has_the_collectives_signature() -> None:
 
 
 def test_counted_functions_cover_every_collective(tmp_path: Path) -> None:
-    tables, replaced, counted, fortran = (tmp_path / f"{name}.c" for name in ("tables", "wrappers", "counted", "fortran"))
+    tables, replaced, counted, fortran = (
+        tmp_path / f"{name}.c" for name in ("tables", "wrappers", "counted", "fortran")
+    )
     arguments = [FOLDER / "catalogue.toml", tables, replaced, counted, fortran]
     subprocess.run([sys.executable, "-I", "-S", FOLDER / "generate_wrappers.py", *arguments], check=True, timeout=900)
     source, names = counted.read_text(), [*CATALOGUE, "alltoallw"]
@@ -242,7 +244,9 @@ def test_wrappers_cover_every_collective_and_are_formatted(tmp_path: Path) -> No
     assert source.startswith("/* Generated from catalogue.toml by generate_wrappers.py. */\n")
     if shutil.which("clang-format") is not None:
         style = f"--style=file:{ROOT / '.clang-format'}"
-        done = subprocess.run(["clang-format", "--dry-run", "-Werror", style, tables, written], capture_output=True, text=True)
+        done = subprocess.run(
+            ["clang-format", "--dry-run", "-Werror", style, tables, written], capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr
 
 

@@ -1,7 +1,7 @@
 """Writes the functions of the interposing library, from catalogue.toml and the pieces of C in generate_wrappers.in.
 
-Four sources in C: tables of all these functions; the MPI functions that it replaces; those that it counts and passes on,
-which are the non-blocking and persistent forms of every collective, MPI_Alltoallw, and functions with large counts,
+Four sources in C: tables of all these functions; the MPI functions that it replaces; those that it counts and passes
+on, which are the non-blocking and persistent forms of every collective, MPI_Alltoallw, and functions with large counts,
 which become ordinary calls where their counts are small enough; and Fortran's functions for Open MPI, which call PMPI's
 and so never get to the C functions. Run by the build, with the standard library alone, so that a cluster needs nothing
 but a Python: generate_wrappers.py CATALOGUE TABLES WRAPPERS COUNTED FORTRAN.

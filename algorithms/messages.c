@@ -85,7 +85,10 @@ MPI_Request *collwise_next_request(collwise_requests *requests) {
         requests->more = longer;
         requests->room = room;
     }
-    return &collwise_request_list(requests)[requests->count++];
+    /* Where the call that fills it fails, and errors return, waiting for it does nothing. */
+    MPI_Request *next = &collwise_request_list(requests)[requests->count++];
+    *next = MPI_REQUEST_NULL;
+    return next;
 }
 
 void collwise_start_send(collwise_requests *requests, const char *data, size_t bytes, int destination) {

@@ -11,7 +11,7 @@ import pytest
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from tests.interpose.running import COMPILERS, counts_of, installation_of, launched, run, uncounted
-from tests.needs import each
+from tests.needs import each, need
 
 HERE = Path(__file__).parent
 each_library = pytest.mark.parametrize("name", each("openmpi", "mpich"))
@@ -127,3 +127,11 @@ def test_a_running_program_can_load_it(name: str, tmp_path: Path) -> None:
     done = launched(name, 2, [sys.executable, "-c", PLUGIN, str(library), str(plugin)], chosen)
     assert (done.returncode, done.stdout) == (0, "ok 1494\n"), done.stdout + done.stderr
     assert counts_of(done.stderr)["allreduce", "ring"] > 0
+
+
+def test_processes_with_other_settings_in_a_communicator_agree(compiled, tmp_path: Path) -> None:
+    """A spawned process may have no rules: communicators with processes of two worlds are left to MPI."""
+    need("openmpi")
+    program = compiled("openmpi", str(HERE / "spawned.c"))
+    done = uncounted("openmpi", 2, program, tmp_path, COLLWISE_ALGORITHMS="bcast=chain;allreduce=ring")
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stdout + done.stderr

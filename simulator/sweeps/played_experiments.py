@@ -18,13 +18,13 @@ from collwise.common.experiments import (
     LINEAR_BARRIER,
     ON_MANY,
     ONE_TO_TWO,
+    PRTT,
     RECEIVE,
     ROUNDTRIP,
     SATURATION,
     SCATTER,
     SEND,
     UNEXPECTED_RECEIVE,
-    Experiment,
 )
 from collwise.platforms import HostPlatform
 from collwise.platforms.hosts import ReorderedPlatform
@@ -46,14 +46,15 @@ _COLLECTIVES = {
 
 @dataclass(frozen=True)
 class _Message:
-    """A message that is alone: seconds until it is received, and those of a blocking send, of starting a send, and of
-    completing its receive.
+    """A message that is alone: seconds until it is received, and those of a blocking send, of starting a send, of
+    completing its receive, and of its bytes at the link.
     """
 
     seconds: float
     send: float
     start: float
     receive: float
+    transfer: float
 
     @property
     def on_way(self) -> float:
@@ -96,13 +97,18 @@ class PlayedExperiments(DividedRunner):
             if stop.is_set():
                 break
             try:
-                seconds = self._seconds(experiment_of(case), case.processes_per_node)
+                seconds = self.seconds(case)
                 keep(Timing(case, seconds, seconds))
             except CollwiseError as problem:
                 keep(Timing(case, float("nan"), error=str(problem)))
         return 0
 
-    def _seconds(self, one: Experiment, per_node: int) -> float:
+    def seconds(self, case: Case, non_blocking: bool = False) -> float:
+        """The time of an experiment, whose messages in a row are sent by MPI_Isend if `non_blocking` says so.
+
+        Raises UsageError for a kind that the engine does not have, and CollwiseError if a play fails.
+        """
+        one, per_node = experiment_of(case), case.processes_per_node
         if one.kind in ON_MANY:
             names = _COLLECTIVES[one.kind]
             timing = self._schedules.timing(
@@ -116,15 +122,20 @@ class PlayedExperiments(DividedRunner):
         back = self._message(others[0], first, max(1, one.reply_bytes))
         # All that depends on its size is spent at the slowest of the links.
         transfer = way.on_way - self._message(first, others[0], 1).on_way
+        if non_blocking:  # A blocking send of a rendezvous message has the transfer; several others overlap handshakes.
+            transfer = way.transfer
         if one.kind == ONE_TO_TWO:
             there = self._message(first, others[1], max(1, one.message_bytes))
             reply = self._message(others[1], first, max(1, one.reply_bytes))
             # The second message leaves behind the first one, and its reply is received first.
             second = max(way.send, transfer) + there.seconds + reply.seconds
             return max(second, way.seconds + back.seconds - back.receive) + back.receive
+        sent = (way.start if non_blocking else way.send) + one.delay_seconds
+        in_a_row = way.seconds + (one.count - 1) * max(sent, transfer, way.receive) + back.seconds
         seconds = {
             ROUNDTRIP: way.seconds + back.seconds,
-            SATURATION: way.seconds + (one.count - 1) * max(way.send, transfer, way.receive) + back.seconds,
+            SATURATION: in_a_row,
+            PRTT: in_a_row,
             SEND: way.send,
             ISEND: way.start,
             RECEIVE: way.receive,
@@ -145,5 +156,7 @@ class PlayedExperiments(DividedRunner):
         tables = replace(tables, copy_seconds=np.zeros(len(schedule.sizes)))
         played = schedule.play(tables)
         size = int(np.flatnonzero(schedule.sizes == message_bytes)[0])
-        start, receive = tables.start_seconds[tables.class_of[0]], tables.receive_seconds[tables.class_of[-1]]
-        return _Message(played.seconds, played.root_seconds, float(start[size]), float(receive[size]))
+        ends = tables.class_of[0], tables.class_of[-1]
+        transfer = tables.local_transfer_seconds[ends[0]] if alone else tables.transfer_seconds[ends]
+        start, receive = tables.start_seconds[ends[0]][size], tables.receive_seconds[ends[1]][size]
+        return _Message(played.seconds, played.root_seconds, float(start), float(receive), float(transfer[size]))

@@ -1,28 +1,31 @@
-"""Platforms whose figures are fitted to measured times of collectives: `fitted_to_times`."""
+"""Platforms whose figures are fitted to measured times of messages and collectives: `fitted_to_times`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collwise.common.errors import UsageError
+from collwise.common.experiments import ROUNDTRIP
 from collwise.common.files import write_text
+from collwise.common.units import format_size
 from collwise.platforms import Platform, Source, write_description
 from collwise.simulator.timing import Case
 from collwise.validation.times.grid import Grid
 
 if TYPE_CHECKING:
     from collwise.validation.calibration.from_times import Fitted, PredictedCells, TimedCases
+    from collwise.validation.measurement.runs import MeasuredRun
 
-_TOLD = 0.5
-"""Times tell a figure if its deviation afterwards is less than this share of its spread before."""
-_FAR = 5.0
-"""The factors of figures that times may have at most, as a multiple of the spread of their logarithm."""
+_FAR, _ALWAYS = 5.0, 10.0
+"""The factors of figures that times may have: by a multiple of the spread of their logarithm, and at least so much."""
 _TO_MEASURE = (64, 4096, 262144, 8388608)
 """The message sizes of which the most telling are named."""
+_USUAL_COLLECTIVES, _USUAL_PROCS = ("allgather", "allreduce", "alltoall", "bcast"), 32
+"""What is named where no collective was measured."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,8 @@ class FittedFigures:
     """A platform whose figures are multiplied by what fits `used` of the measured times.
 
     `figures` has for each one, by name, its amount before and as `fitted`, the `factor` with its 95 % interval (`low`,
-    `high`), and whether the times have `told` it. `crossed` predicts each collective from the others, and `telling` are
-    the cases that would tell most of what to choose.
+    `high`), and whether the times have `told` it. `crossed` predicts each collective or kind of messages from the
+    others, and `telling` are the cases that would tell most of what to choose. `notes` are on the messages.
     """
 
     platform: Platform
@@ -40,47 +43,76 @@ class FittedFigures:
     telling: Sequence[Case]
     used: int
     measured: int
+    notes: Sequence[str] = ()
 
     def save(self, path: Path) -> None:
         """Writes the description, with its source."""
-        source = Source("figures: fitted to measured times of collectives", "collwise platforms calibrate --times")
+        source = Source("figures: fitted to measured times", "collwise platforms calibrate --times")
         described = replace(self.platform, sources=(*self.platform.sources, source))
         write_text(path, write_description(described))
 
 
 def fitted_to_times(nominal: Platform, paths: Sequence[Path]) -> FittedFigures:
-    """Multiplies the figures of a platform by what fits times of collectives, with one process on each node."""
-    from collwise.validation.calibration.figures import multiplied, six_digits
-    from collwise.validation.calibration.from_times import fit, without_each_collective
-    from collwise.validation.calibration.next_measurements import most_telling
+    """Multiplies the figures of a platform by what fits times of messages between two nodes, and of collectives.
 
-    runs = _timed(nominal, paths)
+    Collectives have one process on each node. A jump of the messages' latency is the eager limit.
+    """
+    from collwise.validation.calibration.figures import multiplied, six_digits, with_eager_limit
+    from collwise.validation.calibration.from_times import fit, jump, without_each_collective
+    from collwise.validation.calibration.next_measurements import most_telling
+    from collwise.validation.measurement.imports.reading import MissingFacts
+    from collwise.validation.measurement.runs import runs_in
+
+    measured = runs_in(paths, missing=MissingFacts(nominal.name))
+    messages = {case: seconds for run in measured for case, seconds in run.messages.items()}
+    leap = jump(messages)
+    start = nominal if leap is None else with_eager_limit(nominal, leap[0])
+    runs = _timed(start, measured)
     described, fitted = runs[0].platform, fit({nominal.name: runs})
     factors = fitted.of_machine[nominal.name]
     _check_factors(nominal, factors)
     made = multiplied(described, factors, six_digits)
+    figures = _figures(described, made, fitted, nominal.name)
+    if not any(one["told"] for one in figures.values()):
+        raise UsageError(
+            f"--times: the times determine no figure of {nominal.name} (valid: more sizes, messages or collectives)"
+        )
     return FittedFigures(
         replace(made, sources=nominal.sources),
-        _figures(described, made, fitted, nominal.name),
+        figures,
         without_each_collective(nominal.name, runs),
         most_telling(described, fitted, _not_measured(runs)),
         sum(len(run.cases) for run in runs),
         sum(len(run.measured) for run in runs),
+        [*_notes(nominal, made, messages, leap)],
     )
 
 
-def _timed(nominal: Platform, paths: Sequence[Path]) -> list[TimedCases]:
-    """The cases of files and folders of measured runs. Raises UsageError where none can be used."""
-    from collwise.validation.measurement.runs import runs_in
+def _timed(nominal: Platform, measured: Sequence[MeasuredRun]) -> list[TimedCases]:
+    """The cases of measured runs. Raises UsageError where none can be used."""
     from collwise.validation.measurement.training import timed
 
-    runs = [found for run in runs_in(paths) if (found := timed(run, nominal, as_described=True)) is not None]
+    given = (timed(run, nominal, as_described=True, messages=True) for run in measured)
+    runs = [one for one in given if one is not None]
     if not runs:
         raise UsageError(
-            f"--times: no times of two algorithms of a collective, with one process on each of up to {nominal.nodes} "
-            "nodes (valid: archives and folders of PICO, tables of `times import`)"
+            "--times: no times of messages between two nodes or of two algorithms of a collective, with one process on "
+            f"each of up to {nominal.nodes} nodes (valid: archives and folders of PICO, what `times import` reads)"
         )
     return runs
+
+
+def _notes(
+    nominal: Platform, made: Platform, messages: Mapping[Case, float], leap: tuple[int, float] | None
+) -> Iterator[str]:
+    """Sentences on the eager limit, and on what messages cannot tell."""
+    if leap is not None:
+        limit = made.calibration.eager_limit_bytes
+        stays = "stays" if limit == nominal.calibration.eager_limit_bytes else "becomes"
+        where = f"the latency curve jumps by {100 * leap[1]:.0f} % at {format_size(leap[0])}"
+        yield f"{where}: the eager limit {stays} {format_size(limit)}"
+    if messages and all(case.experiment == ROUNDTRIP for case in messages):
+        yield "latencies tell the sum of latency and overheads; streams (osu_bw) tell the overheads apart"
 
 
 def _check_factors(nominal: Platform, factors: Mapping[str, float]) -> None:
@@ -88,7 +120,7 @@ def _check_factors(nominal: Platform, factors: Mapping[str, float]) -> None:
     from collwise.validation.calibration.figures import FIGURES
 
     for name, factor in factors.items():
-        most = math.exp(_FAR * FIGURES[name].spread)
+        most = max(math.exp(_FAR * FIGURES[name].spread), _ALWAYS)
         if not 1 / most <= factor <= most:
             raise UsageError(
                 f"--times: {FIGURES[name].title} of {nominal.name} would have to be multiplied by {factor:.3g} (valid: "
@@ -97,20 +129,21 @@ def _check_factors(nominal: Platform, factors: Mapping[str, float]) -> None:
 
 
 def _figures(before: Platform, made: Platform, fitted: Fitted, machine: str) -> dict[str, dict[str, Any]]:
-    from collwise.validation.calibration.figures import FIGURES, amounts
+    from collwise.validation.calibration.figures import amounts
 
     found = {}
     for name, factor in fitted.of_machine[machine].items():
         low, high = fitted.interval(machine, name)
-        told = fitted.deviations[machine][name] < _TOLD * FIGURES[name].spread
+        told = fitted.tells(machine, name)
         values = {"before": amounts(before)[name], "fitted": amounts(made)[name]}
         found[name] = {**values, "factor": factor, "low": low, "high": high, "told": told}
     return found
 
 
 def _not_measured(runs: Sequence[TimedCases]) -> list[Case]:
-    """Unsegmented cases of the runs' collectives, at their largest P and some sizes, that they lack."""
-    procs = max(case.procs for run in runs for case in run.cases)
-    known = {case for run in runs for case in run.cases}
-    grids = [Grid.of(name, (procs,), _TO_MEASURE, 1, (0,)) for name in sorted({case.collective for case in known})]
+    """Unsegmented cases of the runs' collectives, or of some, at their largest P and some sizes, that they lack."""
+    known = {case for run in runs for case in run.cases if case.collective != "-"}
+    names = sorted({case.collective for case in known}) or _USUAL_COLLECTIVES
+    procs = max((case.procs for case in known), default=min(runs[0].platform.nodes, _USUAL_PROCS))
+    grids = [Grid.of(name, (procs,), _TO_MEASURE, 1, (0,)) for name in names]
     return [case for grid in grids for case in grid.cases() if case not in known]

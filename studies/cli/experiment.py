@@ -276,14 +276,14 @@ def calibrate(
     output: Path | None = option(NEW_FILE),
     context: SimulationContext = options.SIMULATION,
 ) -> Shown:
-    """Fits a platform's description: to messages between two nodes, times of collectives, or published figures.
+    """Fits a platform's description: to messages between two nodes, times that were measured, or published figures.
 
     From messages it fits SMPI's os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send,
     MPI_Isend, MPI_Recv and ping-pongs, never to collectives. Finished measurements are in the store, so that a stopped
     command resumes; all points are also written beside the description, as CSV.
-    With --times it multiplies the figures of --nominal by what fits times of collectives, measured with one process on
-    each node and forced algorithms. It says which figures the times determine, predicts each collective from the
-    others, and names the measurements that would tell most.
+    With --times it multiplies the figures of --nominal by what fits times that others measured with one process on each
+    node: of messages between two nodes, and of collectives with forced algorithms. It says which figures the times
+    determine, predicts each collective from the others, and names the measurements that would tell most.
     With --published, for clusters that one cannot measure, it fits three numbers to the figures that a paper gives, and
     says how well each is met. It then writes a description only with -o.
     """

@@ -1,4 +1,4 @@
-"""Figures of a platform that were fitted to measured times of collectives."""
+"""Figures of a platform that were fitted to measured times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collwise.studies.present.shown import Shown, Table
 from collwise.studies.reports.markdown import percent
 from collwise.validation.calibration.figures import FIGURES
 
-_CROSSED = "Each collective predicted from the others"
+_CROSSED = "Each collective or kind of messages predicted from the others"
 
 
 def shown(found: FittedFigures) -> Shown:
@@ -37,5 +37,7 @@ def shown(found: FittedFigures) -> Shown:
     parts += [
         Table("To measure next: what tells most of what to choose", ("collective", "algorithm", "P", "m"), telling),
         "hardly told: mostly as before; latency is that of both links of a message",
+        *found.notes,
     ]
-    return Shown(parts, [{"figure": figure, **one} for figure, one in found.figures.items()], {"platform": name})
+    facts = {"platform": name, "eager_limit_bytes": found.platform.calibration.eager_limit_bytes}
+    return Shown(parts, [{"figure": figure, **one} for figure, one in found.figures.items()], facts)

@@ -1,9 +1,9 @@
-"""The figures of a platform that measured times of collectives determine, and platforms with these multiplied."""
+"""The figures of a platform that measured times determine, and platforms with these multiplied."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from collwise.common.errors import UsageError
@@ -84,6 +84,29 @@ def published(platform: Platform, factors: Factors) -> Platform:
     rounded = {name: float(f"{factor:.3g}") for name, factor in factors.items()}
     made = multiplied(from_data_sheets(platform), rounded, six_digits)
     return replace(made, published={**platform.published, PUBLISHED: rounded})
+
+
+def with_eager_limit(platform: Platform, limit: int) -> Platform:
+    """The platform with another eager limit above 0, at which begins what began at its own.
+
+    It is the platform itself if other figures change between the two.
+    """
+    own = platform.calibration
+    low, high = sorted((own.eager_limit_bytes, limit))
+    starts = {row[0] for rows in (own.latency_factor, own.os, own.or_, own.ois) for row in rows}
+    if low < 1 or any(low <= start <= high for start in starts - {own.eager_limit_bytes}):
+        return platform
+
+    def moved(rows: Sequence[OverheadRow]) -> tuple[OverheadRow, ...]:
+        return tuple((begin(start), seconds, slope) for start, seconds, slope in rows)
+
+    def begin(start: int) -> int:
+        return limit if start == own.eager_limit_bytes else start
+
+    factors = tuple((begin(start), factor) for start, factor in own.latency_factor)
+    made = replace(own, eager_limit_bytes=limit, latency_factor=factors)
+    made = replace(made, os=moved(own.os), or_=moved(own.or_), ois=moved(own.ois))
+    return replace(platform, calibration=made)
 
 
 def _latency_rows(own: Calibration, by: float, form: Form) -> tuple[FactorRow, ...]:

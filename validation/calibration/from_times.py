@@ -1,4 +1,6 @@
-"""Fits the figures of platforms (figures.py) to measured times of collectives, of one machine or of several together.
+"""Fits the figures of platforms (figures.py) to measured times of collectives and of messages between two nodes.
+
+The times are those of one machine or of several together.
 
 A factor multiplies each figure. Its logarithm has a normal prior about 0 with the figure's spread. Of several machines
 each has factors of its own, which scatter about common ones by the same spread. The common ones are what is expected of
@@ -7,51 +9,65 @@ a machine that is not among them.
 The schedule engine predicts the cases. The differences of logarithms are minimised, robustly. A cell has the cases of
 one collective, P and size. It counts by the mean over its algorithms, and by each algorithm's deviation from that mean,
 which decides about choices. The cells of a collective on a machine are alike: together they count as one observation
-with the error ERROR.
+with the error ERROR. So do the eager messages of a kind, and the longer ones, whose error is smaller.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
+from collwise.common.experiments import PRTT, ROUNDTRIP, SATURATION
 from collwise.models.piecewise import Array
 from collwise.platforms import Platform
 from collwise.simulator.schedule.live import LiveCases
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.schedule.shared import recorded
+from collwise.simulator.sweeps.played_experiments import PlayedExperiments
 from collwise.simulator.timing import Case
 from collwise.validation.calibration.figures import FIGURES, Factors, multiplied, present
 
 ERROR = 0.3
 """The error of the engine on a collective: the standard deviation of its times' logarithms."""
+MESSAGE_ERROR = 0.05
+"""The same of messages between two nodes, which figures say directly."""
+MESSAGES = {ROUNDTRIP: "latency", SATURATION: "stream", PRTT: "PRTT"}
+"""The kinds of messages between two nodes that are fitted, by experiment."""
+_JUMP, _TOLD = 0.25, 0.5
 _ROBUST = 0.5
 _STEP = 0.02
 _MOST_MESSAGES = 100_000
 """Cases of more messages take too long to be played hundreds of times."""
 
 Cell = tuple[str, int, int]
-"""A collective, P, and a message size."""
+"""A collective or a kind of messages, P, and a message size."""
 
 
 @dataclass(frozen=True)
 class TimedCases:
-    """The measured seconds of cases with one process on each node of a platform; their schedules are recorded once."""
+    """The measured seconds of cases on a platform; their schedules are recorded once.
+
+    All have as many processes on each node. Cases are collectives, and experiments between two nodes (MESSAGES).
+    """
 
     platform: Platform
     measured: Mapping[Case, float]
     jobs: int | None = None
+    processes_per_node: int = 1
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
         """The cases that are played, in one order: those of few messages that fit on the platform."""
-        return tuple(case for case in self.measured if _is_played(case, self.platform))
+        return tuple(case for case in self.measured if self._is_played(case))
 
     @cached_property
     def seconds(self) -> Array:
@@ -68,28 +84,46 @@ class TimedCases:
 
     def on(self, platform: Platform) -> Array:
         """The predicted seconds of the cases on a platform."""
-        return self._live.times(lambda procs, sizes: network_tables(platform, procs, 1, sizes), every=True).seconds
+        found = np.empty(len(self.cases))
+        found[~self.are_messages] = self._live.times(
+            lambda procs, sizes: network_tables(platform, procs, self.processes_per_node, sizes), every=True
+        ).seconds
+        if self.are_messages.any():
+            # Benchmarks of streams send by MPI_Isend; netgauge does not.
+            played = PlayedExperiments(platform)
+            messages = (case for case in self.cases if case.experiment in MESSAGES)
+            found[self.are_messages] = [played.seconds(case, case.experiment == SATURATION) for case in messages]
+        return found
+
+    @cached_property
+    def are_messages(self) -> npt.NDArray[np.bool_]:
+        """Which of the cases are messages between two nodes."""
+        return np.array([case.experiment in MESSAGES for case in self.cases], bool)
 
     @cached_property
     def _live(self) -> LiveCases:
-        return LiveCases(self.cases, lambda procs: None, self.jobs, exact=True)
+        collectives = [case for case in self.cases if case.experiment not in MESSAGES]
+        return LiveCases(collectives, lambda procs: None, self.jobs, exact=True)
 
     def only(self, cells: Container[Cell]) -> TimedCases:
         """The cases of some cells."""
         some = {case: seconds for case, seconds in self.measured.items() if cell_of(case) in cells}
-        return TimedCases(self.platform, some, self.jobs)
+        return replace(self, measured=some)
+
+    def _is_played(self, case: Case) -> bool:
+        if case.experiment in MESSAGES:
+            return self.platform.nodes > 1
+        entry = Catalogue.load().find(case.collective, case.algorithm)
+        if entry is None or entry.by_node or case.processes_per_node != self.processes_per_node:
+            return False
+        if not 2 <= case.procs <= self.platform.max_procs(self.processes_per_node):
+            return False
+        return recorded(case, None)[0].messages <= _MOST_MESSAGES
 
 
 def cell_of(case: Case) -> Cell:
     """The cell of a case."""
-    return case.collective, case.procs, case.message_bytes
-
-
-def _is_played(case: Case, platform: Platform) -> bool:
-    entry = Catalogue.load().find(case.collective, case.algorithm)
-    if entry is None or entry.by_node or case.processes_per_node != 1 or not 2 <= case.procs <= platform.nodes:
-        return False
-    return recorded(case, None)[0].messages <= _MOST_MESSAGES
+    return MESSAGES.get(case.experiment, case.collective), case.procs, case.message_bytes
 
 
 @dataclass(frozen=True)
@@ -109,6 +143,11 @@ class Fitted:
         middle, width = self.of_machine[machine][name], math.exp(1.96 * self.deviations[machine][name])
         return middle / width, middle * width
 
+    def tells(self, machine: str, name: str) -> bool:
+        """Whether the times tell a figure: less than half of what was not known of it is left, or it has changed."""
+        low, high = self.interval(machine, name)
+        return self.deviations[machine][name] < _TOLD * FIGURES[name].spread or not low <= 1 <= high
+
 
 def fit(machines: Mapping[str, Sequence[TimedCases]]) -> Fitted:
     """The factors that fit the times of machines, each measured on its platforms.
@@ -120,7 +159,7 @@ def fit(machines: Mapping[str, Sequence[TimedCases]]) -> Fitted:
 
     for name, runs in machines.items():
         if not any(run.cases for run in runs):
-            raise UsageError(f"{name}: no times of a collective's algorithm that the schedule engine can play")
+            raise UsageError(f"{name}: no times of messages or of a collective's algorithm that the engine can play")
     names = _fitted_names(machines)
     spreads = np.array([FIGURES[name].spread for name in names])
     alone = len(machines) == 1
@@ -181,7 +220,8 @@ def _deviations(covariance: Array, count: int, place: int) -> list[float]:
 
 def _misfit(runs: Sequence[TimedCases], factors: Factors) -> Array:
     """The weighted differences of logarithms of a machine's times: means of cells, and deviations from these."""
-    found, collectives = [], []
+    found: list[Array] = []
+    alike: list[tuple[str, bool]] = []
     for run in runs:
         if not run.cases:
             continue
@@ -189,9 +229,11 @@ def _misfit(runs: Sequence[TimedCases], factors: Factors) -> Array:
         for cell, places in run.cells.items():
             mean = off[places].mean()
             found.append(np.append((off[places] - mean) / math.sqrt(len(places)), mean))
-            collectives.append(cell[0])
-    counts = {name: collectives.count(name) for name in set(collectives)}
-    weights = [1 / (ERROR * math.sqrt(counts[name])) for name in collectives]
+            long = run.are_messages[places[0]] and cell[2] >= run.platform.calibration.eager_limit_bytes
+            alike.append((cell[0], bool(long)))
+    counts = Counter(alike)
+    errors = [MESSAGE_ERROR if one[0] in MESSAGES.values() else ERROR for one in alike]
+    weights = [1 / (error * math.sqrt(counts[one])) for error, one in zip(errors, alike, strict=True)]
     return np.concatenate([weight * one for weight, one in zip(weights, found, strict=True)])
 
 
@@ -229,3 +271,21 @@ def without_each_collective(machine: str, runs: Sequence[TimedCases]) -> dict[st
         if any(run.cases for run in others):
             found[left] = check(own, fit({machine: others}).of_machine[machine])
     return found
+
+
+def jump(messages: Mapping[Case, float]) -> tuple[int, float] | None:
+    """The size from which messages take longer than shorter ones do, and their further time relative to these.
+
+    It is the largest jump of the latency curve: what a step exceeds the slope of both steps beside it by. None without
+    one of a quarter.
+    """
+    seconds = {case.message_bytes: one for case, one in messages.items() if case.experiment == ROUNDTRIP}
+    sizes = sorted(seconds)
+    slopes = [(seconds[more] - seconds[less]) / (more - less) for less, more in pairwise(sizes)]
+    found = []
+    for place in range(1, len(slopes) - 1):
+        less, more = sizes[place], sizes[place + 1]
+        usual = max(slopes[place - 1], slopes[place + 1], 0.0)
+        found.append(((slopes[place] - usual) * (more - less) / seconds[less], more))
+    further, size = max(found, default=(0.0, 0))
+    return (size, further) if further >= _JUMP else None

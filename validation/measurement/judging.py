@@ -14,6 +14,7 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -131,17 +132,18 @@ class Regrets:
     by_seconds: float
 
 
-def platform_of(machine: str, facts: Mapping[str, str]) -> HostPlatform | None:
+def platform_of(machine: str, facts: Mapping[str, str], description: Path | None = None) -> HostPlatform | None:
     """The platform whose name is the machine's, but for signs and a number at its end; a torus has the job's shape.
 
-    A platform that is called like the machine and the run's transport comes first. None if there is no such platform.
+    A `description` of its own comes first, then a platform that is called like the machine and the run's transport.
+    None if there is no such platform. Raises UsageError for a malformed description.
     """
     plain = [_plain(machine + facts.get("transport", "")), _plain(machine)]
     names = {form: one for one in reversed(known()) for form in (_plain(one).rstrip("0123456789"), _plain(one))}
     name = next((names[one] for one in plain if one in names), None)
-    if name is None:
+    if description is None and name is None:
         return None
-    platform = load(name)
+    platform = load(description or name or "")
     shape = _SHAPE.match(facts.get("hosts", ""))
     if shape and isinstance(platform, Platform) and isinstance(platform.topology, Torus):
         dimensions = tuple(map(int, shape[0].split("x")))

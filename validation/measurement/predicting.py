@@ -79,7 +79,7 @@ def predicted(
         if models:
             if isinstance(platform, Platform) and PUBLISHED in platform.published:
                 found.setdefault(SHEETS, {}).update(_by_engine(_by_data_sheets(where), wanted, context))
-            whole = platform_of(run.machine, {**run.facts, "hosts": ""}) or platform
+            whole = platform_of(run.machine, {**run.facts, "hosts": ""}, run.description) or platform
             to_model.setdefault(platform.name, (whole, []))[1].extend(wanted)
         platforms[run.machine] = platform.name
     if context.engine is SMPI:
@@ -103,7 +103,7 @@ def _predictable(
             without.append(f"{run.machine} ({run.job})")
             continue
         name = " over ".join(filter(None, (run.machine, run.facts.get("transport"))))
-        platform = platform_of(run.machine, run.facts)
+        platform = platform_of(run.machine, run.facts, run.description)
         if platform is None:
             on_note(f"no platform is called like {name}: its runs are left out")
             continue

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from collwise.common.errors import UsageError
+from collwise.common.experiments import PRTT, ROUNDTRIP, SATURATION
+from collwise.simulator.timing import Case, Timing
 from collwise.validation.measurement.imports import read_file
 from collwise.validation.measurement.imports.archives import is_archive
 from collwise.validation.measurement.imports.reading import MissingFacts
@@ -17,13 +19,18 @@ TABLES = (".csv.gz", ".times.csv")
 """The ends of names of files with times that are found in folders."""
 NODE_MAPS = ("_nodes.txt", ".nodes.csv", ".topology.conf", ".topology.conf.gz")
 """The ends of names of files that say at which switches a machine's nodes are; its name is before them."""
+DESCRIPTION = ".toml"
+"""The end of the name of the file that describes a machine; its name is before it."""
+_NONE = MissingFacts()
 
 
 @dataclass(frozen=True)
 class MeasuredRun:
     """A job on a machine under a library: its facts, and the times of each collective by processes per node.
 
-    `node_map` is the file that says at which switches the machine's nodes are, if there is one.
+    `node_map` is the file that says at which switches the machine's nodes are, and `description` that of the machine's
+    platform, where there is one beside the run. `messages` are the seconds of roundtrips and of messages in a row
+    between two nodes.
     """
 
     machine: str
@@ -32,13 +39,18 @@ class MeasuredRun:
     facts: Mapping[str, str]
     times: Sequence[Times]
     node_map: Path | None = None
+    description: Path | None = None
+    messages: Mapping[Case, float] = field(default_factory=dict)
 
 
-def runs_in(paths: Sequence[Path], values: bool = True, maps: Sequence[Path] = ()) -> list[MeasuredRun]:
+def runs_in(
+    paths: Sequence[Path], values: bool = True, maps: Sequence[Path] = (), missing: MissingFacts = _NONE
+) -> list[MeasuredRun]:
     """The runs in these files and, at any depth, in these folders: archives and folders of PICO, tables (TABLES).
 
     Without `values` no time is looked at: the runs have the cases that were measured, all as failed. The map of a
-    machine's nodes (NODE_MAPS) is in the run, beside it or in the folder above, or else in one of the folders `maps`.
+    machine's nodes (NODE_MAPS) and its description (DESCRIPTION) are in the run, beside it or in the folder above, or
+    else in one of the folders `maps`. `missing` supplies what files do not say.
     """
     found = []
     for path in paths:
@@ -48,19 +60,32 @@ def runs_in(paths: Sequence[Path], values: bool = True, maps: Sequence[Path] = (
         if not files:
             raise UsageError(f"{path}: no runs in it; valid: archives or folders of PICO, tables ({', '.join(TABLES)})")
         for file in files:
-            for configuration, timings in read_file(file, MissingFacts(), values):
+            for configuration, timings in read_file(file, missing, values):
                 facts = dict(configuration.details)
                 ending = next((end for end in TABLES if file.name.endswith(end)), "")
                 job = facts.get("job", file.name.removesuffix(ending))
                 times = tuple(times_of_run(configuration, timings))
                 machine, around = configuration.platform, (file, *file.resolve().parents[:2], *maps)
-                node_map = _node_map(machine, around)
-                found.append(MeasuredRun(machine, job, configuration.maker, facts, times, node_map))
+                beside = _beside(machine, NODE_MAPS, around), _beside(machine, (DESCRIPTION,), around)
+                run = MeasuredRun(machine, job, configuration.maker, facts, times, *beside, _messages(timings))
+                found.append(run)
     return found
 
 
-def _node_map(machine: str, folders: Sequence[Path]) -> Path | None:
-    files = (folder / f"{machine}{end}" for folder in folders for end in NODE_MAPS)
+def _messages(timings: Sequence[Timing]) -> dict[Case, float]:
+    """The seconds of messages between two nodes; benchmarks answer a message by one of its size."""
+    found = {}
+    for one in timings:
+        case = one.case
+        if case.experiment in (ROUNDTRIP, SATURATION, PRTT) and one.ok and (case.nodes, case.procs) == (2, 2):
+            reply = case.message_bytes if case.experiment == ROUNDTRIP else case.reply_bytes
+            found[replace(case, peers="0,1", reply_bytes=reply)] = one.seconds
+    return found
+
+
+def _beside(machine: str, endings: Sequence[str], folders: Sequence[Path]) -> Path | None:
+    """The machine's file with one of these endings that is in the first of the folders."""
+    files = (folder / f"{machine}{end}" for folder in folders for end in endings)
     return next((file for file in files if file.is_file()), None)
 
 

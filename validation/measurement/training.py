@@ -16,18 +16,21 @@ COPY_SECONDS_PER_BYTE = 1e-10
 """The time to copy a byte where a description does not say: one is read and one written, at 20 GB/s."""
 
 
-def timed(run: MeasuredRun, platform: HostPlatform | None = None, *, as_described: bool = False) -> TimedCases | None:
+def timed(
+    run: MeasuredRun, platform: HostPlatform | None = None, *, as_described: bool = False, messages: bool = False
+) -> TimedCases | None:
     """The measured cases of a run with one process on each node, on the platform that is called like its machine.
 
-    `as_described` leaves the factors in that the description publishes. None without cases or such a platform.
+    `as_described` leaves the factors in that the description publishes. `messages` adds those between two nodes. None
+    without cases or such a platform.
     """
-    described = platform or platform_of(run.machine, run.facts)
+    described = platform or platform_of(run.machine, run.facts, run.description)
     if not isinstance(described, Platform):
         return None
     own = described.calibration
     if own.copy_seconds_per_byte is None:
         described = replace(described, calibration=replace(own, copy_seconds_per_byte=COPY_SECONDS_PER_BYTE))
-    measured: dict[Case, float] = {}
+    measured: dict[Case, float] = dict(run.messages) if messages else {}
     for place, grid, times in grids(run):
         if place.processes_per_node == 1 and place.procs <= described.nodes:
             for size in grid.message_bytes:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import CollwiseError
-from collwise.common.experiments import PRTT, ROUNDTRIP, SATURATION, SEND, Experiment
+from collwise.common.experiments import PRTT, ROUNDTRIP, SATURATION, SEND, SENDRECV, Experiment
 from collwise.models.fitting.procedures import request
 from collwise.models.hockney import Hockney
 from collwise.models.lmo import LMO
@@ -58,6 +58,16 @@ def test_messages_in_a_row_are_those_of_the_slowest_stage(context: SimulationCon
     assert many.seconds - one.seconds == pytest.approx(100 * slowest, rel=1e-3)
 
 
+def test_delays_between_messages_add_to_their_sends(context: SimulationContext) -> None:
+    lab = context.laboratory(load("exact"), 2)
+    one, plain, delayed = lab.run(
+        [Experiment(PRTT, (0, 1), 64, 64, count, delay) for count, delay in ((1, 0.0), (11, 0.0), (11, 1e-3))]
+    )
+    (row, send) = lab.run([Experiment(SATURATION, (0, 1), 64, 64, 11), Experiment(SEND, (0, 1), 64, 64)])
+    assert plain.seconds == row.seconds
+    assert delayed.seconds - one.seconds == pytest.approx(10 * (1e-3 + send.seconds))
+
+
 def test_pairs_of_a_torus_differ_by_their_hops(context: SimulationContext) -> None:
     lab = context.laboratory(load("fugaku"), 6)
     near, far = lab.run([Experiment(ROUNDTRIP, pair, 1, 1) for pair in ((0, 1), (0, 4))])
@@ -74,8 +84,8 @@ def test_copies_in_a_buffer_are_no_part_of_a_message(context: SimulationContext)
 
 def test_other_kinds_fail(context: SimulationContext) -> None:
     lab = context.laboratory(load("exact"), 2)
-    with pytest.raises(CollwiseError, match="no experiment 'prtt'"):
-        lab.run([Experiment(PRTT, (0, 1), 1, 1, 2)])
+    with pytest.raises(CollwiseError, match="no experiment 'sendrecv'"):
+        lab.run([Experiment(SENDRECV, (0, 1), 1, 0, 2)])
 
 
 def test_a_barrier_alone_is_played(context: SimulationContext) -> None:

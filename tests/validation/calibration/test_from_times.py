@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import UsageError
+from collwise.common.experiments import ROUNDTRIP, SATURATION
 from collwise.platforms import Platform, load_description, write_description
 from collwise.platforms.loader import interconnect
 from collwise.simulator.timing import Case
@@ -21,8 +22,9 @@ from collwise.validation.calibration.figures import (
     multiplied,
     present,
     published,
+    with_eager_limit,
 )
-from collwise.validation.calibration.from_times import TimedCases, check, fit, without_each_collective
+from collwise.validation.calibration.from_times import TimedCases, check, fit, jump, without_each_collective
 from collwise.validation.calibration.next_measurements import most_telling
 from collwise.validation.times.grid import Grid
 from tests.command_line import called, printed
@@ -34,6 +36,17 @@ CASES = [
     for case in Grid.of(collective, (16,), SIZES, 1, (0,)).cases()
     if not case.entry.by_node and case.fanout == 0
 ]
+MESSAGE_SIZES = [1 << power for power in range(23)]
+LATENCIES = [Case("-", "-", 2, size, experiment=ROUNDTRIP, peers="0,1", reply_bytes=size) for size in MESSAGE_SIZES]
+STREAMS = [replace(case, experiment=SATURATION, count=64, reply_bytes=4) for case in LATENCIES]
+OSU = """# OSU MPI Latency Test v5.8
+# Size          Latency (us)
+{latencies}
+
+# OSU MPI Bandwidth Test v5.8
+# Size      Bandwidth (MB/s)
+{rates}
+"""
 
 
 def preset(nodes: int = 16) -> Platform:
@@ -85,7 +98,7 @@ def test_collectives_are_predicted_from_the_others() -> None:
 
 
 def test_times_without_a_case_that_is_played_are_refused() -> None:
-    with pytest.raises(UsageError, match="it: no times of a collective's algorithm"):
+    with pytest.raises(UsageError, match="it: no times of messages or of a collective's algorithm"):
         fit({"it": [TimedCases(preset(), {Case("bcast", "nothing_known", 8, 64): 1e-5})]})
 
 
@@ -136,12 +149,104 @@ def test_the_command_fits_a_nominal_platform(tmp_path: Path) -> None:
     assert amounts(load_description(str(made)))["latency"] == pytest.approx(rows["latency"]["fitted"], rel=1e-5)
 
 
+def test_messages_between_two_nodes_tell_latency_and_rate() -> None:
+    true = {"latency": 3.0, "handshake": 2.0, "rate": 0.8}
+    run = measured_on(preset(), true, [*LATENCIES, *STREAMS], noise=0.02)
+    fitted = fit({"it": [run]})
+    for name, factor in true.items():
+        low, high = fitted.interval("it", name)
+        assert low < factor < high, name
+        assert fitted.of_machine["it"][name] == pytest.approx(factor, rel=0.2), name
+    assert np.median(check([run], fitted.of_machine["it"]).errors) < 0.05
+    for name in ("reduction", "copy"):
+        assert fitted.deviations["it"][name] == pytest.approx(FIGURES[name].spread, rel=0.01), name
+
+
+def test_messages_in_a_row_tell_overheads() -> None:
+    """Latencies tell no more than the sum of latency and overheads."""
+    true = {"latency": 2.0, "overhead": 2.0, "start": 2.0}
+
+    def width(cases: list[Case], name: str) -> float:
+        return fit({"it": [measured_on(preset(), true, cases)]}).deviations["it"][name]
+
+    assert width([*LATENCIES, *STREAMS], "start") < 0.5 * FIGURES["start"].spread < width(LATENCIES, "start")
+
+
+def test_collectives_outweigh_messages_between_idle_nodes() -> None:
+    """Messages in collectives take longer than alone, which is what choices are about."""
+    idle, busy = (
+        measured_on(preset(), {"latency": factor}, cases) for factor, cases in ((1.0, LATENCIES), (3.0, CASES))
+    )
+    both = fit({"it": [idle, busy]}).of_machine["it"]["latency"]
+    assert 1.0 < both < 3.0
+
+
+def test_a_jump_of_the_latency_curve_is_the_eager_limit() -> None:
+    limited = with_eager_limit(preset(), 1 << 14)
+    assert limited.calibration.eager_limit_bytes == 1 << 14 != preset().calibration.eager_limit_bytes
+    found = jump(measured_on(limited, {"handshake": 4.0}, LATENCIES, noise=0.02).measured)
+    assert found is not None
+    assert found[0] == 1 << 14
+    smooth = {case: 2e-6 + case.message_bytes / 1e9 for case in LATENCIES}
+    assert jump(smooth) is None
+
+
+def test_a_limit_beyond_other_figures_is_left() -> None:
+    plain = preset()
+    other = replace(plain.calibration, latency_factor=((0, 1.0), (4096, 1.1), *plain.calibration.latency_factor[1:]))
+    assert with_eager_limit(replace(plain, calibration=other), 1024).calibration == other
+
+
+def osu(platform: Platform, factors: Factors) -> str:
+    seconds = measured_on(platform, factors, [*LATENCIES, *STREAMS]).measured
+    latencies = "\n".join(f"{case.message_bytes} {seconds[case] * 5e5!r}" for case in LATENCIES)
+    rates = "\n".join(f"{case.message_bytes} {64 * case.message_bytes / seconds[case] / 1e6!r}" for case in STREAMS)
+    return OSU.format(latencies=latencies, rates=rates)
+
+
+def test_the_command_reads_what_osu_prints(tmp_path: Path) -> None:
+    (tmp_path / "osu.txt").write_text(osu(with_eager_limit(preset(), 1 << 14), {"latency": 2.0, "handshake": 5.0}))
+    (tmp_path / "made.toml").write_text(write_description(preset()))
+    asked = ["platforms", "calibrate", "--nominal", "made.toml", "--times", "osu.txt", "-o", "fitted.toml"]
+    found = printed(called(*asked, "--json", cwd=tmp_path).stdout)
+    rows = {row["figure"]: row for row in found.rows}
+    assert rows["latency"]["factor"] == pytest.approx(2.0, rel=0.1)
+    assert [rows[name]["told"] for name in ("latency", "start", "reduction", "copy")] == [True, True, False, False]
+    assert found.facts["eager_limit_bytes"] == 1 << 14
+    assert load_description(str(tmp_path / "fitted.toml")).calibration.eager_limit_bytes == 1 << 14
+    said = called(*asked, "--force", cwd=tmp_path).stdout
+    assert "at 16 KiB: the eager limit becomes 16 KiB" in said
+
+
+def test_times_that_determine_nothing_are_refused(tmp_path: Path) -> None:
+    """Two broadcasts that take as long as expected, whose rate is known better than such times."""
+    cases = [Case("bcast", name, 16, SIZES[-1]) for name in ("linear", "binomial")]
+    lines = [f"bcast,{case.algorithm},16,{SIZES[-1]},{seconds!r}\n"
+             for case, seconds in measured_on(preset(), {}, cases).measured.items()]  # fmt: skip
+    head = "# machine: a\n# library: b\ncollective,algorithm,procs,bytes,seconds\n"
+    (tmp_path / "it.csv").write_text(head + "".join(lines))
+    (tmp_path / "made.toml").write_text(write_description(preset()))
+    done = called("platforms", "calibrate", "--nominal", "made.toml", "--times", "it.csv", "-o", "x.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("collwise: --times: the times determine no figure of made (valid:")
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "x.toml").exists()
+
+
+def test_messages_within_a_node_are_not_fitted(tmp_path: Path) -> None:
+    text = "# machine: a\n# library: b\ncollective,algorithm,procs,bytes,ppn,us\nlatency,,2,64,2,0.5\n"
+    (tmp_path / "it.csv").write_text(text)
+    done = called("platforms", "calibrate", "--nominal", "gros", "--times", "it.csv", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "no times of messages between two nodes or of two algorithms" in done.stderr
+
+
 def test_times_of_one_algorithm_are_refused(tmp_path: Path) -> None:
     times = tmp_path / "it.times.csv"
     times.write_text("# machine: a\n# library: b\ncollective,algorithm,procs,bytes,us\nbcast,binomial,8,64,5\n")
     done = called("platforms", "calibrate", "--nominal", "gros", "--times", str(times), cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("collwise: --times: no times of two algorithms of a collective")
+    assert done.stderr.startswith("collwise: --times: no times of messages between two nodes or of two algorithms")
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -443,6 +443,19 @@ def test_wrong_tables_store_nothing(tmp_path: Path, old: str, new: str, message:
     refused(write(tmp_path, TABLE.replace(old, new, 1)), message)
 
 
+def test_a_misspelt_algorithm_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    head, rows = "# machine: a\n# library: b\n", "collective,algorithm,procs,bytes,us\n"
+    rows += "bcast,binomail,8,64,5\nbcast,binomail,8,128,5\nbcast,binomial_over,8,64,5\nbcast,ours,8,64,5\n"
+    read_file(write(tmp_path, head + rows, "a.csv"), MissingFacts())
+    says = (
+        f"collwise: warning: {tmp_path / 'a.csv'}: the catalogue has no bcast 'binomail', so that its times are no "
+        "choice; did you mean binomial? If it is another one, say above the table: # outside: binomail\n"
+    )
+    assert capsys.readouterr().err == says
+    read_file(write(tmp_path, f"{head}# outside: ours, binomail\n{rows}", "b.csv"), MissingFacts())
+    assert not capsys.readouterr().err
+
+
 def test_a_truncated_packed_table(tmp_path: Path) -> None:
     path = write(tmp_path, TABLE, "times.csv.gz")
     path.write_bytes(path.read_bytes()[:-20])

@@ -36,6 +36,12 @@ OSU_LATENCY = """# OSU MPI Latency Test v5.8
 0                       1.50
 4096                    4.25
 """
+OSU_BANDWIDTH = """# OSU MPI Bandwidth Test v7.3
+# Datatype: MPI_CHAR.
+# Size      Bandwidth (MB/s)
+1                       0.64
+4096                 2048.00
+"""
 IMB = """#------------------------------------------------------------
 #    Intel(R) MPI Benchmarks 2021.3, MPI-1 part
 #------------------------------------------------------------
@@ -155,6 +161,12 @@ def test_half_a_roundtrip_is_doubled(tmp_path: Path) -> None:
     assert [one.root_seconds for one in found] == [one.seconds for one in found]
 
 
+def test_rates_become_the_time_of_a_window_of_messages(tmp_path: Path) -> None:
+    found, _ = read(tmp_path, OSU_LATENCY + "\n" + OSU_BANDWIDTH, MissingFacts("there"))
+    assert summary(found)[2:] == [("-", "saturation", 2, 1, 100.0, 1), ("-", "saturation", 2, 4096, 128.0, 1)]
+    assert {(one.case.count, one.case.reply_bytes) for one in found[2:]} == {(64, 4)}
+
+
 def test_repro_mpis_samples_become_means(tmp_path: Path) -> None:
     found, rows = read(tmp_path, REPRO, MissingFacts("there"))
     assert summary(found) == [("allgather", "builtin", 1024, 1, 300.0, 2), ("allgather", "builtin", 1024, 8, 500.0, 1)]
@@ -180,11 +192,16 @@ def test_repro_mpis_summary(tmp_path: Path) -> None:
         (OSU_PLAIN + "2048\n", MissingFacts("there", 4), r":7: expected 2 numbers"),
         (OSU_PLAIN + "20.5 3\n", MissingFacts("there", 4), r":7: expected a size as a whole number"),
         (OSU_PLAIN + "8 -3\n", MissingFacts("there", 4), r":7: expected numbers from 0 on"),
+        (OSU_BANDWIDTH + "8 0\n", MissingFacts("there"), ":6: expected a size and a rate above 0"),
         (OSU_PLAIN + "8 nan\n", MissingFacts("there", 4), r":7: expected numbers from 0 on"),
         (OSU_PLAIN, MissingFacts("there"), "does not say how many processes there were; say it: --procs P"),
         (OSU_PLAIN, MissingFacts("", 4), "does not say where it was measured; name it: --platform NAME"),
         ("# OSU MPI Broadcast Latency Test v5.8\n1 2.0\n", MissingFacts("there", 4), ":2: expected the line '# Size"),
-        ("# OSU MPI Bandwidth Test v5.8\n", MissingFacts("there", 4), ":1: expected a test that is known"),
+        (
+            "# OSU MPI Bi-Directional Bandwidth Test v5.8\n",
+            MissingFacts("there", 4),
+            ":1: expected a test that is known",
+        ),
         (
             "# OSU MPI Broadcast Latency Test v5.8\n",
             MissingFacts("there", 4),

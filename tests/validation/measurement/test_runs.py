@@ -8,11 +8,13 @@ import pytest
 
 import collwise.studies
 from collwise.common.errors import UsageError
+from collwise.platforms import load_description, write_description
 from collwise.platforms.allocation import read_node_map
 from collwise.simulator.execution.cluster import format_hosts, hosts_in
 from collwise.validation.measurement.imports import read_file
 from collwise.validation.measurement.imports.reading import MissingFacts
 from collwise.validation.measurement.imports.table import text_of
+from collwise.validation.measurement.judging import platform_of
 from collwise.validation.measurement.runs import MeasuredRun, runs_in
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.times import State
@@ -131,6 +133,23 @@ def test_a_map_of_nodes_beside_a_run_comes_before_others(tmp_path: Path, name: s
     assert node_map() == beside
     (run,) = runs_in([tmp_path / "runs"])
     assert run.node_map == beside
+
+
+def test_a_description_beside_a_run_is_its_platform(tmp_path: Path) -> None:
+    archive(tmp_path / "runs", TIMES, metadata(BCAST))
+    (plain,) = runs_in([tmp_path / "runs"])
+    assert plain.description is None
+    assert platform_of(plain.machine, plain.facts) is None
+    text = write_description(load_description("gros")).replace('name = "gros"', 'name = "own"')
+    beside = write(tmp_path / "runs", text, "hexa.toml")
+    (run,) = runs_in([tmp_path / "runs"])
+    assert run.description == beside
+    platform = platform_of(run.machine, run.facts, run.description)
+    assert platform is not None
+    assert platform.name == "own"
+    write(tmp_path / "runs", "name = 3\n", "hexa.toml")
+    with pytest.raises(UsageError, match=r"hexa\.toml"):
+        platform_of(run.machine, run.facts, run.description)
 
 
 def test_the_projects_maps_have_all_hosts_of_its_jobs(machines: list[MeasuredRun]) -> None:

@@ -11,17 +11,26 @@ from dataclasses import replace
 from collwise.common.experiments import PRTT
 from collwise.simulator.sweeps.method import half_width
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.measurement.imports.reading import COLLECTIVES, LONGEST_SECONDS, Lines, collective_of
+from collwise.validation.measurement.imports.reading import (
+    COLLECTIVES,
+    LONGEST_SECONDS,
+    STREAM_COUNT,
+    Lines,
+    collective_of,
+)
 
 Found = list[tuple[Configuration, list[Timing]]]
 
 _OSU_TITLE = re.compile(r"^\s*#\s*OSU MPI (?P<what>.+?) (?:Latency )?Test(?:\s+v?(?P<version>[\d.]+))?\s*$")
-_OSU_COLUMNS = re.compile(r"^\s*#\s*(?P<size>Size\s+)?(?P<rest>(?:Avg )?Latency ?\(us\).*)$", re.IGNORECASE)
+_OSU_COLUMNS = re.compile(
+    r"^\s*#\s*(?P<size>Size\s+)?(?P<rest>(?:(?:Avg )?Latency ?\(us\)|Bandwidth ?\(MB/s\)).*)$", re.IGNORECASE
+)
 _OSU_NAMES = re.compile(
-    r"(Avg|Min|Max|P50|P90|P99)?\s*(?:Tail )?(?:Lat|Latency) ?\(us\)|(Iterations|Validation)", re.IGNORECASE
+    r"(Avg|Min|Max|P50|P90|P99)?\s*(?:Tail )?(?:Lat|Latency) ?\(us\)|(Bandwidth|Iterations|Validation)", re.IGNORECASE
 )
 _TAG = re.compile(r"^(?:\[\d+,\d+\]<std(?:out|err)>: ?|\d+: )")
 _LAUNCH = re.compile(r"(?:mpirun|mpiexec|srun|prterun|aprun|jsrun)\b.*?\s(?:-np?|--np|--ntasks|--n)[ =](\d+)\b.*\bosu_")
+_LATENCY, _STREAM = "-", "bandwidth"
 # Names in titles that are not the collectives' own.
 _OSU_COLLECTIVES = {
     "broadcast": "bcast",
@@ -31,10 +40,11 @@ _OSU_COLLECTIVES = {
 
 
 def _read_osu(lines: Lines) -> Found:
-    """Output of the OSU micro-benchmarks: collectives, with and without -f, and osu_latency. Times in microseconds.
+    """Output of the OSU micro-benchmarks: collectives, with and without -f, osu_latency and osu_bw.
 
-    Each table has a configuration. Its times are those of the slowest process, or else means over processes. Logs of
-    jobs may have launchers' marks before lines, the commands that started a benchmark, which say P, and other words.
+    Times are in microseconds, rates in MB/s. Each table has a configuration. Its times are those of the slowest
+    process, or else means over processes. Logs of jobs may have launchers' marks before lines, the commands that
+    started a benchmark, which say P, and other words.
     """
     found: Found = []
     columns: list[str] = []
@@ -49,7 +59,7 @@ def _read_osu(lines: Lines) -> Found:
         elif what and (heading := _OSU_COLUMNS.match(line)):
             names = [(match[1] or match[2] or "avg").lower() for match in _OSU_NAMES.finditer(heading["rest"])]
             columns = (["size"] if heading["size"] else []) + names
-            timing = "root" if what == "-" else "maximum" if "max" in columns else "mean over processes"
+            timing = "root" if what in (_LATENCY, _STREAM) else "maximum" if "max" in columns else "mean over processes"
             found.append((lines.configuration(f"OSU micro-benchmarks {version}", {"timing": timing}), []))
         elif what and not line.strip() and found and found[-1][1]:
             what = ""
@@ -63,14 +73,16 @@ def _read_osu(lines: Lines) -> Found:
 
 
 def _osu_benchmark(lines: Lines, number: int, what: str) -> str:
-    """The collective of a title; '-' for osu_latency."""
+    """The collective of a title, or one of osu_latency and osu_bw."""
     name = what.lower().strip()
     if name == "latency" or (name == "" and "Latency" in lines.lines[number - 1]):
-        return "-"
+        return _LATENCY
+    if name == "bandwidth":
+        return _STREAM
     if collective := _OSU_COLLECTIVES.get(name) or collective_of(name):
         return collective
     raise lines.objection(
-        number, f"a test that is known ({', '.join((*COLLECTIVES.values(), *_OSU_COLLECTIVES))}, latency)"
+        number, f"a test that is known ({', '.join((*COLLECTIVES.values(), *_OSU_COLLECTIVES))}, latency, bandwidth)"
     )
 
 
@@ -84,8 +96,14 @@ def _osu_timing(lines: Lines, number: int, columns: list[str], what: str) -> Tim
     row = lines.numbers(number, words, columns)
     size = lines.whole(number, row.get("size", 0.0), "a size")
     repetitions = lines.whole(number, row.get("iterations", 1.0), "a number of iterations", 1)
-    case = lines.case(what, lines.procs(2 if what == "-" else 0), size)
-    timing = lines.mean(case, row.get("max", row["avg"]) * 1e-6, repetitions)
+    if what == _STREAM:
+        if not (size and row["bandwidth"]):
+            raise lines.objection(number, "a size and a rate above 0")
+        seconds = STREAM_COUNT * size / (row["bandwidth"] * 1e6)
+        timing = lines.mean(lines.stream(size), seconds, repetitions)
+    else:
+        case = lines.case(what, lines.procs(2 if what == _LATENCY else 0), size)
+        timing = lines.mean(case, row["max" if "max" in row else "avg"] * 1e-6, repetitions)
     return timing if passed else replace(timing, seconds=math.nan, error="the benchmark found wrong data")
 
 

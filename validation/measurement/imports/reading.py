@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collwise.common.errors import UsageError
-from collwise.common.experiments import ROUNDTRIP
+from collwise.common.experiments import ROUNDTRIP, SATURATION
 from collwise.common.files import read_text
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.measurement.imports.algorithm_names import choice_of
@@ -24,6 +24,8 @@ NOT_READ = "not read"
 """The error of cells whose times were not to be looked at."""
 LONGEST_SECONDS = 3600.0
 """A longer call is a misread number."""
+STREAM_COUNT, STREAM_REPLY_BYTES = 64, 4
+"""The messages in a row of osu_bw, and the size of its reply."""
 # A larger size is a misread number.
 _MOST_BYTES = 1 << 40
 
@@ -107,6 +109,11 @@ class Lines:
                 raise UsageError(f"--algorithm {self.missing.algorithm}: {objection}")
             return case_of(collective, choice, procs, message_bytes, per_node)
         return Case(collective, "-", procs, message_bytes, processes_per_node=per_node, experiment=experiment)
+
+    def stream(self, message_bytes: int) -> Case:
+        """Messages in a row from one process to another, as osu_bw sends them."""
+        one = self.case("-", 2, message_bytes)
+        return replace(one, experiment=SATURATION, count=STREAM_COUNT, reply_bytes=STREAM_REPLY_BYTES)
 
     def mean(self, case: Case, seconds: float, repetitions: int) -> Timing:
         """A mean of unknown exactness; programs give half of a roundtrip."""

@@ -8,13 +8,23 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
 
-from collwise.common.errors import UsageError, check_name
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError, check_name, warn
 from collwise.common.experiments import ROUNDTRIP, SATURATION
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.measurement.imports.algorithm_names import NEEDS_LIBRARY, choice_of
 from collwise.validation.measurement.imports.doubts import doubted
-from collwise.validation.measurement.imports.reading import COLLECTIVES, LONGEST_SECONDS, NOT_READ, Lines
+from collwise.validation.measurement.imports.reading import (
+    COLLECTIVES,
+    LONGEST_SECONDS,
+    NOT_READ,
+    STREAM_COUNT,
+    STREAM_REPLY_BYTES,
+    Lines,
+)
 from collwise.validation.times.choice import LIBRARY_DECIDES
 from collwise.validation.times.grid import BUILTIN, case_of
 
@@ -26,14 +36,16 @@ FACTS = ("machine", "library", "timing", "job", "hosts", "notes", "source", "com
 """The facts that may stand above the table, '# name: value' each; others are kept, too."""
 DEFAULT = "default"
 """The algorithm in rows where the library decided."""
+OUTSIDE = "outside"
+"""The fact that names algorithms, by commas, that the catalogue is known not to have."""
 COLLECTIVE = "collective"
 """The experiment of a collective by an algorithm."""
 LATENCY, STREAM = "latency", "stream"
 """Messages between two processes in place of a collective: half of a roundtrip; 64 messages and a short reply."""
-STREAM_COUNT, STREAM_REPLY_BYTES = 64, 4
-"""The messages in a row of osu_bw, and the size of its reply."""
 _TO_LAST = "maximum"
 _FACT = re.compile(r"^#\s*([a-z_]+)\s*:\s*(.*?)\s*$")
+_LIKE = 0.8
+"""How like a name of the catalogue a misspelt one is at least, as difflib counts it."""
 _SHORTEST_SECONDS = 1e-9
 """A call of a collective that takes less has a wrong unit, as one that takes longer than LONGEST_SECONDS."""
 
@@ -71,12 +83,27 @@ def read(lines: Lines, values: bool = True) -> list[tuple[Configuration, list[Ti
             timings[timing.case] = timing
     if not timings:
         raise lines.objection(len(lines.lines) + 1, "a row of times")
+    outside = facts.get(OUTSIDE, "").split(",")
+    for collective, name in dict.fromkeys((one.case.collective, one.case.algorithm) for one in timings.values()):
+        _warn_of(lines.path, collective, name, [one.strip() for one in outside])
     to_last = facts.get("timing", _TO_LAST).startswith(_TO_LAST)
     found = doubted(list(timings.values()), maker, to_last)
     platform = lines.missing.platform or facts.get("machine", "")
     facts = {name: value for name, value in facts.items() if name not in ("machine", "library") and value}
     known = replace(lines, missing=replace(lines.missing, platform=platform, library="", about=()))
     return [(known.configuration(maker or "times of a CSV", facts), found)]
+
+
+def _warn_of(path: Path, collective: str, name: str, outside: Sequence[str]) -> None:
+    """Warns of a name that is nearly one of the catalogue's, unless it is said to be outside, or has more than that."""
+    known = Catalogue.load().collectives.get(collective)
+    if known is None or name in known.algorithms or name in outside:
+        return
+    if near := [one for one in get_close_matches(name, known.algorithms, cutoff=_LIKE) if one not in name]:
+        warn(
+            f"{path}: the catalogue has no {collective} '{name}', so that its times are no choice; did you "
+            f"mean {' or '.join(near)}? If it is another one, say above the table: # {OUTSIDE}: {name}"
+        )
 
 
 def text_of(configuration: Configuration, timings: Sequence[Timing]) -> str:
@@ -152,9 +179,8 @@ def _timing(lines: Lines, number: int, row: Mapping[str, str], library: str) -> 
         raise lines.objection(number, f"a time from 1 ns to 1 hour (is the unit {unit}?)")
     name, algorithm = row["collective"], row["algorithm"]
     if name in (LATENCY, STREAM):
-        case = lines.case("-", procs, size)
-        if name == STREAM:
-            case = replace(case, experiment=SATURATION, count=STREAM_COUNT, reply_bytes=STREAM_REPLY_BYTES)
+        case = replace(lines.case("-", procs, size) if name == LATENCY else lines.stream(size), procs=procs)
+        case = replace(case, processes_per_node=per_node)
         objection, times = "", 2 if name == LATENCY else 1
     elif name in COLLECTIVES.values():
         choice, objection = choice_of(name, algorithm, library, procs)

@@ -35,6 +35,7 @@ NOMINAL_GBITS = {
     "omni-path": 100.0,
     "slingshot": 200.0,
     "efa": 100.0,
+    "gvnic-32g": 32.0,
     "tofu-d": 54.4,
     "tcp-1g": 1.0,
     "tcp-10g": 10.0,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from collwise.validation.measurement.confidence import Discrepancy, Sureness
     from collwise.validation.measurement.judging import Cell
+    from collwise.validation.measurement.messages import FromMessages
     from collwise.validation.measurement.training import Trained
 
 MACHINES = Path(collwise.studies.__file__).parent / "machines"
@@ -68,7 +69,8 @@ class JudgedMachines:
     `placed` has the jobs that were predicted on the nodes where they ran, by the names of the maps that say where.
     `sure` says how sure the choices by predictions are: of each machine by the others' discrepancy, of a single one by
     that which the project has. `discrepancy` was learned on all of them; None without cells. Neither is there if
-    figures were `trained` on some of the times, which then were read before.
+    figures were `trained` on some of the times, which then were read before. `messages` are then predictions of runs
+    from their messages between two nodes alone.
     """
 
     cells: Sequence[Cell]
@@ -80,6 +82,7 @@ class JudgedMachines:
     sure: Sequence[Sureness] = ()
     discrepancy: Discrepancy | None = None
     trained: bool = False
+    messages: Sequence[FromMessages] = ()
 
     def frame(self) -> pd.DataFrame:
         """A row for each cell and decider: what was chosen, its seconds and those of the oracle, and the regret."""
@@ -122,7 +125,9 @@ def machines(
     every analytical model that is fitted to the description, and written, with their hash, before any measured time is
     read. docs/machines.md says what is counted and how.
     `train` first fits the figures of each description to some of the machine's times: every second size of three
-    collectives at one P. The others are shown apart, by whether size, collective, or P or job are new.
+    collectives at one P. The others are shown apart, by whether size, collective, or P or job are new. Where messages
+    between two nodes were measured, it also predicts from these alone, with the median errors at the priors of what
+    they do not tell.
 
     Returns the cells, which `frame()` has as a DataFrame.
     """
@@ -132,6 +137,7 @@ def machines(
     from collwise.validation.measurement import confidence
     from collwise.validation.measurement.deciding import choosers_among, ruled, with_choices
     from collwise.validation.measurement.judging import cells_of, predictions_text
+    from collwise.validation.measurement.messages import from_messages
     from collwise.validation.measurement.predicting import predicted
     from collwise.validation.measurement.runs import runs_in
     from collwise.validation.measurement.training import trained
@@ -152,7 +158,8 @@ def machines(
     cells = with_choices(cells, choosers_among(cells))
     if train:
         cells = [_by_kind(cell, training[cell.place.machine]) for cell in cells if cell.place.machine in training]
-        return JudgedMachines(cells, file, digest, found.platforms, found.placed, found.notes, trained=True)
+        judged = JudgedMachines(cells, file, digest, found.platforms, found.placed, found.notes, trained=True)
+        return replace(judged, messages=tuple(from_messages(measured or ())))
     notes = list(found.notes)
     if len({cell.place.machine for cell in cells}) == 1:
         learned_from = ", ".join(DISCREPANCY.machines)

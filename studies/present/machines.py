@@ -30,6 +30,7 @@ from collwise.validation.measurement.judging import (
     beside_untuned,
     regrets_of,
 )
+from collwise.validation.measurement.messages import FromMessages
 
 MAIN = (PREDICTED, RULES, UNTUNED, FIXED, VOTE, POSSIBLE)
 """The deciders that every table has; others are shown by machine only."""
@@ -45,6 +46,14 @@ _BY_DECIDER = (
 _SURE = (
     *("machine", "cells that tell", "jobs", "lose less than 5 %", "said to be sure", "of these lose less than 5 %"),
     *("mean of jobs, 95 % interval", "less than 5 % against the library's fastest"),
+)
+_FROM_MESSAGES = (
+    *("machine", "job", "collective", "P", "times", "median error", "of the description as it is"),
+    "told by messages: multiplied by",
+)
+_OTHERS = (
+    *("machine", "job", "collective", "P", "figure", "5th percentile", "95th percentile"),
+    *("median error at the 5th", "at the 95th"),
 )
 _RELIABILITY = ("said probability", "cells that tell", "jobs", "mean said", "lose less than 5 %", "95 % interval")
 _BOUNDS = (0.0, 0.5, 0.6, 0.7, 0.8, SURE, 1.0)
@@ -98,6 +107,7 @@ def shown(found: JudgedMachines) -> Shown:
         if (one := beside_untuned(part.cells, decider)) is not None
     ]
     telling = [one for one in found.sure if one.tells]
+    described = {**found.platforms, **{one.machine: one.platform for one in found.messages}}
     parts: list[Table | str] = [
         Table(
             "Time lost by choices, against the fastest (mean regret)",
@@ -116,23 +126,20 @@ def shown(found: JudgedMachines) -> Shown:
         *([Table(_MODELS, ("predicted by", *(part.machine for part in whole)), models)] if models else []),
         *_sureness(telling),
         Table("The worst choices by predictions", _WORST, list(_worst(whole)), left=3),
-        "described by: " + ", ".join(f"{machine} by {name}" for machine, name in sorted(found.platforms.items())),
+        *_messages(found.messages),
+        "described by: " + ", ".join(f"{machine} by {name}" for machine, name in sorted(described.items())),
         *(
             f"predicted on the nodes where they ran, by {file}: {', '.join(jobs)}"
             for file, jobs in found.placed.items()
         ),
         f"predictions: {found.file}, SHA-256 {found.sha256}, written "
         + ("after figures were fitted to times" if found.trained else "before measured times were read"),
-        f"{counted(few, 'cell')} with fewer than {FEW_ITERATIONS} iterations, left out of the worst",
-        f"{FIXED}: each collective's best algorithm by size class on that machine; {POSSIBLE}: the fastest in each "
-        "cell of those that the catalogue has; both are known with hindsight only",
-        f"{TABLE}X: what is fastest on X at the nearest processes per node, P and size; {VOTE}: of all other machines",
-        "floor of iterations: measured medians have a half-width of "
-        + ", ".join(f"{percent(part.floor)} ({part.machine})" for part in whole)
-        + " in a job, in the median; another allocation differs by more",
+        *(_sentences(whole, few) if whole else ()),
         *found.notes,
     ]
-    problem = "" if found.cells else "no cell has two algorithms that the catalogue has and that were predicted"
+    parts = [part for part in parts if isinstance(part, str) or part.rows]
+    known = found.cells or found.messages
+    problem = "" if known else "no cell has two algorithms that the catalogue has and that were predicted"
     said = [one for one in telling if one.probability >= SURE]
     right_of_all = sum(one.cell.lost[one.cell.chosen] < CLOSE for one in said)
     facts = {
@@ -142,12 +149,28 @@ def shown(found: JudgedMachines) -> Shown:
             **{"telling": len(telling), "said": len(said), "right": sum(one.right for one in said)},
             "right_of_all": right_of_all,
         },
+        "messages": [asdict(one) for one in found.messages],
     }
     means = {part.machine: {name: one.mean for name, one in part.regrets.items()} for part in whole}
     figures = {"machines": drawing("machines.regrets_figure", means, MAIN[:-1])} if whole else {}
     if telling:
         figures["sure"] = drawing("machines.sure_figure", list(_reliability(telling)), _coverage(telling))
     return Shown(parts, [row for part in every for row in _rows(part)], facts, figures, problem)
+
+
+def _sentences(whole: Sequence[_Part], few: int) -> Iterator[str]:
+    """What the tables of cells rest on."""
+    yield f"{counted(few, 'cell')} with fewer than {FEW_ITERATIONS} iterations, left out of the worst"
+    yield (
+        f"{FIXED}: each collective's best algorithm by size class on that machine; {POSSIBLE}: the fastest in each "
+        "cell of those that the catalogue has; both are known with hindsight only"
+    )
+    yield f"{TABLE}X: what is fastest on X at the nearest processes per node, P and size; {VOTE}: of all other machines"
+    yield (
+        "floor of iterations: measured medians have a half-width of "
+        + ", ".join(f"{percent(part.floor)} ({part.machine})" for part in whole)
+        + " in a job, in the median; another allocation differs by more"
+    )
 
 
 def _parts(found: JudgedMachines, machine: str) -> Iterator[_Part]:
@@ -212,6 +235,34 @@ def _of_model(part: _Part, name: str) -> str:
         return "-"
     error, mean = percent(part.error(name)), part.mean(name)
     return f"{part.regrets[name].cells}: {error}, {mean} ({part.predicted_there(name)})"
+
+
+def _messages(found: Sequence[FromMessages]) -> Iterator[Table | str]:
+    """The tables of predictions from messages between two nodes alone, and what these rest on; nothing without any."""
+    if not found:
+        return
+    rows = [
+        (
+            *_call(one),
+            one.times,
+            percent(one.error),
+            percent(one.described),
+            ", ".join(f"{name} x {factor:.2f}" for name, factor in one.told.items()),
+        )
+        for one in found
+    ]
+    yield Table("Predicted from messages between two nodes alone", _FROM_MESSAGES, rows, left=3, wrap=True)
+    priors = [
+        (*_call(one), other.title, *(f"x {factor:.2f}" for factor in other.factors), *map(percent, other.errors))
+        for one in found
+        for other in one.others
+    ]
+    yield Table("What messages do not tell: median errors at its prior's ends", _OTHERS, priors, left=5)
+    yield "from messages: one figure at a time is moved; all others stay as fitted or, if not told, as described"
+
+
+def _call(one: FromMessages) -> tuple[object, ...]:
+    return one.machine, one.job, one.collective, f"{one.procs} ({one.processes_per_node} on a node)"
 
 
 def _sureness(telling: Sequence[Sureness]) -> Iterator[Table | str]:

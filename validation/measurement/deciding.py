@@ -105,16 +105,17 @@ def ruled(cells: Sequence[Cell], decider: str) -> list[Cell]:
     found = []
     for cell in cells:
         if decider in cell.choices and LIBRARY_DECIDES.algorithm in cell.seconds:
-            chosen = cell.choices[decider] if _is_known(cell) else LIBRARY_DECIDES.algorithm
+            known = known_library(cell.library, cell.place.processes_per_node)
+            chosen = cell.choices[decider] if known else LIBRARY_DECIDES.algorithm
             cell = replace(cell, choices={**cell.choices, RULES: chosen})
         found.append(cell)
     return found
 
 
-def _is_known(cell: Cell) -> bool:
-    """Whether it is known what the library would decide by itself."""
-    name = next((known for begin, known in _KNOWN.items() if cell.library.startswith(begin)), None)
-    return name is not None and not (BASELINES[name].nodes and cell.place.processes_per_node > 1)
+def known_library(name: str, processes_per_node: int) -> Baseline | None:
+    """The library of a run, by its name and version, if it is known what it decides by itself."""
+    found = next((BASELINES[known] for begin, known in _KNOWN.items() if name.startswith(begin)), None)
+    return None if found is None or (found.nodes and processes_per_node > 1) else found
 
 
 def _voted(groups: Mapping[tuple[str, str], Sequence[Cell]], machines: Iterable[str], cell: Cell) -> str | None:

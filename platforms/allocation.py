@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from typing import TypeVar
 
 import hostlist
 
-from collwise.common.errors import UsageError, nearest_names, warn
+from collwise.common.errors import UsageError, nearest_names, note, warn
 from collwise.common.files import read_text
 from collwise.common.units import counted
 from collwise.platforms.description import HeterogeneousPlatform, Platform
@@ -65,6 +66,8 @@ class AllocatedPlatform(PlacedPlatform):
     """
 
     per_node: int = 0
+    options: str = ""
+    """The options of a command that say the same, if they are known."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -153,6 +156,8 @@ def allocated(
         described = description_of(platform)
         topology = described.topology if isinstance(described, Platform) else None
         places = None if node_map is None else _places(found, hosts, node_map)
+        if node_map is not None and topology is None:
+            note(f"--node-map changes nothing: all nodes of '{platform.name}' are at one switch")
         if isinstance(described, HeterogeneousPlatform) or (topology is not None and places is None):
             has = "several switches" if topology is not None else "nodes that differ"
             valid = ", or --node-map FILE, which says at which switch hosts are" if topology is not None else ""
@@ -170,7 +175,10 @@ def allocated(
     if max(ranks) >= len(platform.hosts):
         raise _too_large(found, f"nodes up to number {max(ranks)}", platform, f"{len(platform.hosts)}")
     per_node = max(Counter(ranks).values()) if found.by_rank else 0
-    return AllocatedPlatform(platform, ranks, Path(found.source).name, per_node)
+    options = "" if isinstance(allocation, Allocation) else f" --allocation {shlex.quote(str(allocation))}"
+    if options and isinstance(node_map, str | Path):
+        options += f" --node-map {shlex.quote(str(node_map))}"
+    return AllocatedPlatform(platform, ranks, Path(found.source).name, per_node, options)
 
 
 def scattered(platform: HostPlatform, count: int) -> list[HostPlatform]:
@@ -309,8 +317,8 @@ def hosts_of_ranks(lines: Sequence[tuple[str, str]], source: str) -> dict[int, t
 
 
 def _cells(line: str) -> list[str]:
-    """The cells of a line of CSV, which has no commas within cells."""
-    return [cell.strip().strip('"') for cell in line.split(",")]
+    """The cells of a line of CSV, which has no commas within cells but those of bracketed lists."""
+    return [cell.strip().strip('"') for cell in re.split(r",(?![^\[]*\])", line)]
 
 
 def _column(header: str, names: Sequence[str], where: str) -> int:
@@ -395,4 +403,5 @@ def _of_csv(lines: Sequence[tuple[str, str]]) -> _Placed:
         cells = _cells(line)
         if len(cells) != len(words) or not cells[host] or not cells[switch]:
             raise UsageError(f"{where}: expected {header}, not '{line[:80]}'")
-        yield where, cells[host], (cells[switch], "" if group is None else cells[group])
+        place = cells[switch], "" if group is None else cells[group]
+        yield from ((where, name, place) for name in _expanded(cells[host], where))

@@ -51,6 +51,8 @@ class Decisions:
     consumer: str | None = field(default=None, compare=False)
     """That for which `select` decided; None for any."""
     tolerance: float = field(default=TOLERANCE_PERCENT, compare=False)
+    robust: bool = field(default=False, compare=False)
+    """Whether the choices lose least at the 95th percentile, not by the times."""
 
     @classmethod
     def load(cls, *paths: str | Path) -> Decisions:
@@ -164,7 +166,7 @@ def select(
     failed = tuple(timing for one in found.values() for timing in one.failed)
     if failed:
         warn(f"{counted(len(failed), 'case')} failed and are no choice; first: {failed[0].error}")
-    return Decisions(tables, failed, consumer, tolerance)
+    return Decisions(tables, failed, consumer, tolerance, robust)
 
 
 def _without(found: dict[str, Times], exclude: Sequence[str]) -> dict[str, Times]:

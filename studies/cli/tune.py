@@ -10,7 +10,7 @@ import click
 
 import collwise
 from collwise import arguments
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.program import program_name
 from collwise.common.project import find_project, results_folder
 from collwise.platforms.shipped import interconnect_names, known
@@ -19,6 +19,7 @@ from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import argument, group, option
 from collwise.studies.cli.derive import command, derived, show
 from collwise.studies.cli.types import COUNTS, FOLDER
+from collwise.tuning import INTERCONNECT
 from collwise.validation.times.defaults import SEGMENT_BYTES
 
 
@@ -36,7 +37,13 @@ def _cluster_of_project() -> str:
 def _placed(cluster: str | None, **places: Any) -> Any:
     """The cluster, as a platform with ranks placed on its nodes where options say so."""
     word = cluster or _cluster_of_project()
-    asked = any(one for name, one in places.items() if (name, one) != ("placement", options.BLOCK))
+    asked = [name for name, one in places.items() if one and (name, one) != ("placement", options.BLOCK)]
+    if asked and (word.isdecimal() or word in interconnect_names()):
+        new = f"platforms new NAME --interconnect {INTERCONNECT if word.isdecimal() else word} --nodes N"
+        raise UsageError(
+            f"--{asked[0].replace('_', '-')} is for a cluster that is described; '{word}' is not (valid: a file that "
+            f"'{program_name()} {new}' writes)"
+        )
     return options.placed(arguments.platform(word), **places) if asked else word
 
 

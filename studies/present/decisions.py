@@ -12,7 +12,7 @@ from collwise.common.program import program_name
 from collwise.common.units import counted, format_seconds, format_size
 from collwise.decisions import Decisions, ExportedRules
 from collwise.studies.present.shown import MOST_ROWS, Shown, Table, problem_of
-from collwise.studies.reports.sureness import sure_sentences
+from collwise.studies.reports.sureness import sure_facts, sure_sentences
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.libraries.formats import FORMATS, how_to_use
 from collwise.validation.libraries.left_to_library import beats_own, summary_over_untuned, with_untuned
@@ -32,11 +32,17 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 def shown(decisions: Decisions) -> Shown:
     """A table of the rules of each collective, and sentences on what they lose."""
     parts = [part for table in decisions.tables for part in _parts(table, decisions)]
+    if decisions.robust:
+        parts.append("choices are those that lose least in the worst case (--robust), not those of the least time")
     parts += sure_sentences(decisions.tables)
     return Shown(
         parts,
         rule_rows(decisions.tables),
-        {"tables": decisions_document(decisions.tables)},
+        {
+            "tables": decisions_document(decisions.tables),
+            "robust": decisions.robust,
+            "sure": sure_facts(decisions.tables),
+        },
         problem=problem_of(decisions.failed),
     )
 

@@ -6,6 +6,7 @@ from functools import partial
 
 from collwise.studies.present.shown import Shown, Table, problem_of
 from collwise.studies.reports import tuning as report
+from collwise.studies.reports.sureness import sure_facts
 from collwise.tuning import Tuned
 from collwise.validation.libraries.formats import how_to_use
 
@@ -21,6 +22,8 @@ def shown(tuned: Tuned) -> Shown:
         "rules": None if path is None else str(path),
         "baseline": None if tuned.baseline is None else tuned.baseline.name,
         "checked": report.CHECKED,
+        "robust": tuned.decisions.robust,
+        "sure": sure_facts(tuned.said),
     }
     figures = {"gains": partial(report.gain_figure, tuned)}
     return Shown(parts, [*report.points(tuned)], facts, figures, problem_of(tuned.decisions.failed))

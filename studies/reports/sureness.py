@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from collwise.common.units import counted, format_size
 from collwise.validation.measurement.confidence import CLOSE, SURE, Discrepancy, PointOutlook, outlooks_of
@@ -19,30 +20,51 @@ DISCREPANCY = Discrepancy(**{name: one for name, one in _LEARNED.items() if name
 _MOST_RIVALS = 4
 
 
-def sure_sentences(tables: Sequence[DecisionTable]) -> list[str]:
-    """Sentences on the number of sure points, what to measure at others, and the worst case; simulated times only."""
+def sure_facts(tables: Sequence[DecisionTable]) -> dict[str, Any] | None:
+    """The number of points and of sure ones, what to measure at others, and the losses; None but for simulated times.
+
+    `mean` is the geometric mean of the expected losses, `worst` the point of the largest 95th percentile. Losses are
+    relative to the fastest choice.
+    """
     found = {table.collective: outlooks_of(table, DISCREPANCY) for table in tables}
     points = [(name, one) for name, some in found.items() for one in some]
     if not points:
-        return []
+        return None
     doubtful = {name: [one for one in some if one.outlook.probability < SURE] for name, some in found.items()}
-    number = len(points) - sum(map(len, doubtful.values()))
+    name, worst = max(points, key=lambda one: one[1].outlook.percentile_95)
+    return {
+        "points": len(points),
+        "sure": len(points) - sum(map(len, doubtful.values())),
+        "measure": [_to_measure(name, some) for name, some in doubtful.items() if some],
+        "mean": math.expm1(fmean(math.log1p(one.outlook.mean) for _, one in points)),
+        "worst": {
+            "collective": name,
+            "procs": worst.procs,
+            "message_bytes": worst.message_bytes,
+            "percentile_95": worst.outlook.percentile_95,
+        },
+    }
+
+
+def sure_sentences(tables: Sequence[DecisionTable]) -> list[str]:
+    """Sentences on the number of sure points, what to measure at others, and the worst case; simulated times only."""
+    found = sure_facts(tables)
+    if found is None:
+        return []
+    points, number, worst = found["points"], found["sure"], found["worst"]
     said, machines = _LEARNED["sure"], counted(len(DISCREPANCY.machines), "machine")
     lines = [
-        f"sure at {number} of {counted(len(points), 'point')}: there the choice loses less than {100 * CLOSE:g} % "
+        f"sure at {number} of {counted(points, 'point')}: there the choice loses less than {100 * CLOSE:g} % "
         f"with a probability of {100 * SURE:g} %, by what predictions of {machines} without their own times were "
         f"off; on these machines, each left out in turn, {said['right']} of {said['said']} such choices did against "
         f"the others compared, {said['right_of_all']} against all that their libraries have"
     ]
-    if number < len(points):
-        what = "; ".join(_to_measure(name, some) for name, some in doubtful.items() if some)
-        lines.append(f"not sure at {len(points) - number}; measure there {what}")
-    name, worst = max(points, key=lambda one: one[1].outlook.percentile_95)
-    mean = math.expm1(fmean(math.log1p(one.outlook.mean) for _, one in points))
+    if number < points:
+        lines.append(f"not sure at {points - number}; measure there {'; '.join(found['measure'])}")
     lines.append(
-        f"the choices are expected to lose {100 * mean:.0f} % (geometric mean); in the worst case, the 95th percentile "
-        f"of {name} at P = {worst.procs} and {format_size(worst.message_bytes)}, "
-        f"{100 * worst.outlook.percentile_95:.0f} %"
+        f"the choices are expected to lose {100 * found['mean']:.0f} % (geometric mean); in the worst case, the 95th "
+        f"percentile of {worst['collective']} at P = {worst['procs']} and {format_size(worst['message_bytes'])}, "
+        f"{100 * worst['percentile_95']:.0f} %"
     )
     return lines
 

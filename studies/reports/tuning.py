@@ -27,7 +27,7 @@ from collwise.studies.figures.maps import collective_maps
 from collwise.studies.present import scores as scores_presented
 from collwise.studies.present.shown import Table
 from collwise.studies.reports.sections import Notes, Picture, Section, Step, write_sections
-from collwise.studies.reports.sureness import sure_sentences
+from collwise.studies.reports.sureness import sure_facts, sure_sentences
 from collwise.studies.reports.texts import Texts
 from collwise.tuning import RULES, Tuned
 from collwise.validation.compare.scores import Scores, compare
@@ -110,6 +110,9 @@ def sentences(tuned: Tuned) -> list[str]:
         measured=[*tuned.measured],
         drawn=tuned.over_allocations,
         sure=[f"{line[0].upper()}{line[1:]}." for line in sure_sentences(tuned.said)],
+        facts=sure_facts(tuned.said),
+        slower=sum(one < _SLOWER for one in every),
+        robust=tuned.decisions.robust,
         median=np.median(errors) if errors.size else np.nan,
     )
 
@@ -156,16 +159,19 @@ def _han(tuned: Tuned) -> str:
 def changing(tuned: Tuned) -> str:
     """The command that says whether the choices change with the cluster; empty where that has no description.
 
-    Empty, too, where ranks have places, which a description does not say.
+    Empty, too, where ranks have places that no option says again.
     """
-    if isinstance(tuned.platform, PlacedPlatform):
+    places = getattr(tuned.platform, "options", "")
+    if isinstance(tuned.platform, PlacedPlatform) and not places:
         return ""
     is_written = tuned.name not in known() and tuned.folder is not None
     platform = tuned.file(".toml") if is_written else tuned.name
     if is_written and not tuned.file(".toml").exists():
         return ""
     procs = ",".join(map(str, next(iter(tuned.times.values())).procs))
-    points = f"--platform {platform} --collective {','.join(tuned.times)} --procs {procs} --ppn {tuned.per_node}"
+    points = (
+        f"--platform {platform} --collective {','.join(tuned.times)} --procs {procs} --ppn {tuned.per_node}{places}"
+    )
     rules = "" if tuned.folder is None else f" --rules {shlex.quote(str(tuned.file('-decisions.json')))}"
     return f"{program_name()} whatif change {points} --for {tuned.consumer}{rules} --change bandwidth=x0.5"
 

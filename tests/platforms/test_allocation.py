@@ -157,6 +157,24 @@ def test_a_map_without_groups_fills_them_in_order(tmp_path: Path, capsys: pytest
     assert read_node_map(two_levels) == {"n1": ("a", ""), "n2": ("a", ""), "n3": ("b", "")}
 
 
+def test_lists_of_hosts_in_a_csv_are_expanded(tmp_path: Path) -> None:
+    where = write(tmp_path, "map.csv", 'switch,host,group\ns1,n[001-032],a\ns2,"n[040,042-043]",b\ns3,login,b\n')
+    found = read_node_map(where)
+    assert len(found) == 36
+    assert (found["n032"], found["n042"], found["login"]) == (("s1", "a"), ("s2", "b"), ("s3", "b"))
+    with pytest.raises(UsageError, match=r"bad.csv:2: malformed list 'n\[3-1\]'"):
+        read_node_map(write(tmp_path, "bad.csv", "host,switch\nn[3-1],s1\n"))
+
+
+def test_a_map_of_one_switch_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    where = write(tmp_path, "map.csv", "host,switch\nn1,a\nn2,b\n")
+    with_map = allocated(load("grisou"), "n[1-2]", where)
+    said = "collwise: --node-map changes nothing: all nodes of 'grisou' are at one switch\n"
+    assert capsys.readouterr().err == said
+    assert with_map.digest() == allocated(load("grisou"), "n[1-2]").digest()
+    assert not capsys.readouterr().err
+
+
 def test_switches_that_a_description_does_not_fill_count_as_whole(tmp_path: Path) -> None:
     # 3,456 nodes do not fill 20 groups of 180; the job has a node in each group.
     rows = [f"h{number},{number % 7},{number}" for number in range(20)]

@@ -9,6 +9,7 @@ import pytest
 import collwise
 from collwise import arguments
 from collwise.common.errors import UsageError
+from collwise.studies.present.shown import shown
 from collwise.studies.reports import sureness
 from collwise.validation.measurement.confidence import Discrepancy, outlooks_of, robust_times
 from collwise.validation.select.decisions import DecisionTable
@@ -41,6 +42,28 @@ def test_what_is_said(table: DecisionTable, monkeypatch: pytest.MonkeyPatch) -> 
     sure, measure, _ = sureness.sure_sentences([table])
     assert sure.startswith("sure at 0 of 4 points")
     assert measure.startswith("not sure at 4; measure there bcast (P = 4, 8; 1 KiB to 64 KiB): ")
+
+
+def test_what_is_said_stands_in_json(table: DecisionTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sureness, "DISCREPANCY", MUCH)
+    times = table.times
+    assert times is not None
+    facts = shown(collwise.select(times)).facts
+    assert (facts["sure"]["points"], facts["sure"]["sure"], facts["robust"]) == (4, 0, False)
+    assert facts["sure"]["worst"]["collective"] == "bcast"
+    assert 0 < facts["sure"]["mean"] < facts["sure"]["worst"]["percentile_95"]
+    (measure,) = facts["sure"]["measure"]
+    assert f"measure there {measure}" in "\n".join(sureness.sure_sentences([table]))
+    predicted = collwise.predict(collwise.fit("exact", "hockney"), "bcast", procs="4")
+    assert shown(collwise.select(predicted)).facts["sure"] is None
+
+
+def test_robust_choices_say_so(table: DecisionTable) -> None:
+    times = table.times
+    assert times is not None
+    said = "choices are those that lose least in the worst case (--robust), not those of the least time"
+    assert said in shown(collwise.select(times, robust=True)).parts
+    assert said not in shown(collwise.select(times)).parts
 
 
 def test_robust_choices_lose_least_at_the_95th_percentile(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from collwise.common.errors import UsageError, unknown_name
+from collwise.common.keys import read_toml
 
 MARKER = "collwise.toml"
 """The file that makes a folder a project."""
@@ -41,7 +40,7 @@ class Project:
         marker = folder / MARKER
         if not marker.exists():
             return cls(folder)
-        values = _read(marker)
+        values = read_toml(marker)
         if unknown := next((key for key in values if key not in _KEYS), None):
             raise UsageError(f"{marker}: {unknown_name('key', unknown, _KEYS)}")
         for key, value in values.items():
@@ -56,15 +55,6 @@ class Project:
 def is_file(platform: str) -> bool:
     """Whether this names a platform's file, and not a known platform."""
     return Path(platform).suffix in (".toml", ".xml") or len(Path(platform).parts) > 1
-
-
-def _read(marker: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(marker.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as problem:
-        raise UsageError(f"{marker}: no TOML: {problem}") from None
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"{marker} cannot be read: {problem}") from None
 
 
 def find_project() -> Project | None:

@@ -1,176 +1,32 @@
 """The parameters of models in readable TOML files, of which there are three formats, and files of LMO's thresholds.
 
-Format 1 has the implementation-aware models, 2 a point-to-point model, 3 the model by critical paths. Files are read
-key by key, so that every error names the file, the key and the valid values.
+Format 1 has the implementation-aware models, 2 a point-to-point model, 3 the model by critical paths.
 """
 
 from __future__ import annotations
 
-import math
-import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import tomli_w
 
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import write_text
+from collwise.common.keys import Keys, read_toml
 from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.implementation_aware.message_counts import Gamma
 from collwise.models.interface import PairParameters
 from collwise.models.lmo import LMO, Thresholds
 from collwise.models.loggp import LogGP
-from collwise.models.piecewise import Array, PiecewiseLinear
+from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 
-_MOST_SHOWN = 40
 _OBSERVATION = "text such as 'collective P=4 m=1024 m_s=0 K=0 m_g=0 seconds=1e-05'"
-_Read = TypeVar("_Read")
-
-
-def read_document(path: str | Path) -> dict[str, Any]:
-    """A TOML file as a dictionary. Raises UsageError, naming the file."""
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise UsageError(f"cannot read {path}: {problem.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise UsageError(f"{path}: broken TOML: {problem}") from None
-
-
-class Keys:
-    """A table of a file, its `values`; `name` is its dotted name, empty for the file. All methods raise UsageError."""
-
-    def __init__(self, path: str | Path, values: Any, name: str = "") -> None:
-        self.path, self._name = path, name
-        if not isinstance(values, Mapping):
-            raise UsageError(f"{path}: {name} = {_shown(values)}; valid: a table")
-        self.values: Mapping[str, Any] = values
-
-    def wrong(self, key: str, valid: str) -> UsageError:
-        """The error for the value of the key."""
-        return UsageError(f"{self.path}: {self._full_name(key)} = {_shown(self.get(key))}; valid: {valid}")
-
-    def __contains__(self, key: str) -> bool:
-        return key in self.values
-
-    def get(self, key: str) -> Any:
-        """The value of the key, whatever it is."""
-        if key not in self.values:
-            raise UsageError(f"{self.path}: {self._full_name(key)} is missing")
-        return self.values[key]
-
-    def table(self, key: str) -> Keys:
-        """The table of that name."""
-        return Keys(self.path, self.get(key), self._full_name(key))
-
-    def each(self, read: Callable[[Keys], _Read]) -> dict[str, _Read]:
-        """What is read from each table in this one, by their names."""
-        return {name: read(self.table(name)) for name in self.values}
-
-    def tables(self, key: str, read: Callable[[Keys], _Read]) -> dict[str, _Read]:
-        """What is read from each table in the table of that name, by their names; nothing if it is missing."""
-        return self.table(key).each(read) if key in self else {}
-
-    def entry(self, key: str, values: Any, index: str) -> Keys:
-        """A table within the lists under the key; `index` says where, for instance '[0][1]'."""
-        return Keys(self.path, values, self._full_name(key) + index)
-
-    def text(self, key: str) -> str:
-        """A string."""
-        value = self.get(key)
-        if not isinstance(value, str):
-            raise self.wrong(key, "a text")
-        return value
-
-    def truth(self, key: str) -> bool:
-        """True or false."""
-        value = self.get(key)
-        if not isinstance(value, bool):
-            raise self.wrong(key, "true or false")
-        return value
-
-    def whole(self, key: str, least: int = 0) -> int:
-        """A whole number, `least` or more."""
-        value = self.get(key)
-        if type(value) is not int or value < least:
-            raise self.wrong(key, f"a whole number from {least} on")
-        return value
-
-    def number(self, key: str, least: float = -math.inf) -> float:
-        """A finite number, `least` or more."""
-        value = self.get(key)
-        if not _is_number(value) or value < least:
-            raise self.wrong(key, "a number" if least == -math.inf else f"a number from {least:g} on")
-        return float(value)
-
-    def numbers(self, key: str, least: float = -math.inf) -> tuple[float, ...]:
-        """A list of finite numbers, each `least` or more."""
-        return self._numbers(key, self.get(key), least)
-
-    def rows(self, key: str, count: int, least: float = -math.inf) -> tuple[tuple[float, ...], ...]:
-        """`count` lists of finite numbers, each `least` or more, all lists of one length from 1 on."""
-        value = self.get(key)
-        if not _is_list(value, count):
-            raise self.wrong(key, f"{count} lists of numbers")
-        found = tuple(self._numbers(key, row, least) for row in value)
-        if len(set(map(len, found))) != 1 or not found[0]:
-            raise self.wrong(key, f"{count} lists of numbers, all of one length")
-        return found
-
-    def _numbers(self, key: str, value: Any, least: float) -> tuple[float, ...]:
-        if not isinstance(value, list) or not all(_is_number(one) and one >= least for one in value):
-            raise self.wrong(key, "a list of numbers" + ("" if least == -math.inf else f" from {least:g} on"))
-        return tuple(map(float, value))
-
-    def array(self, key: str, count: int, dimensions: int) -> Array:
-        """Finite numbers, `count` of them in each of one or two dimensions."""
-        value = self.get(key)
-        rows = value if dimensions == 2 else [value]
-        if dimensions == 2 and not _is_list(value, count):
-            raise self.wrong(key, f"{count} rows of {count} numbers, one per process")
-        for row in rows:
-            if not _is_list(row, count) or not all(map(_is_number, row)):
-                lines = f"{count} rows of " if dimensions == 2 else ""
-                raise self.wrong(key, f"{lines}{count} numbers, one per process")
-        return np.array(value, dtype=float)
-
-    def function(self, key: str) -> PiecewiseLinear:
-        """A function of the message size: a table of ascending `message_bytes` and of as many `seconds`."""
-        knots = self.table(key)
-        sizes, seconds = knots.sizes("message_bytes"), knots.numbers("seconds")
-        if len(seconds) != len(sizes):
-            raise knots.wrong("seconds", f"one number per size, {len(sizes)} of them")
-        return PiecewiseLinear(sizes, seconds)
-
-    def sizes(self, key: str) -> tuple[float, ...]:
-        """A list of ascending sizes from 0 on, at least one."""
-        found = self.numbers(key)
-        if not found or found[0] < 0 or any(a >= b for a, b in pairwise(found)):
-            raise self.wrong(key, "sizes from 0 on, ascending")
-        return found
-
-    def _full_name(self, key: str) -> str:
-        return f"{self._name}.{key}" if self._name else key
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
-
-
-def _is_list(value: Any, count: int) -> bool:
-    return isinstance(value, list) and len(value) == count
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def plain(value: Any) -> Any:
@@ -213,7 +69,7 @@ class ParameterFile(ABC):
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], path: str | Path) -> Self:
-        """The parameters in a document of `read_document`. Raises UsageError, naming the file and the error."""
+        """The parameters in a document of `read_toml`. Raises UsageError, naming the file and the error."""
         if document.get("format") != cls.FORMAT:
             raise UsageError(f"{path}: not a parameter file; make one with: collwise fit{cls.OPTIONS}")
         keys = Keys(path, document)
@@ -233,7 +89,7 @@ class ParameterFile(ABC):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Reads a file that `save` wrote. Raises UsageError, naming the file and the error."""
-        return cls.from_document(read_document(path), path)
+        return cls.from_document(read_toml(path), path)
 
 
 # --- Parameters of single messages ------------------------------------------------------------------------------------
@@ -314,19 +170,30 @@ class FittedParameters(ParameterFile):
 def _parameters_from(keys: Keys, family: str, procs: int) -> Parameters:
     values, wanted = keys.table("parameters"), FAMILIES[family]
     if wanted is HockneyBySize:
-        return HockneyBySize(values.function("time"))
+        return HockneyBySize(_function(values, "time"))
     if wanted is PLogP:
         return _plogp_pairs(values, procs) if "pairs" in values else _plogp(values)
     dimensions = wanted.DIMENSIONS
     # All are single numbers or all are arrays, as the first one is.
     if isinstance(values.get(next(iter(dimensions))), list):
-        found: dict[str, Any] = {name: values.array(name, procs, count) for name, count in dimensions.items()}
+        found: dict[str, Any] = {
+            name: np.array(values.by_process(name, procs, count), dtype=float) for name, count in dimensions.items()
+        }
     else:
         found = {name: values.number(name) for name in dimensions}
     if wanted is LMO and "thresholds" in keys:
         found["thresholds"] = _thresholds(keys.table("thresholds"))
     parameters: Parameters = wanted(**found)
     return parameters
+
+
+def _function(keys: Keys, key: str) -> PiecewiseLinear:
+    """A function of the message size: a table of ascending `message_bytes` and of as many `seconds`."""
+    knots = keys.table(key)
+    sizes, seconds = knots.sizes("message_bytes"), knots.numbers("seconds")
+    if len(seconds) != len(sizes):
+        raise knots.wrong("seconds", f"one number per size, {len(sizes)} of them")
+    return PiecewiseLinear(sizes, seconds)
 
 
 def _plogp_pairs(values: Keys, procs: int) -> HeterogeneousPLogP:
@@ -342,13 +209,13 @@ def _plogp_pairs(values: Keys, procs: int) -> HeterogeneousPLogP:
 
 
 def _plogp(values: Keys) -> PLogP:
-    functions = (values.function(name) for name in ("send_overhead", "receive_overhead", "gap"))
+    functions = (_function(values, name) for name in ("send_overhead", "receive_overhead", "gap"))
     return PLogP(values.number("latency_seconds"), *functions)
 
 
 def read_thresholds(path: Path) -> Thresholds:
     """The thresholds in the table [thresholds] of a file, in bytes; those that it does not name are None."""
-    keys = Keys(path, read_document(path))
+    keys = Keys(path, read_toml(path))
     if "thresholds" not in keys:
         raise UsageError(
             f"{path}: no table [thresholds]; 'collwise fit --model lmo' or 'collwise platforms thresholds' makes one"
@@ -639,7 +506,7 @@ class PathParameters(ParameterFile):
         overheads, messages = keys.table("overheads"), keys.table("messages")
         return cls(
             **known,
-            overheads=Overheads(*(overheads.function(name) for name in ("send", "start", "receive"))),
+            overheads=Overheads(*(_function(overheads, name) for name in ("send", "start", "receive"))),
             messages={name: _hockney(messages.table(name)) for name in CLASSES},
             fits=keys.tables("fits", lambda one: one.each(PathFit.read)),
             observations=_observations(keys),

@@ -8,18 +8,20 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from collwise.common.errors import UsageError
+from collwise.common.files import read_text
+from collwise.common.keys import Keys
 
 _VERSION = 1
 _MAKE_ONE = "make one with: collwise program run --report-to FILE.json"
 _PARAMETERS = re.compile(r"(?:[a-z_]+=\d{1,18}(?: (?=\S))?)*")
-_SECONDS = ("seconds", "shortest_seconds", "longest_seconds", "fastest_run_seconds", "slowest_run_seconds")
+_OF_RUNS = ("fastest_run_seconds", "slowest_run_seconds")
 Key = tuple[str, str, str, int, int | None]
 OWN = "MPI's own"
 """The outcome of calls for which no algorithm of ours ran; a report says why."""
@@ -106,86 +108,34 @@ class Profile:
 
 
 def read_profile(path: Path) -> Profile:
-    """Reads a report that libcollwise wrote as JSON. Raises UsageError naming the file, and the row, for others."""
+    """Reads a report that libcollwise wrote as JSON. Raises UsageError naming the file, and the key, for others."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise UsageError(f"cannot read {path}: {problem.strerror}") from None
+        document = json.loads(read_text(path))
     except (ValueError, RecursionError):
         raise UsageError(f"{path}: no JSON; {_MAKE_ONE}") from None
     if not isinstance(document, dict) or document.get("collwise_report") != _VERSION:
         raise UsageError(f"{path}: no report of libcollwise in JSON; {_MAKE_ONE}")
-    try:
-        processes, seconds = _whole(document, "processes", 1), _seconds(document, "seconds")
-        if not isinstance(document["rows"], list):
-            raise ValueError("rows is not a list")
-        run_seconds = _runs(document)
-    except (KeyError, ValueError) as problem:
-        raise UsageError(f"{path}: {_said(problem)}") from None
-    rows = []
-    for number, entry in enumerate(document["rows"], start=1):
-        try:
-            rows.append(_row(entry))
-        except (KeyError, ValueError) as problem:
-            raise UsageError(f"{path}: row {number}: {_said(problem)}") from None
-    return Profile(processes, seconds, tuple(rows), run_seconds)
+    keys = Keys(path, document)
+    runs = keys.numbers("run_seconds", 0) if "run_seconds" in keys else ()
+    rows = tuple(map(_row, keys.entries("rows")))
+    return Profile(keys.whole("processes", 1), keys.number("seconds", 0), rows, runs)
 
 
-def _runs(document: Mapping[str, Any]) -> tuple[float, ...]:
-    entries = document.get("run_seconds", [])
-    if not isinstance(entries, list):
-        raise ValueError("run_seconds is not a list")
-    return tuple(_seconds({"an entry of run_seconds": one}, "an entry of run_seconds") for one in entries)
-
-
-def _said(problem: Exception) -> str:
-    return f"no {problem}" if isinstance(problem, KeyError) else str(problem)
-
-
-def _row(entry: Any) -> ProfileRow:
-    if not isinstance(entry, dict):
-        raise ValueError("it is not an object")
-    unsized = entry["mean_bytes"] is None
-    # A single run is the fastest and the slowest one.
-    entry = {"fastest_run_seconds": entry["seconds"], "slowest_run_seconds": entry["seconds"], **entry}
+def _row(keys: Keys) -> ProfileRow:
+    unsized = keys.get("mean_bytes") is None
     found: dict[str, Any] = {
-        **{name: _text(entry, name) for name in ("collective", "communicator", "ranks")},
-        **{name: _text(entry, name, "") for name in ("algorithm", "mpis_own")},
-        **{name: _whole(entry, name, 0) for name in ("processes", "processes_per_node", "calls")},
-        **{name: None if unsized else _whole(entry, name, 0) for name in ("least_bytes", "most_bytes")},
-        "mean_bytes": None if unsized else _seconds(entry, "mean_bytes"),
-        **{name: _seconds(entry, name) for name in _SECONDS},
-        "parameters": _parameters(entry),
+        **{name: keys.text(name) for name in ("collective", "communicator", "ranks")},
+        **{name: keys.text(name) if name in keys else "" for name in ("algorithm", "mpis_own", "parameters")},
+        **{name: keys.whole(name) for name in ("processes", "processes_per_node", "calls")},
+        **{name: None if unsized else keys.whole(name) for name in ("least_bytes", "most_bytes")},
+        "mean_bytes": None if unsized else keys.number("mean_bytes", 0),
+        **{name: keys.number(name, 0) for name in ("seconds", "shortest_seconds", "longest_seconds")},
+        # A single run is the fastest and the slowest one.
+        **{name: keys.number(name if name in keys else "seconds", 0) for name in _OF_RUNS},
     }
+    if _PARAMETERS.fullmatch(found["parameters"]) is None:
+        raise keys.wrong("parameters", "names with numbers, as in 'segment_bytes=8192 radix=4'")
     return ProfileRow(**found)
-
-
-def _parameters(entry: Mapping[str, Any]) -> str:
-    text = _text(entry, "parameters", "")
-    if _PARAMETERS.fullmatch(text) is None:
-        raise ValueError(f"parameters is {text[:40]!r}; valid: names with numbers, as in 'segment_bytes=8192 radix=4'")
-    return text
-
-
-def _text(entry: Mapping[str, Any], name: str, otherwise: str | None = None) -> str:
-    value = entry[name] if otherwise is None else entry.get(name, otherwise)
-    if not isinstance(value, str):
-        raise ValueError(f"{name} is not text")
-    return value
-
-
-def _whole(entry: Mapping[str, Any], name: str, least: int) -> int:
-    value = entry[name]
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**63:
-        raise ValueError(f"{name} is {str(value)[:40]!r}; it is a whole number from {least} on")
-    return value
-
-
-def _seconds(entry: Mapping[str, Any], name: str) -> float:
-    value = entry[name]
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 1e30:
-        raise ValueError(f"{name} is {str(value)[:40]!r}; it is a number from 0 on")
-    return float(value)
 
 
 def differing_calls(before: Profile, after: Profile) -> tuple[int, int]:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from collwise.common.errors import CollwiseError, UsageError, check_name, warn
+from collwise.common.keys import read_toml
 from collwise.common.units import format_size
 from collwise.models.fitting.procedures import CLOSE, QUICK, Detail, FitRequest, fit, most_useful_procs, request
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.interface import CollectiveModel
-from collwise.models.parameters import FAMILIES, FittedParameters, ModelParameters, PathParameters, read_document
+from collwise.models.parameters import FAMILIES, FittedParameters, ModelParameters, PathParameters
 from collwise.models.point_to_point import PointToPointModel
 from collwise.models.registry import (
     CRITICAL_PATH,
@@ -69,7 +70,7 @@ def named_model(models: Mapping[str, CollectiveModel], name: str | None, source:
 
 def load_models(path: str | Path) -> dict[str, CollectiveModel]:
     """Every model that a parameter file of any kind holds, by name; the one it was made for is first."""
-    return _models_from(read_document(path), path)
+    return _models_from(read_toml(path), path)
 
 
 def model_from_document(document: Mapping[str, Any], path: str | Path) -> CollectiveModel:

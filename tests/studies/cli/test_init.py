@@ -124,7 +124,7 @@ def test_platforms_are_found_from_anywhere(folder: Path, monkeypatch: pytest.Mon
         ('platfrom = "gros"', "unknown key 'platfrom'; did you mean platform? Valid: platform, procs"),
         ("procs = 16", 'procs must be text as on the command line: procs = "..."'),
         ('platform = ""', "platform must be text"),
-        ("platform = [", "no TOML"),
+        ("platform = [", "broken TOML"),
         ('platform = "absent.toml"', "--platform: platform file"),
         ('platform = "grus"', "unknown platform 'grus'; did you mean gros"),
         ('platform = "gros"\nprocs = "4,x"', "--procs: malformed"),

@@ -209,12 +209,18 @@ def test_calls_on_a_changed_platform(capsys: Capture) -> None:
     [
         ("no json", "no JSON; make one with: collwise program run --report-to FILE.json"),
         ("[]", "no report of libcollwise in JSON"),
-        ('{"collwise_report": 1, "seconds": 1, "rows": []}', "no 'processes'"),
-        ('{"collwise_report": 1, "processes": 1, "seconds": -1, "rows": []}', "seconds is '-1'"),
-        (json.dumps({"collwise_report": 1, "processes": 4, "seconds": 1, "rows": [CALL, 7]}), "row 2: it is not"),
+        ('{"collwise_report": 1, "seconds": 1, "rows": []}', "other.json: processes is missing"),
+        (
+            '{"collwise_report": 1, "processes": 1, "seconds": -1, "rows": []}',
+            "seconds = -1; valid: a number",
+        ),
+        (
+            json.dumps({"collwise_report": 1, "processes": 4, "seconds": 1, "rows": [CALL, 7]}),
+            "rows[2] = 7; valid",
+        ),
         (
             json.dumps({"collwise_report": 1, "processes": 4, "seconds": 1, "rows": [CALL | {"calls": 1.5}]}),
-            "row 1: calls is '1.5'; it is a whole number from 0 on",
+            "rows[1].calls = 1.5; valid: a whole number from 0 on",
         ),
     ],
 )

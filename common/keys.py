@@ -1,0 +1,158 @@
+"""Documents of tables, lists and values, as TOML and JSON have them, read key by key.
+
+Every error names the file, the key and the valid values.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+from collwise.common.errors import UsageError
+from collwise.common.files import read_text
+
+_MOST_SHOWN = 40
+# What C and numpy hold.
+_END_OF_WHOLE, _LARGEST = 2**63, sys.float_info.max
+_Read = TypeVar("_Read")
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """A TOML file as a dictionary. Raises UsageError, naming the file."""
+    try:
+        return tomllib.loads(read_text(Path(path)))
+    except tomllib.TOMLDecodeError as problem:
+        raise UsageError(f"{path}: broken TOML: {problem}") from None
+
+
+class Keys:
+    """A table of a file, its `values`; `name` is its dotted name, empty for the file. All methods raise UsageError."""
+
+    def __init__(self, path: str | Path, values: Any, name: str = "") -> None:
+        self.path, self._name = path, name
+        if not isinstance(values, Mapping):
+            raise UsageError(f"{path}: {name} = {_shown(values)}; valid: a table")
+        self.values: Mapping[str, Any] = values
+
+    def wrong(self, key: str, valid: str) -> UsageError:
+        """The error for the value of the key."""
+        return UsageError(f"{self.path}: {self._full_name(key)} = {_shown(self.get(key))}; valid: {valid}")
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
+
+    def get(self, key: str) -> Any:
+        """The value of the key, whatever it is."""
+        if key not in self.values:
+            raise UsageError(f"{self.path}: {self._full_name(key)} is missing")
+        return self.values[key]
+
+    def table(self, key: str) -> Keys:
+        """The table of that name."""
+        return Keys(self.path, self.get(key), self._full_name(key))
+
+    def each(self, read: Callable[[Keys], _Read]) -> dict[str, _Read]:
+        """What is read from each table in this one, by their names."""
+        return {name: read(self.table(name)) for name in self.values}
+
+    def tables(self, key: str, read: Callable[[Keys], _Read]) -> dict[str, _Read]:
+        """What is read from each table in the table of that name, by their names; nothing if it is missing."""
+        return self.table(key).each(read) if key in self else {}
+
+    def entries(self, key: str) -> Iterator[Keys]:
+        """The tables of a list, which count from 1."""
+        value = self.get(key)
+        if not isinstance(value, list):
+            raise self.wrong(key, "a list of tables")
+        return (self.entry(key, one, f"[{number}]") for number, one in enumerate(value, start=1))
+
+    def entry(self, key: str, values: Any, index: str) -> Keys:
+        """A table within the lists under the key; `index` says where, for instance '[0][1]'."""
+        return Keys(self.path, values, self._full_name(key) + index)
+
+    def text(self, key: str) -> str:
+        """A string."""
+        value = self.get(key)
+        if not isinstance(value, str):
+            raise self.wrong(key, "a text")
+        return value
+
+    def truth(self, key: str) -> bool:
+        """True or false."""
+        value = self.get(key)
+        if not isinstance(value, bool):
+            raise self.wrong(key, "true or false")
+        return value
+
+    def whole(self, key: str, least: int = 0) -> int:
+        """A whole number, `least` or more."""
+        value = self.get(key)
+        if type(value) is not int or not least <= value < _END_OF_WHOLE:
+            raise self.wrong(key, f"a whole number from {least} on")
+        return value
+
+    def number(self, key: str, least: float = -math.inf) -> float:
+        """A finite number, `least` or more."""
+        value = self.get(key)
+        if not _is_number(value) or value < least:
+            raise self.wrong(key, "a number" if least == -math.inf else f"a number from {least:g} on")
+        return float(value)
+
+    def numbers(self, key: str, least: float = -math.inf) -> tuple[float, ...]:
+        """A list of finite numbers, each `least` or more."""
+        return self._numbers(key, self.get(key), least)
+
+    def rows(self, key: str, count: int, least: float = -math.inf) -> tuple[tuple[float, ...], ...]:
+        """`count` lists of finite numbers, each `least` or more, all lists of one length from 1 on."""
+        value = self.get(key)
+        if not _is_list(value, count):
+            raise self.wrong(key, f"{count} lists of numbers")
+        found = tuple(self._numbers(key, row, least) for row in value)
+        if len(set(map(len, found))) != 1 or not found[0]:
+            raise self.wrong(key, f"{count} lists of numbers, all of one length")
+        return found
+
+    def _numbers(self, key: str, value: Any, least: float) -> tuple[float, ...]:
+        if not isinstance(value, list) or not all(_is_number(one) and one >= least for one in value):
+            raise self.wrong(key, "a list of numbers" + ("" if least == -math.inf else f" from {least:g} on"))
+        return tuple(map(float, value))
+
+    def by_process(self, key: str, count: int, dimensions: int) -> list[Any]:
+        """Finite numbers, `count` of them in each of one or two dimensions."""
+        value = self.get(key)
+        rows = value if dimensions == 2 else [value]
+        if dimensions == 2 and not _is_list(value, count):
+            raise self.wrong(key, f"{count} rows of {count} numbers, one per process")
+        for row in rows:
+            if not _is_list(row, count) or not all(map(_is_number, row)):
+                lines = f"{count} rows of " if dimensions == 2 else ""
+                raise self.wrong(key, f"{lines}{count} numbers, one per process")
+        return list(value)
+
+    def sizes(self, key: str) -> tuple[float, ...]:
+        """A list of ascending sizes from 0 on, at least one."""
+        found = self.numbers(key)
+        if not found or found[0] < 0 or any(a >= b for a, b in pairwise(found)):
+            raise self.wrong(key, "sizes from 0 on, ascending")
+        return found
+
+    def _full_name(self, key: str) -> str:
+        return f"{self._name}.{key}" if self._name else key
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and -_LARGEST <= value <= _LARGEST
+
+
+def _is_list(value: Any, count: int) -> bool:
+    return isinstance(value, list) and len(value) == count
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

@@ -35,10 +35,7 @@ _HOSTS = ("host", "peer", "cabinet")
 
 
 def description_of(platform: HostPlatform) -> Platform | HeterogeneousPlatform:
-    """The description of a platform without a placement: itself, or what a platform XML says of its one cluster.
-
-    Raises UsageError for platform XML with anything else than one cluster, and for what a description cannot say.
-    """
+    """The description of a platform without a placement: itself, or what a platform XML says of its one cluster."""
     if isinstance(platform, Platform | HeterogeneousPlatform):
         return platform
     assert isinstance(platform, XmlPlatform)

@@ -138,10 +138,7 @@ def write_points(path: Path, points: Iterable[CalibrationPoint]) -> None:
 
 
 def read_points(path: Path) -> list[CalibrationPoint]:
-    """The points of a CSV file as `write_points` writes it; columns after those are passed over.
-
-    Raises UsageError that names file and line when something in it is wrong.
-    """
+    """The points of a CSV file as `write_points` writes it; columns after those are passed over."""
     lines = csv.reader(io.StringIO(read_text(path)), quoting=csv.QUOTE_NONE)
     header = next(lines, [])
     if tuple(header[: len(_COLUMNS)]) != _COLUMNS:

@@ -152,8 +152,7 @@ class Fitted:
 def fit(machines: Mapping[str, Sequence[TimedCases]]) -> Fitted:
     """The factors that fit the times of machines, each measured on its platforms.
 
-    A machine's factors differ from the common ones, unless it is the only one. Raises UsageError for a machine without
-    a case that the engine plays.
+    A machine's factors differ from the common ones, unless it is the only one.
     """
     from scipy.optimize import least_squares
 

@@ -60,8 +60,6 @@ def fit_network(
     latency. So from the first size on for which a row takes more than 1.2 times as long per message as a message alone,
     eager messages have no latency. Their time is then that of the row, except at sizes where the two differ by as much:
     no number is near both there, and simulation gets the one that is wrong by the same factor for either.
-
-    Raises UsageError when there are too few times alone.
     """
     eager = [one for one in alone if one.message_bytes < eager_limit_bytes]
     rendezvous = [one for one in alone if one.message_bytes >= eager_limit_bytes]

@@ -70,10 +70,7 @@ def with_parameters(platform: Platform, values: dict[str, float]) -> Platform:
 
 
 def published_targets(platform: Platform, procs: int) -> dict[str, float]:
-    """The published figures by name; gather times follow from the paper's parameters and formulas for `procs`.
-
-    Raises UsageError for a platform without such figures.
-    """
+    """The published figures by name; gather times follow from the paper's parameters and formulas for `procs`."""
     if "gamma" not in platform.published:
         raise UsageError(f"platform '{platform.name}' has no [published] figures to calibrate against")
     targets = {f"gamma({p})": float(value) for p, value in sorted(platform.published["gamma"].items())}

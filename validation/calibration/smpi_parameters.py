@@ -79,10 +79,7 @@ def clock_seconds(points: Sequence[CalibrationPoint]) -> float:
 
 
 def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple[Platform, Segments]:
-    """The nominal platform with link, loopback and calibration as fitted, and the segments by kind.
-
-    Raises UsageError when a kind has too few points.
-    """
+    """The nominal platform with link, loopback and calibration as fitted, and the segments by kind."""
     limit, clock = eager_limit(points), clock_seconds(points)
 
     def times(kind: Kind, *, within_node: bool = False) -> list[MessageTime]:

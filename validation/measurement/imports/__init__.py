@@ -60,7 +60,6 @@ def read_file(path: Path, missing: MissingFacts, values: bool = True) -> list[tu
     """The times of another program's file, archive or folder, by their configurations; nothing is stored.
 
     Without `values` the times of runs of PICO and of tables are not looked at: each cell has failed as NOT_READ.
-    Raises UsageError naming file, line and what was expected.
     """
     from collwise.validation.measurement.imports import pico, table
     from collwise.validation.measurement.imports.reading import Lines

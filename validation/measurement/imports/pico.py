@@ -77,8 +77,7 @@ def read(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[C
     """The times of all runs in a folder or an archive, each by its configuration; cells that cannot be are marked.
 
     `missing` may name the platform, which else is that of the metadata's file, and facts about the times. Without
-    `values` no file with times is looked into, and each cell has failed as NOT_READ. Raises UsageError, naming file and
-    row, for archives and files that are no such run, and where metadata are missing.
+    `values` no file with times is looked into, and each cell has failed as NOT_READ.
     """
     files = files_in(path)
     tests: dict[tuple[str, str], list[tuple[re.Match[str], str]]] = {}

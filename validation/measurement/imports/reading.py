@@ -97,10 +97,7 @@ class Lines:
         return stated or given
 
     def case(self, collective: str, procs: int, message_bytes: int) -> Case:
-        """A call of a library's own collective, by the algorithm that was forced if one was; '-': a roundtrip.
-
-        Raises UsageError for a forced algorithm that the library does not have.
-        """
+        """A call of a library's own collective, by the algorithm that was forced if one was; '-': a roundtrip."""
         experiment = ROUNDTRIP if collective == "-" else BUILTIN
         per_node = min(self.missing.processes_per_node, procs)
         if self.missing.algorithm and collective != "-":

@@ -25,10 +25,7 @@ def recognised(lines: Lines) -> bool:
 
 
 def read(lines: Lines) -> tuple[list[tuple[Configuration, list[Timing]]], int]:
-    """The times of all cases that have a record, and the number of cases of the script that wrote this.
-
-    Raises UsageError naming the line, also when there are none.
-    """
+    """The times of all cases that have a record, and the number of cases of the script that wrote this."""
     header, cases, method = _header(lines)
     hosts: list[str] = []
     library = ""

@@ -57,10 +57,7 @@ def recognised(lines: Lines) -> bool:
 
 
 def read(lines: Lines, values: bool = True) -> list[tuple[Configuration, list[Timing]]]:
-    """The times of a table; without `values` they are not looked at, and each cell has failed as NOT_READ.
-
-    Raises UsageError naming the line for what it does not know, and for impossible times.
-    """
+    """The times of a table; without `values` they are not looked at, and each cell has failed as NOT_READ."""
     facts = dict(lines.missing.about)
     columns: list[str] = []
     timings: dict[Case, Timing] = {}

@@ -68,7 +68,6 @@ SLOW = {"README", "guidelines", "install", "tune"}
 # with 2 slots each, or this machine under the names of hosts.
 INSTEAD = {
     r"--nodes (8|64) --ntasks-per-node \d+": "--nodes 4 --ntasks-per-node 1",
-    r"--nodes 16 --ntasks-per-node 1": "--nodes 4 --ntasks-per-node 2",
     r"--nodes 2 --ntasks-per-node 32": "--nodes 2 --ntasks-per-node 2",
     r"--partition batch ": "",
     r"--ppn 32 (.*) --procs 64(,2048)?\b": r"--ppn 2 \1 --procs 4",
@@ -76,7 +75,6 @@ INSTEAD = {
     r"(simulate --platform mycluster.*) --procs 64(,2048)? --sizes 8:2MiB:x4": r"\1 --procs 4 --sizes 8,1KiB",
     r"--budget 10min": "--budget 20s",
     r"gain decisions.json --launcher oar --ppn 1": "gain decisions.json --launcher oar --ppn 2",
-    r"--ppn 1 (.*) --procs 16 --no-check": r"--ppn 2 \1 --procs 8 --no-check",
     r"gain (\S+) (--launcher .*)": r"gain \1 --sizes 16KiB --launches 2 \2",
     r"(?m)^srun --mpi=pmix --ntasks 64 --ntasks-per-node 32": "on_login srun --mpi=pmix --nodes 2",
     r"(?m)^(\./collwise (?!testbed).*--executor slurm)": r"on_login \1",

@@ -33,9 +33,9 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.simulator.timing import Case
 from collwise.studies.cli.output import print_table
+from collwise.studies.present.scores import score_records
 from collwise.studies.present.shown import Table
 from collwise.studies.reports.markdown import markdown_table, percent
-from collwise.studies.reports.model_scores import score_records
 from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.fitting.models_by_name import models_on
 from collwise.validation.fitting.scheduled_model import PlayedModel

@@ -46,10 +46,9 @@ from collwise.studies.figures.applications import application_figure
 from collwise.studies.figures.picks import picks_by_size
 from collwise.studies.figures.style import save
 from collwise.studies.present.application import cells as application_cells
-from collwise.studies.present.scores import apart, of_one
+from collwise.studies.present.scores import apart, of_one, score_records
 from collwise.studies.present.shown import markdown_of, shown
 from collwise.studies.reports.markdown import markdown_table, percent
-from collwise.studies.reports.model_scores import score_records
 from collwise.validation.calibration.figures import PUBLISHED, Factors, published
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
 from collwise.validation.compare.simulated import beside_simulation

@@ -80,7 +80,7 @@ class FittedModel:
         import pandas as pd
 
         from collwise.models.parameters import FittedParameters
-        from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
+        from collwise.studies.present.fitted import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
 
         if isinstance(self.parameters, FittedParameters):
             return pd.DataFrame(parameter_rows(self.parameters), columns=["parameter", "value"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -124,34 +124,24 @@ class WhatIf:
 
     def summary(self) -> list[str]:
         """Sentences: how many choices change, by how much times change, and what the kept rules cost."""
+        from collwise.studies.present.shown import said
+
         times, every = self.times, self.time_ratio.values
         ratio = every[np.isfinite(every)]
-        lines = [f"The best choice changes at {changes_choice(times).sum()} of {ratio.size} points."]
-        if ratio.size:
-            lines.append(
-                f"The best times are multiplied by {ratio.min():.3g} to {ratio.max():.3g}, by {np.median(ratio):.3g} "
-                "in the median."
-            )
         ratios = zip(times.procs, every, strict=True)
-        unmoved = [procs for procs, row in ratios if (known := row[np.isfinite(row)]).size and (known == 1).all()]
-        if unmoved:
-            lines.append(
-                f"At P = {', '.join(map(str, unmoved))} no best time changes at all: the messages of so many "
-                "processes, on the first nodes, may not pass what was changed."
-            )
-        kept = summary_of(self.kept_slowdown(), TOLERANCE_PERCENT / 100)
-        if not kept.points:
-            return [*lines, f"The kept rules, {self.kept_rules}, decide none of the points."]
-        before = summary_of(self.kept_slowdown(BEFORE), TOLERANCE_PERCENT / 100)
-        was = f" ({before.mean * 100:.1f} % before the change)" if before.points and before.mean > 0 else ""
-        i, j = kept.worst_at
-        procs, size = times.procs[i], times.message_bytes[j]
-        worst = f", at most {kept.worst * 100:.1f} %, at P = {procs}, m = {format_size(size)}" if kept.worst > 0 else ""
-        return [
-            *lines,
-            f"Rules that are kept, {self.kept_rules}, would now have a slowdown of {kept.mean * 100:.1f} % on average"
-            f"{was}{worst}; at {kept.best_chosen} of {kept.points} points it is at most {TOLERANCE_PERCENT:g} %.",
-        ]
+        return said(
+            "whatif",
+            changed=changes_choice(times).sum(),
+            ratio=ratio,
+            median=np.median(ratio) if ratio.size else np.nan,
+            unmoved=[procs for procs, row in ratios if (known := row[np.isfinite(row)]).size and (known == 1).all()],
+            rules=self.kept_rules,
+            kept=summary_of(self.kept_slowdown(), TOLERANCE_PERCENT / 100),
+            before=summary_of(self.kept_slowdown(BEFORE), TOLERANCE_PERCENT / 100),
+            procs=times.procs,
+            sizes=times.message_bytes,
+            tolerance=TOLERANCE_PERCENT,
+        )
 
     def figure(self) -> Figure:
         """Maps of the best choices, of the ratio of times and of the kept rules' slowdown."""
@@ -221,28 +211,26 @@ class Sweep:
 
     def summary(self) -> list[str]:
         """A sentence for each cross-over point that says why, and one for each point without any."""
-        lines = []
-        name = self.factors.name.replace("_", " ")
-        span = f"x{self.factors.values[0]:g} to x{self.factors.values[-1]:g}"
+        from collwise.studies.present.shown import said
+
+        name, points = self.factors.name.replace("_", " "), []
         for procs, size in self.times.grid.points:
-            where = f"P = {procs}, m = {format_size(size)}"
-            mine = self.at(procs, size)
-            if not mine:
-                first = self.times.best.sel({PROCS: procs, BYTES: size}).values[0]
-                nearly = f", or at most {self.tolerance * 100:g} % slower," if self.tolerance else ""
-                label = _label(self.times.choice(first))
-                lines.append(f"{where}: {label} is the best choice{nearly} at any {name} from {span}.")
-            for one in mine:
-                at = self.factors.on(self.platform, one.value)
-                below, above = (
-                    _parts_text(limits_of(at, self.times.grid.case(choice, procs, size)))
-                    for choice in (one.below, one.above)
-                )
-                lines.append(
-                    f"{where}: from {name} x{one.value:.3g}{_amount(self.platform, name, one.value)} on "
-                    f"{one.above.label} ({above}) is faster than {one.below.label} ({below})."
-                )
-        return lines
+            first = self.times.best.sel({PROCS: procs, BYTES: size}).values[0]
+            crossings = [
+                (one, _amount(self.platform, name, one.value), *self._parts(one, procs, size))
+                for one in self.at(procs, size)
+            ]
+            points.append((f"P = {procs}, m = {format_size(size)}", _label(self.times.choice(first)), crossings))
+        span = f"x{self.factors.values[0]:g} to x{self.factors.values[-1]:g}"
+        return said("sweep", points=points, name=name, span=span, tolerance=self.tolerance)
+
+    def _parts(self, crossing: CrossOver, procs: int, size: int) -> Iterator[str]:
+        """'latency 65 %, bandwidth 31 %': the two largest limits below and above a cross-over point."""
+        platform = self.factors.on(self.platform, crossing.value)
+        for choice in (crossing.below, crossing.above):
+            shares = limits_of(platform, self.times.grid.case(choice, procs, size))
+            largest = sorted(shares.items(), key=lambda item: -item[1])[:2]
+            yield ", ".join(f"{name} {share * 100:.0f} %" for name, share in largest if share > 0)
 
     def figure(self, procs: int | None = None, message_bytes: int | None = None) -> Figure:
         """Times relative to the best over the factor and what limits the best choice, at one point.
@@ -335,12 +323,6 @@ def _joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _label(choice: Choice | None) -> str:
     return "-" if choice is None else choice.label
-
-
-def _parts_text(shares: dict[str, float]) -> str:
-    """'latency 65 %, bandwidth 31 %': the two largest shares."""
-    largest = sorted(shares.items(), key=lambda item: -item[1])[:2]
-    return ", ".join(f"{name} {share * 100:.0f} %" for name, share in largest if share > 0)
 
 
 def _amount(platform: HostPlatform, name: str, factor: float) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from collwise.common.units import format_seconds, format_size
 from collwise.studies.present.guidelines import COLUMNS, comparison_row, plain, plain_times
-from collwise.studies.present.shown import Shown, Table
+from collwise.studies.present.shown import Shown, Table, said
 from collwise.validation.guidelines.checks import KINDS, PATTERN
 from collwise.validation.guidelines.guideline import GUIDELINES
 from collwise.validation.guidelines.own_algorithms import UNCHECKED, Combination, OwnChecked
@@ -70,14 +69,13 @@ def _part(collective: str, message_bytes: int, choice: Any) -> str:
     return collective if choice is None else f"{collective} of {format_size(message_bytes)} ({choice.label})"
 
 
-def summary_lines(found: OwnChecked) -> Iterator[str]:
+def summary_lines(found: OwnChecked) -> list[str]:
     """Sentences about the guidelines of a decision table."""
     before, checked = found.checked.counts(), found.checked.checked()
-    yield "broken: " + ", ".join(f"{kind} {before[kind]} of {checked[kind]}" for kind in KINDS if checked[kind])
-    fastest = [name for name, source in found.parts_from.items() if source != "the table"]
-    if fastest:
-        yield f"without a table the fastest choice of the catalogue counts: {', '.join(sorted(fastest))}"
     asked = {call.collective for call in found.chosen}
-    for name, reason in UNCHECKED.items():
-        if GUIDELINES[name].collective in asked:
-            yield f"{name} was not checked: {reason}"
+    return said(
+        "combinations",
+        broken=", ".join(f"{kind} {before[kind]} of {checked[kind]}" for kind in KINDS if checked[kind]),
+        fastest=[name for name, source in found.parts_from.items() if source != "the table"],
+        unchecked={name: reason for name, reason in UNCHECKED.items() if GUIDELINES[name].collective in asked},
+    )

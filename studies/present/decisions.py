@@ -9,9 +9,9 @@ from typing import Any
 
 from collwise import arguments
 from collwise.common.program import program_name
-from collwise.common.units import counted, format_seconds, format_size
+from collwise.common.units import format_seconds, format_size
 from collwise.decisions import Decisions, ExportedRules
-from collwise.studies.present.shown import MOST_ROWS, Shown, Table, problem_of
+from collwise.studies.present.shown import MOST_ROWS, Shown, Table, problem_of, said
 from collwise.studies.reports.sureness import sure_facts, sure_sentences
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.libraries.formats import FORMATS, how_to_use
@@ -73,31 +73,25 @@ def _parts(table: DecisionTable, decisions: Decisions) -> Iterator[Table | str]:
     title = f"{table.collective} on {table.platform} by {table.made_by}"
     columns = ["from P", "from m", "algorithm", "segment", "time there", "untuned takes"]
     yield Table(title, columns, rows[:MOST_ROWS], left=0, keys=2)
-    if any(str(row[0]).endswith("+") for row in rows):
-        yield "+ what runs on every P from here on, as a choice for the P before does not; nothing is timed there"
-    left_out = f", of which these are the first {MOST_ROWS}; --json prints all, -o FILE keeps them"
-    more = left_out if len(rows) > MOST_ROWS else ""
-    yield f"{counted(len(rows), 'row')}, tolerance {decisions.tolerance:g} %{more}"
     version = openmpi_version(decisions.consumer or "") if any(table.rules.values()) else None
-    said = table if version is None else for_consumer([table], f"{OPENMPI}-{version}")[0][0]
-    loss = loss_of(said)
-    if loss.points:
-        mean, worst = f"{loss.mean * 100:.2f} %", f"{loss.worst * 100:.1f} %"
-        what, best = "choices", "the best"
-        if version is not None:
-            what, best = f"rules for Open MPI {version}", "the best that they can name"
-        exact = "" if table.source == "measured" else ", taken as exact,"
-        yield f"by these times{exact} the {what} are {mean} slower than {best} on average, at most {worst}"
-    if version is not None and (line := summary_over_untuned(said, f"{OPENMPI}-{version}")):
-        yield line
+    rules = table if version is None else for_consumer([table], f"{OPENMPI}-{version}")[0][0]
     undecided, points = undecided_points(table)
-    if points:
-        yield _undecided_text(undecided, points)
-        yield _own_text(table)
-    if table.between is not None:
-        yield f"between the sizes, {table.between}"
-    if any(str(row[2]).endswith(" *") for row in rows) and table.times is not None:
-        yield f"* at some of its sizes by {table.times.filled_by}, where the choice was not measured"
+    yield from said(
+        "decisions",
+        table=table,
+        follows=any(str(row[0]).endswith("+") for row in rows),
+        count=len(rows),
+        shown=MOST_ROWS,
+        tolerance=decisions.tolerance,
+        version=version,
+        loss=loss_of(rules),
+        over_untuned=summary_over_untuned(rules, f"{OPENMPI}-{version}") if version else "",
+        undecided=undecided,
+        points=points,
+        own=_own(table),
+        program=program_name(),
+        filled=table.times is not None and any(str(row[2]).endswith(" *") for row in rows),
+    )
 
 
 def _time(table: DecisionTable, procs: int, start: int, choice: Choice) -> tuple[str, str]:
@@ -108,30 +102,15 @@ def _time(table: DecisionTable, procs: int, start: int, choice: Choice) -> tuple
     return "-" if seconds is None else format_seconds(seconds), gain
 
 
-def _own_text(decisions: DecisionTable) -> str:
-    """A sentence on measured choices against MPI's own collective."""
+def _own(decisions: DecisionTable) -> dict[str, int] | None:
+    """The number of points where the choice is faster than MPI's own collective, and of all; None if unknown."""
     known = decisions.times
     if known is None or LIBRARY_DECIDES not in known.grid.timed:
-        return (
-            "MPI's own collective is not among these times: measure it with --algorithms library, or the table with "
-            f"'{program_name()} program gain'"
-        )
+        return None
     chosen = {point: decisions.choice_at(*point) for point in known.grid.points}
     own = {point: known.seconds_of(LIBRARY_DECIDES, *point) for point in chosen}
     both = {point: one for point, one in chosen.items() if one and not math.isnan(own[point])}
-    faster = sum(beats_own(known, one, *point) for point, one in both.items())
-    left = "" if faster == len(both) else "; rules for Open MPI and libcollwise leave the others to MPI"
-    return f"faster than MPI's own collective beyond the intervals at {faster} of {counted(len(both), 'point')}{left}"
-
-
-def _undecided_text(undecided: int, points: int) -> str:
-    """A sentence on how far confidence intervals tell the best measured choice."""
-    if not undecided:
-        return f"at {'the only point' if points == 1 else f'all {points} points'} the intervals tell the best choice"
-    return (
-        f"undecided at {undecided} of {counted(points, 'point')}: the interval of the fastest choice overlaps another "
-        "one's; more --launches of measure make intervals narrower"
-    )
+    return {"faster": sum(beats_own(known, one, *point) for point, one in both.items()), "points": len(both)}
 
 
 def rules(found: ExportedRules) -> Shown:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import asdict
 from functools import partial
 from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
 from collwise.common.units import format_seconds, format_size
-from collwise.studies.present.shown import Shown, Table
+from collwise.studies.present.shown import Shown, Table, said
 from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, MeanTime, MeasuredGain
 
 if TYPE_CHECKING:
@@ -68,17 +68,12 @@ def _gain(row: GainRow, way: str) -> str:
     return (text if row.significant(way) else f"({text})") + other
 
 
-def _summary(found: MeasuredGain) -> Iterator[str]:
+def _summary(found: MeasuredGain) -> list[str]:
     """The mean speed-up of each way, the numbers of calls that became significantly faster or slower, and remarks."""
+    ways = []
     for way in (RULES, LIBCOLLWISE):
-        rows = [row for row in found.rows if getattr(row, way) is not None]
-        if rows:
-            sure = [row for row in rows if row.significant(way)]
-            faster = sum(row.speedup(way) > 1 for row in sure)
-            yield (
-                f"{way}: x {geometric_mean(row.speedup(way) for row in rows):.2f} on average over {len(rows)} calls; "
-                f"faster beyond the intervals {faster}, slower {len(sure) - faster}"
-            )
-    for note in dict.fromkeys(row.note for row in found.rows if row.note):
-        calls = sum(row.note == note for row in found.rows)
-        yield f"{note} ({calls} calls)"
+        if rows := [row for row in found.rows if getattr(row, way) is not None]:
+            sure = [row.speedup(way) > 1 for row in rows if row.significant(way)]
+            mean = geometric_mean(row.speedup(way) for row in rows)
+            ways.append((way, len(rows), mean, sum(sure), len(sure) - sum(sure)))
+    return said("gain", ways=ways, notes=Counter(row.note for row in found.rows if row.note))

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from collwise.common.units import counted, format_seconds, format_size
+from collwise.common.units import format_seconds, format_size
 from collwise.guideline_checks import Guidelines
-from collwise.studies.present.shown import Shown, Table
+from collwise.studies.present.shown import Shown, Table, said
 from collwise.validation.guidelines.checks import KINDS, PATTERN, SPLIT, Comparison
 from collwise.validation.guidelines.criteria import RankTest
 from collwise.validation.guidelines.guideline import GUIDELINES
@@ -119,55 +119,35 @@ def summary_row(found: GuidelinesResult) -> tuple[str, ...]:
     )
 
 
-def summary_lines(found: GuidelinesResult) -> Iterator[str]:
+def summary_lines(found: GuidelinesResult) -> list[str]:
     """Sentences: violations before and after, the largest gain, mock-ups without use, failed calls, and the time."""
     before, checked = found.before.counts(), found.before.checked()
-    yield "violations: " + ", ".join(f"{kind} {before[kind]} of {checked[kind]}" for kind in KINDS if checked[kind])
-    if found.tuned is not None:
-        after, outcomes = found.tuned.checked.counts(), found.outcomes()
-        text = ", ".join(f"{kind} {after[kind]}" for kind in KINDS if checked[kind])
-        yield f"with the repairs: {text}; {sum(one.repaired for one in outcomes)} of {len(outcomes)} repaired"
-        if new := found.new_violations():
-            yield f"{counted(len(new), 'violation')} of the repaired library that the first check did not find"
-    greatest = found.greatest_gain()
-    if greatest is not None:
-        repair, gain = greatest
-        where = f"{repair.call.collective}, P = {repair.call.procs}, m = {format_size(repair.call.message_bytes)}"
-        yield f"largest gain: x {gain:.2f}, {where}, by {repair.guideline.label} ({repair.guideline.name})"
-    yield from _lack_of_launches(found)
-    reasons: dict[str, list[str]] = {}
+    after, outcomes = found.tuned.checked.counts() if found.tuned is not None else {}, found.outcomes()
+    unused: dict[str, list[str]] = {}
     for (name, _), reason in found.unused.items():
-        reasons.setdefault(name, []).append(reason)
-    for name, given in reasons.items():
-        yield f"the mock-up of {name} was not used for {counted(len(given), 'call')}: it {given[0]}"
-    yield from _failures(found)
-    seconds = f"the check took {found.seconds:.1f} s"
-    yield seconds + (f", repairing {found.tuned.seconds:.1f} s" if found.tuned is not None else "")
-
-
-def _failures(found: GuidelinesResult) -> Iterator[str]:
-    """A line for each problem with what failed: 'bcast (P = 5, 7), GL9 (P = 5) failed: SimGrid 3.32: ...'."""
+        unused.setdefault(name, []).append(reason)
     causes: dict[str, dict[str, list[str]]] = {}
     for what, error in found.failed.items():
         name, _, procs = what.rpartition(", P = ")
         causes.setdefault(_SIMGRIDS_PREFIX.sub("", error), {}).setdefault(name, []).append(procs)
-    for cause, names in causes.items():
-        calls = ", ".join(f"{name} (P = {', '.join(counts)})" for name, counts in names.items())
-        yield f"{calls} failed: {cause}"
-
-
-def _lack_of_launches(found: GuidelinesResult) -> Iterator[str]:
-    """Says how many launches a violation that stands alone takes, if there were fewer."""
-    criterion = found.plan.criterion
-    launches = max((len(one.medians) for one in found.own.values()), default=0)
-    if isinstance(criterion, RankTest) and found.before.comparisons:
-        most = max(sum(one.kind == kind for one in found.before.comparisons) for kind in KINDS)
-        needed = criterion.least_launches(most)
-        if launches < needed:
-            yield (
-                f"with {launches} launches the test finds no violation that stands alone among {most} comparisons; "
-                f"that takes {needed}"
-            )
+    criterion, comparisons = found.plan.criterion, found.before.comparisons
+    # The launches that a violation that stands alone takes.
+    most = max(sum(one.kind == kind for one in comparisons) for kind in KINDS)
+    needed = criterion.least_launches(most) if isinstance(criterion, RankTest) and comparisons else 0
+    return said(
+        "guidelines",
+        found=found,
+        before=", ".join(f"{kind} {before[kind]} of {checked[kind]}" for kind in KINDS if checked[kind]),
+        after=", ".join(f"{kind} {after[kind]}" for kind in KINDS if checked[kind]) if after else "",
+        outcomes=outcomes,
+        repaired=sum(one.repaired for one in outcomes),
+        greatest=found.greatest_gain(),
+        launches=max((len(one.medians) for one in found.own.values()), default=0),
+        most=most,
+        needed=needed,
+        unused=unused,
+        causes=causes,
+    )
 
 
 def comparison_records(found: GuidelinesResult) -> list[dict[str, Any]]:

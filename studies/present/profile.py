@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from collwise.common.program import program_name
 from collwise.common.units import format_seconds, format_size
 from collwise.programs import ProfileResult
-from collwise.studies.present.shown import Shown, Table, cut, problem_of
+from collwise.studies.present.shown import Shown, Table, cut, problem_of, said
 
 _MOST_ROWS = 40
 
@@ -91,52 +91,14 @@ def _with_width(seconds: float, half_width: float) -> str:
     return format_seconds(seconds) + (f" +- {format_seconds(half_width)}" if half_width > 0 else "")
 
 
-def _summary(found: ProfileResult) -> Iterator[str]:
-    within, total = found.profile.collective_seconds, found.profile.seconds
-    share = f" ({100 * within / total:.1f} %)" if total else ""
-    yield f"The mean process spent {format_seconds(within)} of {format_seconds(total)} in collectives{share}."
-    if runs := found.profile.run_seconds:
-        each = ", ".join(map(format_seconds, runs))
-        yield f"Times are medians of {len(runs)} runs, which spent {each} in collectives."
-    elif not found.after:
-        again = f"{program_name()} program run --repetitions 3"
-        yield f"By how much runs differ is not known from a single one; unless it is simulated, this shows it: {again}"
-    if found.after:
-        yield from _achieved(found)
-    if found.savings is None:
-        return
-    saving, width = found.saving_seconds, found.saving_half_width
-    part = f", {100 * saving / total:.1f} % of the run" if total else ""
-    yield f"A tuned table would save {_with_width(saving, width)}{part}."
-    if found.savings.source == "measured":
-        if math.isnan(width):
-            yield "How exact that is, is not known: some of the times have no confidence interval."
-        elif width > saving:
-            yield "The times do not tell that from no saving: their confidence intervals are wider."
-        yield f"MPI's own collectives are measured beside it by: {program_name()} program gain DECISIONS"
-    if found.changed:
-        before, tuned, after, both = found.totals().values()
-        yield (
-            f"All calls: {format_seconds(before)} by default and {format_seconds(tuned)} tuned before the change, "
-            f"{format_seconds(after)} by default (x{after / before:.2f}) and {format_seconds(both)} tuned "
-            f"(x{both / before:.2f}) after it."
-        )
-
-
-def _achieved(found: ProfileResult) -> Iterator[str]:
-    """Sentences: what calls that another algorithm ran saved, by how much the others differ, and what that means."""
+def _summary(found: ProfileResult) -> list[str]:
     saved: dict[bool, float] = {}
     for one in found.achieved:
         saving = one.saving_seconds * one.row.processes / found.profile.processes
         saved[one.changed] = saved.get(one.changed, 0.0) + saving
-    if True in saved:
-        yield f"Saved by the mean process in calls whose algorithm changed: {_signed(saved[True])}."
-    else:
-        yield "No algorithm of these calls changed."
-    if False in saved:
-        yield f"In calls that ran as before, which no rule changed: {_signed(saved[False])}."
-    if not (found.profile.run_seconds and found.after and found.after.run_seconds):
-        yield "A report of a single run has noise that it does not show: compare several runs on both sides."
+    totals = found.totals() if found.savings and found.changed else {}
+    values = {"run": found.profile, "saved": saved, "totals": totals, "program": program_name()}
+    return said("profile", found=found, signed=_signed, with_width=_with_width, **values)
 
 
 def _signed(seconds: float) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from collwise.common.units import format_seconds, format_size
-from collwise.studies.present.shown import Shown, Table, drawing, problem_of
+from collwise.studies.present.shown import Shown, Table, drawing, problem_of, said
 from collwise.studies.reports.markdown import percent, whole_percent
-from collwise.studies.reports.model_scores import SCORE_COLUMNS, remarks, score_records, score_rows
 from collwise.validation.compare.scores import AllScores, Picked, Scores
 from collwise.validation.compare.simulated import remarks as remarks_on_others
 from collwise.validation.libraries.baselines import Baseline
@@ -16,6 +16,11 @@ from collwise.validation.times.choice import Choice
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+SCORE_COLUMNS = (
+    *("platform", "collective", "model", "predictions", "mean error", "worst error"),
+    *("best picked", "mean slowdown", "worst slowdown", "worst at"),
+)
 
 
 def shown(found: AllScores) -> Shown:
@@ -37,17 +42,88 @@ def of_one(scores: Scores) -> Shown:
     return Shown(parts, [*_rows(scores)], figures=_figures(scores))
 
 
-def apart(found: AllScores) -> Iterator[str]:
+def apart(found: AllScores) -> list[str]:
     """A sentence for each collective and each other: how far its times are apart, and what its picks lose."""
-    for scores in found.values():
-        for title in scores.times:
-            errors, costs = scores.errors_of(title), scores.summary(title)
-            if errors is not None:
-                yield (
-                    f"{scores.right.collective}, {errors.count} times: {percent(errors.mean)} apart on average, "
-                    f"{percent(abs(errors.worst))} at most; picks at {costs.points} points "
-                    f"{percent(costs.mean)} slower than the best on average, {percent(costs.worst)} at most"
-                )
+    every = [(one, one.errors_of(title), one.summary(title)) for one in found.values() for title in one.times]
+    return said("apart", every=every)
+
+
+def score_records(scores: Scores) -> list[dict[str, Any]]:
+    """What each model, and then the untuned library, is worth on a collective, as plain data.
+
+    `picks` are the points where it picks anything that was timed, `best_picks` those where it picks the best.
+    `left_out` are algorithms that a model has no formula for, `unpredicted` choices at points without a prediction.
+    """
+    return [_score(scores, title) for title in scores.others]
+
+
+def _score(scores: Scores, title: str) -> dict[str, Any]:
+    right, summary, errors = scores.right, scores.summary(title), scores.errors_of(title)
+    library = title in scores.deciders
+    worst = wrong = ""
+    if summary.points:
+        i, j = summary.worst_at
+        picked = scores.pick(title, i, j)
+        worst = _at(picked.name if library else picked.label, right.procs[i], right.message_bytes[j])
+    if errors is not None:
+        wrong = _at(*scores.worst_error_at(title))
+    return {
+        "platform": right.platform,
+        "collective": right.collective,
+        "model": title,
+        "predictions": 0 if errors is None else errors.count,
+        "mean_error": math.nan if errors is None else errors.mean,
+        "worst_error": math.nan if errors is None else abs(errors.worst),
+        "worst_error_at": wrong,
+        "picks": summary.points,
+        "best_picks": summary.best_chosen,
+        "mean_slowdown": summary.mean,
+        "worst_slowdown": summary.worst,
+        "worst_at": worst,
+        "left_out": () if library else scores.unknown(title),
+        "unpredicted": 0 if library else scores.unpredicted(title),
+        "library": library,
+    }
+
+
+def _at(choice: Choice | str, procs: int, size: int) -> str:
+    return f"P = {procs}, {format_size(size)}: {choice if isinstance(choice, str) else choice.label}"
+
+
+def score_rows(records: Iterable[Mapping[str, Any]]) -> list[tuple[object, ...]]:
+    """Rows under SCORE_COLUMNS; none for a model without any formula for the collective."""
+    return [
+        (
+            *(one["platform"], one["collective"], one["model"]),
+            *(("-", "-", "-") if one["library"] else _predicted(one)),
+            f"{one['best_picks']} of {one['picks']}" if one["picks"] else "-",
+            *(percent(one["mean_slowdown"]), percent(one["worst_slowdown"])),
+            one["worst_at"] if one["worst_slowdown"] > 0 else "-",
+        )
+        for one in records
+        if one["predictions"] or one["unpredicted"] or one["library"]
+    ]
+
+
+def _predicted(one: Mapping[str, Any]) -> tuple[str, str, str]:
+    lacking = f" ({one['unpredicted']} not)" if one["unpredicted"] else ""
+    return f"{one['predictions']}{lacking}", percent(one["mean_error"]), percent(one["worst_error"])
+
+
+def remarks(scores: Scores) -> list[str]:
+    """Sentences on times beside the right ones.
+
+    They name the times whose picks have the least mean slowdown, the algorithms that each leaves out, and models that
+    were fitted to other times than those that judge.
+    """
+    costs = {title: found for title in scores.times if (found := scores.summary(title)).points}
+    unknown: dict[tuple[str, ...], list[str]] = {}
+    for title in scores.times:
+        if missing := scores.unknown(title):
+            known = scores.errors_of(title) or scores.unpredicted(title)
+            unknown.setdefault(missing if known else ("any of these",), []).append(title)
+    best = min(costs, key=lambda title: (costs[title].mean, costs[title].worst), default=None)
+    return said("scores", scores=scores, costs=costs, best=best, unknown=unknown)
 
 
 def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:

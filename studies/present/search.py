@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from collwise.common.program import program_name
-from collwise.common.units import counted, format_seconds, format_size
-from collwise.studies.present.shown import Shown, Table, problem_of
+from collwise.common.units import format_seconds, format_size
+from collwise.studies.present.shown import Shown, Table, problem_of, said
 from collwise.validation.adaptive.search import Searched
 from collwise.validation.times.grid import choice_of
 
@@ -43,25 +43,9 @@ def point_rows(found: Searched) -> list[tuple[object, ...]]:
 
 def summary_lines(found: Searched) -> list[str]:
     """What was measured, saved and may have been lost."""
-    spent, full = found.spent, format_seconds(found.full_seconds)
-    compared = f"{spent.seconds / found.full_seconds * 100:.0f} % of the full grid's, which is at least {full}"
-    if spent.seconds > found.full_seconds:
-        compared = f"more than the full grid takes with its fewest repetitions ({full}): use collwise measure"
     decided = [one for one in found.points if one.timing is not None]
-    lines = [
-        f"{len(found.timings)} of {found.cases} cases measured, {spent.repetitions} repetitions in "
-        f"{counted(spent.rounds, 'round')}; stopped because {found.stopped}",
-        f"{format_seconds(spent.seconds)} of machine time, {compared}",
-    ]
-    if decided:
-        worst = max(decided, key=lambda one: one.loss)
-        lines.append(
-            f"expected loss against the best choices: {found.mean_loss * 100:.2f} % on average, at most "
-            f"{worst.loss * 100:.1f} % ({worst.collective}, P = {worst.procs}, {format_size(worst.message_bytes)})"
-        )
-    if missing := len(found.points) - len(decided):
-        lines.append(f"{missing} of {len(found.points)} points have no measured choice: the budget is too small")
-    return lines
+    worst = max(decided, key=lambda one: one.loss, default=None)
+    return said("search", found=found, worst=worst, missing=len(found.points) - len(decided))
 
 
 def document(found: Searched) -> dict[str, Any]:

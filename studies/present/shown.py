@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collwise.common.units import counted
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from collwise.simulator.timing import Timing
+    from collwise.studies.reports.texts import Texts
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,18 @@ def cut(table: Table, most: int = MOST_ROWS) -> list[Table | str]:
         return [table]
     more = f"The table has the first {most} of {len(table.rows)} rows; --json prints all."
     return [replace(table, rows=table.rows[:most]), more]
+
+
+@cache
+def _texts() -> Texts:
+    from collwise.studies.reports.texts import Texts
+
+    return Texts("sentences.md.j2", Path(__file__).parent)
+
+
+def said(block: str, /, **values: Any) -> list[str]:
+    """The sentences of a block of sentences.md.j2 for these values."""
+    return _texts().paragraphs(block, **values)
 
 
 def problem_of(failed: Sequence[Timing]) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from collwise.common.units import counted, format_size
+from collwise.common.units import format_size
+from collwise.studies.present.shown import said
 from collwise.validation.measurement.confidence import CLOSE, SURE, Discrepancy, PointOutlook, outlooks_of
 from collwise.validation.select.decisions import DecisionTable
 
@@ -51,22 +52,8 @@ def sure_sentences(tables: Sequence[DecisionTable]) -> list[str]:
     found = sure_facts(tables)
     if found is None:
         return []
-    points, number, worst = found["points"], found["sure"], found["worst"]
-    said, machines = _LEARNED["sure"], counted(len(DISCREPANCY.machines), "machine")
-    lines = [
-        f"sure at {number} of {counted(points, 'point')}: there the choice loses less than {100 * CLOSE:g} % "
-        f"with a probability of {100 * SURE:g} %, by what predictions of {machines} without their own times were "
-        f"off; on these machines, each left out in turn, {said['right']} of {said['said']} such choices did against "
-        f"the others compared, {said['right_of_all']} against all that their libraries have"
-    ]
-    if number < points:
-        lines.append(f"not sure at {points - number}; measure there {'; '.join(found['measure'])}")
-    lines.append(
-        f"the choices are expected to lose {100 * found['mean']:.0f} % (geometric mean); in the worst case, the 95th "
-        f"percentile of {worst['collective']} at P = {worst['procs']} and {format_size(worst['message_bytes'])}, "
-        f"{100 * worst['percentile_95']:.0f} %"
-    )
-    return lines
+    limits = {"close": f"{100 * CLOSE:g}", "limit": f"{100 * SURE:g}"}
+    return said("sureness", **found, **limits, machines=len(DISCREPANCY.machines), learned=_LEARNED["sure"])
 
 
 def _to_measure(collective: str, points: Sequence[PointOutlook]) -> str:

@@ -23,8 +23,7 @@ from collwise.platforms import load, load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
-from collwise.studies.present.scores import points
-from collwise.studies.reports.model_scores import remarks as evaluation_remarks, score_records, score_rows
+from collwise.studies.present.scores import points, remarks as evaluation_remarks, score_records, score_rows
 from collwise.validation.compare.scores import CLOCK, Scores
 from collwise.validation.compare.simulated import beside_simulation, one_segment_is_none, remarks
 from collwise.validation.libraries.baselines import BASELINES, PAPERS

@@ -133,7 +133,6 @@ class ProfileResult:
         platform also `tuned_changed`, `default_changed_seconds` and `tuned_changed_seconds`. With a later run also what
         `ran_after`, `seconds_after` within these calls, and the `achieved_seconds` that it took less.
         """
-        nan = math.nan
         known = {} if self.savings is None else {one.row: one for one in self.savings.rows}
         changed = {before.row: after for before, after in self.pairs}
         later = {one.row: one for one in self.achieved}
@@ -142,29 +141,20 @@ class ProfileResult:
             spent = row.seconds * row.processes / self.profile.processes
             found = {**vars(row), "share": spent / self.profile.seconds if self.profile.seconds else 0.0}
             if self.savings is not None:
-                one = known.get(row)
-                found |= {
-                    "default": one.default.label if one else "-",
-                    "tuned": one.tuned.label if one else "-",
-                    "default_seconds": one.default_seconds if one else nan,
-                    "tuned_seconds": one.tuned_seconds if one else nan,
-                    "saving_seconds": one.saving_seconds if one else nan,
-                    "saving_half_width_seconds": one.saving_half_width if one else nan,
-                }
+                found |= _columns(
+                    known.get(row), default="default", tuned="tuned", default_seconds="default_seconds",
+                    tuned_seconds="tuned_seconds", saving_seconds="saving_seconds",
+                    saving_half_width_seconds="saving_half_width",
+                )  # fmt: skip
             if self.changed is not None:
-                then = changed.get(row)
-                found |= {
-                    "tuned_changed": then.tuned.label if then else "-",
-                    "default_changed_seconds": then.default_seconds if then else nan,
-                    "tuned_changed_seconds": then.tuned_seconds if then else nan,
-                }
+                found |= _columns(
+                    changed.get(row), tuned_changed="tuned", default_changed_seconds="default_seconds",
+                    tuned_changed_seconds="tuned_seconds",
+                )  # fmt: skip
             if self.after is not None:
-                again = later.get(row)
-                found |= {
-                    "ran_after": again.ran if again else "-",
-                    "seconds_after": again.seconds_after if again else nan,
-                    "achieved_seconds": again.saving_seconds if again else nan,
-                }
+                found |= _columns(
+                    later.get(row), ran_after="ran", seconds_after="seconds_after", achieved_seconds="saving_seconds"
+                )
             rows.append(found)
         return rows
 
@@ -225,6 +215,14 @@ class ProfileResult:
 
     def __repr__(self) -> str:
         return f"<ProfileResult {len(self.profile.rows)} rows, {self.profile.collective_seconds:.3g} s in collectives>"
+
+
+def _columns(one: Saving | Achieved | None, **attributes: str) -> dict[str, Any]:
+    """Attributes by the names of columns, choices by their labels; nan or '-' where nothing is known."""
+    if one is None:
+        return {name: math.nan if "seconds" in name else "-" for name in attributes}
+    found = {name: getattr(one, attribute) for name, attribute in attributes.items()}
+    return {name: getattr(value, "label", value) for name, value in found.items()}
 
 
 def profile(

@@ -46,7 +46,7 @@ from collwise.studies.cli.declare import argument, flag, group, option
 from collwise.studies.cli.derive import command
 from collwise.studies.cli.experiment import calibrate, experiment, ranks, thresholds
 from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM
-from collwise.studies.present.shown import Shown, Table, drawing
+from collwise.studies.present.shown import Shown, Table, drawing, said
 
 
 @click.group(cls=CommandGroup, epilog=example("platforms list"))
@@ -176,41 +176,24 @@ def _spread(values: Iterable[float]) -> str:
     return " to ".join(dict.fromkeys((shown[0], shown[-1]))) if shown else "0"
 
 
-def _short_message(platform: Platform) -> str:
-    """The time of a short message over the longest way, as benchmarks show it: latencies are without overheads."""
-    made = platform.calibration
-    overheads = made.os[0][1] + made.or_[0][1]
-    if not overheads:
-        return ""
-    seconds = platform.longest_latency_seconds * made.latency_factor[0][1] + overheads
-    return f"; with the overheads of both processes a short message takes up to {seconds * 1e6:.4g} us"
-
-
 def _understood(platform: HostPlatform) -> str:
-    """A description of the platform as it was read, so that a wrong unit shows."""
-    ends = f"{platform.hosts[0]} to {platform.hosts[-1]}"
+    """A description of the platform as it was read, so that a wrong unit shows.
+
+    The time of a short message over the longest way is as benchmarks show it: latencies are without overheads.
+    """
+    values: dict[str, Any] = {"one": platform, "types": (), "node_rate": 0.0, "own": False}
     if isinstance(platform, HeterogeneousPlatform):
         link, way = _network(platform)
-        what = f"{len(platform.node_types)} types of nodes; link {link}, {way} from node to node"
+        values |= {"types": platform.node_types, "link": link, "way": way}
     elif isinstance(platform, Platform):
-        speed = platform.node_bytes_per_second * 8e-9
-        latency_us = platform.link_latency_seconds * 1e6
-        faults, switches = len(platform.node_faults), ""
-        if (topology := platform.topology) is not None:
-            faults += len(topology.cable_faults)
-            longest_us = platform.longest_latency_seconds * 1e6
-            switches = f"; {topology.kind} of {topology.switches(platform.nodes)} switches, "
-            switches += f"up to {longest_us:.4g} us between nodes"
-        what = (
-            f"link {speed:g} Gbit/s and {latency_us:g} us (two links on the way: {2 * latency_us:g} us); "
-            f"{platform.cpus_per_node} CPUs per node{switches}{_short_message(platform)}"
-            f"{f'; faults of nodes and cables: {faults}' if faults else ''}"
-        )
+        made, topology = platform.calibration, platform.topology
+        overheads = made.os[0][1] + made.or_[0][1]
+        values["short"] = overheads and platform.longest_latency_seconds * made.latency_factor[0][1] + overheads
+        values["faults"] = len(platform.node_faults) + (len(topology.cable_faults) if topology is not None else 0)
+        values["node_rate"] = platform.node_bytes_per_second
     else:
-        own = any(name.startswith("smpi/") for name in platform.smpi_options())
-        whose = "its own" if own else "SimGrid's default"
-        return f"{ends}; platform XML with {whose} SMPI calibration"
-    return f"{ends}; {what}; calibration: {platform.calibration.note or 'none'}"
+        values["own"] = any(name.startswith("smpi/") for name in platform.smpi_options())
+    return " ".join(said("platform", **values))
 
 
 def _dry_run(platform: HostPlatform) -> tuple[str, str]:

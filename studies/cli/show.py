@@ -20,7 +20,7 @@ from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, group, option
 from collwise.studies.cli.derive import command, derived
 from collwise.studies.cli.options import TARGET_IF_NAMED
-from collwise.studies.present.shown import Shown, Table, drawing
+from collwise.studies.present.shown import Shown, Table, drawing, said
 from collwise.validation.hierarchy.space import SEGMENTS, input_of, label
 from collwise.validation.libraries.baselines import Baseline, library_decisions
 from collwise.validation.select.consumers import OPENMPI_VERSIONS
@@ -168,7 +168,7 @@ def schedule(
     (choice,) = with_thresholds(collective, [Choice(algorithm, cut)], thresholds)
     case = case_of(collective, choice, procs, message_bytes, per_node, root)
     recorded, network = _recorded(platform, case, called)
-    trace, parts = path_parts(recorded, network)
+    trace, path = path_parts(recorded, network)
     rounds, waiting = recorded.rounds(), recorded.rounds(every_send_waits=True)
     title = f"{collective} {algorithm}, P = {procs}"
     title += f", m = {format_size(message_bytes)}" if collective != "barrier" else ""
@@ -183,27 +183,22 @@ def schedule(
     }  # fmt: skip
     rows = [
         (part, row.count, format_size(int(row.bytes)), format_seconds(row.seconds), f"{100 * row.share:.1f} %")
-        for part, row in zip(parts.index, parts.itertuples(index=False), strict=True)
+        for part, row in zip(path.index, path.itertuples(index=False), strict=True)
         if row.seconds > 0
     ]
     heads = ("part", "how often", "bytes", "time", "share")
     apart = {what: trace.bytes_between(where) for what, where in places_of(platform, procs, per_node).items()}
-    said: list[Table | str] = [
+    parts: list[Table | str] = [
         f"{title}: {recorded.messages} messages, {format_size(recorded.message_bytes)} in all, "
         + ", ".join(f"{format_size(count)} between {what}" for what, count in apart.items()),
         f"rounds, the most messages that follow from one another: {rounds} if {_PROTOCOLS[0]},",
         f"  {waiting} if {_PROTOCOLS[1]}; it never deadlocks",
         Table(f"critical path on {platform.title}: {format_seconds(trace.seconds)}", heads, rows),
     ]
-    if network.buffers is not None:
-        lost = f"{trace.lost_packets} packets, {trace.time_outs} retransmission time-outs"
-        said.append(f"lost in buffers of {format_size(network.buffers.buffer_bytes)}: {lost}")
-    if not charges_overheads(platform.smpi_options()):
-        said.append(
-            "The platform has no overheads: messages cost the processors nothing, and small ones seem too cheap."
-        )
+    free = not charges_overheads(platform.smpi_options())
+    parts += said("after_schedule", buffers=network.buffers, trace=trace, free=free)
     figures = {"schedule": partial(schedule_figure, trace, procs, f"{title}, on {platform.title}")}
-    return Shown(said, parts.reset_index().to_dict("records"), facts, figures)
+    return Shown(parts, path.reset_index().to_dict("records"), facts, figures)
 
 
 @command("show traffic --platform leonardo --ppn 1 --collective allgather --procs 64 --size 64KiB", parent=show)

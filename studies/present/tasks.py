@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from collwise.common.units import format_seconds, format_size
 from collwise.hierarchy import TaskSearches
 from collwise.studies.present.shown import Shown, Table, drawing
+from collwise.studies.reports.markdown import percent
 from collwise.validation.hierarchy.space import EXHAUSTIVE, Input, by_input, outputs
 from collwise.validation.hierarchy.tuning import Found, SearchScore, Tuning
 from collwise.validation.times.grid import choice_of
@@ -51,7 +51,7 @@ def _choices(tuning: Tuning) -> Table:
 
 def _scores(tuning: Tuning) -> list[Table | str]:
     rows = [
-        (one.search, one.benchmarks, format_seconds(one.machine_seconds), _percent(one.cost), *_judged(one))
+        (one.search, one.benchmarks, format_seconds(one.machine_seconds), percent(one.cost, digits=2), *_judged(one))
         for one in tuning.scores
     ]
     title = f"{tuning.space.collective}: what the searches cost, and what their choices cost"
@@ -65,11 +65,8 @@ def _judged(one: SearchScore) -> tuple[str, ...]:
         return ("-",) * 5
     at = f"{_place(one.worst_at)}, {format_size(one.worst_at.message_bytes)}" if one.worst > 0 else "-"
     best = f"{one.best_found} of {one.inputs}"
-    return (_percent(one.median_error), best, _percent(one.mean), _percent(one.worst), at)
-
-
-def _percent(share: float) -> str:
-    return "-" if math.isnan(share) else f"{100 * share:.2f} %"
+    error, mean, worst = (percent(share, digits=2) for share in (one.median_error, one.mean, one.worst))
+    return (error, best, mean, worst, at)
 
 
 def _place(one: Input) -> str:

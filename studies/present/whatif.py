@@ -38,6 +38,7 @@ def shown(answers: WhatIfs) -> Shown:
 def _parts(answer: WhatIf, frame: pd.DataFrame) -> Iterator[Table | str]:
     # The best choices of before, which are kept unless there is a table, cost nothing there.
     of_table = bool((frame.kept_slowdown_before > 0).any())
+    slower = partial(percent, sign=True)
     columns = {
         "P": frame.procs,
         "m": frame.message_bytes.map(format_size),
@@ -46,8 +47,8 @@ def _parts(answer: WhatIf, frame: pd.DataFrame) -> Iterator[Table | str]:
         "time before": frame.before_seconds.map(format_seconds),
         "time after": frame.after_seconds.map(format_seconds),
         "ratio": frame.ratio.map("x{:.2f}".format),
-        **({"rules before": frame.kept_slowdown_before.map(_slower)} if of_table else {}),
-        "rules after" if of_table else "rules kept": frame.kept_slowdown.map(_slower),
+        **({"rules before": frame.kept_slowdown_before.map(slower)} if of_table else {}),
+        "rules after" if of_table else "rules kept": frame.kept_slowdown.map(slower),
     }
     if answer.limits:
         for when in ("before", "after"):
@@ -58,10 +59,6 @@ def _parts(answer: WhatIf, frame: pd.DataFrame) -> Iterator[Table | str]:
     title = f"{answer.times.collective} on {answer.before.title}, {answer.what}, {answer.times.maker}"
     yield from cut(Table(title, [*columns], [*zip(*columns.values(), strict=True)], left=0, keys=2), _MOST_ROWS)
     yield from answer.summary()
-
-
-def _slower(slowdown: float) -> str:
-    return percent(slowdown, sign=True)
 
 
 def sweeps(found: Sweeps) -> Shown:

@@ -18,9 +18,9 @@ def markdown_table(columns: Sequence[object], rows: Iterable[Sequence[object]], 
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def percent(part: float, sign: bool = False) -> str:
+def percent(part: float, sign: bool = False, digits: int = 1) -> str:
     """'12.3 %', with a sign if asked for; '-' for nan."""
-    return "-" if math.isnan(part) else f"{part * 100:{'+' if sign else 'z'}.1f} %"
+    return "-" if math.isnan(part) else f"{part * 100:{'+' if sign else 'z'}.{digits}f} %"
 
 
 def whole_percent(slowdown: float) -> str:

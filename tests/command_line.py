@@ -65,6 +65,13 @@ def called(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
 
+def succeeded(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The same of a command that has to succeed."""
+    done = called(*arguments, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
 def forked(
     *arguments: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:

@@ -26,3 +26,10 @@ def run(arguments: str, capsys: Capture) -> tuple[object, str, str]:
         main(arguments.split())
     output = capsys.readouterr()
     return ended.value.code, output.out, output.err
+
+
+def done(arguments: str, capsys: Capture) -> tuple[str, str]:
+    """What a command printed on both streams, which has to succeed."""
+    code, output, errors = run(arguments, capsys)
+    assert code == 0, errors
+    return output, errors

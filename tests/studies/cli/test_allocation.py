@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import printed
-from tests.studies.cli.model_commands import Capture, run
+from tests.studies.cli.model_commands import Capture, done, run
 
 RING = "--platform leonardo --collective allgather --engine schedule --algorithms ring --procs 4 --sizes 8"
 
@@ -20,8 +20,7 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def seconds(words: str, capsys: Capture) -> float:
-    code, shown, _ = run(f"simulate {RING} {words} --json", capsys)
-    assert code == 0
+    shown, _ = done(f"simulate {RING} {words} --json", capsys)
     (row,) = printed(shown).rows
     return float(row["seconds"])
 
@@ -38,17 +37,15 @@ def test_a_ring_takes_longer_on_scattered_nodes(capsys: Capture) -> None:
 
 def test_choices_over_draws_have_median_and_95th_percentile(capsys: Capture) -> None:
     words = RING.replace("ring", "ring,bruck")
-    code, shown, _ = run(f"simulate {words} --ppn 1 --allocations 4 -o drawn.times --figures figures", capsys)
-    assert code == 0
+    shown, _ = done(f"simulate {words} --ppn 1 --allocations 4 -o drawn.times --figures figures", capsys)
     assert "median of 4 allocations" in shown
     assert shown.count("95th percentile") == 2
     assert "8 cases, 0 of them already in the store" in shown
     rows = printed(run(f"simulate {words} --ppn 1 --allocations 4 --json", capsys)[1]).rows
     assert [row["allocation"] for row in rows] == [1, 1, 2, 2, 3, 3, 4, 4]
-    code, _, error = run("select drawn.times -o drawn.json", capsys)
-    assert code == 0
+    _, error = done("select drawn.times -o drawn.json", capsys)
     assert "allgather: over 4 allocations the choices lose" in error
-    assert run("compare drawn.times drawn.json", capsys)[0] == 0
+    done("compare drawn.times drawn.json", capsys)
 
 
 def test_tune_takes_a_job_and_draws(capsys: Capture) -> None:
@@ -56,18 +53,16 @@ def test_tune_takes_a_job_and_draws(capsys: Capture) -> None:
     description = Path(__file__).parents[3] / "platforms" / "leonardo.toml"
     Path("mine.toml").write_text(description.read_text().replace('name = "leonardo"', 'name = "mine"'))
     job = "--allocation n[1-4] --node-map map.csv"
-    code, shown, _ = run(f"tune mine.toml {asked} {job} --ppn 1 -o job", capsys)
-    assert code == 0
+    shown, _ = done(f"tune mine.toml {asked} {job} --ppn 1 -o job", capsys)
     assert "Leonardo, CINECA, Booster, allocation n[1-4]" in shown
     again = f"whatif change --platform {Path('job/mine.toml')} --collective allgather --procs 4 --ppn 1 {job} "
     assert again.replace("n[1-4]", "'n[1-4]'") in shown
     assert Path("job/mine.toml").read_text().count('name = "mine"') == 1
-    code, shown, error = run(f"tune mine.toml {asked} --ppn 1 --allocations 3 -o drawn", capsys)
-    assert code == 0
+    shown, error = done(f"tune mine.toml {asked} --ppn 1 --allocations 3 -o drawn", capsys)
     assert "over 3 allocations the choices lose" in error
     assert "allgather: over 3 allocations the choices lose" in shown
     assert "allgather: over 3 allocations the choices lose" in Path("drawn/mine.html").read_text()
-    assert run("compare drawn/mine.times drawn/mine-decisions.json", capsys)[0] == 0
+    done("compare drawn/mine.times drawn/mine-decisions.json", capsys)
     code, _, error = run("tune drawn/mine.times --allocations 3 -o again", capsys)
     assert code == 2
     assert "--allocations is for a cluster that is simulated" in error
@@ -77,15 +72,14 @@ def test_traffic_is_that_of_the_steps_over_which_messages_go(capsys: Capture) ->
     """Each step of a ring carries P - 1 blocks, and a tree sends its message along P - 1 edges."""
     Path("job.csv").write_text("rank,host\n0,n1\n1,n1\n2,n2\n3,n3\n4,n4\n")
     job = "--platform leonardo --allocation job.csv --node-map map.csv --procs 5 --size 1KiB"
-    code, shown, _ = run(f"show traffic {job} --collective allgather --algorithms ring,linear --json", capsys)
-    assert code == 0
+    shown, _ = done(f"show traffic {job} --collective allgather --algorithms ring,linear --json", capsys)
     found = printed(shown)
     assert found.facts == {"nodes": 4, "switches": 3, "groups": 2}
     rows = {row["algorithm"]: row for row in found.rows}
     # The steps 1-2, 2-3, 3-4 and 4-0 leave a node, 2-3, 3-4 and 4-0 a switch, 3-4 and 4-0 a group.
     between = [rows["ring"][f"bytes_between_{what}"] for what in ("nodes", "switches", "groups")]
     assert between == [4 * 1024 * steps for steps in (4, 3, 2)]
-    code, shown, _ = run(f"show traffic {job} --collective bcast --algorithms chain --segments 0 --json", capsys)
+    shown, _ = done(f"show traffic {job} --collective bcast --algorithms chain --segments 0 --json", capsys)
     (row,) = printed(shown).rows
     assert [row[f"bytes_between_{what}"] for what in ("nodes", "switches", "groups")] == [3072, 2048, 1024]
     _, shown, _ = run(f"show schedule {job} --collective bcast --algorithm linear --segments 0", capsys)

@@ -11,7 +11,7 @@ from collwise.validation.select.decisions import DecisionTable, decisions_docume
 from collwise.validation.times.choice import Choice
 from tests.command_line import printed
 from tests.needs import needs
-from tests.studies.cli.model_commands import Capture, run
+from tests.studies.cli.model_commands import Capture, done, run
 
 ASKED = "program apply asp --platform stampede2 --ppn 4 --procs 8 --set size=32768,rows=8,iterations=2"
 
@@ -25,8 +25,7 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @needs("smpi")
 def test_table_json_and_figures(capsys: Capture) -> None:
     words = f"{ASKED} --collectives ompi,flat --segments 64KiB"
-    code, shown, _ = run(f"{words} --figures one", capsys)
-    assert code == 0
+    shown, _ = done(f"{words} --figures one", capsys)
     assert "asp on Stampede2" in shown
     assert "--iterations 2" in shown
     assert Path("one/stampede2-asp.png").stat().st_size > 10_000
@@ -38,8 +37,7 @@ def test_table_json_and_figures(capsys: Capture) -> None:
     assert ompi["speedup"] == 1
     assert flat["mean_share"] == flat["mean_seconds"] / flat["seconds"] <= flat["most_share"]
 
-    code, shown, _ = run(f"{ASKED} --procs 4,8 --collectives ompi,mpich --rate 2e9 --figures two", capsys)
-    assert code == 0
+    shown, _ = done(f"{ASKED} --procs 4,8 --collectives ompi,mpich --rate 2e9 --figures two", capsys)
     assert Path("two/stampede2-asp.png").stat().st_size > 10_000
 
 
@@ -59,6 +57,5 @@ def test_a_table_that_was_not_decided_for_these_processes_is_warned_of(capsys: C
     row = ((0, Choice("chain")),)
     table = DecisionTable("bcast", "stampede2", 4, "simulated", "somebody", {4: row, 64: row})
     Path("b.json").write_text(json.dumps(decisions_document([table])))
-    code, _, said = run(f"{ASKED} --collectives b.json", capsys)
-    assert code == 0
+    _, said = done(f"{ASKED} --collectives b.json", capsys)
     assert "b.json: P = 8 was not decided; bcast: decided for P = 4, 64; others take the row of the next" in said

@@ -15,7 +15,7 @@ from collwise.simulator.execution.installations import mpi_installation
 from collwise.validation.libraries.openmpi_file import parse_rules
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice
-from tests.command_line import called, printed
+from tests.command_line import called, printed, succeeded
 from tests.once import made_once
 
 SMALL = """
@@ -59,8 +59,7 @@ def toy_parameters(tmp_path_factory: pytest.TempPathFactory) -> str:
 
     def fit(folder: Path) -> None:
         (folder / "toy.toml").write_text(SMALL)
-        fitted = called("fit", "--platform", "toy.toml", "--procs", "4,8", "-o", "toy.parameters.toml", cwd=folder)
-        assert fitted.returncode == 0, fitted.stderr
+        succeeded("fit", "--platform", "toy.toml", "--procs", "4,8", "-o", "toy.parameters.toml", cwd=folder)
 
     return str(made_once(tmp_path_factory, "toy", fit) / "toy.parameters.toml")
 
@@ -101,8 +100,7 @@ def test_help_imports_nothing_that_takes_long(tmp_path: Path) -> None:
 
 def test_simulate_prints_every_case_and_reuses_the_store(here: Path) -> None:
     arguments = ("simulate", "--platform", "toy.toml", "--collective", "gather", "--procs", "2,8", "--sizes", "64KiB")
-    first = called(*arguments, "--json", cwd=here)
-    assert first.returncode == 0, first.stderr
+    first = succeeded(*arguments, "--json", cwd=here)
     records = printed(first.stdout).rows
     assert {(r["algorithm"], r["procs"]) for r in records} == {
         (name, procs) for name in ("linear", "linear_sync", "binomial") for procs in (2, 8)
@@ -114,8 +112,7 @@ def test_simulate_prints_every_case_and_reuses_the_store(here: Path) -> None:
 
 
 def test_platforms_check_runs_the_engine(here: Path) -> None:
-    sound = called("platforms", "check", "toy.toml", cwd=here)
-    assert sound.returncode == 0, sound.stderr
+    sound = succeeded("platforms", "check", "toy.toml", cwd=here)
     assert "toy.toml: sound, 8 hosts, simulated by SimGrid" in sound.stdout
     broken = called("platforms", "check", "broken.xml", cwd=here)
     assert broken.returncode == 1
@@ -130,12 +127,9 @@ def test_from_a_cluster_to_rules_step_by_step(here: Path, toy_parameters: str) -
     for collective in ("bcast", "gather"):
         options, times = ("--for", "openmpi-4.1"), f"{collective}.times"
         predict = ("predict", "--parameters", toy_parameters, "--collective", collective, *options)
-        made = called(*predict, "--procs", "2:8:+1", "--segments", "8KiB:128KiB:x2", "-o", times, cwd=here)
-        assert made.returncode == 0, made.stderr
-        selected = called("select", times, *options, "-o", f"{collective}.json", cwd=here)
-        assert selected.returncode == 0, selected.stderr
-    exported = called("export", "bcast.json", "gather.json", "-o", "toy.rules", "--check", cwd=here)
-    assert exported.returncode == 0, exported.stderr
+        succeeded(*predict, "--procs", "2:8:+1", "--segments", "8KiB:128KiB:x2", "-o", times, cwd=here)
+        succeeded("select", times, *options, "-o", f"{collective}.json", cwd=here)
+    exported = succeeded("export", "bcast.json", "gather.json", "-o", "toy.rules", "--check", cwd=here)
     assert exported.stdout.count("accepted the rules and ran") == 4
     rules = parse_rules((here / "toy.rules").read_text(), "toy.rules")
     assert set(rules.collectives) == {7, 9}
@@ -167,8 +161,7 @@ def test_a_check_of_nothing_is_no_success(here: Path, procs: int, start: int, sa
 def test_rules_for_long_messages_only_are_checked_at_their_first_one(here: Path) -> None:
     table = DecisionTable("bcast", "toy", 1, "simulated", "test", {4: ((2**20, Choice("binomial")),)})
     (here / "long.json").write_text(json.dumps(decisions_document([table])))
-    exported = called("export", "long.json", "-o", "long.rules", "--check", cwd=here)
-    assert exported.returncode == 0, exported.stderr
+    exported = succeeded("export", "long.json", "-o", "long.rules", "--check", cwd=here)
     assert exported.stdout.count("accepted the rules and ran") == 1
     assert "ran binomial for bcast of 1 MiB on 8 processes" in exported.stdout
     assert "checked by" not in exported.stdout
@@ -187,8 +180,7 @@ def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
     catalogue = Catalogue.load()
     sweep = ("simulate", "--platform", "toy.toml", "--collective", "all", "--procs", "3,8", "--sizes", "64KiB")
     sweep += ("--segments", "8KiB")
-    simulated = called(*sweep, "--json", cwd=here)
-    assert simulated.returncode == 0, simulated.stderr
+    simulated = succeeded(*sweep, "--json", cwd=here)
     records = printed(simulated.stdout).rows
     runs = {
         (name, algorithm.name, procs)
@@ -204,13 +196,10 @@ def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
     assert again.stdout.count("not simulated for P = 3") == len(bound)
 
     for target, options in (("openmpi-4.1", ("--version", "4.1")), ("collwise", ("--format", "collwise"))):
-        made = called(*sweep, "--for", target, "-o", f"{target}.times", cwd=here)
-        assert made.returncode == 0, made.stderr
-        selected = called("select", f"{target}.times", "--for", target, "-o", f"{target}.json", cwd=here)
-        assert selected.returncode == 0, selected.stderr
+        succeeded(*sweep, "--for", target, "-o", f"{target}.times", cwd=here)
+        selected = succeeded("select", f"{target}.times", "--for", target, "-o", f"{target}.json", cwd=here)
         assert "barrier left out" in selected.stderr
-        exported = called("export", f"{target}.json", *options, "-o", f"{target}.rules", cwd=here)
-        assert exported.returncode == 0, exported.stderr
+        succeeded("export", f"{target}.json", *options, "-o", f"{target}.rules", cwd=here)
     ids = {
         entry.openmpi_collective
         for entry in catalogue.collectives.values()
@@ -224,12 +213,10 @@ def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
 
 def test_compare_and_select_agree_on_the_best(here: Path) -> None:
     point = ("--platform", "toy.toml", "--collective", "bcast", "--procs", "8", "--sizes", "8KiB,256KiB")
-    made = called("simulate", *point, "--segments", "0,8KiB", "--beside", "openmpi-4.1", "-o", "toy.times", cwd=here)
-    assert made.returncode == 0, made.stderr
+    succeeded("simulate", *point, "--segments", "0,8KiB", "--beside", "openmpi-4.1", "-o", "toy.times", cwd=here)
     selected = called("select", "toy.times", "-o", "toy.json", "--json", cwd=here)
     chosen = [row["algorithm"] for row in printed(selected.stdout).rows]
-    compared = called("compare", "toy.times", "toy.json", "openmpi-4.1", "--figures", "figures", "--json", cwd=here)
-    assert compared.returncode == 0, compared.stderr
+    compared = succeeded("compare", "toy.times", "toy.json", "openmpi-4.1", "--figures", "figures", "--json", cwd=here)
     rows = printed(compared.stdout).rows
     assert [row["message_bytes"] for row in rows] == [8192, 262144]
     best = [row["best"]["algorithm"] for row in rows]
@@ -248,8 +235,7 @@ def test_compare_and_select_agree_on_the_best(here: Path) -> None:
 
 def test_selecting_by_a_model_to_the_byte(here: Path, toy_parameters: str) -> None:
     predict = ("predict", "--parameters", toy_parameters, "--collective", "bcast", "--procs", "2:8:+1")
-    made = called(*predict, "--sizes", "8KiB,1MiB", "--segments", "8KiB:128KiB:x2", "-o", "toy.times", cwd=here)
-    assert made.returncode == 0, made.stderr
+    succeeded(*predict, "--sizes", "8KiB,1MiB", "--segments", "8KiB:128KiB:x2", "-o", "toy.times", cwd=here)
     shown = printed(called("select", "toy.times", "--json", cwd=here).stdout)
     loss = shown.facts["tables"][0]["loss_between_sizes"]
     assert 0 <= loss["mean"] <= loss["worst"]
@@ -265,12 +251,8 @@ def test_selecting_by_a_model_to_the_byte(here: Path, toy_parameters: str) -> No
 def test_models_are_scored_by_simulated_times(here: Path, toy_parameters: str) -> None:
     grid = ("--collective", "bcast", "--procs", "3,4", "--sizes", "1KiB,64KiB,256KiB", "--segments", "0,8KiB")
     for name in ("by_parts", "as_printed"):
-        made = called(
-            "predict", "--parameters", toy_parameters, "--model", name, *grid, "-o", f"{name}.times", cwd=here
-        )
-        assert made.returncode == 0, made.stderr
-    made = called("simulate", "--platform", "toy.toml", *grid, "--beside", "openmpi-4.1", "-o", "s.times", cwd=here)
-    assert made.returncode == 0, made.stderr
+        succeeded("predict", "--parameters", toy_parameters, "--model", name, *grid, "-o", f"{name}.times", cwd=here)
+    succeeded("simulate", "--platform", "toy.toml", *grid, "--beside", "openmpi-4.1", "-o", "s.times", cwd=here)
     compare = ("compare", "s.times", "by_parts.times", "as_printed.times", "openmpi-4.1")
     shown = called(*compare, cwd=here).stdout
     assert "no times in as_printed of knomial" in shown
@@ -326,8 +308,7 @@ def test_demo_tells_what_to_use_and_what_it_gains(tmp_path: Path) -> None:
 def test_a_new_platform_is_sound_and_keeps_its_figures(here: Path) -> None:
     arguments = ("platforms", "new", "mine", "--nodes", "4", "--gbits", "25", "--latency-us", "12", "--cpus", "2")
     assert called(*arguments, cwd=here).returncode == 0
-    checked = called("platforms", "check", "mine.toml", cwd=here)
-    assert checked.returncode == 0, checked.stderr
+    checked = succeeded("platforms", "check", "mine.toml", cwd=here)
     assert "link 25 Gbit/s and 6 us (two links on the way: 12 us); 2 CPUs per node" in checked.stdout
     slip = (here / "mine.toml").read_text().replace("3125000000.0", "25.0")
     (here / "slip.toml").write_text(slip)

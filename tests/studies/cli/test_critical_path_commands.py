@@ -9,7 +9,7 @@ import pytest
 
 from tests.command_line import printed
 from tests.needs import needs
-from tests.studies.cli.model_commands import Capture, run
+from tests.studies.cli.model_commands import Capture, done, run
 
 pytestmark = needs("smpi")
 
@@ -27,30 +27,25 @@ def here(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: C
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLLWISE_STORE", str(store))
     fit = "fit --platform boba --model critical_path --procs 4,9 --collective allgather,gather --segments 0,8KiB"
-    code, output, errors = run(f"{fit} -o {FILE}", capsys)
-    assert code == 0, errors
+    output, _ = done(f"{fit} -o {FILE}", capsys)
     assert "eager messages leave when their receive is posted" in output
     assert re.search(r"critical_path +│ allgather +│ ring +│ eager", output)
     return tmp_path
 
 
 def test_predict_select_and_compare_by_the_file(here: Path, capsys: Capture) -> None:
-    code, output, errors = run(f"predict --parameters {FILE} --collective allgather --procs 4,32 --json", capsys)
-    assert code == 0, errors
+    output, errors = done(f"predict --parameters {FILE} --collective allgather --procs 4,32 --json", capsys)
     predicted = printed(output)
     assert predicted.facts["model"] == "critical_path"
     assert {row["algorithm"] for row in predicted.rows} >= {"ring", "bruck", "linear"}
     asked = f"predict --parameters {FILE} --collective allgather --procs 4,8,16 --sizes 64,64KiB --margin 1 -o p.times"
-    assert run(asked, capsys)[0] == 0
-    code, output, errors = run("select p.times -o t.json", capsys)
-    assert code == 0, errors
+    done(asked, capsys)
+    output, errors = done("select p.times -o t.json", capsys)
     assert "allgather on boba by model critical_path" in output
     grid = "--collective allgather,gather --procs 8 --sizes 64,64KiB"
     for made in (f"predict --parameters {FILE} {grid} -o q.times", f"simulate --platform boba {grid} -o s.times"):
-        code, _, errors = run(made, capsys)
-        assert code == 0, errors
-    code, output, errors = run("compare s.times q.times --json", capsys)
-    assert code == 0, errors
+        done(made, capsys)
+    output, _ = done("compare s.times q.times --json", capsys)
     for score in printed(output).facts["scores"]:
         assert (score["model"], score["left_out"]) == ("critical_path", [])
         assert score["worst_error"] < 0.05
@@ -63,8 +58,7 @@ def test_tune_decides_by_it(here: Path, capsys: Capture) -> None:
         f"predict --parameters {FILE} --collective gather --procs 4 --segments 8KiB -o p.times",
         "tune p.times -o r",
     ):
-        code, output, errors = run(asked, capsys)
-        assert code == 0, errors
+        output, _ = done(asked, capsys)
     assert "How sure" not in output
     assert (here / "r" / "boba-openmpi-4.1.rules").exists()
 

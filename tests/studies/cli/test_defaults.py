@@ -14,7 +14,7 @@ from collwise.validation.libraries import installed
 from collwise.validation.libraries.baselines import BASELINES
 from tests.command_line import printed
 from tests.needs import needs
-from tests.studies.cli.model_commands import Capture, run
+from tests.studies.cli.model_commands import Capture, done, run
 
 COLLECTIVES = tuple(Catalogue.load().collectives)
 NONE = PiecewiseLinear((0.0,), (0.0,))
@@ -36,10 +36,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_table_of_decisions(capsys: Capture) -> None:
-    code, shown, error = run(
-        "show defaults --baseline mpich-4 --collective allgatherv --procs 16 --sizes 1KiB,1MiB", capsys
-    )
-    assert code == 0
+    shown, error = done("show defaults --baseline mpich-4 --collective allgatherv --procs 16 --sizes 1KiB,1MiB", capsys)
     assert "MPICH 4, untuned" in shown
     cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.splitlines() if line.startswith("│")]
     assert cells == [
@@ -48,7 +45,7 @@ def test_the_table_of_decisions(capsys: Capture) -> None:
     ]
     assert "combines algorithms within and between nodes" in error
     asked = "show defaults --baseline openmpi-4.1 --collective alltoall,gather --procs 5 --sizes 64,256KiB --json"
-    code, shown, _ = run(asked, capsys)
+    shown, _ = done(asked, capsys)
     found = {(one["collective"], one["message_bytes"]): one for one in printed(shown).rows}
     assert found["alltoall", 64]["choice"]["fanout"] == 4
     assert found["gather", 2**18]["choice"]["segment_bytes"] == 2**18
@@ -58,8 +55,7 @@ def test_the_table_of_decisions(capsys: Capture) -> None:
 @needs("mpich")
 def test_the_installed_library_is_asked(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = "show defaults --baseline mpich-4 --collective bcast --procs 9 --sizes 1KiB --check"
-    code, _, error = run(asked, capsys)
-    assert code == 0
+    _, error = done(asked, capsys)
     assert "the installed library decides the same for 1 call\n" in error
     monkeypatch.setattr(installed, "mpichs_algorithm", lambda *_: "smoke signals")
     code, _, error = run(asked, capsys)
@@ -84,10 +80,8 @@ def test_every_collective_is_compared(collective: str, capsys: Capture) -> None:
         f"simulate --platform gros {extent} --engine schedule {beside} -o s.times",
         f"predict --parameters all.toml {extent} -o p.times",
     ):
-        code, _, error = run(made, capsys)
-        assert code == 0, error
-    code, shown, error = run("compare s.times p.times openmpi-4.1 mpich-4 --json", capsys)
-    assert code == 0, error
+        done(made, capsys)
+    shown, _ = done("compare s.times p.times openmpi-4.1 mpich-4 --json", capsys)
     rows = printed(shown).rows
     assert len(rows) == (2 if collective == "barrier" else 4)
     for name in ("openmpi-4.1", "mpich-4"):
@@ -113,9 +107,8 @@ def test_every_collective_is_compared(collective: str, capsys: Capture) -> None:
 
 def test_a_barrier_is_drawn_over_the_processes_alone(here: Path, capsys: Capture) -> None:
     made = "simulate --platform gros --collective barrier --procs 4,6 --engine schedule --beside mpich-4 -o s.times"
-    assert run(made, capsys)[0] == 0
-    code, _, error = run("compare s.times mpich-4 --figures figures", capsys)
-    assert code == 0, error
+    done(made, capsys)
+    _, error = done("compare s.times mpich-4 --figures figures", capsys)
     assert [path.name for path in (here / "figures").iterdir()] == ["gros-barrier-by-procs.png"]
     made = "simulate --platform gros --collective barrier --procs 4 --engine schedule --figures none"
     code, _, error = run(made, capsys)

@@ -18,7 +18,7 @@ from collwise.platforms import description
 from tests.command_line import Printed, printed
 from tests.models.parameter_examples import fitted
 from tests.needs import needs
-from tests.studies.cli.model_commands import Capture, prepared, run
+from tests.studies.cli.model_commands import Capture, done, prepared, run
 
 pytestmark = needs("smpi")
 
@@ -26,8 +26,7 @@ HERE = Path(description.__file__).parent
 
 
 def document_of(arguments: str, capsys: Capture) -> Printed:
-    code, output, errors = run(f"{arguments} --json", capsys)
-    assert code == 0, errors
+    output, _ = done(f"{arguments} --json", capsys)
     return printed(output)
 
 
@@ -42,8 +41,7 @@ PREDICT = "predict --parameters"
 
 @pytest.mark.parametrize("model", ["hockney", "hockney_by_size", "logp", "loggp", "plogp", "lmo"])
 def test_every_family_is_fitted_and_predicts(model: str, here: Path, capsys: Capture) -> None:
-    code, output, errors = run(f"{FIT} {model} --procs 3", capsys)
-    assert code == 0, errors
+    output, _ = done(f"{FIT} {model} --procs 3", capsys)
     assert re.search(r"\d+ measurements, .* on the platform\n", output)
     assert re.search(
         rf"{model} by .*, simulated, SimGrid .*\nwritten: results/exact\.{model}\.parameters\.toml", output
@@ -65,8 +63,7 @@ def test_a_fit_as_json_is_what_the_file_holds(here: Path, capsys: Capture) -> No
 
 
 def test_lmo_on_the_heterogeneous_cluster(here: Path, capsys: Capture) -> None:
-    code, output, errors = run("fit --model lmo --platform hcl16 -o lmo16.toml", capsys)
-    assert code == 0, errors
+    output, _ = done("fit --model lmo --platform hcl16 -o lmo16.toml", capsys)
     found = FittedParameters.load(here / "lmo16.toml")
     assert (found.procs, found.parameters.heterogeneous) == (16, True)
     # Of C(16, 2) pairs two sizes, of 3 C(16, 3) one-to-twos two sizes, and series.
@@ -92,8 +89,7 @@ def test_homogeneous_parameters_of_a_heterogeneous_cluster(here: Path, capsys: C
     "model", ["hockney", *(pytest.param(name, marks=pytest.mark.slow) for name in ("loggp", "lmo"))]
 )
 def test_fitted_on_this_machine(model: str, here: Path, capsys: Capture) -> None:
-    code, output, errors = run(f"fit --library openmpi --model {model} --procs 3 --repetitions 2:3", capsys)
-    assert code == 0, errors
+    output, _ = done(f"fit --library openmpi --model {model} --procs 3 --repetitions 2:3", capsys)
     assert re.search(r"\w+ by \w+, measured, Open MPI", output)
     (file,) = here.glob(f"results/*.{model}.parameters.toml")
     found = FittedParameters.load(file)
@@ -131,8 +127,7 @@ def test_each_pair_has_its_own_time(here: Path, capsys: Capture) -> None:
 
 def test_algorithms_without_a_prediction_are_named(here: Path, capsys: Capture) -> None:
     asked = f"{PREDICT} lmo.toml --collective gather --procs 4 --sizes 1KiB,4KiB,1MiB"
-    code, output, _ = run(asked, capsys)
-    assert code == 0
+    output, _ = done(asked, capsys)
     assert "gather: never chosen where model lmo has no prediction for them: linear" in output
     times = {
         row["message_bytes"]: row["seconds"] for row in document_of(asked, capsys).rows if row["algorithm"] == "linear"
@@ -144,8 +139,7 @@ def test_algorithms_without_a_prediction_are_named(here: Path, capsys: Capture) 
 def test_what_has_no_formula_is_left_out_visibly(here: Path, capsys: Capture) -> None:
     fitted("hockney", platform="exact").save(here / "exact.toml")
     made = f"{PREDICT} exact.toml --collective bcast --procs 4 --sizes 1KiB"
-    code, output, errors = run(made, capsys)
-    assert code == 0, errors
+    output, errors = done(made, capsys)
     said = [line for line in (output + errors).splitlines() if re.search("knomial", line)]
     assert any("formula" in line for line in said), (output, errors)
     assert not any("│" in line for line in said), said
@@ -158,10 +152,8 @@ def test_scores_are_printed_with_the_best_model(here: Path, capsys: Capture) -> 
         f"{PREDICT} hockney.toml {grid} -o h.times",
         f"{PREDICT} lmo.toml {grid} -o l.times",
     ):
-        code, _, errors = run(made, capsys)
-        assert code == 0, errors
-    code, output, errors = run("compare s.times h.times l.times", capsys)
-    assert code == 0, errors
+        done(made, capsys)
+    output, _ = done("compare s.times h.times l.times", capsys)
     for collective in ("scatter", "gather"):
         assert re.search(
             rf"exact, {collective}: the picks of (hockney|lmo) have the least slowdown, .* at worst", output
@@ -177,8 +169,7 @@ def test_scores_are_printed_with_the_best_model(here: Path, capsys: Capture) -> 
 
 @pytest.mark.slow
 def test_recovery_succeeds_on_the_platforms_made_for_it(here: Path, capsys: Capture) -> None:
-    code, output, errors = run("check recovery", capsys)
-    assert code == 0, errors
+    output, _ = done("check recovery", capsys)
     assert "│ yes │" in re.sub(" +", " ", output)
     assert "NO │" not in output
     assert "exact: lmo by triplets takes sending and receiving to cost the same; left out" in output
@@ -199,8 +190,7 @@ def test_every_model_is_listed(here: Path, capsys: Capture) -> None:
     found = document_of("show models", capsys).rows
     assert [one["name"] for one in found] == list(MODEL_NAMES)
     assert all(one["what"] and one["paper"] and one["procedures"] for one in found)
-    code, output, _ = run("show models", capsys)
-    assert code == 0
+    output, _ = done("show models", capsys)
     for name in MODEL_NAMES:
         assert name in output
     assert re.search(r"plogp +│.*│ kielmann, saturation, fitted +│ Pješivac-Grbović et al\. 2007", output)
@@ -220,17 +210,15 @@ def test_coverage_names_every_model_and_algorithm(here: Path, capsys: Capture) -
 
 
 def test_coverage_in_words(here: Path, capsys: Capture) -> None:
-    code, output, _ = run("show models --collective bcast,scan", capsys)
-    assert code == 0
+    output, _ = done("show models --collective bcast,scan", capsys)
     assert re.search(r"segmented_linear +│ critical_path +│", output)
     assert re.search(r"bcast +│ knomial +│ by_parts, critical_path +│", output)
 
 
 def test_predict_names_what_its_model_does_not_cover(here: Path, capsys: Capture) -> None:
-    code, _, errors = run(f"{PREDICT} loggp.toml --collective bcast,scan --procs 4 -o loggp.times", capsys)
-    assert code == 0, errors
+    _, errors = done(f"{PREDICT} loggp.toml --collective bcast,scan --procs 4 -o loggp.times", capsys)
     assert re.search("collwise: model loggp has no formula for scan .*; left out\n", errors)
-    assert run("select loggp.times -o tables.json", capsys)[0] == 0
+    done("select loggp.times -o tables.json", capsys)
     (table,) = json.loads((here / "tables.json").read_text())
     assert (table["collective"], table["made_by"]) == ("bcast", "model loggp")
     code, _, errors = run(f"{PREDICT} loggp.toml --collective scan,exscan --procs 4", capsys)
@@ -240,11 +228,10 @@ def test_predict_names_what_its_model_does_not_cover(here: Path, capsys: Capture
 
 def test_select_says_how_many_rows_a_tolerance_leaves(here: Path, capsys: Capture) -> None:
     predict = f"{PREDICT} hockney.toml --collective bcast --procs 2:8:+1 --segments 8KiB:128KiB:x2 -o h.times"
-    assert run(predict, capsys)[0] == 0
+    done(predict, capsys)
     found = []
     for option, said in (("--tolerance 0", "0"), ("", "1"), ("--tolerance 12.5", "12.5")):
-        code, output, errors = run(f"select h.times {option}", capsys)
-        assert code == 0, errors
+        output, errors = done(f"select h.times {option}", capsys)
         rows = re.search(rf"^(\d+) rows, tolerance {said} %$", output, re.MULTILINE)
         assert rows, output
         found.append(int(rows[1]))

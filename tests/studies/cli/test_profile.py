@@ -16,7 +16,7 @@ from collwise.validation.times.grid import Grid
 from collwise.validation.times.times import State, Times
 from tests.command_line import printed
 from tests.run_reports import OF_AN_APPLICATION, report
-from tests.studies.cli.model_commands import Capture, run
+from tests.studies.cli.model_commands import Capture, done, run
 
 CALL = {
     "collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, "processes_per_node": 1,
@@ -42,8 +42,7 @@ def write(name: str, *rows: dict[str, object]) -> None:
 
 
 def test_a_report_alone(capsys: Capture) -> None:
-    code, shown, _ = run("program profile before.json", capsys)
-    assert code == 0
+    shown, _ = done("program profile before.json", capsys)
     # 0.4 s of all processes, 0.1 and 0.02 s of a quarter of them.
     assert "The mean process spent 430 ms of 2.00 s in collectives (21.5 %)." in shown
     assert "ranks 0-6:2" in shown
@@ -91,8 +90,7 @@ DEFAULT, TUNED = Choice("scatter_allgather"), Choice("chain", 8192)
 def test_expected_savings_by_decisions(capsys: Capture) -> None:
     write_decisions(TUNED, {DEFAULT: (0.004, 0.0), TUNED: (0.001, 0.0)}, "simulated", "hand")
     asked = "program profile before.json --decisions d.json --baseline openmpi-4.1"
-    code, shown, said = run(asked, capsys)
-    assert code == 0, said
+    shown, _ = done(asked, capsys)
     assert "300 ms (x4.00)" in shown
     assert "no saving known: 1000 calls of allreduce on 4 processes: the decisions have none for it" in shown
     assert run(f"{asked} --csv", capsys)[1].startswith("collective,communicator,ranks,")
@@ -101,8 +99,7 @@ def test_expected_savings_by_decisions(capsys: Capture) -> None:
 def test_expected_savings_by_measured_times_have_an_interval(capsys: Capture) -> None:
     write_decisions(TUNED, {DEFAULT: (0.004, 0.0012), TUNED: (0.002, 0.0008)}, "measured", "times measured under MPI")
     asked = "program profile before.json --decisions d.json --baseline openmpi-4.1"
-    code, shown, _ = run(asked, capsys)
-    assert code == 0
+    shown, _ = done(asked, capsys)
     assert "200 ms +- 100 ms (x2.00)" in shown
     assert "expected savings by times measured under MPI" in shown
     assert "program gain DECISIONS" in shown
@@ -113,8 +110,7 @@ def test_savings_against_mpis_own_collective_where_it_was_measured(capsys: Captu
         seconds = {TUNED: (0.002, 0.0002), LIBRARY_DECIDES: (own, 0.3 * own)}
         write_decisions(TUNED, seconds, "measured", "times measured under MPI")
         asked = "program profile before.json --decisions d.json -o rules.txt --force"
-        code, shown, _ = run(asked, capsys)
-        assert code == 0
+        shown, _ = done(asked, capsys)
         assert saved in shown
         assert "MPI's own" in shown
         assert ("do not tell that from no saving" in shown) == (not rules)
@@ -139,8 +135,7 @@ def test_what_a_later_run_saved(capsys: Capture) -> None:
     assert rows["bcast"]["achieved_seconds"] == pytest.approx(0.3)
     assert rows["allreduce"]["achieved_seconds"] == pytest.approx(-0.02)
     assert rows["iallreduce"]["achieved_seconds"] is None
-    code, shown, _ = run(asked, capsys)
-    assert code == 0
+    shown, _ = done(asked, capsys)
     assert "Saved by the mean process in calls whose algorithm changed: 300 ms." in shown
     # A quarter of the processes lost 0.02 s.
     assert "In calls that ran as before, which no rule changed: -5.00 ms." in shown
@@ -154,8 +149,7 @@ def test_several_runs_have_medians_and_their_range(capsys: Capture) -> None:
     for name, factor in (("one", 1.0), ("two", 9.0), ("three", 1.1)):
         write(f"{name}.json", *(row | {"seconds": factor * row["seconds"]} for row in (CALL, PART)))
     asked = "program profile one.json two.json three.json"
-    code, shown, said = run(asked, capsys)
-    assert code == 0, said
+    shown, _ = done(asked, capsys)
     assert "Times are medians of 3 runs, which spent 425 ms, 3.83 s, 468 ms in collectives." in shown
     assert "400 ms to 3.60 s" in shown
     found = printed(run(f"{asked} --json", capsys)[1])
@@ -173,8 +167,7 @@ def test_several_runs_have_medians_and_their_range(capsys: Capture) -> None:
 def test_runs_that_are_not_alike(capsys: Capture) -> None:
     write("after.json", CALL | {"calls": 7}, PART, STARTED)
     asked = "program profile before.json after.json"
-    code, _, said = run(asked, capsys)
-    assert code == 0
+    _, said = done(asked, capsys)
     Path("both.json").write_text(
         profile_of_runs([read_profile(Path(f"{one}.json")) for one in ("before", "after")]).text
     )
@@ -191,8 +184,7 @@ def test_runs_that_are_not_alike(capsys: Capture) -> None:
 def test_calls_on_a_changed_platform(capsys: Capture) -> None:
     Path("report.json").write_text(OF_AN_APPLICATION)
     asked = "program profile report.json --platform gros --change bandwidth=x4 --baseline openmpi-4.1"
-    code, shown, _ = run(asked, capsys)
-    assert code == 0
+    shown, _ = done(asked, capsys)
     assert "no saving known: 1 call of gatherv on 8 processes: their sizes are not known" in shown
     assert "All calls: " in shown
     rows, facts = printed(run(f"{asked} --json", capsys)[1])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import printed
-from tests.studies.cli.model_commands import Capture, run
+from tests.studies.cli.model_commands import Capture, done, run
 
 ASKED = "show schedule --platform gros --collective reduce --algorithm binomial --procs 8 --size 64KiB"
 
@@ -20,14 +20,12 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_messages_rounds_path_and_picture(capsys: Capture) -> None:
-    code, shown, _ = run(f"{ASKED} --draw reduce.png", capsys)
-    assert code == 0
+    shown, _ = done(f"{ASKED} --draw reduce.png", capsys)
     assert "56 messages, 448 KiB in all" in shown
     assert "no overheads" in shown
     assert Path("reduce.png").stat().st_size > 10_000
 
-    code, shown, _ = run(f"{ASKED} --json", capsys)
-    assert code == 0
+    shown, _ = done(f"{ASKED} --json", capsys)
     rows, found = printed(shown)
     assert (found["messages"], found["bytes"], found["rounds"]) == (56, 7 * 2**16, 3)
     parts = {row["part"]: row for row in rows}
@@ -50,14 +48,13 @@ def test_a_barrier_has_no_size_and_lmo_without_bounds_is_linear(capsys: Capture)
 
 def test_the_title_names_the_engine_and_one_case_is_no_plural(capsys: Capture) -> None:
     asked = "simulate --engine schedule --platform gros --collective bcast --algorithms linear --procs 4 --sizes 8KiB"
-    code, shown, _ = run(asked, capsys)
-    assert code == 0
+    shown, _ = done(asked, capsys)
     assert shown.startswith("bcast on gros, simulated by schedule engine")
     assert "\n1 case, 0 of them already in the store" in shown
 
 
 def test_platform_xml_of_hosts_and_links_is_for_smpi(capsys: Capture) -> None:
-    assert run("platforms write jupiter -o own.xml", capsys)[0] == 0
+    done("platforms write jupiter -o own.xml", capsys)
     code, _, error = run("simulate --engine schedule --platform own.xml --collective bcast --procs 4", capsys)
     assert code == 2
     assert "platform 'own' is platform XML that has no description: it has <host> elements (valid: one" in error
@@ -65,15 +62,13 @@ def test_platform_xml_of_hosts_and_links_is_for_smpi(capsys: Capture) -> None:
 
 def test_a_selection_by_the_schedule_engine_needs_no_simulator(tmp_path: Path, capsys: Capture) -> None:
     swept = "--platform gros --collective allreduce --procs 4,8 --sizes 1KiB,1MiB --engine schedule"
-    code, shown, _ = run(f"simulate {swept} -o {tmp_path}/s.times --json", capsys)
-    assert code == 0
+    shown, _ = done(f"simulate {swept} -o {tmp_path}/s.times --json", capsys)
     best = min(
         (row["seconds"], row["algorithm"])
         for row in printed(shown).rows
         if (row["procs"], row["message_bytes"]) == (8, 2**20)
     )
-    code, shown, error = run(f"select {tmp_path}/s.times --json", capsys)
-    assert code == 0, error
+    shown, _ = done(f"select {tmp_path}/s.times --json", capsys)
     assert best[1] in shown
 
 

@@ -189,29 +189,27 @@ def _trusted(found: dict[str, Times]) -> dict[str, Times]:
     return {name: one for name, one in kept.items() if one.message_bytes} or found
 
 
-def _told(times: Times) -> Iterator[str]:
+def _told(times: Times) -> list[str]:
     """Sentences on what measured times are, and on the gaps in them."""
     from collwise.store_contents import KEY_CHARACTERS
+    from collwise.studies.present.shown import said
     from collwise.validation.times.times import MEASURED_UNDER, State
 
     if times.is_exact:
-        return
-    number, keys, others = (times.facts.get(name) for name in ("measured", "configurations", "others"))
-    if keys:
-        more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
-        yield f"{number} {MEASURED_UNDER} {times.maker}, configuration {keys[0][:KEY_CHARACTERS]}{more}"
-    if others:
-        yield f"{others} other measurements there are not used; choose one with its configuration"
-    if not times.has_intervals:
-        yield "some times have no confidence interval; they count as exact"
+        return []
     state = times.competing(times.state)
     filled = int((state == State.FILLED).sum())
-    gaps = filled + int(((state == State.NOT_ASKED) | (state == State.FAILED)).sum())
-    if times.filled_by and gaps:
-        source = times.facts.get("filled_from", times.filled_by)
-        yield f"{filled} of {gaps} gaps filled by {source} times, the others have no agreement nearby"
-    elif gaps:
-        yield f"{gaps} points of choices are not measured, where they are not chosen"
+    return said(
+        "measured",
+        times=times,
+        under=MEASURED_UNDER,
+        number=times.facts.get("measured"),
+        keys=[key[:KEY_CHARACTERS] for key in times.facts.get("configurations", ())],
+        others=times.facts.get("others"),
+        filled=filled,
+        gaps=filled + int(((state == State.NOT_ASKED) | (state == State.FAILED)).sum()),
+        source=times.facts.get("filled_from", times.filled_by),
+    )
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from collwise.checks import JudgedMachines
-from collwise.common.units import counted, format_size
+from collwise.common.units import format_size
 from collwise.models.registry import MODEL_NAMES
-from collwise.studies.present.shown import Shown, Table, drawing
+from collwise.studies.present.shown import Shown, Table, drawing, said
 from collwise.studies.reports.markdown import percent
 from collwise.validation.measurement.confidence import BY_MEAN, CLOSE, ROBUST, SURE, Kept, Sureness, kept
 from collwise.validation.measurement.deciding import FIXED, RULES, TABLE, VOTE
@@ -117,36 +117,34 @@ def shown(found: JudgedMachines) -> Shown:
         Table("Choices beside the library untuned", _BESIDE, beside, left=2),
         Table("By collective", ("machine", "collective", *_PARTS), list(map(_by_part, collectives)), left=2),
         Table(
-            "By message size, and by processes on a node",
-            ("machine", "size", *_PARTS),
-            list(map(_by_part, classes)),
-            left=2,
+            "By message size, and by processes on a node", ("machine", "size", *_PARTS), [*map(_by_part, classes)], 2
         ),
         Table("Every decider", _BY_DECIDER, list(_by_decider(whole)), left=2),
         *([Table(_MODELS, ("predicted by", *(part.machine for part in whole)), models)] if models else []),
         *_sureness(telling),
         Table("The worst choices by predictions", _WORST, list(_worst(whole)), left=3),
         *_messages(found.messages),
-        "described by: " + ", ".join(f"{machine} by {name}" for machine, name in sorted(described.items())),
-        *(
-            f"predicted on the nodes where they ran, by {file}: {', '.join(jobs)}"
-            for file, jobs in found.placed.items()
+        *said(
+            "machines",
+            found=found,
+            described=described,
+            few=few,
+            few_iterations=FEW_ITERATIONS,
+            deciders={"fixed": FIXED, "possible": POSSIBLE, "table": TABLE, "vote": VOTE},
+            floors={part.machine: part.floor for part in whole},
         ),
-        f"predictions: {found.file}, SHA-256 {found.sha256}, written "
-        + ("after figures were fitted to times" if found.trained else "before measured times were read"),
-        *(_sentences(whole, few) if whole else ()),
         *found.notes,
     ]
     parts = [part for part in parts if isinstance(part, str) or part.rows]
     known = found.cells or found.messages
     problem = "" if known else "no cell has two algorithms that the catalogue has and that were predicted"
-    said = [one for one in telling if one.probability >= SURE]
-    right_of_all = sum(one.cell.lost[one.cell.chosen] < CLOSE for one in said)
+    sure = [one for one in telling if one.probability >= SURE]
+    right_of_all = sum(one.cell.lost[one.cell.chosen] < CLOSE for one in sure)
     facts = {
         **{"sha256": found.sha256, "platforms": dict(found.platforms), "placed": dict(found.placed)},
         "discrepancy": {} if found.discrepancy is None else asdict(found.discrepancy),
         "sure": {
-            **{"telling": len(telling), "said": len(said), "right": sum(one.right for one in said)},
+            **{"telling": len(telling), "said": len(sure), "right": sum(one.right for one in sure)},
             "right_of_all": right_of_all,
         },
         "messages": [asdict(one) for one in found.messages],
@@ -156,21 +154,6 @@ def shown(found: JudgedMachines) -> Shown:
     if telling:
         figures["sure"] = drawing("machines.sure_figure", list(_reliability(telling)), _coverage(telling))
     return Shown(parts, [row for part in every for row in _rows(part)], facts, figures, problem)
-
-
-def _sentences(whole: Sequence[_Part], few: int) -> Iterator[str]:
-    """What the tables of cells rest on."""
-    yield f"{counted(few, 'cell')} with fewer than {FEW_ITERATIONS} iterations, left out of the worst"
-    yield (
-        f"{FIXED}: each collective's best algorithm by size class on that machine; {POSSIBLE}: the fastest in each "
-        "cell of those that the catalogue has; both are known with hindsight only"
-    )
-    yield f"{TABLE}X: what is fastest on X at the nearest processes per node, P and size; {VOTE}: of all other machines"
-    yield (
-        "floor of iterations: measured medians have a half-width of "
-        + ", ".join(f"{percent(part.floor)} ({part.machine})" for part in whole)
-        + " in a job, in the median; another allocation differs by more"
-    )
 
 
 def _parts(found: JudgedMachines, machine: str) -> Iterator[_Part]:
@@ -276,13 +259,8 @@ def _sureness(telling: Sequence[Sureness]) -> Iterator[Table | str]:
     bins = [(f"{100 * low:g} to {100 * high:g} %", one.choices, one.jobs, percent(said), _share(one), _interval(one))
             for low, high, said, one in _reliability(telling)]  # fmt: skip
     yield Table("Said probabilities of losing less than 5 %, and what came out", _RELIABILITY, bins)
-    yield (
-        f"sure: by what predictions of the other machines were off, a choice loses less than {100 * CLOSE:g} % against "
-        f"the fastest candidate with a probability of {100 * SURE:g} %; cells tell where the second best loses more; "
-        "intervals are of the mean of jobs, as if each job were one choice"
-    )
-    yield f"{BY_MEAN}: the candidate of the least geometric mean loss; {ROBUST}: of the least 95th percentile of it"
-    yield f"{RULES}: the same, but a library of which nobody knows what it decides is left alone"
+    deciders = {"mean": BY_MEAN, "robust": ROBUST, "rules": RULES}
+    yield from said("sure_machines", close=f"{100 * CLOSE:g}", limit=f"{100 * SURE:g}", deciders=deciders)
 
 
 def _of_sure(name: str, telling: Sequence[Sureness]) -> tuple[object, ...]:

@@ -34,13 +34,13 @@ def here(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: C
 
 
 def test_predict_select_and_compare_by_the_file(here: Path, capsys: Capture) -> None:
-    output, errors = done(f"predict --parameters {FILE} --collective allgather --procs 4,32 --json", capsys)
+    output, _ = done(f"predict --parameters {FILE} --collective allgather --procs 4,32 --json", capsys)
     predicted = printed(output)
     assert predicted.facts["model"] == "critical_path"
     assert {row["algorithm"] for row in predicted.rows} >= {"ring", "bruck", "linear"}
     asked = f"predict --parameters {FILE} --collective allgather --procs 4,8,16 --sizes 64,64KiB --margin 1 -o p.times"
     done(asked, capsys)
-    output, errors = done("select p.times -o t.json", capsys)
+    output, _ = done("select p.times -o t.json", capsys)
     assert "allgather on boba by model critical_path" in output
     grid = "--collective allgather,gather --procs 8 --sizes 64,64KiB"
     for made in (f"predict --parameters {FILE} {grid} -o q.times", f"simulate --platform boba {grid} -o s.times"):

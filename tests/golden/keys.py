@@ -212,7 +212,7 @@ def _guidelines(target: ExecutionTarget, folder: Path) -> Iterator[tuple[str, Co
     with Store(":memory:") as store, pytest.MonkeyPatch.context() as patch:
         patch.setattr(f"{module}.measure", measure)
         patch.setattr(f"{module}.verify_algorithms", lambda *_: None)
-        patch.setattr(f"{module}.preloadable", lambda library, _: str(library))
+        patch.setattr("collwise.simulator.execution.interposed.preloadable", lambda library, _: str(library))
         patch.setattr(target, "shared_directory", lambda: contextlib.nullcontext(folder))
         library = measured_library(target, store, Method(keep_samples=True), launches=2)
         library.times([case])

@@ -141,7 +141,7 @@ static int traced_irecv(void *data, size_t count, MPI_Datatype type, int peer, i
     return result;
 }
 
-/* What a persistent request will do is told when it starts: kept are the words that tell it. */
+/* A persistent request is told each time it starts, so this keeps the words that describe it. */
 static int keep_initialised(int result, char kind, size_t count, MPI_Datatype type, int peer, int mode,
                             MPI_Request made) {
     if (is_on) {

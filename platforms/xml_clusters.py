@@ -1,4 +1,4 @@
-"""Descriptions of platform XML files with one cluster, such as Grid'5000's.
+"""Descriptions of platform XML files: of a cluster or several, such as Grid'5000's, or of hosts and links.
 
 SimGrid's attributes of <cluster> and its options have the names and defaults of SimGrid 3.32. What SimGrid spreads over
 parallel links is one link here with the sum of their rates, as in all descriptions.
@@ -6,19 +6,30 @@ parallel links is one link here with the sum of their rates, as in all descripti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 from collwise.common.errors import UsageError, warn
 from collwise.platforms.description import Calibration, HeterogeneousPlatform, Platform
-from collwise.platforms.hosts import HostPlatform
-from collwise.platforms.smpi import factor_rows, overhead_rows
+from collwise.platforms.hosts import HostPlatform, parse_radical
+from collwise.platforms.smpi import CROSS_TRAFFIC, factor_rows, overhead_rows
 from collwise.platforms.topology import Dragonfly, FatTree, Torus
 from collwise.platforms.xml import ALLOCATE, COPY, KEPT, REDUCE, SOCKETS
 from collwise.platforms.xml_file import XmlPlatform, bytes_per_second, flops, seconds
+from collwise.platforms.xml_routes import (
+    LOOPBACK,
+    Leg,
+    Route,
+    between_hosts,
+    joined,
+    of_hosts,
+    route_between,
+    routes_of,
+)
 
 _LATENCY_FACTORS = (
     "65472:11.6436;15424:3.48845;9376:2.59299;5776:2.18796;3484:1.88101;1426:1.61075;732:1.9503;257:1.95341;0:2.01467"
@@ -29,13 +40,14 @@ _RATE_FACTORS = (
 )
 _NO_OVERHEAD = "0:0:0"
 _NO_LIMIT = ("SPLITDUPLEX", "FATPIPE")
-_NEEDED = ("speed", "bw", "lat")
+_NEEDED = {"cluster": ("speed", "bw", "lat"), "host": ("speed",)}
 _UNKNOWN = ("limiter_link", "sharing_policy")
-_HOSTS = ("host", "peer", "cabinet")
+_OTHERS = ("peer", "cabinet", "host_link", "bypassRoute", "bypassZoneRoute", "bypassASroute")
+_OWN = ("id", "prefix", "suffix", "radical", "router_id", "speed", "pstate", "coordinates")
 
 
 def description_of(platform: HostPlatform) -> Platform | HeterogeneousPlatform:
-    """The description of a platform without a placement: itself, or what a platform XML says of its one cluster."""
+    """The description of a platform without a placement: itself, or what a platform XML says."""
     if isinstance(platform, Platform | HeterogeneousPlatform):
         return platform
     assert isinstance(platform, XmlPlatform)
@@ -44,52 +56,121 @@ def description_of(platform: HostPlatform) -> Platform | HeterogeneousPlatform:
 
 @lru_cache(maxsize=8)
 def _description(platform: XmlPlatform) -> Platform:
-    root = ElementTree.fromstring(platform.text)
-    clusters = list(root.iter("cluster"))
-    others = [kind for kind in _HOSTS if root.find(f".//{kind}") is not None]
-    if len(clusters) != 1 or others:
-        has = f"<{others[0]}> elements" if others else f"{len(clusters)} clusters"
-        raise _refusal(platform, f"it has {has} (valid: one <cluster>)")
-    (cluster,) = clusters
-    given = cluster.attrib
-    if unknown := next((name for name in _UNKNOWN if given.get(name, "SPLITDUPLEX") != "SPLITDUPLEX"), None):
-        raise _refusal(platform, f"its <cluster> has {unknown}={given[unknown]!r} (valid: none, or SPLITDUPLEX)")
-    if absent := next((name for name in _NEEDED if name not in given), None):
-        raise _refusal(platform, f"its <cluster> lacks {absent} (valid: {', '.join(_NEEDED)} given)")
-    rate, latency = bytes_per_second(given["bw"]), seconds(given["lat"])
-    properties = {one.attrib["id"]: one.attrib["value"] for one in cluster.findall("prop")}
-    kind = given.get("topology", "FLAT").upper()
-    make = _SHAPES.get(kind)
-    if make is None:
-        raise _refusal(platform, f"its topology is {kind} (valid: {', '.join(_SHAPES)})")
-    prefix, suffix, hosts = given["prefix"], given["suffix"], platform.hosts
-    try:
-        shape = make(given.get("topo_parameters", ""), rate, latency)
-        first = int(hosts[0].removeprefix(prefix).removesuffix(suffix))
-    except (ValueError, ZeroDivisionError):
-        raise _refusal(platform, f"topo_parameters={given.get('topo_parameters')!r} are malformed") from None
+    root, fail = ElementTree.fromstring(platform.text), partial(_refusal, platform)
+    if other := next((one.tag for kind in _OTHERS for one in root.iter(kind)), None):
+        raise fail(f"it has <{other}> elements (valid: <cluster> elements, or <host> elements with routes)")
+    zones = [one for one in root.iter() if one.find("cluster") is not None or one.find("host") is not None]
+    if len(zones) != 1 or (zones[0].find("cluster") is not None and zones[0].find("host") is not None):
+        raise fail("its hosts are in several zones, or beside clusters (valid: either of them, in one zone)")
+    (zone,) = zones
+    elements = zone.findall("cluster") or zone.findall("host")
+    given, properties = elements[0].attrib, _properties(elements[0])
+    for one in elements[1:]:
+        if _kind(one) != _kind(elements[0]) or _properties(one) != properties:
+            raise fail(f"<{one.tag}> '{one.get('id')}' has other attributes than '{given['id']}' (valid: equal nodes)")
+    needed = _NEEDED[elements[0].tag]
+    if absent := next((name for name in needed if name not in given), None):
+        raise fail(f"its <{elements[0].tag}> lacks {absent} (valid: {', '.join(needed)} given)")
     if REDUCE not in properties:
         warn(f"platform '{platform.name}' does not say what reductions cost: they take no time ({REDUCE})")
-    backbone = _backbone(platform, given, rate * len(hosts))
-    loopback = _loopback(given, rate, latency, backbone)
+    make = _of_hosts if elements[0].tag == "host" else _of_clusters
     sockets = int(properties.get(SOCKETS, 1))
     return Platform(
         name=platform.name,
         title=platform.title,
-        site=next((zone.attrib["id"] for zone in root.iter("zone") if cluster in zone), platform.name),
-        host_prefix=prefix,
-        host_suffix=suffix,
-        first_host=first,
-        nodes=len(hosts),
+        site=zone.get("id", platform.name),
+        nodes=len(platform.hosts),
         cpus_per_node=sockets,
         cores_per_node=max(sockets, int(given.get("core", 1))),
         processes_per_node=platform.default_processes_per_node,
         core_flops=flops(given["speed"].split(",")[0]),
-        loopback_bytes_per_second=loopback[0],
-        loopback_latency_seconds=loopback[1],
         calibration=_calibration(platform, properties),
-        **(backbone | shape),
+        **make(platform, zone, elements),
     )
+
+
+def _properties(element: Element) -> dict[str, str]:
+    return {one.attrib["id"]: one.attrib["value"] for one in element.findall("prop")}
+
+
+def _kind(element: Element) -> dict[str, str]:
+    """What two clusters or hosts have to have in common."""
+    return {name: value for name, value in element.attrib.items() if name not in _OWN}
+
+
+def _of_hosts(platform: XmlPlatform, zone: Element, elements: Sequence[Element]) -> dict[str, Any]:
+    """The keys of the network of single hosts, and of their names, which a description numbers."""
+    hosts, fail = platform.hosts, partial(_refusal, platform)
+    if len(hosts) < 2:
+        raise fail("it has one host (valid: two or more)")
+    own = {ends[0]: legs for ends, legs in routes_of(zone, fail).items() if ends[0] == ends[1]}
+    within = [own.get(host, (Leg("", "", *LOOPBACK, "FATPIPE"),)) for host in hosts]
+    alike, memories = {tuple(leg[2:] for leg in legs) for legs in within}, {legs[1].link for legs in within if legs[1:]}
+    if len(alike) > 1 or len(memories) not in (0, len(hosts)):
+        raise fail("routes of hosts to themselves differ, or share a link (valid: alike)")
+    loopback, *memory = within[0]
+    if loopback.policy != "FATPIPE" or [(one.policy, one.latency) for one in memory] not in ([], [("SHARED", 0.0)]):
+        raise fail(
+            f"the route of a host to itself is over link '{loopback.link}' (valid: a FATPIPE link, and for its memory "
+            "a SHARED one without latency)"
+        )
+    made = of_hosts(hosts, between_hosts(zone, hosts, fail), fail) | _numbered(platform)
+    if memory:
+        share = 1 + CROSS_TRAFFIC if _calibration(platform, {}).crosstraffic else 1
+        made["memory_bytes_per_second"] = memory[0].rate / share
+    return made | {
+        "loopback_bytes_per_second": loopback.rate,
+        "loopback_latency_seconds": loopback.latency,
+    }
+
+
+def _router(given: Mapping[str, str]) -> str:
+    return given.get("router_id", f"{given['prefix']}{given['id']}_router{given['suffix']}")
+
+
+def _numbered(platform: XmlPlatform) -> dict[str, Any]:
+    return {"host_prefix": f"{platform.name}-", "host_suffix": "", "first_host": 0}
+
+
+def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Element]) -> dict[str, Any]:
+    """The keys of the network of one cluster, or of several that links join, and of the names of hosts."""
+    given, fail = elements[0].attrib, partial(_refusal, platform)
+    if unknown := next((name for name in _UNKNOWN if given.get(name, "SPLITDUPLEX") != "SPLITDUPLEX"), None):
+        raise fail(f"its <cluster> has {unknown}={given[unknown]!r} (valid: none, or SPLITDUPLEX)")
+    rate, latency = bytes_per_second(given["bw"]), seconds(given["lat"])
+    kind = given.get("topology", "FLAT").upper()
+    shape = _SHAPES.get(kind)
+    if shape is None or (len(elements) > 1 and kind != "FLAT"):
+        raise fail(f"its topology is {kind} (valid: {', '.join(_SHAPES)}; of several clusters FLAT)")
+    sizes = [len(parse_radical(one.attrib["radical"])) for one in elements]
+    # Between clusters flows pass it in both directions.
+    backbone = _backbone(platform, given, rate * max(sizes) * min(2, len(elements)))
+    loopback = _loopback(given, rate, latency, backbone)
+    found = {"loopback_bytes_per_second": loopback[0], "loopback_latency_seconds": loopback[1]}
+    if len(elements) > 1:
+        near: Route = ()
+        if backbone:
+            flow, within = backbone.values()
+            near = (Leg("backbone", "", flow, within, "FATPIPE"),)
+        names, routes = [one.attrib["id"] for one in elements], routes_of(zone, fail)
+        routers = {one.attrib["id"]: _router(one.attrib) for one in elements}
+        for way in zone.findall("zoneRoute"):
+            for end in ("src", "dst"):
+                if way.get(f"gw_{end}") != routers.get(way.attrib[end], way.get(f"gw_{end}")):
+                    raise fail(f"cluster '{way.get(end)}' is left at '{way.get(f'gw_{end}')}' (valid: at its router)")
+
+        def between(one: int, other: int) -> Route:
+            return (*near, *route_between(routes, names[one], names[other], fail), *near)
+
+        made = joined(names, range(len(names)), sizes, between, (rate, latency), near, fail)
+        return found | made | _numbered(platform)
+    prefix, suffix = given["prefix"], given["suffix"]
+    try:
+        made = backbone | shape(given.get("topo_parameters", ""), rate, latency)
+        first = int(platform.hosts[0].removeprefix(prefix).removesuffix(suffix))
+    except (ValueError, ZeroDivisionError):
+        raise fail(f"topo_parameters={given.get('topo_parameters')!r} are malformed") from None
+    return found | made | {"host_prefix": prefix, "host_suffix": suffix, "first_host": first}
 
 
 def _refusal(platform: XmlPlatform, why: str) -> UsageError:

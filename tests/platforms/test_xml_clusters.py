@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +23,7 @@ from collwise.simulator.timing import Case
 from tests.command_line import run
 from tests.needs import needs
 
-ONE_SWITCH = [
-    name
-    for name in known()
-    if isinstance(one := load(name), Platform) and one.topology is None and one.memory_bytes_per_second is None
-]
+ONE_SWITCH = [name for name in known() if isinstance(one := load(name), Platform) and one.topology is None]
 HEAD = """<?xml version="1.0"?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
@@ -88,6 +86,164 @@ def test_smpi_takes_as_long_on_the_file_itself(attributes: dict[str, str], tmp_p
         assert played[case].seconds == pytest.approx(smpi[case].seconds, rel=0.02), case
 
 
+def cluster(name: str, hosts: str, **others: str) -> str:
+    """A cluster whose hosts are like those of the others."""
+    own = "".join(f' {key}="{value}"' for key, value in others.items())
+    return (
+        f'<cluster id="{name}" prefix="{name}-" suffix="" radical="{hosts}" speed="1Gf" bw="10Gbps" lat="10us"'
+        f' router_id="{name}r"{own}/>'
+    )
+
+
+def link(name: str, rate: str, policy: str = "SPLITDUPLEX") -> str:
+    return f'<link id="{name}" bandwidth="{rate}" latency="5us" sharing_policy="{policy}"/>'
+
+
+def route(one: str, other: str, *links: str) -> str:
+    """A route, or one between clusters, over links with their directions behind a colon."""
+    kind, ends = "route", f'src="{one}" dst="{other}"'
+    if {one, other} <= {"a", "b", "c"}:
+        kind, ends = "zoneRoute", f'{ends} gw_src="{one}r" gw_dst="{other}r"'
+    parts = [name.partition(":")[::2] for name in links]
+    legs = [f'<link_ctn id="{name}"' + f' direction="{way}"' * bool(way) + "/>" for name, way in parts]
+    return f"<{kind} {ends}>{''.join(legs)}</{kind}>"
+
+
+def hosts(count: int, rate: str = "10Gbps", policy: str = "SPLITDUPLEX") -> str:
+    """Hosts h0, h1, ... with links l0, l1, ..."""
+    return "".join(f'<host id="h{k}" speed="1Gf"/>{link(f"l{k}", rate, policy)}' for k in range(count))
+
+
+def joined(*cables: str) -> str:
+    """Routes over a link of each of three clusters."""
+    pairs = combinations("abc", 2)
+    return "".join(cables) + "".join(route(one, other, f"{one}1:UP", f"{other}1:DOWN") for one, other in pairs)
+
+
+ROUTE = re.compile("<(route|zoneRoute) .*?</(route|zoneRoute)>")
+
+
+def to_router(router: str, numbers: range) -> str:
+    return "".join(route(f"h{k}", router, f"l{k}:UP") for k in numbers)
+
+
+CLUSTERS = cluster("a", "0-4") + cluster("b", "0-4") + cluster("c", "0-2")
+UPLINKS = joined(*(link(f"{name}1", "20Gbps") for name in "abc"))
+TWO = cluster("a", "0-5") + cluster("b", "7-12")
+ROUTERS = '<router id="r"/><router id="s"/>'
+TREE = hosts(8) + ROUTERS + to_router("r", range(4)) + to_router("s", range(4, 8))
+STAR = hosts(6) + '<router id="r"/>' + to_router("r", range(6))
+PAIRS = "".join(route(f"h{i}", f"h{j}", f"l{i}:UP", "x", f"l{j}:DOWN") for i, j in combinations(range(6), 2))
+LOOPS = "".join(route(f"h{k}", f"h{k}", "own") for k in range(6))
+
+
+def zone(folder: Path, content: str, routing: str) -> Path:
+    """A file with a zone of this content, whose routes SimGrid wants behind the rest."""
+    routes = "".join(found.group() for found in ROUTE.finditer(content))
+    content, file = ROUTE.sub("", content) + routes, folder / "own.xml"
+    file.write_text(f"{HEAD.replace('Full', routing)}{content}\n  </zone>\n</platform>\n")
+    return file
+
+
+@needs("smpi")
+@pytest.mark.parametrize(
+    ("content", "routing", "topology"),
+    [
+        (CLUSTERS + UPLINKS, "Full", FatTree(5, 5e-6, oversubscription=2.5)),
+        (TWO + link("x", "5Gbps") + route("a", "b", "x:UP"), "Full", FatTree(6, 2.5e-6, oversubscription=12.0)),
+        (TWO + link("x", "400Gbps", "SHARED") + route("a", "b", "x"), "Full", FatTree(6, 2.5e-6)),
+        (
+            TWO.replace("/>", ' bb_bw="40Gbps" bb_lat="3us" bb_sharing_policy="FATPIPE"/>')
+            + link("x", "20Gbps", "FATPIPE")
+            + route("a", "b", "x"),
+            "Full",
+            FatTree(6, 4e-6),
+        ),
+        (TREE + link("x", "10Gbps") + route("r", "s", "x:UP"), "Floyd", FatTree(4, 2.5e-6, oversubscription=4.0)),
+        (STAR, "Dijkstra", None),
+        (hosts(6) + link("x", "5Gbps", "FATPIPE") + PAIRS, "Full", None),
+        (hosts(6) + link("x", "5Gbps", "FATPIPE") + link("own", "50Gbps", "FATPIPE") + PAIRS + LOOPS, "Full", None),
+    ],
+    ids=["uplinks", "one-cable", "fast-cable", "backbones", "tree", "star", "backbone", "loopback"],
+)
+def test_smpi_takes_as_long_on_clusters_and_hosts_that_links_join(
+    content: str, routing: str, topology: FatTree | None, tmp_path: Path
+) -> None:
+    platform = load(zone(tmp_path, content, routing))
+    found = description_of(platform)
+    assert isinstance(found, Platform)
+    assert str(found.topology) == str(topology)
+    procs = len(platform.hosts)
+    cases = [
+        Case(*words, procs, size)
+        for words in (("bcast", "chain"), ("gather", "linear"), ("allreduce", "ring"))
+        for size in (8, 4096, 2**15)
+    ]
+    cases.append(Case("bcast", "linear", 2, 4096, processes_per_node=2))
+    # Where only the hosts' links are shared, by ways of unlike length, SMPI prefers the short ones.
+    if topology is not None and topology.oversubscription > 1:
+        cases += [Case("alltoall", "linear", procs, size) for size in (4096, 2**17)]
+    with Store(tmp_path / "s.sqlite") as store:
+        smpi = run_cases(SmpiRunner(platform), cases, store).timings
+        played = run_cases(ScheduleRunner(platform, like_smpi=True), cases, store).timings
+    for case in cases:
+        assert played[case].seconds == pytest.approx(smpi[case].seconds, rel=0.02), case
+
+
+@pytest.mark.parametrize(
+    ("content", "routing", "says"),
+    [
+        (CLUSTERS, "Full", "there is no route from 'a' to 'b'"),
+        (CLUSTERS.replace("0-4", "0-3", 1) + UPLINKS, "Full", "switches have 4, 5, 3 hosts (valid: as many at each"),
+        (
+            cluster("a", "0-4") + cluster("b", "0-4", core="2") + UPLINKS,
+            "Full",
+            "<cluster> 'b' has other attributes than 'a'",
+        ),
+        (TWO + link("x", "5Gbps", "SHARED") + route("a", "b", "x"), "Full", "link 'x' is shared by several ways"),
+        (
+            CLUSTERS + link("x", "5Gbps") + "".join(route(*pair, "x:UP") for pair in combinations("abc", 2)),
+            "Full",
+            "the route from 'b' to 'c' has link 'x' where others of its switch have 'x'",
+        ),
+        (TWO + link("x", "5Gbps", "FATPIPE") + route("a", "b", "x"), "Full", "routes between switches limit flows"),
+        (
+            TWO + link("x", "5Gbps") + route("a", "b", "x"),
+            "Full",
+            "the route from 'a' to 'b' has link 'x' in direction",
+        ),
+        (
+            TWO + link("x", "5Gbps") + route("a", "b", "x:UP").replace('gw_src="ar"', 'gw_src="a-0"'),
+            "Full",
+            "cluster 'a' is left at 'a-0' (valid: at its router)",
+        ),
+        (STAR.replace("h5", "h6", 1), "Floyd", "there is no route from 'h0' to 'h6'"),
+        (STAR + route("h0", "h1", "l0:UP"), "Floyd", "zone 'site' has several ways between two hosts"),
+        (STAR, "Vivaldi", "zone 'site' has the routing Vivaldi (valid: Full, Floyd"),
+        (STAR, "Full", "there is no route from 'h0' to 'h1'"),
+        (STAR.replace("10Gbps", "1Gbps", 1), "Floyd", "links 'l0' and 'l1' of hosts have different rates"),
+        (hosts(2, policy="SHARED") + route("h0", "h1", "l0", "l1"), "Full", "link 'l0' is SHARED (valid: one of each"),
+        (hosts(2) + route("h0", "h1", "l0:UP"), "Full", "the route from 'h0' to 'h1' has no link of each host"),
+        (hosts(2, policy="WIFI"), "Full", "link 'l0' is WIFI"),
+        (STAR + link("own", "5Gbps", "SHARED") + LOOPS, "Floyd", "the route of a host to itself is over link 'own'"),
+        (STAR + CLUSTER, "Floyd", "its hosts are in several zones, or beside clusters"),
+        ('<host id="h" speed="1Gf"/>', "Full", "it has one host (valid: two or more)"),
+        (
+            '<peer id="h" speed="1Gf" bw_in="1Gbps" bw_out="1Gbps" coordinates="0 0 0"/>',
+            "Vivaldi",
+            "it has <peer> elements (valid: <cluster> elements, or <host> elements with routes)",
+        ),
+    ],
+)
+def test_the_route_or_link_that_no_description_has_is_named(
+    content: str, routing: str, says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        description_of(load(zone(tmp_path, content, routing)))
+    assert says in str(refused.value)
+    assert str(refused.value).endswith("; SMPI simulates it")
+
+
 def test_topologies_have_the_rates_of_all_their_links(tmp_path: Path) -> None:
     tree = shape(tmp_path, "FAT_TREE", "2;4,4;1,2;1,1")
     assert tree.topology == FatTree(4, LATENCY, oversubscription=2.0)
@@ -118,10 +274,9 @@ def test_smpi_takes_as_long_where_no_routes_are_spread(topology: str, parameters
 @pytest.mark.parametrize(
     ("cluster", "attributes", "says"),
     [
-        (CLUSTER + CLUSTER.replace("a-", "b-").replace('"a"', '"b"'), {}, "2 clusters"),
-        ('<host id="h" speed="1Gf"/>', {}, "<host> elements"),
         (CLUSTER, {"bb_bw": "40Gbps", "bb_lat": "0us"}, "all flows share the backbone of 40Gbps"),
         (CLUSTER.replace(' lat="10us"', ""), {}, "its <cluster> lacks lat (valid: speed, bw, lat given)"),
+        (CLUSTER.replace(' speed="10Gf"', ""), {}, "its <cluster> lacks speed"),
         (CLUSTER, {"sharing_policy": "SHARED"}, "sharing_policy='SHARED'"),
         (CLUSTER, {"limiter_link": "1Gbps"}, "limiter_link='1Gbps'"),
         (CLUSTER, {"topology": "MESH", "topo_parameters": "4,4"}, "its topology is MESH"),

@@ -53,11 +53,11 @@ def test_the_title_names_the_engine_and_one_case_is_no_plural(capsys: Capture) -
     assert "\n1 case, 0 of them already in the store" in shown
 
 
-def test_platform_xml_of_hosts_and_links_is_for_smpi(capsys: Capture) -> None:
-    done("platforms write jupiter -o own.xml", capsys)
+def test_platform_xml_of_unequal_hosts_is_for_smpi(capsys: Capture) -> None:
+    done("platforms write exact-heterogeneous -o own.xml", capsys)
     code, _, error = run("simulate --engine schedule --platform own.xml --collective bcast --procs 4", capsys)
     assert code == 2
-    assert "platform 'own' is platform XML that has no description: it has <host> elements (valid: one" in error
+    assert "platform 'own' is platform XML that has no description: <host> 'exact-2' has other attributes" in error
 
 
 def test_a_selection_by_the_schedule_engine_needs_no_simulator(tmp_path: Path, capsys: Capture) -> None:

@@ -89,7 +89,7 @@ def test_the_changed_platform_can_be_written(capsys: Capture) -> None:
     done("platforms write other.xml -o other.toml", capsys)
     written = load("other.xml").xml_text().replace('id="gros-nodes-40-bandwidth-x2"', 'id="other"')
     assert load("other.toml").xml_text() == written
-    done("platforms write jupiter -o hosts.xml", capsys)
+    done("platforms write hcl16 -o hosts.xml", capsys)
     assert "platform XML that has no description" in run("platforms write hosts.xml -o other.toml --force", capsys)[2]
 
 

@@ -29,7 +29,7 @@ from typing import Any
 
 import collwise
 from collwise import Guidelines
-from collwise.platforms import HostPlatform, load, with_overheads
+from collwise.platforms import HostPlatform, load
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS, SimulationContext
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.studies.figures.guidelines import guidelines_figure
@@ -44,8 +44,7 @@ from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-# Gros as it is has no overheads, so that a linear algorithm would repair many violations that no cluster has.
-PLATFORM = with_overheads(load("gros"), "tcp-25g")
+PLATFORM = load("gros")
 SIMULATED_PROCS = (5, 7, 8, 12, 16, 32)
 RECORDED_PROCS = (16, 32, 124)
 RECORDED = ("openmpi-4.1", "mpich-4")
@@ -192,8 +191,7 @@ def simulated_page(found: Mapping[str, Check]) -> str:
             "time has to be 1 % shorter to be a violation. [guidelines-measured.md](guidelines-measured.md) has the "
             "installed libraries. The time of the check is that of everything from an empty store, repair and second "
             "run included, on two cores that other programs used as well.\n\n"
-            "Gros has the estimated overheads of TCP at 25 Gbit/s here (`platforms show gros --overheads tcp-25g`), "
-            "since without any, sends of short messages cost nothing and linear algorithms would look best. Calls that "
+            "The overheads of Gros are estimates, those of TCP at 25 Gbit/s ([platforms.md](platforms.md)). Calls that "
             "failed are named with SimGrid's message; each takes one start of the simulator.\n\n",
             markdown_table(report.SUMMARY_COLUMNS, rows),
             *(one["section"] for one in found.values() if one["row"]),

@@ -111,9 +111,9 @@ def sweep(
     Returns a Sweep for each collective, whose `times` have the dimension `factor`.
 
     >>> import collwise
-    >>> swept = collwise.sweep("gros", "bandwidth=x0.25:x1", "allreduce", procs=62, sizes="1MiB")
+    >>> swept = collwise.sweep("gros", "bandwidth=x0.125:x1", "allreduce", procs=62, sizes="1MiB")
     >>> [(row.below, row.above, round(row.factor, 2)) for row in swept.crossovers().itertuples()]
-    [('ring', 'rabenseifner', 0.28)]
+    [('ring', 'rabenseifner', 0.17)]
     """
     from collwise.validation.whatif.sweep import Factors, parse_factors, sweep_over
     from collwise.whatif_results import Sweep, Sweeps

@@ -20,8 +20,9 @@ from collwise.platforms import (
     write_description,
 )
 from collwise.platforms.changes import CHANGES, Change, changed, parse_change
+from tests.free import free
 
-GROS = load_description("gros")
+GROS = free()
 TREE = "topology=fat-tree:nodes_per_switch=16:oversubscription=4"
 BY_FACTOR = ("bandwidth=x2", "latency=x2", "reduction=x2")
 

@@ -25,6 +25,7 @@ from collwise.platforms import (
 from collwise.platforms.discovery.links import NOMINAL_GBITS
 from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli.platforms import platforms
+from tests.free import free
 
 _FOLDER = Path(__file__).parents[2] / "platforms" / "interconnects"
 
@@ -160,8 +161,9 @@ def test_every_interconnect_charges_overheads_and_names_its_sources(name: str) -
 
 
 @pytest.mark.parametrize(("name", "preset"), [("grisou", "tcp-10g"), ("gros", "tcp-25g")])
-def test_overheads_are_taken_off_the_latency(name: str, preset: str) -> None:
-    before, after = load_description(name), with_overheads(load_description(name), preset)
+def test_overheads_are_taken_off_the_latency(name: str, preset: str, tmp_path: Path) -> None:
+    before = free(name)
+    after = with_overheads(before, preset)
     overheads = after.calibration.os[0][1] + after.calibration.or_[0][1]
     assert after.route[0] + overheads == pytest.approx(before.route[0])
     factors = dict(after.calibration.latency_factor)
@@ -170,8 +172,10 @@ def test_overheads_are_taken_off_the_latency(name: str, preset: str) -> None:
     long = before.route[0] * dict(before.calibration.latency_factor)[65536]
     assert after.route[0] * factors[65536] == pytest.approx(long)
     assert after.digest() != before.digest()
-    assert load_description(name).digest() == before.digest()
-    shown = CliRunner().invoke(platforms, ["show", name, "--overheads", preset])
+    assert free(name).digest() == before.digest()
+    file = tmp_path / f"{name}.toml"
+    file.write_text(write_description(before))
+    shown = CliRunner().invoke(platforms, ["show", str(file), "--overheads", preset])
     assert shown.output == write_description(after)
     with pytest.raises(UsageError, match="has overheads already"):
         with_overheads(after, preset)

@@ -59,12 +59,19 @@ class PublishedFigure:
 
 
 def with_parameters(platform: Platform, values: dict[str, float]) -> Platform:
-    """The platform with the three unknowns set."""
-    eager_limit = platform.calibration.eager_limit_bytes
+    """The platform with the three unknowns set.
+
+    SMPI charges neither `os` nor `or` from the rendezvous threshold on. The latency factor there is large enough that
+    no message takes less time than a shorter one.
+    """
+    calibration, latency = platform.calibration, 2 * values["link_latency_seconds"]
+    eager_limit = calibration.eager_limit_bytes
+    charged = sum(base + eager_limit * per_byte for _, base, per_byte in (calibration.os[-1], calibration.or_[-1]))
+    least = float(f"{1 + charged / latency:.4g}")
     calibration = dataclasses.replace(
-        platform.calibration,
+        calibration,
         bandwidth_factor=((0, values["bandwidth_factor"]),),
-        latency_factor=((0, 1.0), (eager_limit, values["rendezvous_latency_factor"])),
+        latency_factor=((0, 1.0), (eager_limit, max(least, values["rendezvous_latency_factor"]))),
     )
     return dataclasses.replace(platform, link_latency_seconds=values["link_latency_seconds"], calibration=calibration)
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collwise.platforms import HostPlatform, load
+from collwise.platforms import HostPlatform
 from collwise.platforms.changes import changed, parse_change
 from collwise.simulator.schedule.bounds import BYTES, LATENCY, OVERHEAD, Anchor, Columns
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.timing import Case
+from tests.free import free
 
-GROS = load("gros")
+GROS = free()
 CASES = [
     Case("bcast", "binomial", 12, 2**18, 8192),
     Case("bcast", "chain", 12, 2**18, 8192),
@@ -52,7 +53,7 @@ def test_bounds_are_below_times_and_not_far(case: Case) -> None:
     schedule = Schedule(case)
     anchor = anchor_of(case, schedule)
     assert anchor.parts[:, 0][[LATENCY, BYTES]].min() > 0
-    assert np.delete(anchor.parts[:, 0], OVERHEAD).sum() == pytest.approx(anchor.seconds[0])  # Gros has no overheads
+    assert np.delete(anchor.parts[:, 0], OVERHEAD).sum() == pytest.approx(anchor.seconds[0])  # there are no overheads
     for text in ("", "bandwidth=x0.5", "bandwidth=x2", "latency=x2", "latency=x0.5 reduction=x2", "overheads=0.2us"):
         seconds = schedule.play(tables_on(text, case, schedule)).seconds
         found = bound(anchor, text, case, schedule)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.platforms import HostPlatform, load
+from collwise.platforms import HostPlatform
 from collwise.platforms.changes import changed, parse_change
 from collwise.simulator.schedule import live_groups
 from collwise.simulator.schedule.library import Schedule
@@ -20,8 +20,9 @@ from collwise.simulator.schedule.shared import Sizes
 from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.timing import Case
 from collwise.validation.times.grid import Grid
+from tests.free import free
 
-GROS = load("gros")
+GROS = free()
 CHANGES = (
     (),
     ("bandwidth=x0.2", "latency=x3"),

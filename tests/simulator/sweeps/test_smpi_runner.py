@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from collwise.common.errors import UsageError
-from collwise.platforms import load_description
 from collwise.simulator.execution.installations import smpi_installation
 from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.execution.worklist import case_lines
@@ -26,10 +25,11 @@ from collwise.simulator.sweeps.context import SimulationContext, smpi_as_library
 from collwise.simulator.sweeps.runner import Progress, RunResult
 from collwise.simulator.sweeps.smpi_runner import cost_of, plan_batches, simulated_configuration
 from collwise.simulator.timing import Case, Timing
+from tests.free import free
 from tests.needs import needs
 from tests.waiting import wait_for
 
-GRISOU = load_description("grisou")
+GRISOU = free("grisou")
 ENGINE_PRECISION = 1e-9
 
 

@@ -7,15 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from collwise.platforms import write_description
 from tests.command_line import printed
+from tests.free import free
 from tests.studies.cli.model_commands import Capture, done, run
 
-ASKED = "show schedule --platform gros --collective reduce --algorithm binomial --procs 8 --size 64KiB"
+ASKED = "show schedule --platform gros.toml --collective reduce --algorithm binomial --procs 8 --size 64KiB"
 
 
 @pytest.fixture(autouse=True)
 def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a description of Gros without overheads."""
     monkeypatch.chdir(tmp_path)
+    Path("gros.toml").write_text(write_description(free()))
     monkeypatch.setenv("COLLWISE_STORE", str(tmp_path / "timings.sqlite"))
 
 
@@ -90,7 +94,7 @@ def test_ranks_are_placed_as_asked(tmp_path: Path, capsys: Capture) -> None:
 
 def test_shares_of_the_critical_path_are_the_whole(capsys: Capture) -> None:
     _, shown, _ = run(
-        "show schedule --platform gros --collective bcast --algorithm binomial --procs 4 --size 8KiB", capsys
+        "show schedule --platform gros.toml --collective bcast --algorithm binomial --procs 4 --size 8KiB", capsys
     )
     shares = [float(share) for share in re.findall(r"([\d.]+) %", shown)]
     assert len(shares) == 3

@@ -8,21 +8,24 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import warn
-from collwise.platforms import load
+from collwise.platforms import load, write_description
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice
 from collwise.whatif_results import _amount
 from tests.command_line import printed
+from tests.free import free
 from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, done, run
 
-POINTS = "--platform gros --collective allreduce --procs 31,32 --sizes 1KiB,1MiB --segments 8KiB"
+POINTS = "--platform gros.toml --collective allreduce --procs 31,32 --sizes 1KiB,1MiB --segments 8KiB"
 ASKED = f"whatif change {POINTS}"
 
 
 @pytest.fixture(autouse=True)
 def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a description of Gros without overheads."""
     monkeypatch.chdir(tmp_path)
+    Path("gros.toml").write_text(write_description(free()))
     monkeypatch.setenv("COLLWISE_STORE", str(tmp_path / "timings.sqlite"))
     warn.cache_clear()  # each warning is printed once
 
@@ -76,7 +79,7 @@ def test_a_sweep_and_its_figures(capsys: Capture) -> None:
     assert (facts["sweep"], facts["unit"], len(rows)) == ("bandwidth", "25 Gbit/s", 18)
     assert facts["crossovers"][0]["above"] == "rabenseifner"
     for change, unit in (("latency", "71.2 us"), ("placement", "")):
-        assert _amount(load("gros"), change, 2.0) == (f" ({unit})" if unit else "")
+        assert _amount(load("gros.toml"), change, 2.0) == (f" ({unit})" if unit else "")
 
 
 def test_the_changed_platform_can_be_written(capsys: Capture) -> None:

@@ -23,6 +23,7 @@ from collwise.tuning import RULES, Tuned
 from collwise.validation.compare.scores import Picked
 from collwise.validation.libraries.openmpi_file import parse_rules
 from tests.browser import Browser, browser
+from tests.free import free
 from tests.needs import need, needs
 
 WIDTHS = (400, 800, 1400)
@@ -249,10 +250,10 @@ def test_the_page_says_what_is_estimated_and_what_looks_too_good(tuned: Tuned, s
     text = report.write_report(doubted).with_suffix(".md").read_text(encoding="utf-8")
     assert f"estimates, not measured:\n\n- {guessed.what}\n" in text
     with collwise.session(store, "schedule") as context:
-        free = collwise.tune(
-            "gros", "bcast", procs="4,8", segments="8KiB", output=store.parent / "free", context=context
+        found = collwise.tune(
+            free(), "bcast", procs="4,8", segments="8KiB", output=store.parent / "free", context=context
         )
-    text = free.file(".md").read_text(encoding="utf-8")
+    text = found.file(".md").read_text(encoding="utf-8")
     assert "bcast below 8 KiB" in text
     assert "has no overheads (os, or, ois)" in text
     assert "up to the 124 of the platform, they repeat the choices for 8" in text

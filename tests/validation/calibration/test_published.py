@@ -52,6 +52,17 @@ def test_the_three_unknowns_reach_the_simulator() -> None:
     assert 'lat="2.7e-05s"' in with_parameters(SMALL, TRUTH).xml_text()
 
 
+def test_no_message_is_faster_than_a_shorter_one_with_overheads() -> None:
+    """The overheads that end at the rendezvous threshold are in the latency from there on."""
+    both = sum(
+        base + 65536 * per_byte for rows in (SMALL.calibration.os, SMALL.calibration.or_) for _, base, per_byte in rows
+    )
+    found = with_parameters(SMALL, TRUTH | {"rendezvous_latency_factor": 1.0}).calibration
+    assert found.latency_factor[1][1] == pytest.approx(1 + both / 5.4e-5, rel=1e-3)
+    free = replace(SMALL, calibration=SMALL.calibration.with_overheads_times(0))
+    assert with_parameters(free, TRUTH | {"rendezvous_latency_factor": 1.0}).calibration.latency_factor[1][1] == 1.0
+
+
 @pytest.fixture(scope="module")
 def truth() -> Platform:
     """The small platform, whose published figures are what it does with the true parameters."""

@@ -10,16 +10,17 @@ import pytest
 
 import collwise
 from collwise.common.errors import warn
-from collwise.platforms import Calibration, Platform, load_description
+from collwise.platforms import Calibration, Platform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
 from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.libraries.baselines import PAPERS
 from collwise.validation.times.grid import Grid
+from tests.free import free
 from tests.needs import needs
 from tests.runners import context_with
 
-FREE = load_description("gros")
+FREE = free()
 CHARGED = replace(FREE, calibration=Calibration(os=((0, 1e-6, 0.0),)))
 GRID = Grid.of("bcast", (4,), (8192,), 1, (0,), ("linear", "chain"))
 

@@ -15,7 +15,7 @@ from numpy.testing import assert_equal
 import collwise
 from collwise import Decisions
 from collwise.common.errors import UsageError
-from collwise.platforms import load, load_description, write_description
+from collwise.platforms import load, write_description
 from collwise.platforms.changes import Change, changed, parse_change
 from collwise.platforms.topology import FatTree
 from collwise.simulator.schedule.critical_path import path_parts
@@ -30,13 +30,14 @@ from collwise.validation.times.grid import Grid
 from collwise.validation.times.sources import simulate
 from collwise.validation.whatif.limits import LIMITS, limits_of, main_limit
 from collwise.validation.whatif.sweep import AFTER, BEFORE, changes_choice
+from tests.free import free
 from tests.needs import needs
 
 if TYPE_CHECKING:
     from collwise import WhatIf
     from collwise.platforms import HostPlatform
 
-GROS = load_description("gros")
+GROS = free()
 GRID = Grid.of("allreduce", (8, 12), (1024, 65536, 2**21), 1, (8192,))
 
 

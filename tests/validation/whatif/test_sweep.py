@@ -14,7 +14,6 @@ from numpy.testing import assert_equal
 
 from collwise.common.errors import UsageError
 from collwise.models.piecewise import Array
-from collwise.platforms import load_description
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
@@ -23,8 +22,9 @@ from collwise.validation.times.grid import Grid
 from collwise.validation.times.sources import simulate
 from collwise.validation.times.times import BYTES, State, Times, joined
 from collwise.validation.whatif.sweep import FACTOR, CrossOver, crossovers, parse_factors, sweep_over, with_left_out
+from tests.free import free
 
-GROS = load_description("gros")
+GROS = free()
 GRID = Grid.of("allreduce", (31, 32), (1024, 2**20), 1, (8192,))
 
 

@@ -285,7 +285,7 @@ def test_platform_xml_can_be_changed_where_it_has_a_description(tmp_path: Path) 
     file.write_text(GROS.xml_text())
     twice = changed(load(file), [Change("bandwidth", "x2")]).platform
     assert twice.xml_text().count('bw="6250000000.0Bps"') == 1
-    file.write_text(load("jupiter").xml_text())
+    file.write_text(load("hcl16").xml_text())
     with pytest.raises(
         UsageError, match=r"^change bandwidth=x2: platform 'gros' is platform XML that has no description"
     ):

@@ -40,7 +40,7 @@ def test_the_notebook_answers_its_question(tmp_path: Path, monkeypatch: pytest.M
     assert set(rows) == {31, 62, 124}  # not the powers of two
     assert all((row["below"], row["above"]) == ("ring", "rabenseifner") for row in rows.values())
     assert rows[31]["factor"] > rows[62]["factor"] > rows[124]["factor"]
-    assert any("P = 62, m = 1 MiB: from bandwidth x0.28" in line for line in results["conclusions"])
+    assert any("P = 62, m = 1 MiB: from bandwidth x0.17" in line for line in results["conclusions"])
     cells = json.loads((tmp_path / "out" / "whatif.ipynb").read_text())["cells"]
     shown = [output for cell in cells for output in cell.get("outputs", ())]
     assert any("application/vnd.jupyter.widget-view+json" in output.get("data", {}) for output in shown)

@@ -123,6 +123,7 @@ def main() -> None:
     for result in found:
         title = f"against SMPI on {load(result.platform).title}, P = {given.procs}"
         print_table(Table(title, COLUMNS, list(rows(result))))
+    print_table(Table("both engines by each other's times", BOTH_COLUMNS, both))
     if given.markdown is not None:
         given.markdown.write_text(page(found, both, given.procs), encoding="utf-8")
 

@@ -78,7 +78,7 @@ def compare_with_smpi(
     The reduction's computation is free in SMPI's own algorithms, so here also in ours. Rows of a run that fails have
     its problem. Raises UsageError when SimGrid is missing or the platform is too small.
     """
-    platform = without_reduction_costs(platform)
+    platform = without_processor_costs(platform)
     rows: list[SmpiRow] = []
     for algorithm in compared_algorithms(collective):
         on_algorithm(f"{algorithm.collective} {algorithm.name}")
@@ -109,11 +109,15 @@ def _sizes(algorithm: Algorithm, asked: Sequence[int] | None) -> Sequence[int]:
     return asked or (*SIZES, *_LONGER_SIZES.get((algorithm.collective, algorithm.smpi), ()))
 
 
-def without_reduction_costs(platform: HostPlatform) -> HostPlatform:
-    """The same platform with free reductions; a platform from an XML file is returned unchanged."""
+def without_processor_costs(platform: HostPlatform) -> HostPlatform:
+    """The same platform with free reductions and overheads: SMPI charges no reductions, nor empty messages.
+
+    A platform from an XML file is returned unchanged.
+    """
     if not isinstance(platform, Platform | HeterogeneousPlatform):
         return platform
-    return replace(platform, calibration=replace(platform.calibration, reduce_seconds_per_byte=0.0))
+    free = replace(platform.calibration.with_overheads_times(0), reduce_seconds_per_byte=0.0)
+    return replace(platform, calibration=free)
 
 
 def _times(

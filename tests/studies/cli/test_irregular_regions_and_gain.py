@@ -153,7 +153,7 @@ def test_gain_where_hosts_do_not_see_the_files(
     code, output, errors = ended(capsys, [*GAIN.format(file=decisions).split(), *target])
     assert (code, output) == (1, "")
     assert len(errors.strip().splitlines()) == 1, errors
-    assert "/rules; collwise and the working directory must be where all hosts see them" in errors
+    assert "rules; collwise and the working directory must be where all hosts see them" in errors
     assert not list(shared.glob(".collwise*"))
 
 

@@ -83,8 +83,8 @@ def test_reductions_cost_nothing_where_they_are_compared_with_those_of_smpi(name
     platform = load(name)
     costly = replace(platform, calibration=replace(platform.calibration, reduce_seconds_per_byte=1e-9))
     assert 'value="1e-09"' in costly.xml_text()
-    assert crosscheck_smpi.without_reduction_costs(costly).xml_text() == (
-        crosscheck_smpi.without_reduction_costs(platform).xml_text()
+    assert crosscheck_smpi.without_processor_costs(costly).xml_text() == (
+        crosscheck_smpi.without_processor_costs(platform).xml_text()
     )
 
 

@@ -37,7 +37,7 @@ BLOCK_BYTES = 4096
 ELEMENT_BYTES = 8
 FEW = 5
 
-SEND, RECEIVE, START_SEND, START_SYNCHRONOUS, START_RECEIVE, WAIT, REDUCE, COPY = range(8)
+SEND, RECEIVE, START_SEND, START_SYNCHRONOUS, START_RECEIVE, WAIT, REDUCE, COPY, ALLOCATE = range(9)
 """The kinds of words of a recording (simulator/schedule/recorder.h)."""
 
 
@@ -157,7 +157,7 @@ def _operations(program: _Program, schedule: Schedule, is_mirrored: bool, rank: 
             doing.wait(range(first, first + relative))
         elif kind in (REDUCE, COPY):
             doing.work("+" if kind == REDUCE else "=", int(schedule.sizes[size]))
-        else:
+        elif kind != ALLOCATE:
             peer = rank ^ relative if is_mirrored else (rank + relative) % schedule.procs
             doing.message("SRssr"[kind], peer, int(schedule.sizes[size]))
     return tuple(doing.operations)

@@ -174,7 +174,9 @@ def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Elemen
 
 
 def _refusal(platform: XmlPlatform, why: str) -> UsageError:
-    return UsageError(f"platform '{platform.name}' is platform XML that has no description: {why}; SMPI simulates it")
+    return UsageError(
+        f"platform '{platform.name}' is platform XML that has no description: {why}; 'simulate --engine smpi' takes it"
+    )
 
 
 def _backbone(platform: XmlPlatform, given: Mapping[str, str], most: float) -> dict[str, Any]:

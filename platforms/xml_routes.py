@@ -191,7 +191,9 @@ def joined(
                 raise fail(f"{where} has link '{leg[0].link}' where others of its switch have '{table[switch].link}'")
     legs = [*ups.values(), *downs.values()] if far and len(far[1]) == 2 else list(ups.values())
     if shared := next((leg for leg in legs if legs.count(leg) > 1), None):
-        raise fail(f"link '{shared.link}' is shared by several ways or both directions (valid: one for each direction)")
+        raise fail(
+            f"link '{shared.link}' is shared by several ways or both directions (valid: SPLITDUPLEX, one for each)"
+        )
     if not far:
         backbone = {"backbone_bytes_per_second": min(flow, rate), "backbone_latency_seconds": within} if near else {}
         return {"link_bytes_per_second": rate, "link_latency_seconds": latency} | backbone

@@ -126,7 +126,10 @@ def measuring(tuned: Tuned) -> str:
     place = f"--nodes {-(-procs // per_node)} --ntasks-per-node {per_node}"
     how = f'--launcher srun --ppn {per_node} --mpirun-args "--cpu-bind=cores"'
     file = "DECISIONS" if tuned.folder is None else shlex.quote(str(tuned.file("-decisions.json").resolve()))
-    return f"salloc --exclusive {place} {program_name()} program gain {file} --procs {procs} --no-check {how}"
+    sizes = sorted({size for one in tuned.times.values() for size in one.message_bytes})
+    least, most = (format_size(size).replace(" ", "") for size in (sizes[0], sizes[-1]))
+    grid = f"--procs {procs} --sizes {least}:{most}:x4"
+    return f"salloc --exclusive {place} {program_name()} program gain {file} {grid} --no-check {how}"
 
 
 def write_report(tuned: Tuned) -> Path:

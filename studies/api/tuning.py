@@ -223,13 +223,13 @@ def _platform(cluster: Any, nodes: int | None, ppn: int | None) -> HostPlatform:
         return arguments.platform(cluster)
     assumed = [f"the interconnect {cluster}"] if word.isdecimal() else []
     assumed += [] if nodes else [f"{NODES} nodes (--nodes)"]
-    assumed += ["one switch for all nodes, and no limit of a node's memory"]
+    assumed += ["one switch for all nodes, with room for all messages"]
     assumed += [] if ppn else ["one process on each node (--ppn)"]
     made = new_platform(
         f"{cluster}-x{nodes or NODES}", nodes or NODES, Node(cores=ppn, processes=ppn), interconnect_name=str(cluster)
     )
     warn(
-        f"assumed of {made.name}: {', '.join(assumed)}; the figures of {cluster} are those of its description. "
+        f"assumed of {made.name}: {', '.join(assumed)}; figures of {cluster}: {made.calibration.note}. "
         f"'collwise platforms new' describes your cluster"
     )
     return made

@@ -228,12 +228,12 @@ def test_commands_that_measure(bed: beds.Bed, tmp_path: Path) -> None:
     on = "--launcher srun --ppn 1 --store times.sqlite"
     lines = [
         "set -e",
-        f"{COLLWISE} calibrate {on} --nominal bed.toml --quick --sizes 1B:64KiB --alone --name job -o job.toml",
+        f"{COLLWISE} platforms calibrate {on} --nominal bed.toml --quick --sizes 1B:64KiB --alone -o job.toml",
         f"{COLLWISE} fit {on} --model hockney -o parameters.toml",
         f"{COLLWISE} predict --parameters parameters.toml --collective bcast --procs 3 --sizes 8KiB -o bcast.times",
         f"{COLLWISE} select bcast.times -o bcast.json",
         f"{COLLWISE} program gain bcast.json {on} --procs 3 --sizes 8KiB --repetitions 2 --no-check",
-        f"{COLLWISE} experiment {on} --kind roundtrip --sizes 8KiB",
+        f"{COLLWISE} platforms experiment {on} --kind roundtrip --sizes 8KiB",
         "echo all done",
     ]
     assert "all done" in finish(bed, tmp_path, submit(bed, tmp_path, "\n".join(lines), "--nodes=3"))

@@ -3,9 +3,9 @@
  *
  * The only static here holds the attributes' keys. They are written once and never change, so simulated processes may
  * share them, too: all of them use the same keys. */
+#include "keys.h"
 #include "tasks.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 enum { OF_WORLD, OF_OTHERS, KEPT, KEYS = KEPT + COLLWISE_KEPT_KINDS };
@@ -33,21 +33,24 @@ static int free_kept(MPI_Comm comm, int key, void *value, void *extra) {
     return MPI_SUCCESS;
 }
 
-/* Keys are kept as one more than they are: 0 is none yet. */
-static int attribute_key(int which) {
-    static atomic_int keys[KEYS];
-    int known = atomic_load(&keys[which]);
+int collwise_key(collwise_key_place *place, MPI_Comm_delete_attr_function *free_value) {
+    int known = atomic_load(place);
     if (known != 0) {
         return known - 1;
     }
     int made;
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, which < KEPT ? free_private : free_kept, &made, NULL);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_value, &made, NULL);
     int expected = 0;
-    if (atomic_compare_exchange_strong(&keys[which], &expected, made + 1)) {
+    if (atomic_compare_exchange_strong(place, &expected, made + 1)) {
         return made;
     }
     MPI_Comm_free_keyval(&made);
     return expected - 1;
+}
+
+static int attribute_key(int which) {
+    static collwise_key_place keys[KEYS];
+    return collwise_key(&keys[which], which < KEPT ? free_private : free_kept);
 }
 
 /* Simulated processes share one MPI_COMM_WORLD object with its attributes, but have their own objects of every other

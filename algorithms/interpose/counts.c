@@ -1,5 +1,6 @@
 /* Counts and times the calls of one process, by function, communicator, outcome and message size. */
 #include "interpose.h"
+#include "keys.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,8 @@
 #ifdef SMPI_SHARED_MALLOC
 
 static int counts_key(void) {
-    static atomic_int key = MPI_KEYVAL_INVALID;
-    return interpose_key(&key, MPI_COMM_NULL_DELETE_FN);
+    static collwise_key_place key;
+    return collwise_key(&key, MPI_COMM_NULL_DELETE_FN);
 }
 
 interpose_counts *interpose_own_counts(void) {

@@ -172,9 +172,6 @@ interpose_state *interpose_find_state_with_rows(const interpose_settings *settin
 /* Increases whenever a state is freed. */
 extern atomic_uint interpose_generation INTERPOSE_HIDDEN;
 
-/* An attribute key, made on first use and stored in *key for all (keys.c). */
-int interpose_key(atomic_int *key, MPI_Comm_delete_attr_function *free_value);
-
 /* --- Counts (counts.c) ------------------------------------------------------------------------------------------- */
 
 enum { INTERPOSE_NO_SIZE = 65 }; /* in place of the bit length of a call's message bytes */

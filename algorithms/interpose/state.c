@@ -1,5 +1,6 @@
 /* The state of a communicator, stored with it as an attribute. */
 #include "interpose.h"
+#include "keys.h"
 
 #include <stdlib.h>
 
@@ -73,8 +74,8 @@ static void find_rows(interpose_state *state, const decision_table *table, MPI_C
 }
 
 interpose_state *interpose_find_state(const interpose_settings *settings, MPI_Comm comm) {
-    static atomic_int stored_key = MPI_KEYVAL_INVALID;
-    int key = interpose_key(&stored_key, free_state), found;
+    static collwise_key_place stored_key;
+    int key = collwise_key(&stored_key, free_state), found;
     interpose_state *state, *earlier;
     if (comm == MPI_COMM_NULL || PMPI_Comm_get_attr(comm, key, &state, &found) != MPI_SUCCESS) {
         return NULL;

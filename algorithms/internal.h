@@ -151,7 +151,7 @@ void collwise_binomial_scan(char *data, size_t elements, const collwise_operatio
 int collwise_rank_in(MPI_Comm comm);
 int collwise_size_of(MPI_Comm comm);
 
-/* What is kept with a private communicator until it is freed, and then released by its owner; NULL: nothing. */
+/* Values that are kept with a private communicator until it is freed, and released by their owners; NULL: none. */
 typedef enum {
     COLLWISE_KEPT_HIERARCHY,
     COLLWISE_KEPT_OBSERVER,

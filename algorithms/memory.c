@@ -29,7 +29,7 @@ double collwise_host_property(const char *property) {
 void collwise_spend(double seconds) { (void)seconds; }
 #endif
 
-/* What an algorithm takes for itself is new to the process, unless the allocator kept it from the last call. */
+/* An algorithm's own memory is new to the process, unless the allocator kept it from the last call. */
 static void charge_memory(size_t bytes) {
     if ((double)bytes >= collwise_host_property("collwise/kept-memory-bytes")) {
         collwise_spend(collwise_host_property("collwise/allocate-seconds-per-byte") * (double)bytes);

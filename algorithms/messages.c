@@ -85,7 +85,7 @@ MPI_Request *collwise_next_request(collwise_requests *requests) {
         requests->more = longer;
         requests->room = room;
     }
-    /* Where the call that fills it fails, and errors return, waiting for it does nothing. */
+    /* If the call that fills it fails and errors return, a wait for it does nothing. */
     MPI_Request *next = &collwise_request_list(requests)[requests->count++];
     *next = MPI_REQUEST_NULL;
     return next;

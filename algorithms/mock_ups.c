@@ -1,4 +1,4 @@
-/* What mock-ups need of a call, and MPI's own reductions. */
+/* Objections of mock-ups to calls, and MPI's own reductions. */
 #include "mock_ups.h"
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* Which processes share a node, or a socket of one, as lists; what was made of them; blocks in the order of nodes. */
+/* Lists of the processes that share a node or socket, communicators made of them, and blocks in the order of nodes. */
 #include "internal.h"
 
 #include <stdlib.h>

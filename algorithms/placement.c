@@ -1,4 +1,4 @@
-/* Which processes share a node, and which a socket, as MPI and the system say; kept with the private communicator. */
+/* The processes that share a node or a socket, by MPI and the system; kept with the private communicator. */
 #include "internal.h"
 
 #include <stdlib.h>

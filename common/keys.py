@@ -17,7 +17,7 @@ from collwise.common.errors import UsageError
 from collwise.common.files import read_text
 
 _MOST_SHOWN = 40
-# What C and numpy hold.
+# The largest numbers of C and numpy.
 _END_OF_WHOLE, _LARGEST = 2**63, sys.float_info.max
 _Read = TypeVar("_Read")
 
@@ -57,11 +57,11 @@ class Keys:
         return Keys(self.path, self.get(key), self._full_name(key))
 
     def each(self, read: Callable[[Keys], _Read]) -> dict[str, _Read]:
-        """What is read from each table in this one, by their names."""
+        """Reads each table in this one; the results are by their names."""
         return {name: read(self.table(name)) for name in self.values}
 
     def tables(self, key: str, read: Callable[[Keys], _Read]) -> dict[str, _Read]:
-        """What is read from each table in the table of that name, by their names; nothing if it is missing."""
+        """Reads each table in the table of that name, if there is one; the results are by their names."""
         return self.table(key).each(read) if key in self else {}
 
     def entries(self, key: str) -> Iterator[Keys]:

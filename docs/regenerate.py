@@ -472,7 +472,7 @@ def machines_text(found: dict[str, Any]) -> str:
 
 
 def trust_block() -> str:
-    """How right predictions and choices were wherever times were measured, the least loss first."""
+    """A table of errors and losses by where times were measured, the least loss first."""
     bed, machines = (tomllib.loads((REPORTS / f"{name}.toml").read_text("utf-8")) for name in ("checked", "machines"))
     bed_row = (bed["median_error"], bed["mean_slowdown"], None, bed["untuned"])
     rows = [(f"[{bed['bed']}](docs/validation.md)", f"{bed['cases']} times", *map(rounded, bed_row))]

@@ -94,7 +94,7 @@ def _properties(element: Element) -> dict[str, str]:
 
 
 def _kind(element: Element) -> dict[str, str]:
-    """What two clusters or hosts have to have in common."""
+    """The properties in which clusters, or hosts, have to agree."""
     return {name: value for name, value in element.attrib.items() if name not in _OWN}
 
 

@@ -144,8 +144,10 @@ def of_hosts(hosts: Sequence[str], between: Between, fail: Fail) -> dict[str, An
     def is_near(one: int, other: int) -> bool:
         return not any(leg.limits(together) for leg in inner(one, other)) and _seconds(inner(one, other)) == least
 
-    least = min(_seconds(inner(0, other)) for other in range(1, len(hosts)))
-    least = min([least, *(_seconds(inner(one, one + 1)) for one in range(1, len(hosts) - 1))])
+    least = min(
+        _seconds(inner(*pair))
+        for pair in [*((0, other) for other in range(2, len(hosts))), *pairwise(range(len(hosts)))]
+    )
     firsts = [0]
     for number in range(1, len(hosts)):
         if not is_near(firsts[-1], number):

@@ -11,7 +11,7 @@ FITTED = {
     "gros": {"link_latency_seconds": 1.781e-5, "bandwidth_factor": 0.7707, "rendezvous_latency_factor": 2.549},
     "grisou": {"link_latency_seconds": 2.963e-5, "bandwidth_factor": 0.8578, "rendezvous_latency_factor": 1.0},
 }
-"""What `calibrate --published` fits to their figures where messages cost processors nothing."""
+"""The parameters that `calibrate --published` fits if messages cost processors nothing."""
 
 
 def free(name: str = "gros") -> Platform:

@@ -1,4 +1,4 @@
-"""What a hosting site reads of the project: citation, workflow, templates, links of the front pages."""
+"""The files that a hosting site reads: citation, workflow, templates, links of the front pages."""
 
 from __future__ import annotations
 

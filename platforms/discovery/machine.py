@@ -35,7 +35,10 @@ _CONNECTX_GBITS = {"ConnectX-7": 400.0, "ConnectX-6": 200.0, "ConnectX-5": 100.0
 
 
 def machine_facts(saved: Path | None = None, sys: Path | None = None) -> Facts:
-    """The facts about this machine, or about the one of a saved file (lstopo XML or lscpu) and a copy of its /sys."""
+    """The facts about this machine, or about another one.
+
+    `saved` is the other one's lstopo XML or lscpu output, `sys` a copy of its /sys.
+    """
     of_file: Facts = {}
     if saved is not None:
         of_file = saved_facts(saved)

@@ -141,7 +141,7 @@ static int traced_irecv(void *data, size_t count, MPI_Datatype type, int peer, i
     return result;
 }
 
-/* A persistent request is told each time it starts, so this keeps the words that describe it. */
+/* Keeps the words that describe a persistent request: they are written each time it starts. */
 static int keep_initialised(int result, char kind, size_t count, MPI_Datatype type, int peer, int mode,
                             MPI_Request made) {
     if (is_on) {

@@ -35,7 +35,7 @@ static inline schedule_kind schedule_kind_of(schedule_word word) { return (sched
 static inline uint32_t schedule_peer_of(schedule_word word) { return (uint32_t)(word >> 32) & 0xfffffffU; }
 static inline uint32_t schedule_size_of(schedule_word word) { return (uint32_t)word; }
 
-/* What a process does alone: kinds from SCHEDULE_REDUCE on. */
+/* Local work, without other processes: kinds from SCHEDULE_REDUCE on. */
 enum { SCHEDULE_LOCAL_KINDS = SCHEDULE_ALLOCATE - SCHEDULE_REDUCE + 1 };
 static inline int schedule_is_local(schedule_kind kind) { return kind >= SCHEDULE_REDUCE; }
 

@@ -25,7 +25,7 @@ _FAR, _ALWAYS = 5.0, 10.0
 _TO_MEASURE = (64, 4096, 262144, 8388608)
 """The message sizes of which the most telling are named."""
 _USUAL_COLLECTIVES, _USUAL_PROCS = ("allgather", "allreduce", "alltoall", "bcast"), 32
-"""What is named where no collective was measured."""
+"""The collectives and P of which cases are named if no collective was measured."""
 
 
 @dataclass(frozen=True)

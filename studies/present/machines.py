@@ -288,7 +288,10 @@ def _reliability(telling: Sequence[Sureness]) -> Iterator[tuple[float, float, fl
 
 
 def _coverage(telling: Sequence[Sureness]) -> tuple[list[float], list[float]]:
-    """The share of the surest choices in all, and that of them which lose 5 % or more, for one, two, and so on."""
+    """Coverage and risk of the surest one, two, three choices and so on.
+
+    Coverage is their share of all choices, risk the share of them that lose 5 % or more.
+    """
     ordered = sorted(telling, key=lambda one: -one.probability)
     wrong = np.cumsum([not one.right for one in ordered])
     counts = np.arange(1, len(ordered) + 1)

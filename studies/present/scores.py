@@ -49,7 +49,7 @@ def apart(found: AllScores) -> list[str]:
 
 
 def score_records(scores: Scores) -> list[dict[str, Any]]:
-    """What each model, and then the untuned library, is worth on a collective, as plain data.
+    """Errors and losses of each model and of the untuned library on a collective, as plain data.
 
     `picks` are the points where it picks anything that was timed, `best_picks` those where it picks the best.
     `left_out` are algorithms that a model has no formula for, `unpredicted` choices at points without a prediction.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 import collwise
 from collwise.common.errors import UsageError
-from collwise.platforms import Dragonfly, FatTree, Platform, Torus, known, load
+from collwise.platforms import Dragonfly, FatTree, HostPlatform, Platform, Torus, known, load
 from collwise.platforms.xml_clusters import description_of
 from collwise.platforms.xml_file import seconds
 from collwise.simulator.schedule.networks import network_tables
@@ -39,6 +40,15 @@ def written(folder: Path, cluster: str = CLUSTER, **attributes: str) -> Path:
     file = folder / "own.xml"
     file.write_text(f"{HEAD}{cluster.replace('/>', others + '/>')}\n  </zone>\n</platform>\n")
     return file
+
+
+def takes_as_long_as_in_smpi(platform: HostPlatform, cases: Sequence[Case], folder: Path) -> None:
+    """Asserts it of the schedule engine under SMPI's rules, within 2 %."""
+    with Store(folder / "s.sqlite") as store:
+        smpi = run_cases(SmpiRunner(platform), cases, store).timings
+        played = run_cases(ScheduleRunner(platform, like_smpi=True), cases, store).timings
+    for case in cases:
+        assert played[case].seconds == pytest.approx(smpi[case].seconds, rel=0.02), case
 
 
 def shape(tmp_path: Path, topology: str, parameters: str) -> Platform:
@@ -79,11 +89,7 @@ def test_smpi_takes_as_long_on_the_file_itself(attributes: dict[str, str], tmp_p
         for size in (8, 4096, 2**17)
     ]
     cases.append(Case("bcast", "linear", 2, 4096, processes_per_node=2))
-    with Store(tmp_path / "s.sqlite") as store:
-        smpi = run_cases(SmpiRunner(platform), cases, store).timings
-        played = run_cases(ScheduleRunner(platform, like_smpi=True), cases, store).timings
-    for case in cases:
-        assert played[case].seconds == pytest.approx(smpi[case].seconds, rel=0.02), case
+    takes_as_long_as_in_smpi(platform, cases, tmp_path)
 
 
 def cluster(name: str, hosts: str, **others: str) -> str:
@@ -183,11 +189,7 @@ def test_smpi_takes_as_long_on_clusters_and_hosts_that_links_join(
     # Where only the hosts' links are shared, by ways of unlike length, SMPI prefers the short ones.
     if topology is not None and topology.oversubscription > 1:
         cases += [Case("alltoall", "linear", procs, size) for size in (4096, 2**17)]
-    with Store(tmp_path / "s.sqlite") as store:
-        smpi = run_cases(SmpiRunner(platform), cases, store).timings
-        played = run_cases(ScheduleRunner(platform, like_smpi=True), cases, store).timings
-    for case in cases:
-        assert played[case].seconds == pytest.approx(smpi[case].seconds, rel=0.02), case
+    takes_as_long_as_in_smpi(platform, cases, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -264,11 +266,7 @@ def test_topologies_have_the_rates_of_all_their_links(tmp_path: Path) -> None:
 def test_smpi_takes_as_long_where_no_routes_are_spread(topology: str, parameters: str, tmp_path: Path) -> None:
     platform = load(written(tmp_path, topology=topology, topo_parameters=parameters))
     cases = [Case("bcast", "chain", 16, size, 0) for size in (8, 4096, 2**17)]
-    with Store(tmp_path / "s.sqlite") as store:
-        smpi = run_cases(SmpiRunner(platform), cases, store).timings
-        played = run_cases(ScheduleRunner(platform, like_smpi=True), cases, store).timings
-    for case in cases:
-        assert played[case].seconds == pytest.approx(smpi[case].seconds, rel=0.02), case
+    takes_as_long_as_in_smpi(platform, cases, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ class TimedCases:
 
     @cached_property
     def are_messages(self) -> npt.NDArray[np.bool_]:
-        """Which of the cases are messages between two nodes."""
+        """For each case whether it is a message between two nodes."""
         return np.array([case.experiment in MESSAGES for case in self.cases], bool)
 
     @cached_property

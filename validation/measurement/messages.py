@@ -7,8 +7,9 @@ description, whose prior says by how much it may be wrong.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -113,17 +114,28 @@ def _predicted(
         width = math.exp(_PERCENTILE_95 * spread)
         return 1 / width, width
 
+    def at_bounds(title: str, spread: float, changed: Callable[[float], Platform]) -> OtherFigure:
+        low, high = bounds(spread)
+        return OtherFigure(title, (low, high), (error(changed(low)), error(changed(high))))
+
+    def with_figure(name: str, factor: float) -> Platform:
+        return multiplied(start, {**factors, name: factor})
+
+    def within_nodes(name: str, factor: float) -> Platform:
+        return replace(fitted, **{name: getattr(fitted, name) * factor})
+
     fitted = multiplied(start, factors)
-    others = []
-    for name in [one for one in factors if one not in told]:
-        low, high = bounds(FIGURES[name].spread)
-        both = (error(multiplied(start, {**factors, name: factor})) for factor in (low, high))
-        others.append(OtherFigure(FIGURES[name].title, (low, high), (next(both), next(both))))
-    for name, spread in _WITHIN_NODES.items() if calls.processes_per_node > 1 else ():
-        if (value := getattr(fitted, name)) is not None:
-            low, high = bounds(spread)
-            both = (error(replace(fitted, **{name: value * factor})) for factor in (low, high))
-            others.append(OtherFigure(name, (low, high), (next(both), next(both))))
+    others = [
+        at_bounds(FIGURES[name].title, FIGURES[name].spread, partial(with_figure, name))
+        for name in factors
+        if name not in told
+    ]
+    if calls.processes_per_node > 1:
+        others += [
+            at_bounds(name, spread, partial(within_nodes, name))
+            for name, spread in _WITHIN_NODES.items()
+            if getattr(fitted, name) is not None
+        ]
     first = calls.cases[0]
     return FromMessages(
         run.machine,

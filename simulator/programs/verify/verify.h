@@ -148,7 +148,7 @@ typedef struct {
     bool is_non_blocking;                     /* and its non-blocking function is called */
 } verify_call;
 
-/* How a sequence makes its calls. */
+/* A sequence's own way to make calls. */
 typedef struct verify_conductor {
     /* Makes a call, and others while it is under way if it is non-blocking. */
     void (*make)(const verify_call *call, const collwise_call *made);

@@ -29,7 +29,7 @@ def run(arguments: str, capsys: Capture) -> tuple[object, str, str]:
 
 
 def done(arguments: str, capsys: Capture) -> tuple[str, str]:
-    """What a command printed on both streams, which has to succeed."""
+    """The output of a command on both streams; it has to succeed."""
     code, output, errors = run(arguments, capsys)
     assert code == 0, errors
     return output, errors

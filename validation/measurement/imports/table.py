@@ -45,7 +45,7 @@ LATENCY, STREAM = "latency", "stream"
 _TO_LAST = "maximum"
 _FACT = re.compile(r"^#\s*([a-z_]+)\s*:\s*(.*?)\s*$")
 _LIKE = 0.8
-"""How like a name of the catalogue a misspelt one is at least, as difflib counts it."""
+"""The least similarity of a misspelt name to one of the catalogue, by difflib."""
 _SHORTEST_SECONDS = 1e-9
 """A call of a collective that takes less has a wrong unit, as one that takes longer than LONGEST_SECONDS."""
 
@@ -92,7 +92,10 @@ def read(lines: Lines, values: bool = True) -> list[tuple[Configuration, list[Ti
 
 
 def _warn_of(path: Path, collective: str, name: str, outside: Sequence[str]) -> None:
-    """Warns of a name that is nearly one of the catalogue's, unless it is said to be outside, or has more than that."""
+    """Warns of a name that is nearly one of the catalogue's.
+
+    A name that is said to be outside, or that has one of the catalogue's in it, is no such name.
+    """
     known = Catalogue.load().collectives.get(collective)
     if known is None or name in known.algorithms or name in outside:
         return

@@ -103,6 +103,6 @@ int collwise_size_of(MPI_Comm comm) {
     return procs;
 }
 
-collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout) {
-    return collwise_tree_at(topology, collwise_size_of(comm), root, collwise_rank_in(comm), fanout);
+collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int degree) {
+    return collwise_tree_at(topology, collwise_size_of(comm), root, collwise_rank_in(comm), degree);
 }

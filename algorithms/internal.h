@@ -163,7 +163,7 @@ void *collwise_kept(MPI_Comm private, collwise_kept_kind kind);
 void collwise_keep_no_longer(MPI_Comm private, collwise_kept_kind kind);
 
 /* Its place in the tree of all processes. */
-collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout);
+collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int degree);
 
 /* The algorithms for blocks of any size serve blocks of equal size, too. */
 collwise_allgatherv_function collwise_allgatherv_bruck, collwise_allgatherv_ring, collwise_allgatherv_neighbor_exchange;

@@ -153,7 +153,7 @@ int collwise_block_order(const collwise_tree *tree, int *ranks, MPI_Comm comm) {
     waiting[open++] = tree->parent < 0 ? tree->root : collwise_rank_in(comm);
     while (open > 0) {
         int rank = waiting[--open];
-        collwise_tree at = collwise_tree_at(tree->topology, tree->procs, tree->root, rank, tree->fanout);
+        collwise_tree at = collwise_tree_at(tree->topology, tree->procs, tree->root, rank, tree->degree);
         ranks[found++] = rank;
         for (int child = at.child_count - 1; child >= 0; child--) {
             waiting[open++] = collwise_tree_source(&at, child);

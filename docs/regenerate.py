@@ -561,9 +561,9 @@ def algorithms_page() -> str:
         "P = 8, 13 and 32: messages and their order, when receives are posted and sends waited for, reductions, "
         "copies, packing by MPI, and memory. This differs, on some P less than that; the rest of the algorithms with "
         "an id in 4.1, of bcast, gather, scatter, allgather, alltoall, reduce, allreduce and reduce_scatter, do the "
-        "same. `validation/correctness/crosscheck.toml` has the list, and says what its words mean. With a fan-out of "
-        "zero, as in such rules, `k_chain` of bcast and `chain` of reduce have one chain in Open MPI; times of these, "
-        "such as PICO's, are read as those of one chain.\n\n",
+        "same. `validation/correctness/crosscheck.toml` has the list, and says what its words mean. With a parameter "
+        "of zero, as in such rules, `k_chain` of bcast and `chain` of reduce have one chain in Open MPI; times of "
+        "these, such as PICO's, are read as those of one chain.\n\n",
         markdown_table(
             ["collective", "algorithm", "differs in", "where", "what"],
             [
@@ -583,8 +583,8 @@ def crosscheck_page() -> str:
         "# Cross-check\n\n",
         "`collwise check others` compares our algorithms with other implementations of the same ones.\n",
         "\n## SMPI\n\nOne program runs both, simulated on Grisou by SimGrid; SMPI's algorithm is selected by "
-        "`smpi/COLLECTIVE`. Ours has the segment size and fan-out of SMPI's source, and combining is free, as in SMPI. "
-        "The table has ratios of simulated times, ours to theirs; those that differ from 1 by more than "
+        "`smpi/COLLECTIVE`. Ours has the segment size and parameter of SMPI's source, and combining is free, as in "
+        "SMPI. The table has ratios of simulated times, ours to theirs; those that differ from 1 by more than "
         f"{TOLERANCE * 100:.0f} % are bold.\n\n",
         smpi_ratios(smpi),
         "\nReasons for the differences:\n\n",

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from collwise.models.piecewise import Array
 
-DEFAULT_FANOUT = 4
+DEFAULT_PARAMETER = 4
 DEFAULT_EAGER_LIMIT_BYTES = 65536
 
 
@@ -97,7 +97,7 @@ class CollectiveModel(Protocol):
         procs: ArrayLike,
         message_bytes: ArrayLike,
         segment_bytes: ArrayLike = 0,
-        fanout: int = 0,
+        parameter: int = 0,
     ) -> Array:
         """Seconds at every (P, m), arrays that broadcast against each other.
 
@@ -115,14 +115,14 @@ def segment_count(message_bytes: Array, segment_bytes: Array) -> Array:
 class Points:
     """The points at which formulas are evaluated: float arrays of one shape. Sizes in bytes.
 
-    `procs` P, `message_bytes` m, `segment_bytes` m_s (0: unsegmented), `fanout` K, `reduce_seconds_per_byte` gamma of
-    a reduction.
+    `procs` P, `message_bytes` m, `segment_bytes` m_s (0: unsegmented), `parameter` K, `reduce_seconds_per_byte` gamma
+    of a reduction.
     """
 
     procs: Array
     message_bytes: Array
     segment_bytes: Array
-    fanout: int = DEFAULT_FANOUT
+    parameter: int = DEFAULT_PARAMETER
     eager_limit_bytes: int = DEFAULT_EAGER_LIMIT_BYTES
     reduce_seconds_per_byte: float = 0.0
 
@@ -132,15 +132,15 @@ class Points:
         procs: ArrayLike,
         message_bytes: ArrayLike,
         segment_bytes: ArrayLike = 0,
-        fanout: int = 0,
+        parameter: int = 0,
         *,
         eager_limit_bytes: int = DEFAULT_EAGER_LIMIT_BYTES,
         reduce_seconds_per_byte: float = 0.0,
     ) -> Points:
-        """Points from anything array-like, broadcast to one shape; a `fanout` of 0 is the default."""
+        """Points from anything array-like, broadcast to one shape; a `parameter` of 0 is the default."""
         arrays = [np.asarray(values, dtype=float) for values in (procs, message_bytes, segment_bytes)]
         p, m, s = np.broadcast_arrays(*arrays)
-        return cls(p, m, s, fanout or DEFAULT_FANOUT, eager_limit_bytes, reduce_seconds_per_byte)
+        return cls(p, m, s, parameter or DEFAULT_PARAMETER, eager_limit_bytes, reduce_seconds_per_byte)
 
     @property
     def segments(self) -> Array:

@@ -256,13 +256,13 @@ class Observation:
     message_bytes: int
     segment_bytes: int
     seconds: float
-    fanout: int = 0
+    parameter: int = 0
     gather_bytes: int = 0
 
     def __str__(self) -> str:
         return (
             f"{self.experiment} P={self.procs} m={self.message_bytes} m_s={self.segment_bytes} "
-            f"K={self.fanout} m_g={self.gather_bytes} seconds={self.seconds!r}"
+            f"K={self.parameter} m_g={self.gather_bytes} seconds={self.seconds!r}"
         )
 
     @classmethod
@@ -270,8 +270,8 @@ class Observation:
         """The observation that `str` wrote. Raises ValueError or KeyError."""
         experiment, *entries = line.split()
         given = dict(entry.split("=") for entry in entries)
-        procs, size, segment, fanout, gather = (int(given[name]) for name in ("P", "m", "m_s", "K", "m_g"))
-        return cls(experiment, procs, size, segment, float(given["seconds"]), fanout, gather)
+        procs, size, segment, parameter, gather = (int(given[name]) for name in ("P", "m", "m_s", "K", "m_g"))
+        return cls(experiment, procs, size, segment, float(given["seconds"]), parameter, gather)
 
 
 Observations = Mapping[str, Mapping[str, Sequence[Observation]]]

@@ -66,11 +66,11 @@ class PointToPointModel(RegisteredModel):
         procs: ArrayLike,
         message_bytes: ArrayLike,
         segment_bytes: ArrayLike = 0,
-        fanout: int = 0,
+        parameter: int = 0,
     ) -> Array:
         """Seconds at every (P, m); 0 for one process.
 
-        Segments count where the catalogue's algorithm has them; `fanout` 0 is the catalogue's default. The result is
+        Segments count where the catalogue's algorithm has them; `parameter` 0 is the catalogue's default. The result is
         nan where linear gather's time is not deterministic (LMO), and beyond the processors of a heterogeneous model.
         """
         formula = self.formula(collective, algorithm)
@@ -79,7 +79,7 @@ class PointToPointModel(RegisteredModel):
             procs,
             message_bytes,
             segment_bytes if entry.pipelined else np.zeros(np.shape(segment_bytes)),
-            fanout or entry.default_count,
+            parameter or entry.default_count,
             reduce_seconds_per_byte=self.reduce_seconds_per_byte,
         )
         known = (points.procs > 1) & (points.procs <= self.most_procs)

@@ -21,14 +21,17 @@ _LAYOUT_VERSION = 3
 _LOCK_SECONDS = 60
 
 
-_CASE_COLUMNS = tuple(field.name for field in fields(Case))
+_CASE_FIELDS = tuple(field.name for field in fields(Case))
+_COLUMN_NAMES = {"parameter": "fanout"}
+_CASE_COLUMNS = tuple(_COLUMN_NAMES.get(name, name) for name in _CASE_FIELDS)
 _VALUE_COLUMNS = tuple(field.name for field in fields(Timing) if field.name != "case")
 _FLOAT_COLUMNS = tuple(field.name for field in fields(Timing) if field.type == "float")
 _COLUMN_TYPES = {"str": "text", "int": "integer", "float": "real", "bool": "integer"}
 
 
 def _columns(row_type: type[Case] | type[Timing], names: Sequence[str], constraint: str = "") -> str:
-    types = {field.name: _COLUMN_TYPES.get(str(field.type), "text") for field in fields(row_type)}
+    column_of = {field.name: _COLUMN_NAMES.get(field.name, field.name) for field in fields(row_type)}
+    types = {column_of[field.name]: _COLUMN_TYPES.get(str(field.type), "text") for field in fields(row_type)}
     return ", ".join(f"{name} {types[name]}{constraint}" for name in names)
 
 
@@ -281,7 +284,7 @@ def _timing_from(row: Sequence[Any]) -> Timing:
     values["precise"] = bool(values["precise"])
     if values["samples"] is not None:
         values["samples"] = tuple(json.loads(values["samples"]))
-    return Timing(Case(**dict(zip(_CASE_COLUMNS, row[:count], strict=True))), **values)
+    return Timing(Case(**dict(zip(_CASE_FIELDS, row[:count], strict=True))), **values)
 
 
 def _made_before(time: str | None) -> tuple[str, tuple[str, ...]]:

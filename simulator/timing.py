@@ -14,8 +14,8 @@ from collwise.algorithms.catalogue import Algorithm, Catalogue
 class Case:
     """One point to be timed: a collective by an algorithm, or an experiment of parameter estimation.
 
-    Sizes are in bytes; `segment_bytes` 0 means unsegmented, `fanout` 0 the algorithm's default. `limit_bytes` is the
-    largest message that an algorithm segments (0 for algorithms without that parameter).
+    Sizes are in bytes; `segment_bytes` 0 means unsegmented, `parameter` is the algorithm's radix, number of
+    chains or the like, 0 its default. `limit_bytes` is the largest message that it segments (0 where it has no limit).
 
     `experiment` is 'collective', an experiment of programs/benchmark.c, whose `gather_bytes` is the size m_g of the
     closing gather, 'tasks' and the like (programs/task_times.h), or an experiment between few processes
@@ -28,7 +28,7 @@ class Case:
     procs: int
     message_bytes: int
     segment_bytes: int = 0
-    fanout: int = 0
+    parameter: int = 0
     processes_per_node: int = 1
     root: int = 0
     experiment: str = "collective"
@@ -61,7 +61,7 @@ def named_parameters(case: Case) -> str:
     entry = Catalogue.load().find(case.collective, case.algorithm)
     if entry is None:
         return ""
-    named = entry.named_parameters(case.segment_bytes, case.fanout or entry.default_count, case.limit_bytes)
+    named = entry.named_parameters(case.segment_bytes, case.parameter or entry.default_count, case.limit_bytes)
     return " ".join(f"{name}={value}" for name, value in named.items())
 
 

@@ -140,15 +140,15 @@ collwise_fold __wrap_collwise_fold_of(collwise_fold_rule rule, int root, MPI_Com
 
 /* --- Trees -------------------------------------------------------------------------------------------------------- */
 
-collwise_tree __wrap_collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout);
-collwise_tree __wrap_collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout) {
+collwise_tree __wrap_collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int degree);
+collwise_tree __wrap_collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int degree) {
     interpose_cached_tree *last = &interpose_own_thread()->tree;
     int procs, rank;
     __wrap_MPI_Comm_size(comm, &procs);
     __wrap_MPI_Comm_rank(comm, &rank);
-    if (last->procs != procs || last->rank != rank || last->fanout != fanout || last->tree.topology != topology ||
+    if (last->procs != procs || last->rank != rank || last->degree != degree || last->tree.topology != topology ||
         last->tree.root != root) {
-        *last = (interpose_cached_tree){procs, rank, fanout, collwise_tree_at(topology, procs, root, rank, fanout)};
+        *last = (interpose_cached_tree){procs, rank, degree, collwise_tree_at(topology, procs, root, rank, degree)};
     }
     return last->tree;
 }

@@ -49,7 +49,7 @@ typedef struct {
 } interpose_cached_fold;
 
 typedef struct {
-    int procs, rank, fanout;
+    int procs, rank, degree;
     collwise_tree tree;
 } interpose_cached_tree;
 

@@ -8,27 +8,27 @@
 typedef enum {
     COLLWISE_FLAT,     /* all others are children of the root */
     COLLWISE_CHAIN,    /* child v + 1 */
-    COLLWISE_K_CHAIN,  /* the root's children head `fanout` chains of equal length, the first longer by one */
+    COLLWISE_K_CHAIN,  /* the root's children head `degree` chains of equal length, the first longer by one */
     COLLWISE_BINARY,   /* children v + 2^l and v + 2^(l+1) on level l; odd v are one subtree, even ones the other */
     COLLWISE_BINOMIAL, /* children v + 2^k for 2^k > v; the parent has the highest bit cleared */
     COLLWISE_IN_ORDER_BINOMIAL, /* children v + 2^k below v's lowest bit; subtrees are consecutive virtual ranks */
     COLLWISE_IN_ORDER_BINARY,   /* balanced binary; subtrees are consecutive virtual ranks */
-    COLLWISE_KNOMIAL /* the parent has the lowest nonzero digit cleared, in base `fanout` >= 2; subtrees as before */
+    COLLWISE_KNOMIAL /* the parent has the lowest nonzero digit cleared, in base `degree` >= 2; subtrees as before */
 } collwise_topology;
 
 typedef struct {
     collwise_topology topology;
     int procs;
     int root;
-    int fanout;
+    int degree;
     int virtual_rank;
     int parent; /* real rank; -1 at the root */
     int child_count;
 } collwise_tree;
 
-/* The place of `rank` in the tree of `procs` processes rooted at `root`. `fanout` is used for K-chains and
+/* The place of `rank` in the tree of `procs` processes rooted at `root`. `degree` is used for K-chains and
  * k-nomials. */
-collwise_tree collwise_tree_at(collwise_topology topology, int procs, int root, int rank, int fanout);
+collwise_tree collwise_tree_at(collwise_topology topology, int procs, int root, int rank, int degree);
 
 /* The real rank of child `index`, 0 <= index < child_count, in the order in which a broadcast sends to them. */
 int collwise_tree_child(const collwise_tree *tree, int index);

@@ -12,14 +12,14 @@ int collwise_log2(int value) {
 
 /* K-chain: the P - 1 processes below the root are cut into K chains of consecutive virtual ranks, the first (P - 1) mod
  * K of them longer by one. */
-static int chain_start(int procs, int fanout, int chain) {
+static int chain_start(int procs, int degree, int chain) {
     int below = procs - 1;
-    return 1 + chain * (below / fanout) + least(chain, below % fanout);
+    return 1 + chain * (below / degree) + least(chain, below % degree);
 }
 
-static int chain_of(int procs, int fanout, int virtual_rank) {
+static int chain_of(int procs, int degree, int virtual_rank) {
     int chain = 0;
-    while (chain + 1 < fanout && chain_start(procs, fanout, chain + 1) <= virtual_rank) {
+    while (chain + 1 < degree && chain_start(procs, degree, chain + 1) <= virtual_rank) {
         chain++;
     }
     return chain;
@@ -103,11 +103,11 @@ static int knomial_child(int virtual_rank, int procs, int radix, int index) {
 /* The same children, those of low weight first. */
 static int knomial_nearest_child(const collwise_tree *tree, int index) {
     long weight = 1;
-    int after = tree->procs - 1 - tree->virtual_rank, children = least(tree->fanout - 1, after);
+    int after = tree->procs - 1 - tree->virtual_rank, children = least(tree->degree - 1, after);
     while (index >= children) {
         index -= children;
-        weight *= tree->fanout;
-        children = least(tree->fanout - 1, (int)(after / weight));
+        weight *= tree->degree;
+        children = least(tree->degree - 1, (int)(after / weight));
     }
     return tree->virtual_rank + (index + 1) * (int)weight;
 }
@@ -123,7 +123,7 @@ static int virtual_parent(const collwise_tree *tree) {
     case COLLWISE_CHAIN:
         return v - 1;
     case COLLWISE_K_CHAIN:
-        return v == chain_start(tree->procs, tree->fanout, chain_of(tree->procs, tree->fanout, v)) ? 0 : v - 1;
+        return v == chain_start(tree->procs, tree->degree, chain_of(tree->procs, tree->degree, v)) ? 0 : v - 1;
     case COLLWISE_BINARY: {
         int width = 1 << (binary_level(v) - 1);
         return v - width >= 2 * width - 1 ? v - 2 * width : v - width;
@@ -135,7 +135,7 @@ static int virtual_parent(const collwise_tree *tree) {
     case COLLWISE_IN_ORDER_BINARY:
         return in_order_binary_place(v, tree->procs).parent;
     case COLLWISE_KNOMIAL:
-        return knomial_parent(v, tree->procs, tree->fanout);
+        return knomial_parent(v, tree->procs, tree->degree);
     }
     return -1;
 }
@@ -149,12 +149,12 @@ static int virtual_child(const collwise_tree *tree, int index) {
         return index == 0 ? v + 1 : tree->procs;
     case COLLWISE_K_CHAIN:
         if (v == 0) {
-            return index < tree->fanout ? chain_start(tree->procs, tree->fanout, index) : tree->procs;
+            return index < tree->degree ? chain_start(tree->procs, tree->degree, index) : tree->procs;
         }
         if (index > 0 || v + 1 >= tree->procs) {
             return tree->procs;
         }
-        return v + 1 == chain_start(tree->procs, tree->fanout, chain_of(tree->procs, tree->fanout, v + 1)) ? tree->procs
+        return v + 1 == chain_start(tree->procs, tree->degree, chain_of(tree->procs, tree->degree, v + 1)) ? tree->procs
                                                                                                            : v + 1;
     case COLLWISE_BINARY:
         return index < 2 ? v + (1 << (binary_level(v) + index)) : tree->procs;
@@ -167,22 +167,22 @@ static int virtual_child(const collwise_tree *tree, int index) {
     case COLLWISE_IN_ORDER_BINARY:
         return in_order_binary_child(v, tree->procs, index);
     case COLLWISE_KNOMIAL:
-        return knomial_child(v, tree->procs, tree->fanout, index);
+        return knomial_child(v, tree->procs, tree->degree, index);
     }
     return tree->procs;
 }
 
 /* A k-nomial tree of radix P is flat; there is none of radix 1. */
-static int fanout_in_use(collwise_topology topology, int procs, int fanout) {
+static int degree_in_use(collwise_topology topology, int procs, int degree) {
     int most = topology == COLLWISE_KNOMIAL ? procs : procs - 1;
     int fewest = topology == COLLWISE_KNOMIAL ? 2 : 1;
-    int bounded = least(fanout, most);
+    int bounded = least(degree, most);
     return bounded < fewest ? fewest : bounded;
 }
 
-collwise_tree collwise_tree_at(collwise_topology topology, int procs, int root, int rank, int fanout) {
+collwise_tree collwise_tree_at(collwise_topology topology, int procs, int root, int rank, int degree) {
     collwise_tree tree = {
-        .topology = topology, .procs = procs, .root = root, .fanout = fanout_in_use(topology, procs, fanout)};
+        .topology = topology, .procs = procs, .root = root, .degree = degree_in_use(topology, procs, degree)};
     tree.virtual_rank = virtual_rank_of(&tree, rank);
     int parent = virtual_parent(&tree);
     tree.parent = parent < 0 ? -1 : real_rank(&tree, parent);

@@ -33,7 +33,7 @@ def chain(points: Points, steps: Steps) -> Array:
 
     Not in the table; K = 1 is the pipeline and K = P - 1 the linear tree.
     """
-    chains = np.clip(float(points.fanout), 1.0, np.maximum(points.procs - 1, 1.0))
+    chains = np.clip(float(points.parameter), 1.0, np.maximum(points.procs - 1, 1.0))
     length = np.ceil((points.procs - 1) / chains)
     at_root = chains * _inflow(points, steps)
     steady = np.maximum(at_root, _inflow(points, steps, length > 1))

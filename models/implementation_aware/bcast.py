@@ -83,16 +83,16 @@ def chain(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 def k_chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (11): (floor((P - 1) / K) + gamma(K + 1) n_s - 1) (alpha + m_s beta)."""
-    length = np.floor((points.procs - 1) / points.fanout)
-    return _printed(points, length + gamma(points.fanout + 1, points.segment_bytes) * points.segments - 1)
+    length = np.floor((points.procs - 1) / points.parameter)
+    return _printed(points, length + gamma(points.parameter + 1, points.segment_bytes) * points.segments - 1)
 
 
 def k_chain(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (11): the root's first step and the longest chain fill it, then gamma(K + 1) (n_s - 1)."""
     segment = points.bytes_each
-    fanout = np.minimum(points.fanout, np.maximum(points.procs - 1, 1))
-    length = np.ceil((points.procs - 1) / fanout)
-    root_step = gamma(fanout + 1, segment)
+    chains = np.minimum(points.parameter, np.maximum(points.procs - 1, 1))
+    length = np.ceil((points.procs - 1) / chains)
+    root_step = gamma(chains + 1, segment)
     return _pipeline(points.procs, root_step + length - 1, root_step * (points.segments - 1), segment)
 
 
@@ -164,7 +164,7 @@ def split_binary_exchange(points: Points, gamma: Gamma) -> Sequence[Messages]:
 def knomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """K-nomial tree: the slowest way down to fill, then gamma(c + 1) (n_s - 1) for the root's c children."""
     segment = points.bytes_each
-    subtrees = knomial_subtrees(max(points.fanout, 2))
+    subtrees = knomial_subtrees(max(points.parameter, 2))
     counts, which = np.unique(points.procs, return_inverse=True)
     children = np.array([float(len(subtrees(int(procs)))) for procs in counts])[which.reshape(points.procs.shape)]
     fill = fill_steps(points, gamma, subtrees, segment)

@@ -122,15 +122,15 @@ def _equations(
     found: list[dict[str, tuple[float, float]]] = [{} for _ in observations]
     alike: dict[tuple[str, int], list[int]] = {}
     for index, one in enumerate(observations):
-        alike.setdefault((one.experiment, one.fanout), []).append(index)
-    for (experiment, fanout), indices in alike.items():
+        alike.setdefault((one.experiment, one.parameter), []).append(index)
+    for (experiment, parameter), indices in alike.items():
         some = [observations[index] for index in indices]
         procs = [one.procs for one in some]
         points = Points.of(
             procs,
             [one.message_bytes for one in some],
             [one.segment_bytes for one in some],
-            fanout,
+            parameter,
             eager_limit_bytes=eager_limit_bytes,
         )
         parts: list[Messages] = []

@@ -41,13 +41,13 @@ class ImplementationAware(FittedToObservations, RegisteredModel):
         procs: ArrayLike,
         message_bytes: ArrayLike,
         segment_bytes: ArrayLike = 0,
-        fanout: int = 0,
+        parameter: int = 0,
     ) -> Array:
         """Seconds at every (P, m); nan where a part was never fitted. Raises UsageError without a formula."""
         formula = self.formula(collective, algorithm)
         known = self.parameters
         limit = known.eager_limit_bytes
-        points = Points.of(procs, message_bytes, segment_bytes, fanout, eager_limit_bytes=limit)
+        points = Points.of(procs, message_bytes, segment_bytes, parameter, eager_limit_bytes=limit)
         parts: Sequence[Messages] = formula(points, known.gamma)
         seconds = np.zeros(points.procs.shape)
         if self.name == TRADITIONAL:

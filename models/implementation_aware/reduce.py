@@ -28,8 +28,8 @@ def pipeline(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 def chain(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """The longest of K chains, K - 1 messages more at the root; K of them for each further segment."""
-    fanout = np.minimum(points.fanout, np.maximum(points.procs - 1, 1))
-    return _parts(points, np.ceil((points.procs - 1) / fanout), fanout - 1, fanout * (points.segments - 1))
+    chains = np.minimum(points.parameter, np.maximum(points.procs - 1, 1))
+    return _parts(points, np.ceil((points.procs - 1) / chains), chains - 1, chains * (points.segments - 1))
 
 
 def binary(points: Points, gamma: Gamma) -> Sequence[Messages]:

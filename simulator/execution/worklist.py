@@ -48,6 +48,6 @@ def case_lines(cases: Sequence[Case]) -> str:
     """The cases as programs/benchmark.c reads them: ids are positions."""
     return "".join(
         f"{number} {case.experiment} {case.collective} {case.algorithm} {case.procs} {case.root} "
-        f"{case.message_bytes} {case.segment_bytes} {case.fanout} {case.gather_bytes} {case.limit_bytes}\n"
+        f"{case.message_bytes} {case.segment_bytes} {case.parameter} {case.gather_bytes} {case.limit_bytes}\n"
         for number, case in enumerate(cases)
     )

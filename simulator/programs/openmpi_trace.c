@@ -5,8 +5,8 @@
  * FILE has lines of two kinds:
  *
  *     force COLLECTIVE ID                                  component tuned runs its algorithm ID, or with 0 what it
- *                                                          decides, without segments, fan-out or limit of requests, as
- *                                                          under rules with zeros
+ *                                                          decides, without segments, parameter or limit of requests,
+ *                                                          as under rules with zeros
  *     call COLLECTIVE BYTES ALGORITHM PART_BYTES COUNT     one call of MPI's own collective, rooted at 0, and one of
  *                                                          ours with these parameters, for its memory
  *

@@ -18,7 +18,7 @@ _MARGIN = 1e-9
 
 def contest_of(case: Case) -> Case:
     """The key of a case's contest: the case without its algorithm and parameters."""
-    return replace(case, algorithm="", segment_bytes=0, fanout=0, limit_bytes=0)
+    return replace(case, algorithm="", segment_bytes=0, parameter=0, limit_bytes=0)
 
 
 def hold_contests(

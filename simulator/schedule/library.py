@@ -99,7 +99,7 @@ class _Asked:
         except CollwiseError as problem:
             self.problem = problem
             return 0
-        chosen[0] = _Choice(case.algorithm.encode(), case.segment_bytes, case.limit_bytes, case.fanout)
+        chosen[0] = _Choice(case.algorithm.encode(), case.segment_bytes, case.limit_bytes, case.parameter)
         return 1
 
 
@@ -258,7 +258,7 @@ class Schedule:
             part_bytes=case.segment_bytes,
             gather_bytes=case.gather_bytes,
             limit_bytes=case.limit_bytes,
-            count=case.fanout,
+            count=case.parameter,
             node_of=None if nodes is None else address(nodes),
             socket_of=None if sockets is None else address(sockets),
             library=asked.function,

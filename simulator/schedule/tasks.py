@@ -32,7 +32,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 """The parts of each collective made of tasks, in the order in which a segment passes them (algorithms/tasks.c)."""
 
 BY_SOCKET = 3
-"""The value of `within`, the fanout of a case, with which there are three levels."""
+"""The value of `within`, the parameter of a case, with which there are three levels."""
 
 
 def parts_of(collective: str, within: int = 0) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def time_tasks(case: Case, tables_of: TablesOf, places: Places) -> Timing:
 
 def task_count(case: Case) -> int:
     """The number of tasks of the whole collective. Raises UsageError if it has none."""
-    parts = parts_of(case.collective, case.fanout)
+    parts = parts_of(case.collective, case.parameter)
     segments = max(1, -(-case.message_bytes // (case.segment_bytes or case.message_bytes)))
     return segments + len(parts) - 1
 

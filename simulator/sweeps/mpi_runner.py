@@ -187,7 +187,7 @@ _RECORDED = (
     *("seconds", "repetitions", "median_seconds", "least_seconds", "greatest_seconds", "late_starts"),
     *("clock_resolution_seconds", "precise"),
 )
-_CSV_CASE = ("collective", "algorithm", "procs", "message_bytes", "segment_bytes", "fanout", "root")
+_CSV_CASE = ("collective", "algorithm", "procs", "message_bytes", "segment_bytes", "parameter", "root")
 
 
 def samples_csv(launches: Sequence[Sequence[Timing]]) -> str:

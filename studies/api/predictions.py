@@ -182,7 +182,7 @@ def fit(
             elif segments is not None:
                 common, *more = models_by_name.fitted_segments(arguments.sizes(segments))
                 plan = replace(plan, segment_bytes=common, more_segments=tuple(more))
-            plan = plan if chains is None else replace(plan, fanout=chains)
+            plan = plan if chains is None else replace(plan, chains=chains)
             return FittedModel(plans.fit(bench, plan))
         if counts is not None and len(counts) != 1:
             raise UsageError(f"--procs: one number for --model {model}, not {len(counts)}")
@@ -310,7 +310,7 @@ def predicted_times(model: CollectiveModel, cases: Sequence[Case]) -> dict[Case,
     found = {
         case: float(
             model.predict(
-                case.collective, case.algorithm, case.procs, case.message_bytes, case.segment_bytes, case.fanout
+                case.collective, case.algorithm, case.procs, case.message_bytes, case.segment_bytes, case.parameter
             )
         )
         for case in cases

@@ -141,7 +141,7 @@ def algorithms(
 
 SMPI_COLUMNS = (
     *("collective", "algorithm", "in SMPI", "P", "bytes"),
-    *("segment", "fan-out", "ours, s", "theirs, s", "ratio"),
+    *("segment", "parameter", "ours, s", "theirs, s", "ratio"),
 )
 OPENMPI_COLUMNS = (
     *("collective", "algorithm", "id", "in Open MPI", "P", "sizes", "segment", "agree"),
@@ -197,7 +197,7 @@ def smpi_cells(row: SmpiRow) -> tuple[object, ...]:
     ratio = f"{row.ratio:.4f}" if not row.problem else row.problem
     return (
         *(row.collective, row.algorithm, row.smpi, row.procs, format_size(row.message_bytes)),
-        *(format_size(row.segment_bytes) if row.segment_bytes else "-", row.fanout or "-"),
+        *(format_size(row.segment_bytes) if row.segment_bytes else "-", row.parameter or "-"),
         *(f"{row.ours_seconds:.6g}", f"{row.theirs_seconds:.6g}", ratio),
     )
 

@@ -15,7 +15,7 @@ from collwise.common.errors import unknown_name
 # Types by the end of a key. Without any of these a key is text.
 _ENDS = {
     "number": ("seconds_per_byte", "bytes_per_second", "seconds", "slowdown", "error", "gain"),
-    "integer": ("bytes", "procs", "nodes", "per_node", "fanout", "repetitions", "hosts"),
+    "integer": ("bytes", "procs", "nodes", "per_node", "parameter", "repetitions", "hosts"),
 }
 _DOCUMENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _WORDS: dict[str, str] = _DOCUMENT.pop("words")

@@ -89,7 +89,7 @@ def model_by_configuration(tuning: Tuning, one: Input, title: str) -> Figure:
             axis.bar(places + offset, [values[each] * 1e3 for each in alike], 0.4, color=colour, label=name)
         axis.set_xticks(places, [format_size(each.segment_bytes) for each in alike], fontsize=7.5)
         pieces = f", pieces of {format_size(choice.limit_bytes)}" if choice.limit_bytes else ""
-        axis.set_title(f"{choice.algorithm.removeprefix('tasks_')}{pieces}, {WITHIN[choice.fanout]}", fontsize=9)
+        axis.set_title(f"{choice.algorithm.removeprefix('tasks_')}{pieces}, {WITHIN[choice.parameter]}", fontsize=9)
     for axis in axes[::_COLUMNS]:
         axis.set_ylabel("time (ms)")
     for axis in axes[(len(axes) - 1) // _COLUMNS * _COLUMNS :]:

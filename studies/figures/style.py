@@ -47,8 +47,8 @@ _HATCHES = ("//", "..", "xx", "o", "++", "\\\\", "--", "||")
 
 _LIBRARY_COLOUR = "#DDDDDD"
 
-_FANOUT_HATCHES = ("*", "O", "+o", "**")
-"""Hatches by the number of bits of a fan-out or another count, so that those of one algorithm differ."""
+_PARAMETER_HATCHES = ("*", "O", "+o", "**")
+"""Hatches by the number of bits of an algorithm's parameter, so that those of one algorithm differ."""
 
 MOST_RATIO = 16.0
 """Ratios to the best above this are not shown."""
@@ -122,7 +122,7 @@ def choice_style(choice: Choice) -> ChoiceStyle:
     if choice == LIBRARY_DECIDES:
         return ChoiceStyle(_LIBRARY_COLOUR, "", ink(_LIBRARY_COLOUR))
     colour, _ = algorithm_style(choice.algorithm)
-    hatch = _FANOUT_HATCHES[choice.fanout.bit_length() % len(_FANOUT_HATCHES)] if choice.fanout else ""
+    hatch = _PARAMETER_HATCHES[choice.parameter.bit_length() % len(_PARAMETER_HATCHES)] if choice.parameter else ""
     if choice.segment_bytes:
         hatch += _HATCHES[round(math.log2(choice.segment_bytes)) % len(_HATCHES)]
     return ChoiceStyle(colour, hatch, ink(colour))

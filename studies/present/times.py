@@ -83,7 +83,7 @@ def _measured(times: Times) -> Iterator[Table | str]:
     several_segments = len({segment for segment in frame.segment_bytes if segment}) > 1
     rows = []
     for one in frame.itertuples():
-        choice = Choice(one.algorithm, one.segment_bytes if several_segments else 0, one.fanout)
+        choice = Choice(one.algorithm, one.segment_bytes if several_segments else 0, one.parameter)
         name = choice.label if one.algorithm in times.grid.names else "MPI's own"
         start = (one.procs, format_size(one.message_bytes), name)
         if one.error:
@@ -124,7 +124,7 @@ def _parts(times: Times) -> Iterator[Table | str]:
         # Algorithms without segments stand in the rows of the one segment size.
         pieces[:] = segments[0]
     text = frame.seconds.map(format_seconds).where(frame.error == "", "failed")
-    labels = [_label(catalogue[name], count) for name, count in zip(frame.algorithm, frame.fanout, strict=True)]
+    labels = [_label(catalogue[name], count) for name, count in zip(frame.algorithm, frame.parameter, strict=True)]
     cells = frame.assign(segment_bytes=pieces, text=text, label=labels).pivot(
         index=["procs", "message_bytes", "segment_bytes"], columns="label", values="text"
     )

@@ -43,7 +43,7 @@ def _described(collective: str, choice: Choice | None) -> str:
     if choice is None:
         return "-"
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
-    named = algorithm.named_parameters(choice.segment_bytes, choice.fanout)
+    named = algorithm.named_parameters(choice.segment_bytes, choice.parameter)
     return " ".join([choice.algorithm, *(f"{name}={value}" for name, value in named.items() if name != "first_bytes")])
 
 

@@ -113,14 +113,14 @@ class Evaluation:
         return math.fsum(Evaluation(self.tokens[start:end], each).sum() for each in values)
 
 
-def seconds(formula: str, procs: int, message_bytes: float, segments: int, fanout: int, gamma_slope: float) -> float:
+def seconds(formula: str, procs: int, message_bytes: float, segments: int, parameter: int, gamma_slope: float) -> float:
     """The value of a formula; gamma(p) is 1 + gamma_slope (p - 2)."""
     values: dict[str, Value] = {
         "P": float(procs),
         "m": message_bytes,
         "n_s": float(segments),
         "m_s": message_bytes / segments,
-        "K": float(fanout),
+        "K": float(parameter),
         "alpha": ALPHA,
         "beta": BETA,
         "gamma": REDUCE,
@@ -129,7 +129,7 @@ def seconds(formula: str, procs: int, message_bytes: float, segments: int, fanou
         "floor": lambda x: float(math.floor(x + 1e-9)),
         "ceil": lambda x: float(math.ceil(x - 1e-9)),
         "c": float(math.ceil(math.log2(procs))),
-        "L": math.log(procs, max(fanout, 2)),
+        "L": math.log(procs, max(parameter, 2)),
     }
     tokens = re.findall(r"\w+|[-+/(),=]", formula)
     evaluation = Evaluation(tokens, values)
@@ -174,8 +174,8 @@ def test_formulas_are_those_of_hockneys_model(collective: str, name: str, segmen
         expected = HOCKNEY.predict(collective, name, procs, message_bytes, message_bytes / segments, 4)
         # The models take an empty message for one of a byte.
         empty = BETA / ALPHA if collective == "barrier" else 0.0
-        fanout = min(4, procs - 1)
-        actual = seconds(written[0], procs, message_bytes, segments, fanout, gamma_slope=1.0)
+        parameter = min(4, procs - 1)
+        actual = seconds(written[0], procs, message_bytes, segments, parameter, gamma_slope=1.0)
         assert actual * (1 + empty) == pytest.approx(float(expected)), (procs, written[0])
 
 
@@ -191,7 +191,7 @@ def test_barrier_by_recursive_doubling_on_any_number_of_processes() -> None:
 )
 @pytest.mark.parametrize("segments", [2, 8])
 def test_formulas_are_those_by_parts(collective: str, name: str, segments: int) -> None:
-    message_bytes, fanout = 64000.0, 4
+    message_bytes, parameter = 64000.0, 4
     if not Catalogue.load().algorithm(collective, name).pipelined:
         segments = 1
     counts = (5, 9, 12) if name == "k_chain" else FULL.get(name, POWERS_OF_TWO)
@@ -200,13 +200,13 @@ def test_formulas_are_those_by_parts(collective: str, name: str, segments: int) 
             np.array([float(procs)]),
             np.array([message_bytes]),
             np.array([message_bytes / segments if segments > 1 else 0.0]),
-            fanout=fanout,
+            parameter=parameter,
             eager_limit_bytes=1,  # rendezvous, as formulas (1) and (13) have it
         )
         parts = BY_PARTS[collective][name](points, GAMMA)
         expected = math.fsum(float(np.sum(part.count * (ALPHA + part.bytes_each * BETA))) for part in parts)
         written = formulas(collective, name)[0]
-        assert seconds(written, procs, message_bytes, segments, fanout, SLOPE) == pytest.approx(expected), procs
+        assert seconds(written, procs, message_bytes, segments, parameter, SLOPE) == pytest.approx(expected), procs
 
 
 @pytest.mark.parametrize(

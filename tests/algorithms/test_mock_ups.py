@@ -129,7 +129,7 @@ def test_recorded_calls_are_those_that_the_library_decides_for() -> None:
         assert all(parts)
         made = Schedule(Case("allgather", "gl1_gather_bcast", procs, size), library=library_decisions(baseline))
         alone = [
-            Schedule(Case(name, part.algorithm, procs, bytes_, part.segment_bytes, part.fanout))  # type: ignore[union-attr]
+            Schedule(Case(name, part.algorithm, procs, bytes_, part.segment_bytes, part.parameter))  # type: ignore[union-attr]
             for name, part, bytes_ in zip(("gather", "bcast"), parts, (size, procs * size), strict=True)
         ]
         assert made.messages == sum(one.messages for one in alone)

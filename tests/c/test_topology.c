@@ -12,7 +12,7 @@ typedef struct {
 
 typedef struct {
     collwise_topology topology;
-    int procs, root, fanout;
+    int procs, root, degree;
     collwise_tree at[MOST_PROCS]; /* by real rank */
     int depth[MOST_PROCS];        /* steps to the root; -1 if they never reach it */
     int height;
@@ -32,8 +32,8 @@ static const char *const names[] = {
 static void check(shape *tree, bool holds, const char *what, int line, int rank) {
     tree->count->checks++;
     if (!holds && tree->count->failures++ < SHOWN_FAILURES) {
-        printf("%s:%d: not so: %s (%s, %d processes, root %d, fanout %d, rank %d)\n", __FILE__, line, what,
-               names[tree->topology], tree->procs, tree->root, tree->fanout, rank);
+        printf("%s:%d: not so: %s (%s, %d processes, root %d, degree %d, rank %d)\n", __FILE__, line, what,
+               names[tree->topology], tree->procs, tree->root, tree->degree, rank);
     }
 }
 
@@ -75,7 +75,7 @@ static int depth_of(const shape *tree, int rank) {
 
 static void build(shape *tree) {
     for (int rank = 0; rank < tree->procs; rank++) {
-        tree->at[rank] = collwise_tree_at(tree->topology, tree->procs, tree->root, rank, tree->fanout);
+        tree->at[rank] = collwise_tree_at(tree->topology, tree->procs, tree->root, rank, tree->degree);
     }
     tree->height = 0;
     for (int rank = 0; rank < tree->procs; rank++) {
@@ -135,7 +135,7 @@ static int chain_length(const shape *tree, int head) {
 static void check_k_chain(shape *tree) {
     const collwise_tree *root = &tree->at[tree->root];
     int below = tree->procs - 1;
-    int wanted = tree->fanout < 1 ? 1 : tree->fanout;
+    int wanted = tree->degree < 1 ? 1 : tree->degree;
     int chains = wanted < below ? wanted : below;
     CHECK(tree, tree->root, root->child_count == chains);
     CHECK(tree, tree->root, tree->height == (chains == 0 ? 0 : ceil_divide(below, chains)));
@@ -238,7 +238,7 @@ static int ceil_log(int value, int base) {
 
 /* Each step down changes one more digit from 0. */
 static void check_knomial(shape *tree) {
-    int radix = tree->fanout < 2 ? 2 : tree->fanout;
+    int radix = tree->degree < 2 ? 2 : tree->degree;
     int digits = ceil_log(tree->procs, radix);
     CHECK(tree, tree->root, tree->height <= digits);
     CHECK(tree, tree->root, tree->height + 1 >= digits);
@@ -289,13 +289,13 @@ static void check_shape(shape *tree) {
     }
 }
 
-static void check_fanouts(shape *tree) {
+static void check_degrees(shape *tree) {
     const int more[] = {0, tree->procs - 2, tree->procs - 1, tree->procs, tree->procs + 5};
-    for (tree->fanout = 1; tree->fanout <= 8; tree->fanout++) {
+    for (tree->degree = 1; tree->degree <= 8; tree->degree++) {
         check_shape(tree);
     }
     for (unsigned i = 0; i < sizeof more / sizeof *more; i++) {
-        tree->fanout = more[i];
+        tree->degree = more[i];
         check_shape(tree);
     }
 }
@@ -381,9 +381,9 @@ static void check_procs(int procs, tally *count) {
         for (int topology = COLLWISE_FLAT; topology <= COLLWISE_KNOMIAL; topology++) {
             tree.topology = (collwise_topology)topology;
             if (tree.topology == COLLWISE_K_CHAIN || tree.topology == COLLWISE_KNOMIAL) {
-                check_fanouts(&tree);
+                check_degrees(&tree);
             } else {
-                tree.fanout = 0;
+                tree.degree = 0;
                 check_shape(&tree);
             }
         }

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from collwise.simulator.timing import Configuration
 
-_CHOICE = ("algorithm", "segment_bytes", "fanout", "limit_bytes")
+_CHOICE = ("algorithm", "segment_bytes", "parameter", "limit_bytes")
 SENTENCES = ("summary", "left_out")
 """Facts that are sentences."""
 MASKED = ("program_digest", "library_digest", "libcollwise", "library_decisions")
@@ -144,8 +144,8 @@ def report_values(ran: Ran) -> Any:
 
 def choice_text(choice: dict[str, Any]) -> str:
     """'chain 8192', or 'k_chain 8192 4 0' with a number of chains or a limit."""
-    algorithm, segment, fanout, limit = (choice[name] for name in _CHOICE)
-    return f"{algorithm} {segment} {fanout} {limit}" if fanout or limit else f"{algorithm} {segment}"
+    algorithm, segment, parameter, limit = (choice[name] for name in _CHOICE)
+    return f"{algorithm} {segment} {parameter} {limit}" if parameter or limit else f"{algorithm} {segment}"
 
 
 def percentages(text: str) -> list[str]:

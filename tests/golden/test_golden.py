@@ -43,8 +43,8 @@ def test_every_difference_is_found(one: Any, other: Any, said: list[str]) -> Non
 
 
 def test_what_is_kept_is_short() -> None:
-    choice = {"algorithm": "chain", "segment_bytes": 8192, "fanout": 0, "limit_bytes": 0}
-    assert brief([{"best": choice}, {"best": choice | {"fanout": 4}}]) == {
+    choice = {"algorithm": "chain", "segment_bytes": 8192, "parameter": 0, "limit_bytes": 0}
+    assert brief([{"best": choice}, {"best": choice | {"parameter": 4}}]) == {
         "columns": ["best"],
         "values": [["chain 8192"], ["chain 8192 4 0"]],
     }

@@ -30,8 +30,8 @@ def message(size: float, flows: int = 1) -> float:
     return 2 * PLATFORM.link_latency_seconds + flows * (size + ENVELOPE_BYTES) / PLATFORM.link_bytes_per_second
 
 
-def bcast(algorithm: str, procs: int, size: int, segment: int = 0, fanout: int = 0, root: int = 0) -> Case:
-    return Case("bcast", algorithm, procs, size, segment, fanout, root=root)
+def bcast(algorithm: str, procs: int, size: int, segment: int = 0, parameter: int = 0, root: int = 0) -> Case:
+    return Case("bcast", algorithm, procs, size, segment, parameter, root=root)
 
 
 def gather(algorithm: str, procs: int, size: int, segment: int = 0, root: int = 0) -> Case:
@@ -81,7 +81,7 @@ EXACT = [
     (bcast("chain", 5, 10 * SMALL, SMALL), (5 + 10 - 2) * message(SMALL)),
     (bcast("chain", 3, 2 * SMALL + 100, SMALL), 3 * message(SMALL) + message(100)),
     (bcast("k_chain", 5, SMALL), message(SMALL, 4)),
-    (bcast("k_chain", 5, SMALL, fanout=2), message(SMALL, 2) + message(SMALL)),
+    (bcast("k_chain", 5, SMALL, parameter=2), message(SMALL, 2) + message(SMALL)),
     (bcast("k_chain", 9, SMALL), message(SMALL, 4) + message(SMALL)),
     (bcast("binary", 3, SMALL), message(SMALL, 2)),
     (bcast("binary", 7, SMALL), 2 * message(SMALL, 2)),

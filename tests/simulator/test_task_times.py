@@ -66,10 +66,10 @@ def test_ends_of_tasks_lead_to_the_end_of_the_whole(engine: str, tmp_path: Path)
 @pytest.mark.parametrize("engine", ENGINES_HERE)
 def test_a_third_level_is_between_the_sockets_that_the_platform_describes(engine: str, tmp_path: Path) -> None:
     """A task more in each direction; the step between two sockets takes a leader as long as one message."""
-    whole = replace(tasks_of("allreduce", "chain", 2, per_node=4), fanout=BY_SOCKET)
-    bcast = replace(tasks_of("bcast", "chain", 2, per_node=4), fanout=BY_SOCKET)
+    whole = replace(tasks_of("allreduce", "chain", 2, per_node=4), parameter=BY_SOCKET)
+    bcast = replace(tasks_of("bcast", "chain", 2, per_node=4), parameter=BY_SOCKET)
     alone = replace(bcast, experiment="tasks:1:2:nb")
-    three, two, between = simulated(engine, [whole, replace(whole, fanout=0), alone], tmp_path)
+    three, two, between = simulated(engine, [whole, replace(whole, parameter=0), alone], tmp_path)
     assert len(ends_of(three, 2 + 5)) == len(ends_of(two, 2 + 3)) == whole.nodes
     platform = load("stampede2")
     assert isinstance(platform, Platform)

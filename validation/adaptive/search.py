@@ -371,7 +371,7 @@ class _Field:
             if case.procs not in counts or case.message_bytes not in wanted:
                 continue
             piece = min(case.segment_bytes or case.message_bytes, case.message_bytes)
-            kind = (case.algorithm,) if belief.predicted else (case.algorithm, piece, case.fanout, case.limit_bytes)
+            kind = (case.algorithm,) if belief.predicted else (case.algorithm, piece, case.parameter, case.limit_bytes)
             key = (*kind, case.procs, case.message_bytes)
             if key not in found or belief.mean[number] < belief.mean[found[key]]:
                 found[key] = number

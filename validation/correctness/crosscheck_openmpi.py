@@ -33,8 +33,8 @@ _SEGMENTS = (0, 1024)
 
 _VALUES = re.compile(r'parameter "coll_tuned_(\w+)_algorithm".*?Valid values: ([^\n]*)', re.DOTALL)
 
-# The option that corresponds to our fan-out.
-_FANOUTS = {
+# Open MPI's option for an algorithm's own parameter.
+_ALGORITHM_PARAMETERS = {
     "k_chain": "chain_fanout",
     "chain": "chain_fanout",
     "knomial": "knomial_radix",
@@ -172,7 +172,7 @@ def _settings(algorithm: Algorithm, version: str, segment_bytes: int) -> dict[st
     """Open MPI's options that force an algorithm."""
     parameters = {"segmentsize": segment_bytes} if algorithm.part_parameter else {}
     if algorithm.default_count:
-        parameters[_FANOUTS[algorithm.name]] = algorithm.default_count
+        parameters[_ALGORITHM_PARAMETERS[algorithm.name]] = algorithm.default_count
     return forcing(algorithm.collective, algorithm.openmpi[version], **parameters)
 
 

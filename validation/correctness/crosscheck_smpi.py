@@ -38,7 +38,7 @@ class SmpiRow:
     procs: int
     message_bytes: int
     segment_bytes: int
-    fanout: int
+    parameter: int
     ours_seconds: float
     theirs_seconds: float
     problem: str = ""
@@ -92,7 +92,7 @@ def compare_with_smpi(
         rows += [
             SmpiRow(
                 *(algorithm.collective, algorithm.name, algorithm.smpi),
-                *(case.procs, case.message_bytes, case.segment_bytes, case.fanout),
+                *(case.procs, case.message_bytes, case.segment_bytes, case.parameter),
                 *(our_seconds, their_seconds),
                 problem="; ".join(problem for problem in (our_problem, their_problem) if problem is not None),
             )
@@ -143,7 +143,7 @@ def _times(
 
 
 def _smpi_choice(algorithm: Algorithm, procs: int, message_bytes: int) -> Choice:
-    """The algorithm with the segment size and fan-out that SMPI's own version chooses, as in its source code.
+    """The algorithm with the segment size and parameter that SMPI's own version chooses, as in its source code.
 
     Fixed segment sizes are in the catalogue; this function has those that depend on the call.
     """

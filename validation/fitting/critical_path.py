@@ -145,7 +145,7 @@ def fit_path(known: PathParameters, collective: str, algorithm: str, observation
         raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
     per_node = known.processes_per_node
     schedules = [
-        Schedule(Case(collective, algorithm, one.procs, one.message_bytes, one.segment_bytes, one.fanout, per_node))
+        Schedule(Case(collective, algorithm, one.procs, one.message_bytes, one.segment_bytes, one.parameter, per_node))
         for one in observations
     ]
     seconds = np.array([one.seconds for one in observations])

@@ -69,7 +69,7 @@ class FitPlan:
     procs: tuple[int, ...]
     processes_per_node: int
     segment_bytes: int = SEGMENT_BYTES
-    fanout: int = 0
+    chains: int = 0
     more_segments: tuple[int, ...] = SEGMENTS[1:]
     broadcasts: tuple[str, ...] = tuple(MODELS[BY_PARTS].formulas["bcast"])
     collectives: tuple[str, ...] = tuple(MODELS[BY_PARTS].formulas)
@@ -198,10 +198,10 @@ def _algorithms(plan: FitPlan) -> Iterator[tuple[str, str]]:
 
 def _cases(plan: FitPlan, collective: str, name: str) -> Iterator[Case]:
     """The experiments with an algorithm."""
-    sizes, fanout = plan.sizes, plan.fanout if name == "k_chain" else 0
+    sizes, chains = plan.sizes, plan.chains if name == "k_chain" else 0
     segment = plan.segment_bytes if Catalogue.load().algorithm(collective, name).pipelined else 0
     for procs in plan.procs:
-        case = partial(Case, collective, name, procs, fanout=fanout, processes_per_node=plan.processes_per_node)
+        case = partial(Case, collective, name, procs, parameter=chains, processes_per_node=plan.processes_per_node)
         if collective in ("gather", "scatter"):
             short_blocks = sizes.short_blocks if collective == "scatter" else ()
             yield from (case(size) for size in (*short_blocks, *sizes.blocks))
@@ -238,7 +238,7 @@ def _observation(timing: Timing, barrier_seconds: Mapping[int, float]) -> Observ
 def observed(case: Case, seconds: float) -> Observation:
     """The time of an experiment as parameter files have it."""
     sizes = (case.message_bytes, case.segment_bytes)
-    return Observation(case.experiment, case.procs, *sizes, seconds, case.fanout, case.gather_bytes)
+    return Observation(case.experiment, case.procs, *sizes, seconds, case.parameter, case.gather_bytes)
 
 
 def _root_seconds(timing: Timing) -> float:

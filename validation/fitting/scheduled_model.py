@@ -121,7 +121,7 @@ class PlayedModel(UnlimitedModel, ABC):
         procs: ArrayLike,
         message_bytes: ArrayLike,
         segment_bytes: ArrayLike = 0,
-        fanout: int = 0,
+        parameter: int = 0,
     ) -> Array:
         """Seconds at every (P, m), as `CollectiveModel.predict`.
 
@@ -133,7 +133,7 @@ class PlayedModel(UnlimitedModel, ABC):
         rows: dict[Case, set[int]] = {}
         points = []
         for p, m, cut in zip(*(np.ravel(one).astype(int).tolist() for one in shaped), strict=True):
-            row = Case(collective, algorithm, p, 0, cut if entry.part_parameter else 0, fanout, per_node)
+            row = Case(collective, algorithm, p, 0, cut if entry.part_parameter else 0, parameter, per_node)
             points.append((row, m))
             if not entry.objection(p):
                 rows.setdefault(row, set()).add(m)

@@ -149,7 +149,7 @@ class _Alike:
             for case in cases
         ]
         self._sizes = np.log2(np.array(sizes, dtype=float)).T
-        kinds = [(case.algorithm, case.fanout) for case in cases]
+        kinds = [(case.algorithm, case.parameter) for case in cases]
         self._kinds = np.array([kinds.index(kind) for kind in kinds])
 
     def __call__(self, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp], scale: float) -> Array:

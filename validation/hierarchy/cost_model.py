@@ -43,7 +43,7 @@ class ByTasks:
             alike.setdefault(task_case(case, 1), []).append(case)
         runs = {}
         for tasks, group in alike.items():
-            needed = runs_needed(tasks.collective, map(_segments, group), self.most, tasks.fanout)
+            needed = runs_needed(tasks.collective, map(_segments, group), self.most, tasks.parameter)
             runs[tasks] = [task_case(tasks, count) for count in needed]
         timings = self.timer.time([case for mine in runs.values() for case in mine])
         seconds: dict[Case, float] = {}

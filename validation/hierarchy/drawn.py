@@ -82,7 +82,8 @@ class DrawnMachine:
         """The factor of a case's configuration. A message of one segment has the same one for all segment sizes."""
         cut = case.segment_bytes if case.segment_bytes < case.message_bytes else 0
         size = int(math.log(max(case.message_bytes, 1), SIZES_ALIKE) + 1e-9)
-        key = (case.collective, case.algorithm, case.procs, case.processes_per_node, cut, case.limit_bytes, case.fanout)
+        parameters = (cut, case.limit_bytes, case.parameter)
+        key = (case.collective, case.algorithm, case.procs, case.processes_per_node, *parameters)
         return math.exp(self._normal(DEVIATION, 1, *key, size)[0])
 
     def _repeated(self, one: Timing) -> Timing:

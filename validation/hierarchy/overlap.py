@@ -102,9 +102,9 @@ def study_tasks(wholes: Sequence[Case], timer: Timer, segments: int = SEGMENTS) 
 
 def _probe_cases(whole: Case) -> dict[Probe, Case]:
     """The probes of a configuration. With three levels the part next to ib is nb, and ib may be a task later."""
-    parts = parts_of(whole.collective, whole.fanout)
+    parts = parts_of(whole.collective, whole.parameter)
     probes = _SINGLE_AND_BOTH.get(whole.collective, ())
-    if probes and whole.fanout == BY_SOCKET:
+    if probes and whole.parameter == BY_SOCKET:
         later = parts.index("ib") - parts_of(whole.collective).index("ib")
         probes = tuple(
             Probe(

@@ -1,8 +1,8 @@
 """The search space of hierarchical collectives: the inputs and outputs of autotuning (Luo et al. 2020, tables I, II).
 
 A configuration is a `Choice` of one of the algorithms made of tasks: `segment_bytes` is the segment size fs of the
-tasks, `fanout` the way in which the processes of a node communicate, an index of WITHIN, and `limit_bytes` the size of
-the pieces in which a segment travels between nodes (ibs and irs; 0: the whole segment).
+tasks, `parameter` the way in which the processes of a node communicate, an index of WITHIN, and `limit_bytes` the size
+of the pieces in which a segment travels between nodes (ibs and irs; 0: the whole segment).
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def outputs(collective: str, choice: Choice) -> dict[str, str | int | None]:
     return {
         "fs": choice.segment_bytes,
         "imod": "rounds" if own else "library",
-        "smod": WITHIN[choice.fanout],
+        "smod": WITHIN[choice.parameter],
         "ibalg": between if own and broadcasts else None,
         "iralg": between if own and reduces else None,
         "ibs": pieces if own and broadcasts else None,
@@ -159,7 +159,7 @@ def label(choice: Choice) -> str:
     """'binary, 64 KiB in 16 KiB, shared memory': a configuration in a table or figure."""
     pieces = f" in {format_size(choice.limit_bytes)}" if choice.limit_bytes else ""
     name = choice.algorithm.removeprefix(PREFIX)
-    return f"{name}, {format_size(choice.segment_bytes)}{pieces}, {WITHIN[choice.fanout]}"
+    return f"{name}, {format_size(choice.segment_bytes)}{pieces}, {WITHIN[choice.parameter]}"
 
 
 def by_input(cases: Iterable[Case]) -> dict[Input, list[Case]]:

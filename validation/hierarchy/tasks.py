@@ -105,7 +105,7 @@ def task_times(timing: Timing) -> TaskTimes:
     """The times of all tasks in a timing of `task_case`. Raises the errors of `leader_seconds`."""
     case = timing.case
     segments = segments_of(case.message_bytes, case.segment_bytes)
-    count = segments + len(parts_of(case.collective, case.fanout)) - 1
+    count = segments + len(parts_of(case.collective, case.parameter)) - 1
     seconds = leader_seconds(timing, count)
     tail = max(timing.seconds - float(seconds.sum(axis=1).max()), 0.0)
-    return TaskTimes(case.collective, segments, seconds, tail, case.fanout)
+    return TaskTimes(case.collective, segments, seconds, tail, case.parameter)

@@ -309,7 +309,7 @@ def at_size(sampled: Collection[Choice], choice: Choice, message_bytes: int) -> 
     """The configuration of those sampled that does the same, or most nearly so, for a message of that size."""
     if choice in sampled:
         return choice
-    alike = [one for one in sampled if (one.algorithm, one.fanout) == (choice.algorithm, choice.fanout)]
+    alike = [one for one in sampled if (one.algorithm, one.parameter) == (choice.algorithm, choice.parameter)]
 
     def distance(one: Choice) -> tuple[float, float]:
         pieces = [min(each.limit_bytes or each.segment_bytes, message_bytes) for each in (one, choice)]

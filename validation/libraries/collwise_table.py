@@ -73,5 +73,5 @@ def _lines(table: DecisionTable, procs: int, per_node: int) -> Iterator[str]:
 def words_of(collective: str, choice: Choice) -> str:
     """A choice as a rule names it: the algorithm and its parameters."""
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
-    named = algorithm.named_parameters(choice.segment_bytes, choice.fanout, choice.limit_bytes)
+    named = algorithm.named_parameters(choice.segment_bytes, choice.parameter, choice.limit_bytes)
     return " ".join([choice.algorithm, *(f"{name}={value}" for name, value in named.items())])

@@ -89,7 +89,7 @@ def _collective_lines(name: str, tables: Sequence[DecisionTable]) -> Iterator[st
         for procs, row in table.rules.items():
             by_size = [(0, row[0][1]), *row[1:]]
             nodes = -(-procs // table.processes_per_node)
-            within[table.processes_per_node] = [(start, _WITHIN[WITHIN[one.fanout]]) for start, one in by_size]
+            within[table.processes_per_node] = [(start, _WITHIN[WITHIN[one.parameter]]) for start, one in by_size]
             between[nodes] = [(start, _component_between(one)) for start, one in by_size]
             first = row[0][0]
             whole[procs] = [(0, "han")] if first == 0 else [(0, "tuned"), (first, "han")]
@@ -128,7 +128,7 @@ def _parameters(usual: Mapping[str, Choice]) -> dict[str, str]:
         "coll_han_use_dynamic_file_rules": "1",
     }
     for name, choice in usual.items():
-        up, low = _component_between(choice), _WITHIN[WITHIN[choice.fanout]]
+        up, low = _component_between(choice), _WITHIN[WITHIN[choice.parameter]]
         if name in ("bcast", "reduce", "allreduce"):
             found[f"coll_han_{name}_segsize"] = str(choice.segment_bytes)
         found[f"coll_han_{name}_up_module"] = str(_UP_MODULES.index(up))

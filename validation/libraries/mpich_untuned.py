@@ -64,7 +64,7 @@ def _scattered(collective: str, procs: int) -> Choice | None:
     """All exchanges at once, up to a number; more go in groups, to which a limit of those under way comes nearest."""
     if procs - 1 <= _EXCHANGES_AT_A_TIME:
         return Choice("linear")
-    return Choice("linear_sync", fanout=_EXCHANGES_AT_A_TIME) if collective == "alltoall" else None
+    return Choice("linear_sync", parameter=_EXCHANGES_AT_A_TIME) if collective == "alltoall" else None
 
 
 @cache

@@ -35,7 +35,7 @@ KNOWN_TRAFFIC = {
     "bcast": ("linear", "chain", "k_chain", "binary", "split_binary", "binomial"),
     "gather": ("linear", "linear_sync", "binomial"),
 }
-_FANOUTS = ("tree_fanout", "chain_fanout")
+_DEGREES = ("tree_fanout", "chain_fanout")
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _choice_of(rule: Rule, entry: Collective, version: str, path: Path) -> Choic
     names = {algorithm.openmpi.get(version): name for name, algorithm in entry.algorithms.items()}
     if rule.algorithm not in names:
         raise UsageError(f"{path}: collwise has no {entry.name} algorithm with the id {rule.algorithm}")
-    return Choice(names[rule.algorithm], rule.segment_bytes, rule.fanout)
+    return Choice(names[rule.algorithm], rule.segment_bytes, rule.faninout)
 
 
 def rules_decider(path: Path) -> Decider:
@@ -130,8 +130,8 @@ def rules_decider(path: Path) -> Decider:
         if rule is None:
             return DEFAULT.choice(collective, procs, message_bytes)
         choice = _choice_of(rule, entry, version, path)
-        usual = choice.fanout == entry.algorithms[choice.algorithm].default_count
-        return replace(choice, fanout=0) if usual else choice
+        usual = choice.parameter == entry.algorithms[choice.algorithm].default_count
+        return replace(choice, parameter=0) if usual else choice
 
     return Deciding(path.name, chosen)
 
@@ -152,8 +152,8 @@ def observe(
     """
     settings = {} if rules is None else settings_of_rules(str(rules.resolve()))
     if forced is not None:
-        fanouts = dict.fromkeys(_FANOUTS, forced.fanout) if forced.fanout else {}
-        settings |= forcing(collective, forced.algorithm, segmentsize=forced.segment_bytes, **fanouts)
+        degrees = dict.fromkeys(_DEGREES, forced.faninout) if forced.faninout else {}
+        settings |= forcing(collective, forced.algorithm, segmentsize=forced.segment_bytes, **degrees)
     elements = [] if element_bytes is None else [str(element_bytes)]
     seen = monitored("call", procs, [collective, str(message_bytes), *elements], settings)
     if seen.run.returncode != 0:

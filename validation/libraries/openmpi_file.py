@@ -30,12 +30,12 @@ class Rule:
 
     start: int
     algorithm: int
-    fanout: int = 0
+    faninout: int = 0
     segment_bytes: int = 0
     note: str = field(default="", compare=False)
 
     def __str__(self) -> str:
-        line = f"{self.start} {self.algorithm} {self.fanout} {self.segment_bytes}"
+        line = f"{self.start} {self.algorithm} {self.faninout} {self.segment_bytes}"
         return f"{line} # {self.note}" if self.note else line
 
 
@@ -109,8 +109,8 @@ def _parse_messages(numbers: _Numbers) -> tuple[Rule, ...]:
             raise numbers.error(f"the first message size is {start}; it must be 0")
         if rules and start <= rules[-1].start:
             raise numbers.error(f"message size {start} after {rules[-1].start}; sizes must ascend")
-        algorithm, fanout, segment = (numbers.take(what) for what in ("an algorithm", "a fan-out", "a segment size"))
-        rules.append(Rule(start, algorithm, fanout, segment))
+        algorithm, faninout, segment = (numbers.take(what) for what in ("an algorithm", "a fan-out", "a segment size"))
+        rules.append(Rule(start, algorithm, faninout, segment))
     return tuple(rules)
 
 

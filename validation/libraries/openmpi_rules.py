@@ -16,7 +16,7 @@ from collwise.validation.libraries.openmpi_file import OPENMPI_DECIDES, OTHER_CO
 from collwise.validation.libraries.openmpi_untuned import ELEMENT_BYTES
 from collwise.validation.libraries.sayable import needs_elements
 from collwise.validation.select.consumers import (
-    KNOMIAL_FANOUT,
+    KNOMIAL_RADIX,
     LOCAL_SEND_COUNT_COMPARED,
     OPENMPI,
     can_run,
@@ -118,7 +118,7 @@ def _json_rules(rules: Sequence[Rule]) -> list[dict[str, Any]]:
             "msg_size_min": rule.start,
             "msg_size_max": "inf" if following is None else following.start - 1,
             "alg": rule.algorithm,
-            **({"faninout": rule.fanout} if rule.fanout else {}),
+            **({"faninout": rule.faninout} if rule.faninout else {}),
             **({"seg_size": rule.segment_bytes} if rule.segment_bytes else {}),
         }
         for rule, following in zip(rules, [*rules[1:], None], strict=True)
@@ -247,11 +247,11 @@ def _rule(collective: str, version: str, procs: int, start: int, choice: Choice)
     if problem:
         raise UsageError(problem)
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
-    fanout = _fanout(algorithm, choice)
+    value = _parameter(algorithm, choice)
     note = f"{since}: {choice.algorithm}"
-    note += f", fan-out {fanout}" if fanout else ""
+    note += f", {algorithm.count_parameter} {value}" if value else ""
     note += f", segments of {format_size(choice.segment_bytes)}" if choice.segment_bytes else ""
-    return Rule(message, algorithm.openmpi[version], fanout, choice.segment_bytes, note)
+    return Rule(message, algorithm.openmpi[version], value, choice.segment_bytes, note)
 
 
 def inexpressible(collective: str, choice: Choice, version: str) -> str:
@@ -261,13 +261,13 @@ def inexpressible(collective: str, choice: Choice, version: str) -> str:
         return ""
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
     if can_run(consumer, algorithm):
-        fanout = _fanout(algorithm, choice)
-        return f"rules of Open MPI cannot set the fan-out of knomial, {fanout}; it is {KNOMIAL_FANOUT} there"
+        radix = _parameter(algorithm, choice)
+        return f"rules of Open MPI cannot set the radix of knomial, {radix}; it is {KNOMIAL_RADIX} there"
     return (
         f"rules of Open MPI {version} have no {collective} algorithm '{choice.algorithm}'; make the table with "
         f"'collwise select --for {consumer}'"
     )
 
 
-def _fanout(algorithm: Algorithm, choice: Choice) -> int:
-    return (choice.fanout or algorithm.default_count) if algorithm.count_parameter else 0
+def _parameter(algorithm: Algorithm, choice: Choice) -> int:
+    return (choice.parameter or algorithm.default_count) if algorithm.count_parameter else 0

@@ -21,7 +21,7 @@ BASIC = {"gatherv": "linear", "scatterv": "linear"}
 """Collectives without an algorithm of tuned, and the one that the component basic has."""
 
 ONE_CHAIN = {("bcast", "k_chain"): "chain", ("reduce", "chain"): "pipeline"}
-"""Algorithms that have a single chain if their fan-out is 0 or 1, and the ones that they then are."""
+"""Algorithms that have a single chain if their parameter is 0 or 1, and the ones that they then are."""
 
 ELEMENT_BYTES = 16
 """The bytes of the largest elements that rules allow for, complex doubles."""
@@ -71,9 +71,9 @@ def _as_it_runs(collective: str, name: str, procs: int, message_bytes: int) -> C
     if (collective, name) == ("gather", "linear_sync"):
         return Choice(name, message_bytes)  # the first part is the whole block
     if (collective, name) == ("alltoall", "linear_sync"):
-        return Choice(name, fanout=max(1, procs - 1))  # without a limit of exchanges under way
+        return Choice(name, parameter=max(1, procs - 1))  # without a limit of exchanges under way
     if (collective, name) in ONE_CHAIN:
-        return Choice(name, fanout=1)
+        return Choice(name, parameter=1)
     return Choice(name)
 
 

@@ -85,7 +85,7 @@ def _least_lost(cells: Sequence[Cell]) -> str:
 
 
 def decided(library: Baseline, cell: Cell) -> str | None:
-    """The candidate that a library decides for; None where none is the same, as of segments or another fan-out.
+    """The candidate that a library decides for; None where none is the same, with its segments and number of chains.
 
     With several processes on a node there is none where the library then decides otherwise.
     """
@@ -96,7 +96,7 @@ def decided(library: Baseline, cell: Cell) -> str | None:
     if library.nodes and place.processes_per_node > 1:
         return None
     code = code_of(place.collective, choice)
-    of_its_own = 0 < choice.fanout < place.procs - 1 and (code == choice.algorithm or choice.fanout > 1)
+    of_its_own = 0 < choice.parameter < place.procs - 1 and (code == choice.algorithm or choice.parameter > 1)
     return None if of_its_own else cell.codes.get(code)
 
 

@@ -342,13 +342,13 @@ def _drawn_again(cells: Sequence[Cell], jobs: Sequence[str], decider: str) -> tu
 
 def predictions_text(predicted: Mapping[str, Predictions]) -> str:
     """The predicted seconds of all cells as CSV, with all digits, in one order, by the names of what predicts."""
-    names = ("machine", "job", "collective", "algorithm", "segment_bytes", "fanout", "procs", "processes_per_node")
+    names = ("machine", "job", "collective", "algorithm", "segment_bytes", "parameter", "procs", "processes_per_node")
     lines = [",".join((*names, "message_bytes", NODE_MAP, "predictor", "seconds"))]
     for name, some in predicted.items():
         for place in sorted(some):
             for size in some[place].message_bytes:
                 for choice, seconds in some[place].at_point(place.procs, size).items():
-                    at = (choice.segment_bytes, choice.fanout, place.procs, place.processes_per_node, size)
+                    at = (choice.segment_bytes, choice.parameter, place.procs, place.processes_per_node, size)
                     where = (place.machine, place.job, place.collective, choice.algorithm)
                     node_map = some[place].facts.get(NODE_MAP, "")
                     lines.append(",".join((*where, *map(str, at), node_map, name, repr(seconds))))

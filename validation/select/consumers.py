@@ -55,7 +55,7 @@ _SMPI_SEGMENTS_BY_CALL = (
     *(("bcast", "chain"), ("gather", "linear_sync")),
     *(("reduce", name) for name in ("chain", "pipeline", "binomial")),
 )
-KNOMIAL_FANOUT = 4
+KNOMIAL_RADIX = 4
 """K of Open MPI's k-nomial trees, unless its option coll_tuned_COLLECTIVE_algorithm_knomial_radix sets another one."""
 # UCC's trees have the radix that an option gives them for all calls; docs/exports.md says which.
 _RADIX = {("ucc", "bcast", "knomial"): 4, ("ucc", "reduce", "knomial"): 4}
@@ -108,9 +108,9 @@ def can_say(consumer: str, collective: str, choice: Choice) -> bool:
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
     if not can_run(consumer, algorithm) or choice.limit_bytes:
         return False
-    count = choice.fanout or algorithm.default_count
+    count = choice.parameter or algorithm.default_count
     if openmpi_version(consumer) is not None:
-        return choice.algorithm != "knomial" or count == KNOMIAL_FANOUT
+        return choice.algorithm != "knomial" or count == KNOMIAL_RADIX
     if consumer == SMPI:
         return count == algorithm.default_count and choice.segment_bytes == algorithm.smpi_segment_bytes
     radix = _RADIX.get((consumer, collective, choice.algorithm), algorithm.default_count)

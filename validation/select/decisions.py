@@ -432,7 +432,7 @@ def _read_digits(values: Sequence[Any]) -> Array:
 
 
 def _choice(step: Mapping[str, Any]) -> Choice:
-    return Choice(*(step[name] for name in ("algorithm", "segment_bytes", "fanout", "limit_bytes")))
+    return Choice(*(step[name] for name in ("algorithm", "segment_bytes", "parameter", "limit_bytes")))
 
 
 def decisions_from(path: Path) -> list[DecisionTable]:

@@ -38,7 +38,7 @@ def with_component(target: ExecutionTarget, name: str) -> ExecutionTarget:
 def can_be_simulated(collective: str, choice: Choice) -> bool:
     """Whether engines can simulate it: neither memory that processes share nor MPI's own collectives within ours."""
     entry = Catalogue.load().algorithm(collective, choice.algorithm)
-    return not entry.real_mpi_only and not (entry.count_parameter == "within" and choice.fanout not in SIMULATED)
+    return not entry.real_mpi_only and not (entry.count_parameter == "within" and choice.parameter not in SIMULATED)
 
 
 def label(choice: Choice) -> str:
@@ -48,7 +48,7 @@ def label(choice: Choice) -> str:
     """
     if choice == LIBRARY_DECIDES:
         return ""
-    return choice.algorithm + (f", {WITHIN[choice.fanout]}" if choice.fanout else "")
+    return choice.algorithm + (f", {WITHIN[choice.parameter]}" if choice.parameter else "")
 
 
 def point(right: Times, procs: int, message_bytes: int) -> dict[str, Any]:
@@ -127,8 +127,8 @@ def ways_within(every: AllScores) -> pd.DataFrame:
         right = scores.right
         for procs, size in right.grid.points:
             for choice in right.choices:
-                by_messages = right.seconds_of(replace(choice, fanout=0), procs, size)
+                by_messages = right.seconds_of(replace(choice, parameter=0), procs, size)
                 ratio = right.seconds_of(choice, procs, size) / by_messages
-                if choice.fanout and not math.isnan(ratio):
-                    found.append((collective, choice.algorithm, WITHIN[choice.fanout], size, ratio))
+                if choice.parameter and not math.isnan(ratio):
+                    found.append((collective, choice.algorithm, WITHIN[choice.parameter], size, ratio))
     return pd.DataFrame(found, columns=columns)

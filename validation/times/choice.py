@@ -9,20 +9,21 @@ from collwise.common.units import format_size
 
 @dataclass(frozen=True)
 class Choice:
-    """An algorithm, its segment size in bytes (0: unsegmented), its fan-out (0: the algorithm's default) and its limit.
+    """An algorithm with its parameters.
 
-    The limit is the size in bytes up to which messages are cut (0: none).
+    `segment_bytes` is 0 for whole messages. `parameter` is the radix, number of chains or of leaders, `within` or the
+    like that the algorithm has; 0 is its default. Messages are cut up to `limit_bytes` (0: all are).
     """
 
     algorithm: str
     segment_bytes: int = 0
-    fanout: int = 0
+    parameter: int = 0
     limit_bytes: int = 0
 
     @property
     def label(self) -> str:
-        """'chain, 8 KiB'; 'chain' without segments; 'k_chain (4), 8 KiB' with a fan-out of its own."""
-        name = f"{self.algorithm} ({self.fanout})" if self.fanout else self.algorithm
+        """'chain, 8 KiB'; 'chain' without segments; 'k_chain (2), 8 KiB' where `parameter` is not the default."""
+        name = f"{self.algorithm} ({self.parameter})" if self.parameter else self.algorithm
         return f"{name}, {format_size(self.segment_bytes)}" if self.segment_bytes else name
 
 

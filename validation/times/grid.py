@@ -19,7 +19,7 @@ from collwise.validation.times.defaults import SEGMENTS
 BUILTIN = "builtin"
 """The experiment in which MPI's own collective is called."""
 CASE_COLUMNS = (
-    *("collective", "algorithm", "procs", "message_bytes", "segment_bytes", "fanout", "limit_bytes"),
+    *("collective", "algorithm", "procs", "message_bytes", "segment_bytes", "parameter", "limit_bytes"),
     *("processes_per_node", "nodes", "root"),
 )
 """The columns of a case in frames."""
@@ -82,7 +82,7 @@ def case_of(
         procs,
         message_bytes,
         choice.segment_bytes,
-        choice.fanout,
+        choice.parameter,
         processes_per_node,
         root,
         limit_bytes=choice.limit_bytes,
@@ -91,7 +91,7 @@ def case_of(
 
 def choice_of(case: Case) -> Choice:
     """The choice that a case of ours times."""
-    return Choice(case.algorithm, case.segment_bytes, case.fanout, case.limit_bytes)
+    return Choice(case.algorithm, case.segment_bytes, case.parameter, case.limit_bytes)
 
 
 @dataclass(frozen=True)

@@ -168,7 +168,7 @@ def _in_order(collective: str, choices: Iterable[Choice]) -> tuple[Choice, ...]:
 
     def place(one: Choice) -> tuple[int, ...]:
         known = names.index(one.algorithm) if one.algorithm in entries else len(names)
-        return (cut.get(one, least), known, one.segment_bytes, one.fanout, one.limit_bytes)
+        return (cut.get(one, least), known, one.segment_bytes, one.parameter, one.limit_bytes)
 
     return tuple(sorted(choices, key=place))
 

@@ -64,7 +64,7 @@ def predict_choice(
     model: CollectiveModel, collective: str, choice: Choice, procs: ArrayLike, message_bytes: ArrayLike
 ) -> Array:
     """Predicted seconds of a choice over arrays of points, nan where the model has no prediction."""
-    return model.predict(collective, choice.algorithm, procs, message_bytes, choice.segment_bytes, choice.fanout)
+    return model.predict(collective, choice.algorithm, procs, message_bytes, choice.segment_bytes, choice.parameter)
 
 
 def predicted(

@@ -202,8 +202,8 @@ int collwise_size_of(MPI_Comm comm) {
     return communicators_size(recording_now->communicators, comm);
 }
 
-collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout) {
-    return collwise_tree_at(topology, collwise_size_of(comm), root, collwise_rank_in(comm), fanout);
+collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int degree) {
+    return collwise_tree_at(topology, collwise_size_of(comm), root, collwise_rank_in(comm), degree);
 }
 
 /* Processes with equal labels are together. The result belongs to no process. */

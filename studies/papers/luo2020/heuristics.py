@@ -30,9 +30,9 @@ def worth_testing(case: Case) -> bool:
     segments = segments_of(case.message_bytes, case.segment_bytes)
     pieces = segments * segments_of(segment, case.limit_bytes or segment)
     between = case.algorithm.removeprefix(PREFIX)
-    if case.fanout == ONE_SIDED and segment <= ONE_SIDED_FROM_BYTES:
+    if case.parameter == ONE_SIDED and segment <= ONE_SIDED_FROM_BYTES:
         return False
-    if case.fanout == SHARED_MEMORY and segment > ONE_SIDED_FROM_BYTES:
+    if case.parameter == SHARED_MEMORY and segment > ONE_SIDED_FROM_BYTES:
         return False
     # A chain of n nodes is full after n pieces; the root of a binomial tree sends each of its children all pieces.
     if between == "chain" and pieces < case.nodes:

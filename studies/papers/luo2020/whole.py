@@ -136,7 +136,7 @@ def choices_at(collective: str, by_node: bool, procs: int, message_bytes: int) -
         names = [name for name in names if name not in _RINGS]
     segments = [0, *(one for one in SEGMENTS if one < message_bytes <= _MOST_SEGMENTS * one)]
     # Of equal ones the first is taken: one without several leaders.
-    return sorted(candidates(collective, segments, names, LEADERS), key=lambda choice: choice.fanout > 0)
+    return sorted(candidates(collective, segments, names, LEADERS), key=lambda choice: choice.parameter > 0)
 
 
 def _has_short_blocks(procs: int, message_bytes: int) -> bool:
@@ -152,7 +152,7 @@ def _is_played(choice: Choice, procs: int, message_bytes: int) -> bool:
 def _label(choice: Choice) -> str:
     """'chain, 8 KiB', 'multi_leader_chain, 8 KiB, 2 leaders'."""
     label = Choice(choice.algorithm, choice.segment_bytes).label
-    return f"{label}, {choice.fanout} leaders" if choice.algorithm.startswith("multi_leader") else label
+    return f"{label}, {choice.parameter} leaders" if choice.algorithm.startswith("multi_leader") else label
 
 
 def default_choice(collective: str, procs: int, message_bytes: int) -> Choice:

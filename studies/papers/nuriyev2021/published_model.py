@@ -112,8 +112,8 @@ def _split_binary_whole_segments(points: Points, gamma: Gamma) -> Sequence[Messa
 
 def _k_chain_ceil(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (11) with the longest chain, ceil((P - 1) / K)."""
-    length = np.ceil((points.procs - 1) / points.fanout)
-    steps = length + gamma(points.fanout + 1) * points.segments - 1
+    length = np.ceil((points.procs - 1) / points.parameter)
+    steps = length + gamma(points.parameter + 1) * points.segments - 1
     return [Messages("main", steps, points.message_bytes / points.segments)]
 
 

@@ -296,7 +296,7 @@ def test_pipeline_reduction_of_a_long_message_hardly_depends_on_procs(model: Hoc
 def test_k_chains_of_one_are_the_pipeline_and_of_all_the_linear_tree(procs: int, segments: int, each: int) -> None:
     for model in (BY_SIZE, FRODO, PLOGP):
         points = Points.of(procs, segments * each, each, reduce_seconds_per_byte=GAMMA)
-        one, every = replace(points, fanout=1), replace(points, fanout=procs - 1)
+        one, every = replace(points, parameter=1), replace(points, parameter=procs - 1)
         if procs > 2:
             assert reduce.chain(one, steps_of(model)) == pytest.approx(reduce.pipeline(points, steps_of(model)))
         assert reduce.chain(every, steps_of(model)) == pytest.approx(reduce.linear(points, steps_of(model)))

@@ -45,7 +45,7 @@ SEGMENTED_COLLECTIVES = ("bcast", "reduce")
 
 def seconds_of(model: str, collective: str, algorithm: str, one: Observation, truth: Mapping[str, Hockney]) -> float:
     """The seconds of the experiment with the true parameters, message by message."""
-    points = Points.of(one.procs, one.message_bytes, one.segment_bytes, one.fanout, eager_limit_bytes=LIMIT)
+    points = Points.of(one.procs, one.message_bytes, one.segment_bytes, one.parameter, eager_limit_bytes=LIMIT)
     parts: list[tuple[str, float, float, str]] = []
     if one.experiment == "exchange":
         parts = [("exchange", 1.0, one.message_bytes / 2, "")]
@@ -373,7 +373,7 @@ def test_a_part_that_was_never_fitted_gives_nan(parameters: ModelParameters) -> 
     assert np.isnan(found).tolist() == [False, False, True, True]
 
 
-def test_the_fanout_counts(parameters: ModelParameters) -> None:
+def test_the_number_of_chains_counts(parameters: ModelParameters) -> None:
     model = ImplementationAware(parameters, BY_PARTS)
     by_default, four, two = (model.predict("bcast", "k_chain", 100, 65536, SEGMENT, k) for k in (0, 4, 2))
     assert by_default == four

@@ -50,8 +50,8 @@ def segments_of(message_bytes: int, segment_bytes: int) -> int:
 
 
 def evaluate(formula: Formula, procs: object, message_bytes: object, segment_bytes: object = SEGMENT,
-             fanout: int = 4, eager_limit_bytes: int = 65536, gamma: Gamma = GAMMA) -> np.ndarray:  # fmt: skip
-    points = Points.of(procs, message_bytes, segment_bytes, fanout, eager_limit_bytes=eager_limit_bytes)
+             parameter: int = 4, eager_limit_bytes: int = 65536, gamma: Gamma = GAMMA) -> np.ndarray:  # fmt: skip
+    points = Points.of(procs, message_bytes, segment_bytes, parameter, eager_limit_bytes=eager_limit_bytes)
     parts = formula(points, gamma)
     total = sum((part.count * (ALPHA + part.bytes_each * BETA) for part in parts), np.zeros(points.procs.shape))
     return np.asarray(total)
@@ -92,9 +92,9 @@ def formula_10(procs: int, m: int, m_s: int) -> float:
     return gamma(3) * (floor_log2(procs) + n_s - 1) * (ALPHA + m / n_s * BETA)
 
 
-def formula_11(procs: int, m: int, m_s: int, fanout: int = 4) -> float:
+def formula_11(procs: int, m: int, m_s: int, parameter: int = 4) -> float:
     n_s = segments_of(m, m_s)
-    return ((procs - 1) // fanout + gamma(fanout + 1) * n_s - 1) * (ALPHA + m / n_s * BETA)
+    return ((procs - 1) // parameter + gamma(parameter + 1) * n_s - 1) * (ALPHA + m / n_s * BETA)
 
 
 def formula_12(procs: int, m: int, m_s: int) -> float:
@@ -274,25 +274,25 @@ def test_parts_of_the_binary_tree_add_up_to_the_printed_formula_where_it_is_full
     assert (by_parts <= printed * (1 + 1e-12)).all()
 
 
-@pytest.mark.parametrize("fanout", [1, 2, 3, 4, 5, 8])
-def test_parts_of_the_k_chain(fanout: int) -> None:
-    for procs in range(fanout + 1, 100):
+@pytest.mark.parametrize("parameter", [1, 2, 3, 4, 5, 8])
+def test_parts_of_the_k_chain(parameter: int) -> None:
+    for procs in range(parameter + 1, 100):
         for m in PIPELINED:
             step = ALPHA + SEGMENT * BETA
-            by_parts = float(evaluate(bcast.BY_PARTS["k_chain"], procs, m, fanout=fanout))
-            longer = 0 if (procs - 1) % fanout == 0 else 1
-            assert by_parts == pytest.approx(formula_11(procs, m, SEGMENT, fanout) + longer * step, rel=1e-12)
+            by_parts = float(evaluate(bcast.BY_PARTS["k_chain"], procs, m, parameter=parameter))
+            longer = 0 if (procs - 1) % parameter == 0 else 1
+            assert by_parts == pytest.approx(formula_11(procs, m, SEGMENT, parameter) + longer * step, rel=1e-12)
 
 
 def test_a_k_chain_of_fewer_processes_than_chains_is_flat() -> None:
     for procs in range(2, 9):
         flat = float(evaluate(bcast.linear_nonblocking, procs, 5 * SEGMENT))
-        assert float(evaluate(bcast.BY_PARTS["k_chain"], procs, 5 * SEGMENT, fanout=8)) == pytest.approx(flat)
+        assert float(evaluate(bcast.BY_PARTS["k_chain"], procs, 5 * SEGMENT, parameter=8)) == pytest.approx(flat)
 
 
 def test_a_k_chain_of_one_is_the_chain() -> None:
     np.testing.assert_allclose(
-        evaluate(bcast.BY_PARTS["k_chain"], np.array(PROCS)[:, None], PIPELINED, fanout=1),
+        evaluate(bcast.BY_PARTS["k_chain"], np.array(PROCS)[:, None], PIPELINED, parameter=1),
         evaluate(bcast.BY_PARTS["chain"], np.array(PROCS)[:, None], PIPELINED),
         rtol=1e-12,
     )
@@ -361,14 +361,14 @@ def test_parts_of_two_trees() -> None:
 def test_a_knomial_tree_of_radix_two_has_the_steps_of_a_binomial_one() -> None:
     for height in range(1, 12):
         for m in PIPELINED:
-            found = float(evaluate(bcast.BY_PARTS["knomial"], 2**height, m, fanout=2))
+            found = float(evaluate(bcast.BY_PARTS["knomial"], 2**height, m, parameter=2))
             assert found == pytest.approx(float(evaluate(bcast.BY_PARTS["binomial"], 2**height, m)), rel=1e-12)
 
 
 def test_a_knomial_tree_of_a_radix_not_below_p_is_flat() -> None:
     for procs in range(2, 9):
         flat = float(evaluate(bcast.linear_nonblocking, procs, 5 * SEGMENT))
-        assert float(evaluate(bcast.BY_PARTS["knomial"], procs, 5 * SEGMENT, fanout=8)) == pytest.approx(flat)
+        assert float(evaluate(bcast.BY_PARTS["knomial"], procs, 5 * SEGMENT, parameter=8)) == pytest.approx(flat)
 
 
 def messages(algorithm: str, procs: int, m: int, eager_limit_bytes: int = 2**40) -> list[tuple[str, float, float]]:
@@ -444,7 +444,7 @@ def test_latencies_of_scatter_and_allgather_step_by_step() -> None:
 class Tree(ctypes.Structure):
     _fields_ = [
         (name, ctypes.c_int)
-        for name in ("topology", "procs", "root", "fanout", "virtual_rank", "parent", "child_count")
+        for name in ("topology", "procs", "root", "parameter", "virtual_rank", "parent", "child_count")
     ]
 
 
@@ -466,10 +466,10 @@ def children(tmp_path_factory: pytest.TempPathFactory) -> Children:
     library.collwise_tree_at.restype = Tree
     library.collwise_tree_child.argtypes = [ctypes.POINTER(Tree), ctypes.c_int]
 
-    def of(algorithm: str, procs: int, fanout: int) -> list[list[int]]:
+    def of(algorithm: str, procs: int, parameter: int) -> list[list[int]]:
         every = []
         for rank in range(procs):
-            tree = library.collwise_tree_at(TOPOLOGIES[algorithm], procs, 0, rank, fanout)
+            tree = library.collwise_tree_at(TOPOLOGIES[algorithm], procs, 0, rank, parameter)
             every.append([library.collwise_tree_child(ctypes.byref(tree), i) for i in range(tree.child_count)])
         return every
 
@@ -510,18 +510,22 @@ def in_between(children: Sequence[Sequence[int]], segments: int, gamma: Gamma, s
     return below[0] + (segments - 1) * cost[len(children[0]) + 1]
 
 
-def in_messages(algorithm: str, procs: int, segments: int, fanout: int = 4, gamma: Gamma = GAMMA) -> float:
-    points = Points.of(procs, segments * SEGMENT, SEGMENT, fanout)
+def in_messages(algorithm: str, procs: int, segments: int, parameter: int = 4, gamma: Gamma = GAMMA) -> float:
+    points = Points.of(procs, segments * SEGMENT, SEGMENT, parameter)
     return float(sum(part.count for part in bcast.BY_PARTS[algorithm](points, gamma)))
 
 
 @pytest.mark.parametrize("segments", [1, 2, 7, 40])
 def test_algorithm_1_on_flat_trees_chains_and_k_chains(children: Children, segments: int) -> None:
     for procs in range(2, 66):
-        for algorithm, fanout in (("linear_nonblocking", 0), ("chain", 0), *(("k_chain", k) for k in (1, 2, 3, 4, 7))):
-            reference = step_by_step(children(algorithm, procs, fanout), segments, GAMMA, at_once=True)
-            assert in_messages(algorithm, procs, segments, fanout) == pytest.approx(reference, rel=1e-12), (
-                algorithm, procs, fanout,
+        for algorithm, parameter in (
+            ("linear_nonblocking", 0),
+            ("chain", 0),
+            *(("k_chain", k) for k in (1, 2, 3, 4, 7)),
+        ):
+            reference = step_by_step(children(algorithm, procs, parameter), segments, GAMMA, at_once=True)
+            assert in_messages(algorithm, procs, segments, parameter) == pytest.approx(reference, rel=1e-12), (
+                algorithm, procs, parameter,
             )  # fmt: skip
 
 
@@ -620,8 +624,8 @@ def combining(children: Sequence[Sequence[int]], segments: int) -> float:
     return ready[0][-1]
 
 
-def reduce_messages(algorithm: str, procs: int, segments: int, fanout: int = 4) -> float:
-    points = Points.of(procs, segments * SEGMENT, SEGMENT, fanout)
+def reduce_messages(algorithm: str, procs: int, segments: int, parameter: int = 4) -> float:
+    points = Points.of(procs, segments * SEGMENT, SEGMENT, parameter)
     parts = reduce.BY_PARTS[algorithm](points, GAMMA)
     assert {float(part.bytes_each) for part in parts} == {segments * SEGMENT if algorithm == "linear" else SEGMENT}
     return float(sum(part.count for part in parts))
@@ -632,13 +636,13 @@ def test_reduce_step_by_step(children: Children, segments: int) -> None:
     """Exact but for binary trees that are not full, where fewer messages have to be waited for."""
     for procs in range(2, 130):
         assert reduce_messages("linear", procs, segments) == procs - 1
-        for name, topology, fanout in (
+        for name, topology, parameter in (
             ("pipeline", "chain", 0),
             ("binomial", "in_order_binomial", 0),
-            *(("chain", "k_chain", fanout) for fanout in (1, 2, 3, 4, 7)),
+            *(("chain", "k_chain", parameter) for parameter in (1, 2, 3, 4, 7)),
         ):
-            reference = combining(children(topology, procs, fanout), segments)
-            assert reduce_messages(name, procs, segments, fanout) == reference, (name, procs, fanout)
+            reference = combining(children(topology, procs, parameter), segments)
+            assert reduce_messages(name, procs, segments, parameter) == reference, (name, procs, parameter)
         reference, found = combining(children("binary", procs, 0), segments), reduce_messages("binary", procs, segments)
         assert reference <= found <= reference + floor_log2(procs) / 2, procs
         if procs + 1 & procs == 0:

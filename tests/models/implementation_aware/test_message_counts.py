@@ -116,6 +116,6 @@ def test_points_broadcast_to_one_shape() -> None:
     assert points.procs.tolist() == [[2, 2, 2], [3, 3, 3]]
     assert points.message_bytes.tolist() == [[10, 20, 30]] * 2
     assert points.segments.tolist() == [[2, 3, 4]] * 2
-    assert Points.of(2, 1).fanout == 4
-    assert Points.of(2, 1, fanout=0).fanout == 4
-    assert Points.of(2, 1, fanout=7).fanout == 7
+    assert Points.of(2, 1).parameter == 4
+    assert Points.of(2, 1, parameter=0).parameter == 4
+    assert Points.of(2, 1, parameter=7).parameter == 7

@@ -58,7 +58,7 @@ def test_every_send_meets_its_receive_for_any_placement_and_root(
         case_of(algorithm, len(node_of), message_bytes, root),  # type: ignore[arg-type]
         segment_bytes=part_bytes if algorithm.pipelined else 0,  # type: ignore[attr-defined]
         limit_bytes=data.draw(st.integers(0, 600)) if algorithm.limit_parameter else 0,  # type: ignore[attr-defined]
-        fanout=data.draw(counts.get(algorithm.count_parameter, st.just(0))),  # type: ignore[attr-defined]
+        parameter=data.draw(counts.get(algorithm.count_parameter, st.just(0))),  # type: ignore[attr-defined]
     )
     schedule = Schedule(case, node_of)
     for protocol in (EAGER, RENDEZVOUS, DEFERRED):
@@ -270,7 +270,7 @@ def test_messages_go_on_in_the_order_in_which_they_arrive() -> None:
 )
 def test_what_cannot_be_recorded_is_refused(name: str, count: int, told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        Schedule(Case("bcast", name, 8, 8000, fanout=count, processes_per_node=4))
+        Schedule(Case("bcast", name, 8, 8000, parameter=count, processes_per_node=4))
 
 
 def test_simulations_place_processes_as_the_platform_says(tmp_path: Path) -> None:

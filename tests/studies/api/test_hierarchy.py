@@ -52,7 +52,7 @@ def test_a_target_is_measured(timer: SyntheticMachine, tmp_path: Path) -> None:
         )
     tuning = found["bcast"]
     assert {one.place for one in tuning.space.inputs} == {(4, 2)}
-    assert {case.fanout for case in timer.log} == {0, 1}
+    assert {case.parameter for case in timer.log} == {0, 1}
     assert {case.processes_per_node for case in timer.log} == {2}
     assert tuning.scores[1].mean == pytest.approx(0.0, abs=1e-9)
 

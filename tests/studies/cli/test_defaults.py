@@ -47,7 +47,7 @@ def test_the_table_of_decisions(capsys: Capture) -> None:
     asked = "show defaults --baseline openmpi-4.1 --collective alltoall,gather --procs 5 --sizes 64,256KiB --json"
     shown, _ = done(asked, capsys)
     found = {(one["collective"], one["message_bytes"]): one for one in printed(shown).rows}
-    assert found["alltoall", 64]["choice"]["fanout"] == 4
+    assert found["alltoall", 64]["choice"]["parameter"] == 4
     assert found["gather", 2**18]["choice"]["segment_bytes"] == 2**18
     assert {one["baseline"] for one in found.values()} == {"openmpi-4.1"}
 
@@ -91,7 +91,7 @@ def test_every_collective_is_compared(collective: str, capsys: Capture) -> None:
             assert found["algorithm"] == (expected.choice.algorithm if expected.choice else expected.algorithm)
             assert (found["seconds"] is None) == (expected.choice is None)
             best = row["best"]
-            if all(found[key] == best[key] for key in ("algorithm", "segment_bytes", "fanout")):
+            if all(found[key] == best[key] for key in ("algorithm", "segment_bytes", "parameter")):
                 assert (found["seconds"], found["slowdown"]) == (best["seconds"], 0)
     shown = run("compare s.times p.times openmpi-4.1 mpich-4", capsys)[1]
     missing = {

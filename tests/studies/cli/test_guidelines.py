@@ -157,7 +157,7 @@ def test_a_real_library(library: str, tmp_path: Path, capsys: Capture) -> None:
 def test_a_decision_table_is_checked(tmp_path: Path, capsys: Capture) -> None:
     """A linear allreduce is slower than the binomial reduction and broadcast of the catalogue."""
     decisions = tmp_path / "decisions.json"
-    entry = {"algorithm": "linear", "segment_bytes": 0, "fanout": 0, "limit_bytes": 0, "from_bytes": 0}
+    entry = {"algorithm": "linear", "segment_bytes": 0, "parameter": 0, "limit_bytes": 0, "from_bytes": 0}
     table = {"format": "collwise decisions 3", "collective": "allreduce", "platform": "gros", "processes_per_node": 1}
     decisions.write_text(json.dumps([{**table, "made_by": "hand", "rules": {"8": [entry]}}]))
     run(f"guidelines decisions {decisions} --platform gros --sizes 64KiB --json --store {tmp_path}/s")

@@ -70,7 +70,7 @@ def test_choices_differ_by_hatches_and_hatches_by_segment_sizes() -> None:
 
 
 def test_a_fan_out_of_its_own_is_seen() -> None:
-    usual, own = Choice("linear_sync"), Choice("linear_sync", fanout=8)
+    usual, own = Choice("linear_sync"), Choice("linear_sync", parameter=8)
     assert (usual.label, own.label) == ("linear_sync", "linear_sync (8)")
     assert choice_style(usual) != choice_style(own)
 

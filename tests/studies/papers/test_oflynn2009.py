@@ -162,7 +162,7 @@ class _Model:
 
     def predict(
         self, collective: str, algorithm: str, procs: ArrayLike, message_bytes: ArrayLike,
-        segment_bytes: ArrayLike = 0, fanout: int = 0,
+        segment_bytes: ArrayLike = 0, parameter: int = 0,
     ) -> Array:  # fmt: skip
         return np.full(np.shape(message_bytes), self._linear if algorithm == "linear" else 1.0)
 

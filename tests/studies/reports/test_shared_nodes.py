@@ -28,7 +28,7 @@ RESULTS = [
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Validation:
-    tasks_chain, in_memory = Choice("tasks_chain"), Choice("tasks_chain", fanout=1)
+    tasks_chain, in_memory = Choice("tasks_chain"), Choice("tasks_chain", parameter=1)
     measured = {"chain": [2e-3] * 2, tasks_chain: [1e-3] * 2, in_memory: [1.5e-3] * 2}
     others = {
         SIMULATED: {"chain": [2.2e-3] * 2, tasks_chain: [1.1e-3] * 2},

@@ -34,7 +34,7 @@ CASES = [
     case
     for collective in ("bcast", "gather", "scatter", "alltoall", "reduce", "allreduce")
     for case in Grid.of(collective, (16,), SIZES, 1, (0,)).cases()
-    if not case.entry.by_node and case.fanout == 0
+    if not case.entry.by_node and case.parameter == 0
 ]
 MESSAGE_SIZES = [1 << power for power in range(23)]
 LATENCIES = [Case("-", "-", 2, size, experiment=ROUNDTRIP, peers="0,1", reply_bytes=size) for size in MESSAGE_SIZES]

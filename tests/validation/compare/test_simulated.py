@@ -54,7 +54,7 @@ class Says:
 
     def predict(
         self, collective: str, algorithm: str, procs: ArrayLike, message_bytes: ArrayLike,
-        segment_bytes: ArrayLike = 0, fanout: int = 0,
+        segment_bytes: ArrayLike = 0, parameter: int = 0,
     ) -> Array:  # fmt: skip
         points = np.broadcast(procs, message_bytes)
         found = [self._seconds(algorithm, int(np.max(segment_bytes)), int(p), int(m)) for p, m in points]

@@ -67,7 +67,7 @@ class Call:
         forced = [(name, catalogue.algorithm(name, algorithm).openmpi[VERSION]) for name, algorithm in parts]
         forced.append((case.collective, self.number))
         yield from (f"force {name} {number}" for name, number in forced)
-        yield f"call {case.collective} {case.message_bytes} {case.algorithm} {case.segment_bytes} {case.fanout}"
+        yield f"call {case.collective} {case.message_bytes} {case.algorithm} {case.segment_bytes} {case.parameter}"
         yield from (f"force {name} 0" for name, _ in forced)
 
 
@@ -187,7 +187,7 @@ def calls(procs: int) -> list[Call]:
             if choice is None or entry is None or VERSION not in entry.openmpi or entry.objection(procs):
                 continue
             for size in message_sizes(collective, procs):
-                case = Case(collective, choice.algorithm, procs, size, choice.segment_bytes, choice.fanout)
+                case = Case(collective, choice.algorithm, procs, size, choice.segment_bytes, choice.parameter)
                 found.append(Call(number, case))
     return found
 

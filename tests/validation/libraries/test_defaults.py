@@ -63,7 +63,7 @@ def test_every_choice_runs(collective: str, procs: int, message_bytes: int) -> N
         assert entry.selectable
         assert not entry.objection(procs)
         assert entry.part_parameter or decision.choice.segment_bytes == 0
-        assert entry.count_parameter or decision.choice.fanout == 0
+        assert entry.count_parameter or decision.choice.parameter == 0
 
 
 @settings(max_examples=30)
@@ -81,7 +81,7 @@ def test_a_line_holds_up_to_the_next_one(collective: str, procs: int) -> None:
 @pytest.mark.parametrize(
     ("point", "openmpis", "mpichs"),
     [
-        (("bcast", 7, 2**20), Choice("k_chain", fanout=1), Choice("binomial")),
+        (("bcast", 7, 2**20), Choice("k_chain", parameter=1), Choice("binomial")),
         (("bcast", 16, 12288), Choice("binomial"), Choice("binomial")),
         (("bcast", 16, 12289), Choice("binomial"), Choice("scatter_allgather")),
         (("bcast", 17, 12289), Choice("binomial"), Choice("scatter_ring_allgather")),
@@ -95,8 +95,8 @@ def test_a_line_holds_up_to_the_next_one(collective: str, procs: int) -> None:
             Choice("linear"),
             Choice("recursive_doubling"),
         ),  # too few to be halved 32 times
-        (("alltoall", 5, 64), Choice("linear_sync", fanout=4), Choice("linear")),
-        (("alltoall", 200, 4096), Choice("linear"), Choice("linear_sync", fanout=32)),
+        (("alltoall", 5, 64), Choice("linear_sync", parameter=4), Choice("linear")),
+        (("alltoall", 200, 4096), Choice("linear"), Choice("linear_sync", parameter=32)),
         (("gather", 4, 2**18), Choice("linear_sync", 2**18), Choice("binomial")),
         (("gatherv", 4, 1024), Choice("linear"), Choice("linear_nonblocking")),
     ],
@@ -126,7 +126,7 @@ def test_open_mpi_untuned_sends_what_the_choice_sends(point: tuple[str, int, int
     collective, procs, size = point
     choice = OPENMPI.choice(*point)
     assert choice is not None
-    words = (collective, choice.algorithm, choice.segment_bytes, choice.fanout, size)
+    words = (collective, choice.algorithm, choice.segment_bytes, choice.parameter, size)
     seen = monitored("agree", procs, list(map(str, words)), {})
     assert seen.run.returncode == 0
     assert seen.counted == procs

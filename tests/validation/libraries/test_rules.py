@@ -75,7 +75,7 @@ def test_the_file_says_what_the_table_chooses(made: DecisionTable, procs: int, s
     wanted = made.choose(procs, size)
     assert found is not None
     assert found.algorithm == entry.algorithms[wanted.algorithm].openmpi[version]
-    assert found.fanout == ((wanted.fanout or 4) if wanted.algorithm == "k_chain" else 0)
+    assert found.parameter == ((wanted.parameter or 4) if wanted.algorithm == "k_chain" else 0)
     if wanted.algorithm == "split_binary" and size < 2 * wanted.segment_bytes:
         assert found.segment_bytes == 0
     elif wanted.algorithm == "linear_sync" and wanted.segment_bytes == 0:
@@ -267,7 +267,7 @@ def test_a_row_without_entries_is_openmpis_own_decision() -> None:
     assert rules.lookup(BCAST, 5, KIB) is None
 
 
-def test_the_knomial_fanout_is_openmpis_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_knomial_radix_is_openmpis_own(monkeypatch: pytest.MonkeyPatch) -> None:
     known = Catalogue.load()
     knomial = Algorithm("bcast", "knomial", "-", "f", "knomial", ("radix",), (), True, {"4.1": 7}, "-", {"radix": 4})
     bcast = known.collective("bcast")
@@ -276,8 +276,8 @@ def test_the_knomial_fanout_is_openmpis_own(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: catalogue))
     text = openmpi_rules([table("bcast", {4: ((0, Choice("knomial")),)})], "4.1")
     assert parse_rules(text).lookup(BCAST, 4, KIB) == Rule(0, 7, 4)
-    with pytest.raises(UsageError, match="cannot set the fan-out of knomial, 8; it is 4 there"):
-        openmpi_rules([table("bcast", {4: ((0, Choice("knomial", fanout=8)),)})], "4.1")
+    with pytest.raises(UsageError, match="cannot set the radix of knomial, 8; it is 4 there"):
+        openmpi_rules([table("bcast", {4: ((0, Choice("knomial", parameter=8)),)})], "4.1")
 
 
 # The table of the interposing library.
@@ -304,7 +304,7 @@ def test_the_librarys_table_says_what_the_table_chooses(made: DecisionTable, pro
     named = (
         Catalogue.load()
         .algorithm(made.collective, choice.algorithm)
-        .named_parameters(choice.segment_bytes, choice.fanout, choice.limit_bytes)
+        .named_parameters(choice.segment_bytes, choice.parameter, choice.limit_bytes)
     )
     assert found == [choice.algorithm, *(f"{name}={value}" for name, value in named.items())]
 

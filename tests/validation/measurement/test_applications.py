@@ -83,7 +83,7 @@ def test_files_of_rules_and_decisions_are_choices(context: SimulationContext, tm
     rules = tmp_path / "mine.rules"
     rules.write_text("bcast 2 1 0 linear\n")
     decisions = tmp_path / "mine.json"
-    choice = {"from_bytes": 0, "algorithm": "linear", "segment_bytes": 0, "fanout": 0, "limit_bytes": 0}
+    choice = {"from_bytes": 0, "algorithm": "linear", "segment_bytes": 0, "parameter": 0, "limit_bytes": 0}
     document = {"collective": "bcast", "platform": "stampede2", "processes_per_node": 1, "made_by": "hand"}
     decisions.write_text(json.dumps([{**document, "format": "collwise decisions 3", "rules": {"2": [choice]}}]))
     ompi, by_rules, by_decisions = compared(context, "ompi", str(rules), str(decisions))

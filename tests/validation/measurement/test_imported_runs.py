@@ -117,10 +117,10 @@ def test_a_stored_run_is_times_and_other_algorithms_keep_their_names(tmp_path: P
 @pytest.mark.parametrize(
     ("collective", "library", "name", "expected"),
     [
-        ("ALLTOALL", "OMPI,4.1.5", "linear_sync_ompi", Choice("linear_sync", fanout=3)),
+        ("ALLTOALL", "OMPI,4.1.5", "linear_sync_ompi", Choice("linear_sync", parameter=3)),
         ("ALLTOALL", "OMPI,4.1.5", "modified_bruck_ompi", Choice("bruck")),
-        ("BCAST", "OMPI,4.1.5", "chain_ompi", Choice("k_chain", fanout=1)),
-        ("REDUCE", "OMPI,4.1.5", "chain_ompi", Choice("chain", fanout=1)),
+        ("BCAST", "OMPI,4.1.5", "chain_ompi", Choice("k_chain", parameter=1)),
+        ("REDUCE", "OMPI,4.1.5", "chain_ompi", Choice("chain", parameter=1)),
         ("REDUCE", "FJMPI,4.0.1", "default-chain", Choice("chain")),
         ("GATHER", "OMPI,4.1.5", "linear_synch_ompi", Choice("linear_sync", 1 << 30)),
         ("SCATTER", "OMPI,4.1.5", "linear_nb_ompi", Choice("linear_nonblocking")),

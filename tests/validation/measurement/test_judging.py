@@ -126,7 +126,7 @@ def test_names_of_one_code_count_once() -> None:
 
 @pytest.mark.parametrize(("chains", "left"), [(1, ["chain"]), (0, ["chain", "k_chain"])])
 def test_one_chain_is_the_algorithm_of_that_name(tmp_path: Path, chains: int, left: list[str]) -> None:
-    head = "# machine: hexa\n# library: Open MPI 4.1.5\ncollective,algorithm,procs,bytes,fanout,us\n"
+    head = "# machine: hexa\n# library: Open MPI 4.1.5\ncollective,algorithm,procs,bytes,parameter,us\n"
     rows = f"bcast,chain,8,64,,9\nbcast,k_chain,8,64,{chains or ''},8\n"
     (run,) = runs_in([write(tmp_path, head + rows, "hexa.times.csv")])
     (times,) = run.times

@@ -208,7 +208,7 @@ class Lines:
 
     def predict(
         self, collective: str, algorithm: str, procs: ArrayLike, message_bytes: ArrayLike,
-        segment_bytes: ArrayLike = 0, fanout: int = 0,
+        segment_bytes: ArrayLike = 0, parameter: int = 0,
     ) -> Array:  # fmt: skip
         line, share = self.times[algorithm]
         return np.asarray(line(message_bytes) * (1 + share * np.asarray(procs, dtype=float)))

@@ -296,7 +296,7 @@ class ByOrder:
 
     def predict(
         self, collective: str, algorithm: str, procs: ArrayLike, message_bytes: ArrayLike,
-        segment_bytes: ArrayLike = 0, fanout: int = 0,
+        segment_bytes: ArrayLike = 0, parameter: int = 0,
     ) -> Array:  # fmt: skip
         p, m = np.broadcast_arrays(procs, message_bytes)
         seconds = np.where((m > 1000) & (algorithm == "ring"), 0.5, ORDER[algorithm]) + 0.0 * p

@@ -82,12 +82,12 @@ def test_every_hierarchical_algorithm_is_measured_in_each_way_within_nodes(colle
     assert {case.algorithm for case in mine} == set(entries)
     assert {(case.procs, case.processes_per_node) for case in plan.main.cases()} == {(16, 4)}
     for name, one in entries.items():
-        ways = {case.fanout for case in mine if case.algorithm == name}
+        ways = {case.parameter for case in mine if case.algorithm == name}
         in_memory = collective in ("bcast", "reduce", "allreduce") and one.count_parameter == "within"
         assert ways == ({0, 1, 2} if in_memory else {0})
     simulable = {case.algorithm for case in mine if can_be_simulated(collective, choice_of(case))}
     assert simulable == {name for name, one in entries.items() if not one.real_mpi_only}
-    assert not any(case.fanout and can_be_simulated(collective, choice_of(case)) for case in mine)
+    assert not any(case.parameter and can_be_simulated(collective, choice_of(case)) for case in mine)
 
 
 def test_one_process_on_each_node_has_flat_algorithms_only() -> None:

@@ -35,7 +35,7 @@ def test_candidates_at_the_common_segment_size_come_first() -> None:
 
 def test_counts_go_to_the_algorithms_that_take_them() -> None:
     found = candidates("bcast", (0,), ("k_chain", "knomial", "chain"), {"chains": (2, 3)})
-    assert found == (Choice("k_chain", fanout=2), Choice("k_chain", fanout=3), Choice("knomial"), Choice("chain"))
+    assert found == (Choice("k_chain", parameter=2), Choice("k_chain", parameter=3), Choice("knomial"), Choice("chain"))
 
 
 def test_unknown_names_are_refused() -> None:

@@ -115,7 +115,7 @@ class Lines:
 
     parts: Mapping[str, tuple[int, int]]
 
-    def predict(self, collective: str, algorithm: str, procs: Any, size: Any, segment: int, fanout: int) -> Array:
+    def predict(self, collective: str, algorithm: str, procs: Any, size: Any, segment: int, parameter: int) -> Array:
         latency, per_byte = self.parts[algorithm]
         return np.asarray(latency + per_byte * np.asarray(size, dtype=float))
 

@@ -59,13 +59,15 @@ _OPENMPI_3 = {"bcast": 6, "allreduce": 5, "reduce": 6}
 def openmpi_choice(collective: str, name: str, procs: int, *, by_rules: bool = True) -> Choice | None:
     """The choice of an algorithm that Open MPI's variables call so; None where the catalogue has none.
 
-    It has neither segments nor a limit of requests. `by_rules`: nor a fan-out, as rules with zeros say, by which
-    several chains become one.
+    It has neither segments nor a limit of requests. `by_rules`: nor a number of chains, as rules with zeros say, by
+    which several chains become one.
     """
     plain = name.lower().replace("-", "_")
     found = next((place for place, names in enumerate(_OPENMPI.get(collective, ()), 1) if plain in names.split()), 0)
     choice = None if not found else _choice_of_id(collective, found, procs)
-    return replace(choice, fanout=1) if choice and by_rules and (collective, choice.algorithm) in ONE_CHAIN else choice
+    return (
+        replace(choice, parameter=1) if choice and by_rules and (collective, choice.algorithm) in ONE_CHAIN else choice
+    )
 
 
 def mpich_choice(collective: str, name: str) -> Choice | None:
@@ -104,7 +106,7 @@ def code_of(collective: str, choice: Choice) -> str:
     """The algorithm whose code a choice runs: another one where it has a single chain or no limit of requests."""
     if (collective, choice.algorithm) == ("alltoall", "linear_sync"):
         return "linear"
-    single = ONE_CHAIN.get((collective, choice.algorithm)) if choice.fanout == 1 else None
+    single = ONE_CHAIN.get((collective, choice.algorithm)) if choice.parameter == 1 else None
     return single or choice.algorithm
 
 
@@ -122,5 +124,5 @@ def _choice_of_id(collective: str, number: int, procs: int) -> Choice | None:
     if (collective, name) == ("gather", "linear_sync"):
         return Choice(name, WHOLE_BYTES)
     if (collective, name) == ("alltoall", "linear_sync"):
-        return Choice(name, fanout=max(1, procs - 1))
+        return Choice(name, parameter=max(1, procs - 1))
     return Choice(name)

@@ -31,7 +31,7 @@ from collwise.validation.times.grid import BUILTIN, case_of
 UNITS = {"seconds": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 """The columns of which one has the times, and the seconds that 1 in it is."""
 NEEDED = ("collective", "algorithm", "procs", "bytes")
-OPTIONAL = ("ppn", "segment", "fanout", "half_width", "repetitions", "least", "greatest", "mark")
+OPTIONAL = ("ppn", "segment", "parameter", "half_width", "repetitions", "least", "greatest", "mark")
 FACTS = ("machine", "library", "timing", "job", "hosts", "notes", "source", "commit", "licence")
 """The facts that may stand above the table, '# name: value' each; others are kept, too."""
 DEFAULT = "default"
@@ -115,7 +115,7 @@ def text_of(configuration: Configuration, timings: Sequence[Timing]) -> str:
     text = io.StringIO()
     text.writelines(f"# {name}: {value}\n" for name, value in facts.items())
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow((*NEEDED, "ppn", "segment", "fanout", "us", "half_width", "repetitions", "mark"))
+    rows.writerow((*NEEDED, "ppn", "segment", "parameter", "us", "half_width", "repetitions", "mark"))
     for one in timings:
         case, factor = one.case, 1.0
         collective, algorithm = case.collective, case.algorithm
@@ -128,7 +128,8 @@ def text_of(configuration: Configuration, timings: Sequence[Timing]) -> str:
         elif case.experiment != COLLECTIVE:
             raise ValueError(f"a table holds no experiment '{case.experiment}'")
         time = one.seconds if one.ok else one.median_seconds
-        place = (case.procs, case.message_bytes, case.processes_per_node, case.segment_bytes or "", case.fanout or "")
+        parameters = (case.segment_bytes or "", case.parameter or "")
+        place = (case.procs, case.message_bytes, case.processes_per_node, *parameters)
         numbers = (_microseconds(time * factor), _microseconds(one.half_width_seconds * factor), one.repetitions)
         rows.writerow((collective, algorithm, *place, *numbers, one.error))
     return text.getvalue()
@@ -186,7 +187,7 @@ def _timing(lines: Lines, number: int, row: Mapping[str, str], library: str) -> 
         choice, objection = choice_of(name, algorithm, library, procs)
         if choice != LIBRARY_DECIDES:
             segment = whole("segment", choice.segment_bytes)
-            choice = replace(choice, segment_bytes=segment, fanout=whole("fanout", choice.fanout))
+            choice = replace(choice, segment_bytes=segment, parameter=whole("parameter", choice.parameter))
         case, times = case_of(name, choice, procs, size, per_node), 1
     else:
         raise lines.objection(number, f"one of {', '.join((*COLLECTIVES.values(), LATENCY, STREAM))}")

@@ -37,9 +37,10 @@ Value = float | Callable[[float], float]
 
 
 def header(collective: str, name: str) -> str:
-    """The comment at the beginning of an algorithm's file."""
-    folder = "reduce_scatter" if collective == "reduce_scatter_block" else collective
-    return (FOLDER / folder / f"{name}.c").read_text(encoding="utf-8").partition("*/")[0]
+    """The comment at the beginning of an algorithm's file, or of the file of its family."""
+    folder = FOLDER / ("reduce_scatter" if collective == "reduce_scatter_block" else collective)
+    family = next((one for one in ("tasks", "multi_leader") if name.startswith(one)), name)
+    return (folder / f"{family}.c").read_text(encoding="utf-8").partition("*/")[0]
 
 
 def formulas(collective: str, name: str) -> list[str]:

@@ -1,5 +1,5 @@
-/* Alltoall from tasks, as HAN's (Luo et al. 2020, section III), between nodes by pairwise exchange. Each block is cut
- * into u segments. Leaders run
+/* Alltoalls from tasks, as HAN's (Luo et al. 2020, section III), between nodes by pairwise exchange or by MPI's own
+ * MPI_Ialltoallv. Each block is cut into u segments. Leaders run
  *
  *     sg(0), iasg(1), ssiasg(2), ..., ssiasg(u - 1), ssia, ss
  *
@@ -16,4 +16,9 @@
 void collwise_alltoall_tasks_pairwise(const char *send, char *receive, size_t block_bytes, MPI_Comm comm,
                                       collwise_parameters with) {
     collwise_task_alltoall(COLLWISE_BETWEEN_PAIRWISE, send, receive, block_bytes, comm, with);
+}
+
+void collwise_alltoall_tasks_library(const char *send, char *receive, size_t block_bytes, MPI_Comm comm,
+                                     collwise_parameters with) {
+    collwise_task_alltoall(COLLWISE_BETWEEN_LIBRARY, send, receive, block_bytes, comm, with);
 }

@@ -29,6 +29,8 @@ class Worklist:
                 record = json.loads(line)
             except json.JSONDecodeError:
                 return
+            if record["id"] < 0:  # of a line whose own id could not be read
+                return
             self.done += 1
             self.keep(record)
 

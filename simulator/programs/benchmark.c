@@ -13,7 +13,8 @@
  *     barrier       the barrier alone, whose time is subtracted from bcast_gather's
  *     exchange      the second phase of split-binary alone
  *     tasks         a collective made of tasks, with the times of these on each node's leader (task_times.h)
- * A case runs on the first `procs` processes; the others wait.
+ * A case runs on the first `procs` processes; the others wait. A line that is wrong, or has no memory, gets a record
+ * with an error, and the next one runs.
  *
  * In simulation all processes start a case at one instant of the simulated clock, which is global and exact; "seconds"
  * ends when the last process has finished, "root_seconds" when the root has. On real MPI the measuring library
@@ -22,8 +23,10 @@
 #include "method_options.h"
 #include "task_times.h"
 #include "timing.h"
+#include "work_line.h"
 #include "workload.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +46,7 @@ static const workload_memory payload_memory = {allocate_payload, free_payload};
 typedef struct {
     const collwise_algorithm *algorithm;
     workload work, gather;
+    int made; /* all processes have the memory */
     int has_tasks;
     task_times tasks;
 } preparation;
@@ -52,26 +56,28 @@ static void fail(const char *what, const char *detail) {
     abort_program();
 }
 
-static int parse_case(const char *line, bench_case *one) {
-    return sscanf(line, "%ld %31s %31s %63s %d %d %lld %lld %d %lld %lld", &one->id, one->experiment, one->collective,
-                  one->algorithm, &one->procs, &one->root, &one->message_bytes, &one->part_bytes, &one->count,
-                  &one->gather_bytes, &one->limit_bytes) == 11;
+enum { MOST_BYTES = 1 << 30 };
+
+static bench_case parse_case(work_line *line, int world_procs) {
+    bench_case one = {.id = work_integer(line, "id", 0, LONG_MAX)};
+    one.id = work_is_right(line) ? one.id : -1;
+    work_word(line, "experiment", one.experiment, sizeof one.experiment);
+    work_word(line, "collective", one.collective, sizeof one.collective);
+    work_word(line, "algorithm", one.algorithm, sizeof one.algorithm);
+    one.procs = (int)work_integer(line, "procs", 1, world_procs);
+    one.root = (int)work_integer(line, "root", 0, one.procs - 1);
+    one.message_bytes = work_integer(line, "message_bytes", 0, MOST_BYTES);
+    one.part_bytes = work_integer(line, "part_bytes", 0, LLONG_MAX);
+    one.count = (int)work_integer(line, "count", INT_MIN, INT_MAX);
+    one.gather_bytes = work_integer(line, "gather_bytes", 0, MOST_BYTES);
+    one.limit_bytes = work_integer(line, "limit_bytes", 0, LLONG_MAX);
+    return one;
 }
 
 static int is(const bench_case *one, const char *experiment) { return strcmp(one->experiment, experiment) == 0; }
 
-/* The error in a case, or NULL. */
-static const char *objection(const bench_case *one, int world_procs) {
-    if (one->procs < 1 || one->procs > world_procs) {
-        return "procs is not between 1 and the number of processes started";
-    }
-    if (one->root < 0 || one->root >= one->procs) {
-        return "root is not a rank";
-    }
-    if (one->message_bytes < 0 || one->part_bytes < 0 || one->gather_bytes < 0 || one->limit_bytes < 0 ||
-        one->message_bytes > 1 << 30 || one->gather_bytes > 1 << 30) {
-        return "sizes must be between 0 and 1 GiB";
-    }
+/* The error in a case whose fields are in range, or NULL. */
+static const char *objection(const bench_case *one) {
     if (is(one, "barrier") || is(one, "exchange")) {
         return NULL;
     }
@@ -140,6 +146,15 @@ static void run(const bench_case *one, preparation *ready, MPI_Comm comm) {
     }
 }
 
+/* In simulation all processes share their memory. */
+static int all_made(int made, MPI_Comm comm) {
+    double lacks = !made;
+    if (!SIMULATED) {
+        allreduce_max(&lacks, 1, comm);
+    }
+    return lacks == 0;
+}
+
 static preparation prepare(const bench_case *one, MPI_Comm comm) {
     preparation ready = {.algorithm = collwise_find(one->collective, one->algorithm)};
     ready.has_tasks = task_window_read(one->experiment, &ready.tasks.window);
@@ -148,8 +163,9 @@ static preparation prepare(const bench_case *one, MPI_Comm comm) {
         made =
             workload_make(&ready.gather, COLLWISE_GATHER, (size_t)one->gather_bytes, one->root, comm, payload_memory);
     }
-    if (!made) {
-        fail("out of memory for", one->algorithm);
+    ready.made = all_made(made, comm);
+    if (!ready.made) {
+        return ready;
     }
     collwise_private(comm);
     if (is(one, "builtin")) {
@@ -261,8 +277,11 @@ static cw_status steady_seconds(bench_state *state, const bench_case *one, MPI_C
     bench_case small = *one;
     small.message_bytes = one->message_bytes < 1 ? 0 : 1;
     operation call = {&small, prepare(&small, comm), comm};
-    cw_status status = cw_nrep_seconds(state->session, one->root, operate, &call, &options->method, &options->nrep,
-                                       &state->t1_seconds);
+    cw_status status = CW_OUT_OF_MEMORY;
+    if (call.ready.made) {
+        status = cw_nrep_seconds(state->session, one->root, operate, &call, &options->method, &options->nrep,
+                                 &state->t1_seconds);
+    }
     clean_up(&call.ready);
     if (status == CW_OK) {
         state->steady = *one;
@@ -278,7 +297,9 @@ static void measure(bench_state *state, const bench_case *one, MPI_Comm comm, co
     }
     if (result.status == CW_OK) {
         operation call = {one, prepare(one, comm), comm};
-        if (options->by_nrep) {
+        if (!call.ready.made) {
+            result.status = CW_OUT_OF_MEMORY;
+        } else if (options->by_nrep) {
             cw_measure_nrep(state->session, one->root, operate, &call, &options->method, &options->nrep,
                             state->t1_seconds, &result);
         } else {
@@ -303,6 +324,9 @@ static void run_case(bench_state *state, const bench_case *one, MPI_Comm comm, c
     preparation ready = {0};
     if (comm != MPI_COMM_NULL) {
         ready = prepare(one, comm);
+        if (!ready.made) {
+            fail("out of memory for", one->algorithm);
+        }
     }
     simulate(one, &ready, comm, &state->start);
     if (comm != MPI_COMM_NULL) {
@@ -317,17 +341,17 @@ static void run_cases(char *text, const method_options *options) {
     bench_state state = {.communicator = {MPI_COMM_NULL, 0}, .start = common_start_make()};
     char *rest; /* strtok's state would be in the C library, which simulated processes share */
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-        bench_case one;
-        if (!parse_case(line, &one)) {
-            fail("malformed case:", line);
-        }
-        const char *wrong = objection(&one, world_procs);
+        work_line fields = work_line_of(line);
+        bench_case one = parse_case(&fields, world_procs);
+        work_end(&fields);
+        const char *wrong = work_is_right(&fields) ? objection(&one) : NULL;
         if (wrong != NULL) {
-            if (world_rank == 0) {
-                printf("{\"id\": %ld, \"error\": \"%s\"}\n", one.id, wrong);
-            }
-        } else {
+            work_refuse(&fields, wrong);
+        }
+        if (work_is_right(&fields)) {
             run_case(&state, &one, communicator_for(&state, one.procs), options);
+        } else if (world_rank == 0) {
+            work_print_refusal(one.id, &fields);
         }
         fflush(stdout);
     }

@@ -138,7 +138,7 @@ static void print_error(const cw_result *result) {
         printf(", \"error\": \"too many repetitions started late: %d, with %d in time (see --late-seconds)\"",
                result->late_starts, result->repetitions);
     } else {
-        printf(", \"error\": \"out of memory for the samples\"");
+        printf(", \"error\": \"out of memory for the call or its samples\"");
     }
 }
 

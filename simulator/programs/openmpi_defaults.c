@@ -6,8 +6,10 @@
  * 'ompi_coll_base_'. Instead of the algorithms, whose functions a program can define itself, only their names are
  * recorded, and the communicator's number of processes is set to the one asked for: nothing is sent. Where that number
  * is in memory shows when changing it changes what MPI_Comm_size says. */
+#include "work_line.h"
 #include "workload.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,9 +128,6 @@ static void fail(const char *what) {
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     int rank, whole;
-    char collective[32];
-    int procs;
-    long bytes;
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_rank(comm, &rank);
@@ -141,14 +140,26 @@ int main(int argc, char **argv) {
     if (points == NULL) {
         fail("usage: openmpi_defaults FILE");
     }
-    while (rank == 0 && fscanf(points, "%31s %d %ld", collective, &procs, &bytes) == 3) {
+    char line[128];
+    while (rank == 0 && fgets(line, sizeof line, points) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        work_line fields = work_line_of(line);
+        char collective[32];
+        work_word(&fields, "collective", collective, sizeof collective);
+        int procs = (int)work_integer(&fields, "procs", 2, INT_MAX);
+        size_t bytes = (size_t)work_integer(&fields, "bytes", 0, LLONG_MAX);
+        work_end(&fields);
         collwise_collective kind = workload_kind(collective);
         workload work;
-        if (kind == COLLWISE_COLLECTIVES || procs < 2 || bytes < 0) {
-            fail("each line is COLLECTIVE PROCS BYTES");
+        if (kind == COLLWISE_COLLECTIVES) {
+            work_refuse(&fields, "collective is unknown");
+        }
+        if (!work_is_right(&fields)) {
+            printf("%s\n", fields.wrong);
+            continue;
         }
         *size = procs;
-        if (!workload_make(&work, kind, (size_t)bytes, 0, comm, (workload_memory){a_little, free})) {
+        if (!workload_make(&work, kind, bytes, 0, comm, (workload_memory){a_little, free})) {
             fail("out of memory");
         }
         ran = NULL;

@@ -121,12 +121,21 @@ class ExperimentRunner(DividedRunner):
     def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
         """Makes the experiments of a share. Raises CollwiseError when the program ends before all are made."""
         assert isinstance(part, _Share)
-        lines = experiment_lines(part.rounds, self._repetitions)
-        with worklist(lines, lambda record: keep(_timing(part.cases[record["id"]], record)), self._folder()) as work:
+        lines, refused = experiment_lines(part.rounds, self._repetitions), []
+
+        def keep_record(record: dict[str, Any]) -> None:
+            if "error" in record:
+                refused.append(f"experiment '{lines.splitlines()[record['id']]}': {record['error']}")
+            else:
+                keep(_timing(part.cases[record["id"]], record))
+
+        with worklist(lines, keep_record, self._folder()) as work:
             run = self._run_program(work.file_name, work.take, stop)
-        if work.done < len(part.cases) and not stop.is_set():
+        made = work.done - len(refused)
+        if made < len(part.cases) and not stop.is_set():
+            problem = refused[0] if refused else run.problem
             raise CollwiseError(
-                f"{self.configuration.maker}: {run.problem}; {work.done} of {len(part.cases)} experiments were made"
+                f"{self.configuration.maker}: {problem}; {made} of {len(part.cases)} experiments were made"
             )
         return 1
 

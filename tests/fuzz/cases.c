@@ -6,14 +6,16 @@
 #include <stdint.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    char *line = malloc(size + 1);
-    bench_case one;
-    memcpy(line, data, size);
-    line[size] = '\0';
-    if (parse_case(line, &one) && objection(&one, 8) == NULL) {
+    char *text = malloc(size + 1);
+    memcpy(text, data, size);
+    text[size] = '\0';
+    work_line line = work_line_of(text);
+    bench_case one = parse_case(&line, 8);
+    work_end(&line);
+    if (work_is_right(&line) && objection(&one) == NULL) {
         kind_of(&one);
         parameters_of(&one);
     }
-    free(line);
+    free(text);
     return 0;
 }

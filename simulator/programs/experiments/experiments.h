@@ -41,7 +41,7 @@ typedef struct {
     int count;
 } experiment_file;
 
-/* Splits the text into lines. A malformed line ends the program. */
+/* Splits the text into lines. Rank 0 prints the record of a line that is wrong, which is left out. */
 experiment_file experiment_file_parse(char *text);
 void experiment_file_free(experiment_file *file);
 

@@ -2,7 +2,9 @@
 
 #include "internal.h"
 #include "timing.h"
+#include "work_line.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,48 +29,80 @@ static experiment_kind kind_of(const char *name) {
 int is_collective(const experiment *one) { return one->kind >= SCATTER; }
 
 /* Several pairs have to agree on how often they repeat. */
-static int has_valid_procs(const experiment *one, int world_procs) {
-    if (one->procs < 1 || one->procs > world_procs || is_collective(one)) {
-        return is_collective(one) && one->procs >= 1 && one->procs <= world_procs;
+static const char *objection(const experiment *one) {
+    if (one->kind == KINDS) {
+        return "kind is unknown";
     }
-    if (one->kind == ONE_TO_TWO) {
-        return one->procs == 3;
+    if (is_collective(one)) {
+        return NULL;
     }
-    return one->procs % 2 == 0 && (one->procs == 2 || one->repetitions > 0);
+    if (one->kind == ONE_TO_TWO ? one->procs != 3 : one->procs % 2 != 0) {
+        return "procs is not 3 for one_to_two, and not even for pairs";
+    }
+    return one->procs > 3 && one->repetitions == 0 ? "several pairs need repetitions" : NULL;
 }
 
-static experiment parse_experiment(const char *line, int world_procs) {
-    experiment one = {0};
-    char kind[32];
-    int used = 0;
-    int fields = sscanf(line, "%ld %ld %31s %d %d %d %lf %d %d%n", &one.id, &one.round, kind, &one.message_bytes,
-                        &one.reply_bytes, &one.count, &one.delay_seconds, &one.repetitions, &one.procs, &used);
-    one.kind = fields == 9 ? kind_of(kind) : KINDS;
-    if (one.kind == KINDS || one.message_bytes < 0 || one.reply_bytes < 0 || one.count < 1 || one.repetitions < 0 ||
-        !has_valid_procs(&one, world_procs)) {
-        fail("malformed experiment:", line);
-    }
-    int named = is_collective(&one) ? 1 : one.procs;
-    one.ranks = collwise_allocate((size_t)named * sizeof *one.ranks, MPI_COMM_WORLD);
-    const char *rest = line + used;
-    for (int i = 0; i < named; i++, rest += used) {
-        if (sscanf(rest, "%d%n", &one.ranks[i], &used) != 1 || one.ranks[i] < 0 || one.ranks[i] >= world_procs) {
-            fail("malformed experiment:", line);
+/* The ranks that the line names: those of all processes, each once, or the root of a collective kind. */
+static int *parse_ranks(work_line *line, const experiment *one, int world_procs) {
+    int named = is_collective(one) ? 1 : one->procs;
+    int *ranks = collwise_allocate((size_t)named * sizeof *ranks, MPI_COMM_WORLD);
+    char *taken = calloc((size_t)world_procs, 1);
+    for (int i = 0; i < named; i++) {
+        ranks[i] = (int)work_integer(line, "a rank", 0, (is_collective(one) ? one->procs : world_procs) - 1);
+        if (taken != NULL && taken[ranks[i]]++) {
+            work_refuse(line, "a rank is named twice");
         }
     }
+    free(taken);
+    return ranks;
+}
+
+/* Long messages in great numbers would take all memory. */
+enum { MOST_BYTES = 1 << 30, MOST_MESSAGES = 100000, MOST_REPETITIONS = 1 << 24 };
+
+static experiment parse_experiment(work_line *line, int world_procs) {
+    experiment one = {0};
+    char kind[32];
+    one.id = work_integer(line, "id", 0, LONG_MAX);
+    one.id = work_is_right(line) ? one.id : -1;
+    one.round = work_integer(line, "round", 0, LONG_MAX);
+    work_word(line, "kind", kind, sizeof kind);
+    one.kind = kind_of(kind);
+    one.message_bytes = (int)work_integer(line, "message_bytes", 0, MOST_BYTES);
+    one.reply_bytes = (int)work_integer(line, "reply_bytes", 0, MOST_BYTES);
+    one.count = (int)work_integer(line, "count", 1, MOST_MESSAGES);
+    one.delay_seconds = work_seconds(line, "delay_seconds");
+    one.repetitions = (int)work_integer(line, "repetitions", 0, MOST_REPETITIONS);
+    one.procs = (int)work_integer(line, "procs", 1, world_procs);
+    const char *wrong = work_is_right(line) ? objection(&one) : NULL;
+    if (wrong != NULL) {
+        work_refuse(line, wrong);
+    }
+    one.ranks = work_is_right(line) ? parse_ranks(line, &one, world_procs) : NULL;
+    work_end(line);
     return one;
 }
 
 experiment_file experiment_file_parse(char *text) {
-    int world_procs, room = 1;
+    int world_procs, rank, room = 1;
     MPI_Comm_size(MPI_COMM_WORLD, &world_procs);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (const char *c = text; *c != '\0'; c++) {
         room += *c == '\n';
     }
     experiment_file file = {collwise_allocate((size_t)room * sizeof *file.list, MPI_COMM_WORLD), 0};
     char *rest; /* strtok's state would be in the C library, which simulated processes share */
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-        file.list[file.count++] = parse_experiment(line, world_procs);
+        work_line fields = work_line_of(line);
+        experiment one = parse_experiment(&fields, world_procs);
+        if (work_is_right(&fields)) {
+            file.list[file.count++] = one;
+        } else {
+            free(one.ranks);
+            if (rank == 0) {
+                work_print_refusal(one.id, &fields);
+            }
+        }
     }
     return file;
 }

@@ -6,6 +6,7 @@
  *     id round kind message_bytes reply_bytes count delay_seconds repetitions procs first [second [third...]]
  * common/experiments.py defines the kinds; `first`, `second` and so on are ranks. A collective kind runs on the ranks
  * from 0 to procs - 1, and its line names only the root. Of several pairs side by side the first one's time is printed.
+ * A line that is wrong gets a record with an error and is left out.
  * Experiments of one round are on consecutive lines and on disjoint processes, and run at the same time; all processes
  * synchronise between rounds.
  *
@@ -113,7 +114,7 @@ static void print_outcome(long id, const outcome *printed) {
 }
 
 /* Rank 0 prints all records, so that lines are never mixed. */
-static void report(const experiment *one, const outcome *own, int rank) {
+static void report(const experiment *one, const outcome *own, int has_samples, int rank) {
     int first = one->ranks[0];
     if (first == 0) {
         if (rank == 0) {
@@ -121,13 +122,14 @@ static void report(const experiment *one, const outcome *own, int rank) {
         }
     } else if (rank == first) {
         MPI_Send(own, (int)sizeof *own, MPI_BYTE, 0, TAG_RECORD, MPI_COMM_WORLD);
-        if (own->samples != NULL) {
+        if (has_samples) {
             MPI_Send(own->samples, own->repetitions, MPI_DOUBLE, 0, TAG_RECORD, MPI_COMM_WORLD);
         }
     } else if (rank == 0) {
         outcome printed;
         MPI_Recv(&printed, (int)sizeof printed, MPI_BYTE, first, TAG_RECORD, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (printed.samples != NULL) {
+        printed.samples = NULL;
+        if (has_samples) {
             printed.samples = collwise_allocate((size_t)printed.repetitions * sizeof(double), MPI_COMM_WORLD);
             MPI_Recv(printed.samples, printed.repetitions, MPI_DOUBLE, first, TAG_RECORD, MPI_COMM_WORLD,
                      MPI_STATUS_IGNORE);
@@ -157,7 +159,7 @@ static void run_round(const experiment *first, int count, const method_options *
         }
     }
     for (int i = 0; i < count; i++) {
-        report(&first[i], &own, rank);
+        report(&first[i], &own, !SIMULATED && options->samples, rank);
     }
     fflush(stdout);
     free(own.samples);

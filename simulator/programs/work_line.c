@@ -1,0 +1,81 @@
+#include "work_line.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLANKS " \t\r"
+#define MOST_SECONDS 1e6
+
+work_line work_line_of(const char *text) { return (work_line){.rest = text}; }
+
+void work_refuse(work_line *of, const char *problem) {
+    if (work_is_right(of)) {
+        snprintf(of->wrong, sizeof of->wrong, "%s", problem);
+    }
+}
+
+/* Takes the next field off the line. Returns its length, 0 where there is none or after a problem. */
+static size_t next_field(work_line *of, const char **field) {
+    if (!work_is_right(of)) {
+        return 0;
+    }
+    *field = of->rest + strspn(of->rest, BLANKS);
+    size_t length = strcspn(*field, BLANKS);
+    of->rest = *field + length;
+    return length;
+}
+
+long long work_integer(work_line *of, const char *name, long long least, long long most) {
+    const char *field;
+    size_t length = next_field(of, &field);
+    char *end = NULL;
+    errno = 0;
+    long long value = length > 0 ? strtoll(field, &end, 10) : 0;
+    if (length > 0 && end == field + length && errno == 0 && least <= value && value <= most) {
+        return value;
+    }
+    char problem[sizeof of->wrong];
+    snprintf(problem, sizeof problem, "%s is not a whole number from %lld to %lld", name, least, most);
+    work_refuse(of, problem);
+    return least;
+}
+
+double work_seconds(work_line *of, const char *name) {
+    const char *field;
+    size_t length = next_field(of, &field);
+    char *end = NULL;
+    double value = length > 0 ? strtod(field, &end) : -1;
+    if (length > 0 && end == field + length && 0 <= value && value <= MOST_SECONDS) {
+        return value;
+    }
+    char problem[sizeof of->wrong];
+    snprintf(problem, sizeof problem, "%s is not a number of seconds from 0 to %g", name, MOST_SECONDS);
+    work_refuse(of, problem);
+    return 0;
+}
+
+void work_word(work_line *of, const char *name, char *word, size_t room) {
+    const char *field;
+    size_t length = next_field(of, &field);
+    if (length == 0) {
+        char problem[sizeof of->wrong];
+        snprintf(problem, sizeof problem, "%s is missing", name);
+        work_refuse(of, problem);
+    }
+    snprintf(word, room, "%.*s", (int)(length < room ? length : room), length > 0 ? field : "");
+}
+
+void work_end(work_line *of) {
+    if (of->rest[strspn(of->rest, BLANKS)] != '\0') {
+        work_refuse(of, "there is more on the line than its fields");
+    }
+}
+
+int work_is_right(const work_line *of) { return of->wrong[0] == '\0'; }
+
+void work_print_refusal(long long id, const work_line *of) {
+    printf("{\"id\": %lld, \"error\": \"%s\"}\n", id, of->wrong);
+}

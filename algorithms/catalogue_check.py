@@ -23,9 +23,9 @@ TOPOLOGIES = (*sorted(TREES), *sorted(DOUBLING), "ring", "complete")
 
 PART_PARAMETERS = ("segment_bytes", "first_bytes", "bound_bytes")
 LIMIT_PARAMETERS = ("limit_bytes", "between_segment_bytes")
-LEAST_COUNTS = {"chains": 1, "radix": 2, "max_requests": 1, "within": 0, "leaders": 1}
-MOST_COUNTS = {"within": 2}
-COUNT_PARAMETERS = tuple(LEAST_COUNTS)
+MIN_COUNTS = {"chains": 1, "radix": 2, "max_requests": 1, "within": 0, "leaders": 1}
+MAX_COUNTS = {"within": 2}
+COUNT_PARAMETERS = tuple(MIN_COUNTS)
 _ALL_PARAMETERS = (*PART_PARAMETERS, *LIMIT_PARAMETERS, *COUNT_PARAMETERS)
 _BESIDE = {"limit_bytes": "bound_bytes", "between_segment_bytes": "segment_bytes"}
 CONDITIONS = ("power_of_two", "even", "commutative")
@@ -209,7 +209,7 @@ def _parameters(entry: Mapping[str, Any], where: str) -> Iterator[Problem]:
             f"defaults has {', '.join(defaults) or 'nothing'}; valid: {valid}",
         )
     for name, value in defaults.items():
-        least, most = LEAST_COUNTS.get(name, 0), MOST_COUNTS.get(name)
+        least, most = MIN_COUNTS.get(name, 0), MAX_COUNTS.get(name)
         if value < least or (most is not None and value > most):
             valid = f"from {least} on" if most is None else f"from {least} to {most}"
             yield f"{where}.defaults", f"{name} is {value}; valid: {valid}"

@@ -91,7 +91,7 @@ def repeated(arguments: Sequence[str], kind: str) -> str:
         return ""
     buffers = [name for name in ("send", "receive") if name in arguments]
     equal = [f"last->call.{name} == {name}" for name in arguments if name not in (*buffers, "comm")]
-    alike = [f"interpose_are_alike(last->call.{name}, {name})" for name in buffers]
+    alike = [f"interpose_is_same(last->call.{name}, {name})" for name in buffers]
     conditions = ["last != NULL", "last->algorithm != NULL", *equal, *alike]
     return _TEMPLATES["repeated"].substitute(
         kind=kind,

@@ -58,7 +58,7 @@ void collwise_requests_free(collwise_requests *requests);
 
 /* --- Parts of a message (parts.c) -------------------------------------------------------------------------------- */
 
-static inline size_t collwise_least(size_t a, size_t b) { return a < b ? a : b; }
+static inline size_t collwise_min(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Consecutive bytes, or elements, of a message. */
 typedef struct {

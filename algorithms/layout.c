@@ -271,7 +271,7 @@ static void move(direction way, char *packed, char *buffer, size_t count, MPI_Da
     MPI_Type_get_extent(type, &low, &extent);
     size_t at_once = size == 0 ? COLLWISE_PIECE_BYTES : 1 + (COLLWISE_PIECE_BYTES - 1) / size;
     for (size_t first = 0; first < count; first += at_once) {
-        size_t elements = collwise_least(count - first, at_once);
+        size_t elements = collwise_min(count - first, at_once);
         char *piece = packed + first * size, *place = buffer + (MPI_Aint)first * extent;
         int position = 0, bytes = (int)(elements * size);
         if (size > INT_MAX) {

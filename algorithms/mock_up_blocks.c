@@ -23,7 +23,7 @@ collwise_counts collwise_chunk_counts(size_t elements, size_t element_bytes, MPI
     int *memory = collwise_integer_memory(2 * procs, comm);
     collwise_counts parts = {memory, memory + procs};
     for (size_t i = 0; i < procs; i++) {
-        size_t last = i * chunk < rest ? collwise_least(rest - i * chunk, chunk) : 0;
+        size_t last = i * chunk < rest ? collwise_min(rest - i * chunk, chunk) : 0;
         parts.counts[i] = (int)(rounds * chunk + last);
         parts.displacements[i] = (int)next;
         next += rounds * chunk + last;
@@ -31,7 +31,7 @@ collwise_counts collwise_chunk_counts(size_t elements, size_t element_bytes, MPI
     return parts;
 }
 
-size_t collwise_most_chunk_bytes(size_t elements, size_t element_bytes, MPI_Comm comm) {
+size_t collwise_max_chunk_bytes(size_t elements, size_t element_bytes, MPI_Comm comm) {
     size_t procs = (size_t)collwise_size_of(comm), chunk = collwise_chunk_elements(element_bytes);
     return (elements / (chunk * procs) + 1) * chunk * element_bytes;
 }

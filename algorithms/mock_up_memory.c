@@ -7,16 +7,16 @@
 #include <string.h>
 
 /* The sizes of the buffers, which are the same for all processes, simulated ones included. */
-static atomic_size_t most_message_bytes = COLLWISE_MESSAGE_BUFFER_BYTES;
-static atomic_size_t most_integer_bytes = COLLWISE_INTEGER_BUFFER_BYTES;
+static atomic_size_t max_message_bytes = COLLWISE_MESSAGE_BUFFER_BYTES;
+static atomic_size_t max_integer_bytes = COLLWISE_INTEGER_BUFFER_BYTES;
 
 void collwise_limit_memory(collwise_memory most) {
-    atomic_store(&most_message_bytes, most.message_bytes);
-    atomic_store(&most_integer_bytes, most.integer_bytes);
+    atomic_store(&max_message_bytes, most.message_bytes);
+    atomic_store(&max_integer_bytes, most.integer_bytes);
 }
 
-collwise_memory collwise_most_memory(void) {
-    return (collwise_memory){atomic_load(&most_message_bytes), atomic_load(&most_integer_bytes)};
+collwise_memory collwise_max_memory(void) {
+    return (collwise_memory){atomic_load(&max_message_bytes), atomic_load(&max_integer_bytes)};
 }
 
 typedef struct {
@@ -36,8 +36,8 @@ static _Noreturn void refuse(const char *which, size_t bytes, MPI_Comm comm) {
 /* All processes share the memory of messages, which takes many mappings: what is needed is allocated. */
 static extra_buffers *make_buffers(MPI_Comm comm) {
     extra_buffers *made = collwise_allocate(sizeof *made, comm);
-    *made = (extra_buffers){.integers = collwise_allocate(atomic_load(&most_integer_bytes), comm),
-                            .room.integer_bytes = atomic_load(&most_integer_bytes)};
+    *made = (extra_buffers){.integers = collwise_allocate(atomic_load(&max_integer_bytes), comm),
+                            .room.integer_bytes = atomic_load(&max_integer_bytes)};
     return made;
 }
 
@@ -55,7 +55,7 @@ void collwise_clear(char *data, size_t bytes) { (void)data, (void)bytes; }
 
 static extra_buffers *make_buffers(MPI_Comm comm) {
     extra_buffers *made = collwise_allocate(sizeof *made, comm);
-    collwise_memory room = collwise_most_memory();
+    collwise_memory room = collwise_max_memory();
     *made = (extra_buffers){.messages = collwise_allocate(room.message_bytes, comm),
                             .integers = collwise_allocate(room.integer_bytes, comm),
                             .room = room};

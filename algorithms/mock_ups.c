@@ -12,7 +12,7 @@ static int has_blocks(collwise_collective kind) {
 }
 
 /* The memory of a call, of one process's block if there are blocks. Returns 0 if this process does not know it. */
-static int memory_of(const collwise_algorithm *algorithm, const collwise_call *call, int procs, size_t *most_bytes,
+static int memory_of(const collwise_algorithm *algorithm, const collwise_call *call, int procs, size_t *max_bytes,
                      collwise_memory *extra) {
     int at_root = collwise_rank_in(call->comm) == call->root;
     int is_sent = (algorithm->kind == COLLWISE_GATHER && !at_root) || (algorithm->kind == COLLWISE_SCATTER && at_root);
@@ -25,7 +25,7 @@ static int memory_of(const collwise_algorithm *algorithm, const collwise_call *c
     int reduces = algorithm->kind >= COLLWISE_REDUCE;
     size_t unit = reduces && element_bytes > 0 ? element_bytes : 1;
     *extra = collwise_extra_memory(algorithm, bytes, unit, procs);
-    *most_bytes = bytes * (has_blocks(algorithm->kind) ? (size_t)procs : 1) + (size_t)procs * unit;
+    *max_bytes = bytes * (has_blocks(algorithm->kind) ? (size_t)procs : 1) + (size_t)procs * unit;
     if (algorithm->kind == COLLWISE_SCAN) { /* in place, which only some of the processes may be */
         extra->message_bytes += bytes;
     }
@@ -98,15 +98,15 @@ static const char *reduction_objection(const collwise_algorithm *algorithm, cons
 
 const char *collwise_mock_up_objection(const collwise_algorithm *algorithm, const collwise_call *call) {
     collwise_memory extra;
-    size_t most_bytes;
+    size_t max_bytes;
     int procs = collwise_size_of(call->comm);
     int reduces = algorithm->kind >= COLLWISE_REDUCE && call->receive_type != MPI_DATATYPE_NULL;
     const char *objection = reduces ? reduction_objection(algorithm, call, procs) : NULL;
-    if (objection != NULL || !memory_of(algorithm, call, procs, &most_bytes, &extra)) {
+    if (objection != NULL || !memory_of(algorithm, call, procs, &max_bytes, &extra)) {
         return objection;
     }
-    collwise_memory most = collwise_most_memory();
-    return most_bytes > INT_MAX                       ? "needs messages of less than 2 GiB in all"
+    collwise_memory most = collwise_max_memory();
+    return max_bytes > INT_MAX                        ? "needs messages of less than 2 GiB in all"
            : extra.message_bytes > most.message_bytes ? "needs a larger message buffer"
            : extra.integer_bytes > most.integer_bytes ? "needs a larger integer buffer"
                                                       : NULL;

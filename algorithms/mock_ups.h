@@ -16,7 +16,7 @@ int *collwise_integer_memory(size_t count, MPI_Comm comm);
 /* Makes the buffers of a private communicator, which the first call would otherwise make. */
 void collwise_make_buffers(MPI_Comm comm);
 /* The sizes of the buffers. */
-collwise_memory collwise_most_memory(void);
+collwise_memory collwise_max_memory(void);
 
 /* Why a mock-up cannot run a call: it has no room for it. NULL if it can. */
 const char *collwise_mock_up_objection(const collwise_algorithm *algorithm, const collwise_call *call);
@@ -39,7 +39,7 @@ size_t collwise_chunk_elements(size_t element_bytes);
 /* Parts of a vector, in elements: chunks are dealt to the processes one after another, the last one may be shorter. */
 collwise_counts collwise_chunk_counts(size_t elements, size_t element_bytes, MPI_Comm comm);
 /* The largest part that the table of the paper allows for, in bytes. */
-size_t collwise_most_chunk_bytes(size_t elements, size_t element_bytes, MPI_Comm comm);
+size_t collwise_max_chunk_bytes(size_t elements, size_t element_bytes, MPI_Comm comm);
 /* Turns counts and displacements of elements into those of bytes. */
 void collwise_counts_in_bytes(collwise_counts *parts, size_t element_bytes, MPI_Comm comm);
 

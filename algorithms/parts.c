@@ -3,13 +3,13 @@
 
 collwise_segment collwise_segments_of(collwise_part message, size_t size) {
     return (collwise_segment){.first = message.first,
-                              .count = collwise_least(size, message.count),
+                              .count = collwise_min(size, message.count),
                               .size = size,
                               .end = message.first + message.count};
 }
 
 collwise_segment collwise_byte_segments(collwise_part message, size_t segment_bytes) {
-    size_t size = segment_bytes == 0 ? COLLWISE_PIECE_BYTES : collwise_least(segment_bytes, COLLWISE_PIECE_BYTES);
+    size_t size = segment_bytes == 0 ? COLLWISE_PIECE_BYTES : collwise_min(segment_bytes, COLLWISE_PIECE_BYTES);
     return collwise_segments_of(message, size);
 }
 
@@ -23,7 +23,7 @@ collwise_segment collwise_element_segments(collwise_part message, const collwise
 
 void collwise_next_segment(collwise_segment *segment) {
     segment->first += segment->count;
-    segment->count = collwise_least(segment->size, segment->end - segment->first);
+    segment->count = collwise_min(segment->size, segment->end - segment->first);
 }
 
 size_t collwise_segments_left(const collwise_segment *segment) {
@@ -33,8 +33,8 @@ size_t collwise_segments_left(const collwise_segment *segment) {
 
 collwise_part collwise_equal_parts(size_t size, size_t parts, size_t first, size_t end) {
     size_t each = size / parts, longer = size % parts; /* the first ones are one longer */
-    size_t start = first * each + collwise_least(first, longer);
-    return (collwise_part){.first = start, .count = end * each + collwise_least(end, longer) - start};
+    size_t start = first * each + collwise_min(first, longer);
+    return (collwise_part){.first = start, .count = end * each + collwise_min(end, longer) - start};
 }
 
 collwise_part collwise_equal_part(size_t size, size_t parts, size_t index) {

@@ -146,8 +146,7 @@ static int is_leaf(const block_levels *of) { return of->within.tree.parent >= 0 
 static void make_buffers(block_levels *of, const collwise_segment *segments, size_t blocks, size_t last_lag) {
     of->under_way = last_lag + 1;
     of->room = blocks * segments->count; /* the first segment is the longest one */
-    of->buffers =
-        collwise_scratch(collwise_least(of->under_way, collwise_segments_left(segments)) * of->room, of->comm);
+    of->buffers = collwise_scratch(collwise_min(of->under_way, collwise_segments_left(segments)) * of->room, of->comm);
 }
 
 static void free_block_levels(block_levels *of) {
@@ -184,8 +183,8 @@ static void add_last(collwise_steps *to, const char *name, size_t lag, block_lev
 }
 
 /* Whether MPI's own collective is to be used. Its counts and displacements are ints. */
-static int uses_library(const block_levels *of, size_t most_bytes) {
-    return of->kind == COLLWISE_BETWEEN_LIBRARY && collwise_has_library() && most_bytes <= INT_MAX;
+static int uses_library(const block_levels *of, size_t max_bytes) {
+    return of->kind == COLLWISE_BETWEEN_LIBRARY && collwise_has_library() && max_bytes <= INT_MAX;
 }
 
 /* Sets the counts, and the displacements of nodes that lie in the order of `ranks`. */

@@ -23,7 +23,7 @@ collwise_step *collwise_add_step(collwise_steps *to, const char *name, size_t la
 
 static collwise_part segment_at(const collwise_segment *segments, size_t index) {
     size_t first = segments->first + index * segments->size;
-    return (collwise_part){.first = first, .count = collwise_least(segments->size, segments->end - first)};
+    return (collwise_part){.first = first, .count = collwise_min(segments->size, segments->end - first)};
 }
 
 static int belongs(const collwise_step *step, size_t task, size_t segment_count, const collwise_observer *observer) {
@@ -69,7 +69,7 @@ void collwise_run_steps(collwise_steps *steps, collwise_segment segments, MPI_Co
     size_t count = collwise_segments_left(&segments), tasks = count + steps->last_lag, first = 0, end = tasks;
     if (observer != NULL) {
         first = observer->first_task;
-        end = observer->end_task == 0 ? tasks : collwise_least(observer->end_task, tasks);
+        end = observer->end_task == 0 ? tasks : collwise_min(observer->end_task, tasks);
     }
     collwise_rounds **under_way = collwise_allocate((size_t)steps->count * sizeof *under_way, comm);
     for (int i = 0; i < steps->count; i++) {

@@ -185,7 +185,7 @@ collwise_window *collwise_window_of(const collwise_levels *levels, collwise_with
 
 /* --- Transfers ---------------------------------------------------------------------------------------------------- */
 
-static size_t chunk_left(const collwise_transfer *of) { return collwise_least(of->chunk, of->count - of->done); }
+static size_t chunk_left(const collwise_transfer *of) { return collwise_min(of->chunk, of->count - of->done); }
 
 static char *place_in(const collwise_transfer *of) { return of->data + of->done * of->unit; }
 

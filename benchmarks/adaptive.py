@@ -37,7 +37,7 @@ from collwise.studies.present.search import document
 from collwise.studies.reports.markdown import markdown_table, percent
 from collwise.validation.adaptive.belief import Predictions
 from collwise.validation.adaptive.goal import Goal
-from collwise.validation.adaptive.search import MOST_REPETITIONS, REPETITIONS, AdaptiveSearch, search_on
+from collwise.validation.adaptive.search import MAX_REPETITIONS, REPETITIONS, AdaptiveSearch, search_on
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
@@ -47,7 +47,7 @@ from collwise.validation.times.grid import Grid as Cases
 SHAPE, PROCS, SEGMENTS = Shape(8, 50e6), (4, 8), (8192, 32768)
 WHOLE, BLOCKS = [1024 * 2**k for k in range(9)], [256 * 2**k for k in range(8)]
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
-MOST_TIME, MOST_LOSS = 0.25, 0.01
+MAX_TIME, MAX_LOSS = 0.25, 0.01
 LAUNCH_SECONDS = 2.0
 NOTHING, ENGINE = "nothing", "schedule engine"
 GRIDS, SEARCHES = 3, 2
@@ -105,7 +105,7 @@ class Replay:
             known = self._grid[case]
             samples = [self._drawn(known) for _ in range(REPETITIONS)]
             precision = USUAL_METHOD.precision
-            while len(samples) < MOST_REPETITIONS and (
+            while len(samples) < MAX_REPETITIONS and (
                 half_width(samples, precision.confidence) > precision.relative_error * np.mean(samples)
             ):
                 samples.append(self._drawn(known))
@@ -149,7 +149,7 @@ def judged(kind: str, knows: str, found: dict[str, Any], grids: Sequence[Grid]) 
             for point, loss in losses(choices, judge).items():
                 kept.setdefault(point, []).append(loss)
     means = [{point: float(np.mean(values)) for point, values in kept.items()} for kept in (own, full)]
-    return Row(kind, knows, MOST_TIME, found, *means)
+    return Row(kind, knows, MAX_TIME, found, *means)
 
 
 def losses(found: dict[str, Any], judge: Mapping[Case, float]) -> dict[Point, float]:
@@ -196,7 +196,7 @@ def measure_all(path: Path, known: Known) -> None:
         for number in range(1, GRIDS + 1):
             with Store(grid_file(path, number)) as store:
                 measure(target, grid_cases(), store, USUAL_METHOD)
-        goal = Goal(MOST_TIME * least_seconds(full_grids(path)))
+        goal = Goal(MAX_TIME * min_seconds(full_grids(path)))
         for number in range(1, SEARCHES + 1):
             for knows, predictions in known.items():
                 file = search_file(path, knows, number)
@@ -225,7 +225,7 @@ def replayed(grid: Mapping[Case, Timing], known: Known, full: float, times: int)
     """Searches on the grid's stored times, several for each thing known beforehand and each budget."""
     rows = []
     for knows, predictions in known.items():
-        for budget in (0.1, MOST_TIME):
+        for budget in (0.1, MAX_TIME):
             for seed in range(times):
                 runner = Replay(grid, seed)
                 with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "replay.sqlite") as store:
@@ -332,15 +332,15 @@ def main() -> int:
         measure_all(options.store, known)
         return 0
     grids = full_grids(options.store)
-    full = least_seconds(grids)
+    full = min_seconds(grids)
     measured = [
         judged("measured", knows, json.loads(search_file(options.store, knows, number).read_text("utf-8")), grids)
         for knows in known
         for number in range(1, SEARCHES + 1)
     ]
     with_engine = [row for row in measured if row.knows == ENGINE]
-    slow = any(row.found["seconds"] > MOST_TIME * full for row in with_engine)
-    poor = float(np.mean([value for row in with_engine for value in row.more.values()])) > MOST_LOSS
+    slow = any(row.found["seconds"] > MAX_TIME * full for row in with_engine)
+    poor = float(np.mean([value for row in with_engine for value in row.more.values()])) > MAX_LOSS
     text = page(measured, replayed(grids[0], known, full, options.replays), grids[0], full)
     print(text)
     if options.output is not None:
@@ -358,7 +358,7 @@ def full_grids(path: Path) -> list[Grid]:
     return found
 
 
-def least_seconds(grids: Sequence[Grid]) -> float:
+def min_seconds(grids: Sequence[Grid]) -> float:
     """The machine time of the grid that took the least."""
     return min(map(machine_seconds, grids))
 

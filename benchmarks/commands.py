@@ -97,7 +97,7 @@ def seconds_of(command: Sequence[str], **options: Any) -> tuple[float, float]:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 
 
-def least_seconds(work: Callable[[], object], runs: int, together: float = 0.0) -> float:
+def min_seconds(work: Callable[[], object], runs: int, together: float = 0.0) -> float:
     """The least processor time of several runs, at least of as many as take so many seconds together.
 
     Other programs on the machine hardly change it.

@@ -45,7 +45,7 @@ SHAPE = Shape(8, 100e6)
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
 SIZES = tuple(1024 * 4**k for k in range(5))
 SEGMENTS = (0, 8192, 32768)
-LEAST_GAIN, CLOSER = 1.2, 3
+MIN_GAIN, CLOSER = 1.2, 3
 METHOD = Method(precision=Precision(5, 10), launches=3)
 COLUMNS = ("call", "Open MPI runs", "Open MPI", "our form of it", "choice", "libcollwise", "gain", "simulated gain")
 
@@ -138,7 +138,7 @@ def is_good(found: MeasuredGain) -> bool:
     slower = [row for row in found.rows if row.significant(LIBCOLLWISE) and row.speedup(LIBCOLLWISE) < 1]
     by_rules = [row.speedup(RULES) for row in found.rows if row.rules is not None]
     print(f"slower beyond the intervals: {len(slower)}; rules: x {geometric_mean(by_rules):.2f} on average")
-    return not slower and geometric_mean(by_rules) >= LEAST_GAIN
+    return not slower and geometric_mean(by_rules) >= MIN_GAIN
 
 
 def main() -> int:

@@ -61,9 +61,9 @@ def tables() -> dict[str, str]:
     }
 
 
-def by_least(took: dict[str, float]) -> dict[str, float]:
+def by_min(took: dict[str, float]) -> dict[str, float]:
     """The same with the quickest blocks of both in place of the medians."""
-    plain, through = took["plain_least"], took["through_least"]
+    plain, through = took["plain_min"], took["through_min"]
     added = through - plain
     return took | {"plain": plain, "through": through, "added": added, "added_low": added, "added_high": added}
 
@@ -129,7 +129,7 @@ def measure(
     variables = {"LD_PRELOAD": str(way.mpi.program("libcollwise.so")), **(settings or {})}
     lines = way.run([str(blocks), str(way.calls), str(way.block_bytes), *words], variables, table)
     took = [json.loads(line) for line in lines if line.startswith("{")]
-    return [by_least(one) for one in took] if least else took
+    return [by_min(one) for one in took] if least else took
 
 
 def check_forwarded(way: Way, blocks: int, least: bool) -> bool:

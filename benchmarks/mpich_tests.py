@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
-from collwise.algorithms.catalogue_check import MOST_COUNTS
+from collwise.algorithms.catalogue_check import MAX_COUNTS
 from collwise.common.errors import CollwiseError, UsageError, check_name
 from collwise.common.folders import cache_folder
 from collwise.platforms import load
@@ -123,7 +123,7 @@ def choices_of(algorithm: Algorithm, library: str) -> list[str]:
     """The algorithm with each form of communication within nodes, in segments that only long messages have more of."""
     within = [""]
     if algorithm.count_parameter == "within" and library != "smpi":  # whose processes share no windows
-        within += [f",within={form}" for form in range(1, MOST_COUNTS["within"] + 1)]
+        within += [f",within={form}" for form in range(1, MAX_COUNTS["within"] + 1)]
     segments = f",segment_bytes={SEGMENT_BYTES}" if algorithm.pipelined else ""
     return [f"{algorithm.name}{form}{segments}" for form in within]
 

@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from commands import least_seconds
+from commands import min_seconds
 
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.parameters import ModelParameters
@@ -47,8 +47,8 @@ def main() -> int:
         names = model.algorithms(collective)
         segment = parameters.segment_bytes if collective == "bcast" else 0
         predicting = partial(predict, model, collective, names, segment)
-        at_once = least_seconds(partial(predicting, [(procs[:, None], sizes[None, :])]), TRIES)
-        one_by_one = STRIDE * least_seconds(partial(predicting, list(product(procs[::STRIDE], sizes))), 1)
+        at_once = min_seconds(partial(predicting, [(procs[:, None], sizes[None, :])]), TRIES)
+        one_by_one = STRIDE * min_seconds(partial(predicting, list(product(procs[::STRIDE], sizes))), 1)
         total += at_once
         points = len(procs) * len(sizes) * len(names)
         print(

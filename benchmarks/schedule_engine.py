@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from commands import least_seconds
+from commands import min_seconds
 
 from collwise.common.units import format_size
 from collwise.platforms import HostPlatform, load_description
@@ -30,10 +30,10 @@ from collwise.simulator.timing import Case
 from collwise.studies.cli.output import print_table
 from collwise.studies.present.shown import Table
 
-MOST_NANOSECONDS = {"models": 100, "ports": 400}
+MAX_NANOSECONDS = {"models": 100, "ports": 400}
 SETS = 24
-least_of_three = partial(least_seconds, runs=3, together=0.1)
-SMPI_MOST_MESSAGES = 600_000
+min_of_three = partial(min_seconds, runs=3, together=0.1)
+SMPI_MAX_MESSAGES = 600_000
 CASES = [
     Case("bcast", "binomial", 64, 2**20, 8192),
     Case("bcast", "chain", 1024, 2**22, 8192),
@@ -78,17 +78,17 @@ def main() -> int:
             continue
         schedule = Schedule(case)
         messages = schedule.messages
-        record = least_of_three(partial(Schedule, case)) / messages
+        record = min_of_three(partial(Schedule, case)) / messages
         models = model_tables(schedule)
-        model = least_of_three(partial(schedule.play, models)) / messages
+        model = min_of_three(partial(schedule.play, models)) / messages
         many = [replace(models, latency_seconds=models.latency_seconds * (1 + i / SETS)) for i in range(SETS)]
-        of_many = least_of_three(partial(schedule.play_many, many)) / messages / SETS
+        of_many = min_of_three(partial(schedule.play_many, many)) / messages / SETS
         tables = network_tables(platform, case.procs, 1, schedule.sizes)
-        port = least_of_three(partial(schedule.play, tables)) / messages
-        few = messages <= SMPI_MOST_MESSAGES / (4 if quick else 1) and case.procs <= 1024
+        port = min_of_three(partial(schedule.play, tables)) / messages
+        few = messages <= SMPI_MAX_MESSAGES / (4 if quick else 1) and case.procs <= 1024
         smpi = smpi_seconds(platform, case) / messages if with_smpi and few else float("nan")
         found = {"models": (record + model) * 1e9, "ports": (record + port) * 1e9}
-        within &= all(found[name] <= most for name, most in MOST_NANOSECONDS.items())
+        within &= all(found[name] <= most for name, most in MAX_NANOSECONDS.items())
         rows.append(
             (
                 f"{case.collective} {case.algorithm}",
@@ -108,7 +108,7 @@ def main() -> int:
              "or over ports", "SMPI", "SMPI / ports", "MiB recorded"]  # fmt: skip
     print_table(Table("nanoseconds of one core for each message", heads, rows))
     print(f"most memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10:.0f} MiB")
-    print(f"limits {MOST_NANOSECONDS}: {'met' if within else 'not met'}")
+    print(f"limits {MAX_NANOSECONDS}: {'met' if within else 'not met'}")
     return 0 if within else 1
 
 

@@ -46,17 +46,17 @@ def main() -> int:
     return 0
 
 
-def values(run: Run, source: str, least_bytes: int) -> dict[str, float]:
+def values(run: Run, source: str, min_bytes: int) -> dict[str, float]:
     """The scores of one source over the cases whose message has at least so many bytes, as shares of 1."""
     errors = [
         abs(row["predicted"][source] / row["seconds"] - 1)
         for row in run["rows"]
-        if row["point"]["message_bytes"] >= least_bytes
+        if row["point"]["message_bytes"] >= min_bytes
     ]
     slowdowns = [
         row["slowdown"]
         for row in run["slowdowns"]
-        if row["source"] == source and row["point"]["message_bytes"] >= least_bytes
+        if row["source"] == source and row["point"]["message_bytes"] >= min_bytes
     ]
     return {
         "median error": statistics.median(errors),

@@ -97,7 +97,7 @@ class Laboratory(Protocol):
 
     procs: int
     """Number of processes."""
-    least_bytes: int
+    min_bytes: int
     """Size of the smallest message that has overheads: 1 in simulation, where empty messages have none."""
     eager_limit_bytes: int
     """Rendezvous threshold: messages of this size and larger use the rendezvous protocol."""

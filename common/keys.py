@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from collwise.common.errors import UsageError
 from collwise.common.files import read_text
 
-_MOST_SHOWN = 40
+_MAX_SHOWN = 40
 # The largest numbers of C and numpy.
 _END_OF_WHOLE, _LARGEST = 2**63, sys.float_info.max
 _Read = TypeVar("_Read")
@@ -155,4 +155,4 @@ def _is_list(value: Any, count: int) -> bool:
 
 def _shown(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."

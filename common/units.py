@@ -17,7 +17,7 @@ _RANGE_HELP = {
     "size": "write a list (8KiB,64KiB), a range that multiplies (8KiB:4MiB:x2) or adds (8KiB:32KiB:+8KiB)",
     "process count": "write a list (50,80,90), a range that multiplies (2:128:x2) or adds (10:90:+10)",
 }
-_MOST_VALUES = 100_000
+_MAX_VALUES = 100_000
 
 
 def parse_size(text: str) -> int:
@@ -130,6 +130,6 @@ def _expand_range(part: str, bounds: list[str], kind: str) -> list[int]:
     while value <= last:
         values.append(value)
         value = value * by if multiplies else value + by
-        if len(values) > _MOST_VALUES:
-            raise UsageError(f"{kind} range '{part}' has more than {_MOST_VALUES} values")
+        if len(values) > _MAX_VALUES:
+            raise UsageError(f"{kind} range '{part}' has more than {_MAX_VALUES} values")
     return values

@@ -53,7 +53,7 @@ class ParameterFile(ABC):
     FORMAT: ClassVar[int]
     KEYS: ClassVar[tuple[str, ...]]
     OPTIONS: ClassVar[str] = ""
-    _LEAST: ClassVar[Mapping[str, int]] = MappingProxyType({"procs": 2, "processes_per_node": 1})
+    _MIN: ClassVar[Mapping[str, int]] = MappingProxyType({"procs": 2, "processes_per_node": 1})
 
     @abstractmethod
     def as_document(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class ParameterFile(ABC):
         readers: dict[object, Callable[[str], Any]] = {
             "str": keys.text,
             "bool": keys.truth,
-            "int": lambda name: keys.whole(name, cls._LEAST.get(name, 0)),
+            "int": lambda name: keys.whole(name, cls._MIN.get(name, 0)),
             "float": lambda name: keys.number(name, 0),
         }
         types = {one.name: one.type for one in fields(cls)}  # type: ignore[arg-type]

@@ -39,14 +39,14 @@ class PLogP(Homogeneous):
         """Seconds of a message, at every size: L + g(m)."""
         return np.asarray(self.latency_seconds + self.gap(message_bytes))
 
-    def as_loggp(self, least_bytes: int = 1) -> LogGP:
+    def as_loggp(self, min_bytes: int = 1) -> LogGP:
         """LogGP as Kielmann et al. derive it: o_s, o_r and g of the smallest message, L' = L + g(1) - o_s(1) - o_r(1).
 
         Their G is g(m) / m for a large m, in which g(1) / m is left over. Here it is (g(m) - g(1)) / (m - 1), the same
         in the limit, so that a series of messages of m bytes, g + (m - 1) G each, keeps its gap; and, unlike the slope
         between two large sizes, it does not magnify errors of measurement. m is the last knot of g.
         """
-        smallest, large = float(least_bytes), self.gap.message_bytes[-1]
+        smallest, large = float(min_bytes), self.gap.message_bytes[-1]
         send, receive = float(self.send_overhead(smallest)), float(self.receive_overhead(smallest))
         gap = float(self.gap(smallest))
         latency = self.latency_seconds + gap - send - receive

@@ -47,7 +47,7 @@ class PointToPointModel(RegisteredModel):
 
     def document(self) -> dict[str, Any]:
         """Its parameters as a parameter file has them, in plain dictionaries and lists."""
-        procs = 2 if np.isinf(self.most_procs) else int(self.most_procs)
+        procs = 2 if np.isinf(self.max_procs) else int(self.max_procs)
         known = (
             self.kind.family,
             "",
@@ -82,8 +82,8 @@ class PointToPointModel(RegisteredModel):
             parameter or entry.default_count,
             reduce_seconds_per_byte=self.reduce_seconds_per_byte,
         )
-        known = (points.procs > 1) & (points.procs <= self.most_procs)
-        # Formulas hold for two processes and more, and have parameters for `most_procs` of them.
+        known = (points.procs > 1) & (points.procs <= self.max_procs)
+        # Formulas hold for two processes and more, and have parameters for `max_procs` of them.
         safe = replace(points, procs=np.where(known, points.procs, 2.0))
         seconds = formula(safe, self._formula_parameters)
         return np.where(known, seconds, np.where(points.procs > 1, np.nan, 0.0))
@@ -95,7 +95,7 @@ class PointToPointModel(RegisteredModel):
         return self.parameters
 
     @property
-    def most_procs(self) -> float:
+    def max_procs(self) -> float:
         """The number of processors whose parameters are known; infinite if all are alike."""
         pairs = self.parameters.as_hockney() if isinstance(self.parameters, LMO) else self.parameters
         return len(np.asarray(pairs.alpha_seconds)) if isinstance(pairs, Hockney) and pairs.heterogeneous else np.inf

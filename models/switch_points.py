@@ -41,7 +41,7 @@ _BEND = 4.0
 # A candidate that is slower than this many times the fastest with its tolerance all over a step is left out there.
 _FAR = 1.5
 # Times held in memory at once.
-_MOST_TIMES = 2_000_000
+_MAX_TIMES = 2_000_000
 
 
 def fastest(seconds: Array) -> Indices:
@@ -73,20 +73,20 @@ def good_enough(seconds: Array, tolerance: float) -> NDArray[np.bool_]:
 def switch_points(
     candidates: Sequence[Times],
     procs: Sequence[int],
-    least_bytes: int,
+    min_bytes: int,
     largest_bytes: int,
     segment_bytes: Sequence[int] = (),
     tolerance: float = 0.0,
 ) -> Mapping[int, Standings]:
     """The message sizes from which other candidates are `good_enough`, from the least to the largest, for each P.
 
-    The first pair is at `least_bytes`. Times may jump at each multiple of `segment_bytes` and at the byte behind it.
+    The first pair is at `min_bytes`. Times may jump at each multiple of `segment_bytes` and at the byte behind it.
     """
     counts = np.array(procs, dtype=np.int64)
     doublings = np.arange(0, np.log2(max(largest_bytes, 1)) + 1, 1 / _RANGES_A_DOUBLING)
-    steps = _within(least_bytes, largest_bytes, np.exp2(doublings).astype(np.int64))
+    steps = _within(min_bytes, largest_bytes, np.exp2(doublings).astype(np.int64))
     behind = [np.arange(1, largest_bytes + 1, size, dtype=np.int64) for size in segment_bytes if size > 0]
-    starts = _within(least_bytes, largest_bytes, steps, *behind)
+    starts = _within(min_bytes, largest_bytes, steps, *behind)
     narrow = _from_to(starts, largest_bytes)
     near = _near(candidates, counts, _from_to(steps, largest_bytes), narrow, _FAR * (1 + tolerance))
     home = np.searchsorted(steps, starts, side="right") - 1
@@ -126,7 +126,7 @@ def _near(
     """
     probes, bounds = _probes(*wide), narrow.T
     first = np.searchsorted(narrow[0], wide[0])
-    at_once = max(1, _MOST_TIMES // (len(candidates) * max(probes.size, bounds.size)))
+    at_once = max(1, _MAX_TIMES // (len(candidates) * max(probes.size, bounds.size)))
     found = []
     for some in np.split(counts, range(at_once, len(counts), at_once)):
         seconds = _over_grid(candidates, some, probes)
@@ -166,7 +166,7 @@ def _settled(
 
     The rows of `ranges` are P, the first and the last size; `wanted` says which candidates may be good enough in each.
     """
-    at_once = max(1, _MOST_TIMES // (len(_PROBES) * len(candidates)))
+    at_once = max(1, _MAX_TIMES // (len(_PROBES) * len(candidates)))
     # Those known to be good enough all over a range; they are not wanted there any more.
     good = np.zeros_like(wanted)
     while ranges.size:

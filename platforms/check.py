@@ -14,8 +14,8 @@ from collwise.platforms.xml_file import read_xml
 DEFAULT_TCP_GAMMA_BYTES = 4194304.0
 """SimGrid's default TCP window: it limits a flow to this divided by twice its route's latency."""
 
-_LEAST_LINK_BYTES_PER_SECOND = 1e6
-_MOST_ROUTE_SECONDS = 0.01
+_MIN_LINK_BYTES_PER_SECOND = 1e6
+_MAX_ROUTE_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def _unlikely_figures(platform: Description) -> Iterator[tuple[str, str]]:
     """
     links, routes = _links_and_routes(platform)
     for key, rate in links:
-        if rate < _LEAST_LINK_BYTES_PER_SECOND:
+        if rate < _MIN_LINK_BYTES_PER_SECOND:
             what = f"{rate:g} bytes per second is too slow for a link of a cluster"
             yield key, f"{what} (valid: bytes per second, 3.125e9 for 25 Gbit/s)"
     for key, latency, rate in routes:
@@ -80,7 +80,7 @@ def _unlikely_figures(platform: Description) -> Iterator[tuple[str, str]]:
                 key,
                 f"{what} (valid: routes of up to {most:.3g} s at {rate:g} B/s, or calibration.tcp_window = false)",
             )
-        elif latency > _MOST_ROUTE_SECONDS:
+        elif latency > _MAX_ROUTE_SECONDS:
             yield key, f"a route of {latency:g} s is too long for a cluster (valid: seconds, 12e-6 for 12 us)"
 
 

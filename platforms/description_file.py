@@ -26,8 +26,8 @@ from collwise.platforms.description import (
     Wire,
     needed_wires,
 )
-from collwise.platforms.hosts import MOST_HOSTS
-from collwise.platforms.smpi import LARGEST_BYTES, MOST_ROWS
+from collwise.platforms.hosts import MAX_HOSTS
+from collwise.platforms.smpi import LARGEST_BYTES, MAX_ROWS
 from collwise.platforms.topology import ADAPTIVE, ROUTINGS, TOPOLOGIES, CableFault, Topology
 
 _Described = TypeVar("_Described", bound=Description)
@@ -63,10 +63,10 @@ def _text(pattern: str, valid: str) -> Key:
     return Key(valid, lambda v: isinstance(v, str) and re.fullmatch(pattern, v, re.DOTALL) is not None, str)
 
 
-MOST_DIFFERENT_NODES = 1000
+MAX_DIFFERENT_NODES = 1000
 """Limit for heterogeneous clusters, whose platform XML has a route for every two nodes."""
 
-MOST_HOPS = 30
+MAX_HOPS = 30
 """The largest number of cables from switch to switch on a route, for which the schedule engine has room."""
 
 _TRUTH = Key("true or false", lambda v: isinstance(v, bool), bool)
@@ -109,7 +109,7 @@ TOP = _keys(
 CLUSTER = _keys(
     "nodes host_prefix host_suffix first_host? cpus_per_node cores_per_node memory_domains_per_node? core_flops "
     "processes_per_node? memory_bytes_per_node?",
-    nodes=_whole(1, MOST_HOSTS),
+    nodes=_whole(1, MAX_HOSTS),
     host_prefix=_HOST_PART,
     host_suffix=_HOST_PART,
     first_host=_whole(0, 1_000_000),
@@ -142,12 +142,12 @@ TOPOLOGY = {
     "torus": _keys(
         "dimensions nodes_per_switch? cable_bytes_per_second? hop_latency_seconds?",
         dimensions=Key(
-            f"a list of 1 to 6 whole numbers of at least 1, the halves of which add up to {MOST_HOPS} at most",
+            f"a list of 1 to 6 whole numbers of at least 1, the halves of which add up to {MAX_HOPS} at most",
             lambda v: (
                 isinstance(v, list)
                 and 1 <= len(v) <= 6
                 and all(_is_whole(n, 1) for n in v)
-                and sum(n // 2 for n in v) <= MOST_HOPS
+                and sum(n // 2 for n in v) <= MAX_HOPS
             ),
             tuple,
         ),
@@ -156,7 +156,7 @@ TOPOLOGY = {
 }
 NODE_FAULT = _keys(
     "node overhead_factor? rate_factor?",
-    node=_whole(0, MOST_HOSTS),
+    node=_whole(0, MAX_HOSTS),
     overhead_factor=_POSITIVE,
     rate_factor=_POSITIVE,
 )
@@ -173,7 +173,7 @@ NODE_TYPE = _keys(
     "name nodes cpus_per_node cores_per_node core_flops send_base_seconds send_seconds_per_byte receive_base_seconds "
     "receive_seconds_per_byte link_bytes_per_second link_latency_seconds",
     name=TOP["site"],
-    nodes=_whole(1, MOST_DIFFERENT_NODES),
+    nodes=_whole(1, MAX_DIFFERENT_NODES),
 )
 _NODE_TYPE_NAME = _text(r".+", "the name of a node type")
 WIRE = _keys("one other latency_seconds bytes_per_second", one=_NODE_TYPE_NAME, other=_NODE_TYPE_NAME)
@@ -362,7 +362,7 @@ class _Reader:
     def _check_types(self, types: list[dict[str, Any]]) -> None:
         if not types:
             self._add("", _TYPES, "none (valid: at least one)")
-        nodes, most = sum(row["nodes"] for row in types), MOST_DIFFERENT_NODES
+        nodes, most = sum(row["nodes"] for row in types), MAX_DIFFERENT_NODES
         if nodes > most:
             self._add("", _TYPES, f"{nodes} nodes in all (valid: up to {most} in a heterogeneous cluster)")
         seen: set[str] = set()
@@ -478,8 +478,8 @@ class _Reader:
         if sizes[:1] != [0] or any(low >= high for low, high in pairwise(sizes)):
             given = ", ".join(map(str, sizes)) or "no rows"
             self._add("calibration", name, f"from_bytes has {given} (valid: ascending from 0, each size once)")
-        if len(rows) > MOST_ROWS:
-            self._add("calibration", name, f"{len(rows)} rows (valid: 1 to {MOST_ROWS})")
+        if len(rows) > MAX_ROWS:
+            self._add("calibration", name, f"{len(rows)} rows (valid: 1 to {MAX_ROWS})")
         return tuple(tuple(row[column] for column in columns) for row in rows)
 
     def _sources(self, table: Mapping[str, Any], where: str) -> tuple[Source, ...]:

@@ -16,7 +16,7 @@ from collwise.platforms.topology import TOPOLOGIES, Topology
 _GIVEN = "the figures given to: collwise platforms new"
 
 
-_MOST_CPUS, _MOST_CORES = 64, 4096
+_MAX_CPUS, _MAX_CORES = 64, 4096
 _MEMORY_BYTES_PER_SECOND = 20e9
 _MEMORY_SOURCE = "assumed: 20 GB/s for each CPU, as estimated for shaheen-ii"
 # Ports of the switches of data sheets: SB7800, QM8700 (each port split for HDR100), QM9700, and Omni-Path's 100 series.
@@ -124,11 +124,11 @@ def _check_node(node: Node) -> None:
     """Raises UsageError, naming the option, for numbers that no node has."""
     cores = node.cores or node.cpus
     for option, number, most, of in (
-        ("--cpus", node.cpus, _MOST_CPUS, "CPUs (sockets) of a node"),
-        ("--cores", cores, _MOST_CORES, "cores of a node"),
+        ("--cpus", node.cpus, _MAX_CPUS, "CPUs (sockets) of a node"),
+        ("--cores", cores, _MAX_CORES, "cores of a node"),
         ("--cpus", node.cpus, cores, "--cores"),
         ("--memory-domains", node.memory_domains, cores, "--cores"),
-        ("--ppn", node.processes, node.cores or _MOST_CORES, "--cores" if node.cores else "processes of a node"),
+        ("--ppn", node.processes, node.cores or _MAX_CORES, "--cores" if node.cores else "processes of a node"),
     ):
         if number is not None and number > most:
             raise UsageError(f"{option} {number} is more than the {of} (valid: 1 to {most})")

@@ -14,7 +14,7 @@ from typing import Any
 from collwise.common.errors import UsageError
 
 _RADICAL_PART = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
-MOST_HOSTS = 1_000_000
+MAX_HOSTS = 1_000_000
 _SMPI_EAGER_LIMIT_BYTES = 65536
 
 Places = tuple[tuple[int, int], ...]
@@ -210,7 +210,7 @@ def parse_radical(text: str) -> tuple[int, ...]:
         last = int(match.group(2) or first)
         if last < first:
             raise UsageError(f"radical '{text}' runs backwards in '{part.strip()}' (valid: {last}-{first})")
-        if len(numbers) + last - first >= MOST_HOSTS:
-            raise UsageError(f"radical '{text}' names more hosts than can be simulated (valid: up to {MOST_HOSTS})")
+        if len(numbers) + last - first >= MAX_HOSTS:
+            raise UsageError(f"radical '{text}' names more hosts than can be simulated (valid: up to {MAX_HOSTS})")
         numbers.extend(range(first, last + 1))
     return tuple(numbers)

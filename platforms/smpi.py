@@ -19,7 +19,7 @@ CROSS_TRAFFIC = 0.05
 LARGEST_BYTES = 2**31 - 1 - ENVELOPE_BYTES
 """Largest message size in a list: SimGrid reads sizes as C ints."""
 
-MOST_ROWS = 15
+MAX_ROWS = 15
 """Largest number of rows: SimGrid's sort keeps the order of rows with equal sizes only in short lists."""
 
 FACTOR_OPTIONS = ("smpi/lat-factor", "smpi/bw-factor", "network/latency-factor", "network/bandwidth-factor")

@@ -65,7 +65,7 @@ class Simulated:
         return self.platform.heterogeneous
 
     @property
-    def most_procs(self) -> int:
+    def max_procs(self) -> int:
         """The number of processes that fits are made with at most: one on each node."""
         return len(self.platform.hosts)
 
@@ -124,7 +124,7 @@ class Measured:
         return self.target.eager_limit_bytes
 
     @property
-    def most_procs(self) -> int:
+    def max_procs(self) -> int:
         """As many as the target usually runs."""
         return self.target.usual_procs
 

@@ -20,8 +20,8 @@ static collwise_part block_of(const ring *ring, int index) {
 
 /* The segment of a block that is where `segment` is in the longest block. */
 static collwise_part segment_in(collwise_part block, const collwise_segment *segment) {
-    size_t start = collwise_least(segment->first, block.count);
-    return (collwise_part){block.first + start, collwise_least(segment->count, block.count - start)};
+    size_t start = collwise_min(segment->first, block.count);
+    return (collwise_part){block.first + start, collwise_min(segment->count, block.count - start)};
 }
 
 static void pass_on(const ring *ring, const char *send, size_t send_bytes, char *receive, size_t receive_bytes) {

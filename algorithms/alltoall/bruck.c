@@ -33,9 +33,9 @@ void collwise_alltoall_bruck(const char *send, char *receive, size_t block_bytes
                              collwise_parameters with) {
     (void)with;
     int procs = collwise_size_of(comm), rank = collwise_rank_in(comm);
-    size_t most_packed = (size_t)(procs / 2) * block_bytes;
+    size_t max_packed = (size_t)(procs / 2) * block_bytes;
     char *blocks = collwise_scratch((size_t)procs * block_bytes, comm);
-    char *outgoing = collwise_scratch(most_packed, comm), *incoming = collwise_scratch(most_packed, comm);
+    char *outgoing = collwise_scratch(max_packed, comm), *incoming = collwise_scratch(max_packed, comm);
     for (int distance = 1; distance < procs; distance++) {
         int destination = (rank + distance) % procs;
         collwise_copy(blocks + (size_t)distance * block_bytes, send + (size_t)destination * block_bytes, block_bytes);

@@ -6,7 +6,7 @@
 
 /* The size of the first part: `segment_bytes`, or half of the block for 0. */
 static size_t first_part(size_t block_bytes, size_t segment_bytes) {
-    return collwise_least(segment_bytes == 0 ? block_bytes / 2 : segment_bytes, block_bytes);
+    return collwise_min(segment_bytes == 0 ? block_bytes / 2 : segment_bytes, block_bytes);
 }
 
 static void receive_two_parts(char *block, size_t first, size_t second, int rank, collwise_requests *requests) {

@@ -146,7 +146,7 @@ static inline int interpose_is_short(collwise_collective kind, int count, MPI_Da
 #endif
 
 /* Whether both calls have their buffers in place, or neither. */
-static inline int interpose_are_alike(const void *buffer, const void *other) {
+static inline int interpose_is_same(const void *buffer, const void *other) {
     return (buffer == MPI_IN_PLACE) == (other == MPI_IN_PLACE);
 }
 

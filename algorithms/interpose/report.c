@@ -32,7 +32,7 @@ static int *nodes_of_world(int procs) {
 }
 
 /* The largest number of the communicator's processes on one node. */
-static int most_per_node(const interpose_group *group, const int *nodes, int world) {
+static int max_per_node(const interpose_group *group, const int *nodes, int world) {
     int most = 0, *on_node = allocate((size_t)world * sizeof *on_node);
     memset(on_node, 0, (size_t)world * sizeof *on_node);
     for (int i = 0; i < group->procs; i++) {
@@ -160,7 +160,7 @@ static interpose_report own_report(void) {
         interpose_record made = {.group = group->id,
                                  .function = row->function,
                                  .procs = group->procs,
-                                 .processes_per_node = most_per_node(group, nodes, report.procs),
+                                 .processes_per_node = max_per_node(group, nodes, report.procs),
                                  .size_bits = row->size_bits,
                                  .is_ours = row->is_ours,
                                  .communicators = 1,

@@ -19,9 +19,9 @@ static void describe_outcome(char text[OUTCOME_TEXT], const interpose_record *re
 }
 
 /* The sizes that have this bit length. */
-static unsigned long long least_bytes(int bits) { return bits < 2 ? (unsigned long long)bits : 1ULL << (bits - 1); }
+static unsigned long long min_bytes(int bits) { return bits < 2 ? (unsigned long long)bits : 1ULL << (bits - 1); }
 
-static unsigned long long most_bytes(int bits) { return least_bytes(bits) + (bits < 2 ? 0 : least_bytes(bits) - 1); }
+static unsigned long long max_bytes(int bits) { return min_bytes(bits) + (bits < 2 ? 0 : min_bytes(bits) - 1); }
 
 /* "0", "1", "2 to 3", "4 to 7"; "-" for a size that is not known. */
 static void describe_sizes(char *text, size_t room, int bits) {
@@ -30,7 +30,7 @@ static void describe_sizes(char *text, size_t room, int bits) {
     } else if (bits < 2) {
         snprintf(text, room, "%d", bits);
     } else {
-        snprintf(text, room, "%llu to %llu", least_bytes(bits), most_bytes(bits));
+        snprintf(text, room, "%llu to %llu", min_bytes(bits), max_bytes(bits));
     }
 }
 
@@ -114,11 +114,10 @@ static void json_string(FILE *to, const char *key, const char *text) {
 
 static void json_size(FILE *to, const interpose_record *record) {
     if (record->size_bits == INTERPOSE_NO_SIZE) {
-        fprintf(to, ", \"least_bytes\": null, \"most_bytes\": null, \"mean_bytes\": null");
+        fprintf(to, ", \"min_bytes\": null, \"max_bytes\": null, \"mean_bytes\": null");
     } else {
-        fprintf(to, ", \"least_bytes\": %llu, \"most_bytes\": %llu, \"mean_bytes\": %.17g",
-                least_bytes(record->size_bits), most_bytes(record->size_bits),
-                record->bytes / (double)record->all_calls);
+        fprintf(to, ", \"min_bytes\": %llu, \"max_bytes\": %llu, \"mean_bytes\": %.17g", min_bytes(record->size_bits),
+                max_bytes(record->size_bits), record->bytes / (double)record->all_calls);
     }
 }
 
@@ -158,8 +157,8 @@ static void csv_string(FILE *to, const char *text) {
 }
 
 void interpose_write_csv(FILE *to, const interpose_report *report) {
-    fprintf(to, "collective,communicator,ranks,processes,processes_per_node,algorithm,parameters,mpis_own,least_bytes,"
-                "most_bytes,mean_bytes,calls,seconds,shortest_seconds,longest_seconds\n");
+    fprintf(to, "collective,communicator,ranks,processes,processes_per_node,algorithm,parameters,mpis_own,min_bytes,"
+                "max_bytes,mean_bytes,calls,seconds,shortest_seconds,longest_seconds\n");
     for (int i = 0; i < report->count; i++) {
         const interpose_record *record = &report->list[i];
         if (record->calls == 0) {
@@ -175,7 +174,7 @@ void interpose_write_csv(FILE *to, const interpose_report *report) {
         if (record->size_bits == INTERPOSE_NO_SIZE) {
             fprintf(to, ",,,");
         } else {
-            fprintf(to, "%llu,%llu,%.17g,", least_bytes(record->size_bits), most_bytes(record->size_bits),
+            fprintf(to, "%llu,%llu,%.17g,", min_bytes(record->size_bits), max_bytes(record->size_bits),
                     record->bytes / (double)record->all_calls);
         }
         fprintf(to, "%lld,%.9f,%.9f,%.9f\n", record->calls, mean_seconds(record), record->shortest, record->longest);

@@ -16,7 +16,7 @@ static int free_state(MPI_Comm comm, int key, void *value, void *extra) {
 }
 
 /* The largest number of the communicator's processes on one node. A collective call. */
-static int most_per_node(MPI_Comm comm) {
+static int max_per_node(MPI_Comm comm) {
     MPI_Comm node;
     int on_this_node, most;
     PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
@@ -65,7 +65,7 @@ static int is_within_world(MPI_Comm comm) {
  * rows, and none has them before all of them have begun to look. */
 static void find_rows(interpose_state *state, const decision_table *table, MPI_Comm comm) {
     if (table != NULL && !state->is_inter && state->procs > 1 && is_within_world(comm)) {
-        uint64_t per_node = depends_on_nodes(table, state->procs) ? (uint64_t)most_per_node(comm) : 1;
+        uint64_t per_node = depends_on_nodes(table, state->procs) ? (uint64_t)max_per_node(comm) : 1;
         for (int kind = 0; kind < COLLWISE_COLLECTIVES; kind++) {
             state->rows[kind] = decision_table_row(table, kind, (uint64_t)state->procs, per_node);
         }

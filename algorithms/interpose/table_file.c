@@ -19,7 +19,7 @@ typedef struct {
     table_problem *problem;
 } reader;
 
-enum { COLUMNS = 5, MOST_SHOWN = 60 };
+enum { COLUMNS = 5, MAX_SHOWN = 60 };
 
 /* Stores the error message; returns 0, for the caller to return. */
 __attribute__((format(printf, 2, 3))) static int wrong(reader with, const char *format, ...) {
@@ -31,7 +31,7 @@ __attribute__((format(printf, 2, 3))) static int wrong(reader with, const char *
 }
 
 /* The precision for printing the word as %.*s: a very long one is not repeated in full. */
-static int shown(span word) { return word.length < MOST_SHOWN ? (int)word.length : MOST_SHOWN; }
+static int shown(span word) { return word.length < MAX_SHOWN ? (int)word.length : MAX_SHOWN; }
 
 static int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
@@ -73,8 +73,8 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* The Levenshtein distance between the names. */
 static size_t distance(span word, const char *name) {
-    size_t length = strlen(name), row[MOST_SHOWN + 1];
-    if (length > MOST_SHOWN) {
+    size_t length = strlen(name), row[MAX_SHOWN + 1];
+    if (length > MAX_SHOWN) {
         return SIZE_MAX;
     }
     for (size_t j = 0; j <= length; j++) {

@@ -6,7 +6,7 @@ void collwise_reduce_gl16_reduce_scatter_gatherv(const char *data, char *result,
                                                  const collwise_operation *op, int root, MPI_Comm comm,
                                                  collwise_parameters with) {
     collwise_counts parts = collwise_chunk_counts(elements, op->element_bytes, comm);
-    char *part = collwise_message_memory(collwise_most_chunk_bytes(elements, op->element_bytes, comm), comm);
+    char *part = collwise_message_memory(collwise_max_chunk_bytes(elements, op->element_bytes, comm), comm);
     (void)with;
     collwise_mpi_reduce_scatter(data, part, parts.counts, op, comm);
     collwise_counts_in_bytes(&parts, op->element_bytes, comm);

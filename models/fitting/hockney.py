@@ -25,14 +25,14 @@ def hockney_by_two_sizes(
     lab: Laboratory, large_bytes: int = 65536, pairs: Sequence[Pair] | None = None, heterogeneous: bool = False
 ) -> Hockney:
     """The model from roundtrips with empty messages and with messages of `large_bytes`."""
-    if large_bytes <= lab.least_bytes:
-        raise UsageError(f"large messages of {large_bytes} bytes: more than {lab.least_bytes} is valid")
+    if large_bytes <= lab.min_bytes:
+        raise UsageError(f"large messages of {large_bytes} bytes: more than {lab.min_bytes} is valid")
 
     def procedure(pair: Pair) -> Procedure[tuple[float, float]]:
-        sizes = (lab.least_bytes, large_bytes)
+        sizes = (lab.min_bytes, large_bytes)
         small, large = yield [Experiment(ROUNDTRIP, pair, size, size) for size in sizes]
-        beta = (large - small) / 2 / (large_bytes - lab.least_bytes)
-        return small / 2 - beta * lab.least_bytes, beta
+        beta = (large - small) / 2 / (large_bytes - lab.min_bytes)
+        return small / 2 - beta * lab.min_bytes, beta
 
     return _model(lab, procedure, pairs, heterogeneous)
 
@@ -65,7 +65,7 @@ def _one_way(lab: Laboratory, pair: Pair, sizes: Sizes, expected: Predictor) -> 
         (seconds,) = yield [Experiment(ROUNDTRIP, pair, size, size)]
         return seconds / 2
 
-    return (yield from sizes.explore(lab.least_bytes, measure, expected))
+    return (yield from sizes.explore(lab.min_bytes, measure, expected))
 
 
 def _model(

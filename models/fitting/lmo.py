@@ -29,7 +29,7 @@ LARGEST_MESSAGE_BYTES = 65536
 def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> LMO:
     """Heterogeneous LMO by formulas (4.4) to (4.10), with `thresholds` passed on.
 
-    An empty message is one of `lab.least_bytes` here, e. The large one has M = `message_size` bytes. With
+    An empty message is one of `lab.min_bytes` here, e. The large one has M = `message_size` bytes. With
     D(m) = T_ijk(m) - max_x (T_ix(e) + T_ix(m)) / 2 = 2 C_i + (m + e) t_i, (4.8) gives t_i = (D(M) - D(e)) / (M - e) and
     C_i = D(e) / 2 - e t_i; with e = 0 these are (4.6) and (4.9).
 
@@ -50,7 +50,7 @@ def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> 
     text says): the actual number is taken. It averages beta_ij; here 1 / beta_ij is, which is linear in the times and
     may be 0. A pair that is in no triplet takes the averages of its processors.
     """
-    procs, least = lab.procs, lab.least_bytes
+    procs, least = lab.procs, lab.min_bytes
     large = message_size(lab, thresholds)
     if procs < 3:
         raise UsageError(f"LMO is estimated on triplets of processes: there are {procs}, at least 3 are needed")
@@ -131,7 +131,7 @@ def _one_to_two_excess(lab: Laboratory, chosen: NDArray[np.intp], trips: dict[in
                 j, k = generator.permutation(triplet[:position] + triplet[position + 1 :]).tolist()
                 if seconds[i, j] - seconds[i, k] > half_widths[i, j] + half_widths[i, k]:
                     j, k = k, j
-                experiments.append(Experiment(ONE_TO_TWO, (i, j, k), size, lab.least_bytes))
+                experiments.append(Experiment(ONE_TO_TWO, (i, j, k), size, lab.min_bytes))
                 slower.append(seconds[i, k])
     measured = [measurement.seconds for measurement in lab.run(experiments)]
     excess = (np.array(measured) - np.array(slower)).reshape(len(trips), len(chosen), 3)

@@ -28,13 +28,13 @@ _ROW = 16
 class Doubling:
     """The number of messages in a row: `first`, doubled until the gap changes by less than `change`.
 
-    There are never more than `most` messages, nor more than `most_bytes` in all of them.
+    There are never more than `most` messages, nor more than `max_bytes` in all of them.
     """
 
     first: int = 100
     change: float = 0.01
     most: int = 6400
-    most_bytes: int = 1 << 28
+    max_bytes: int = 1 << 28
 
     def __post_init__(self) -> None:
         if not 2 <= self.first <= self.most or self.change <= 0:
@@ -71,7 +71,7 @@ def culler_loggp(
     L = RTT / 2 - o_s - o_r; g by saturation with the least message, and G by saturation with large messages, which
     follow one another after g + (m - 1) G; without `large_messages` G = 0, which is LogP.
     """
-    least, large = lab.least_bytes, _largest_eager(lab)
+    least, large = lab.min_bytes, _largest_eager(lab)
 
     def procedure(pair: Pair) -> Procedure[_PairTimes]:
         ways = directions(pair, both=heterogeneous)
@@ -107,7 +107,7 @@ def hoefler_loggp(lab: Laboratory, pairs: Sequence[Pair] | None = None, heteroge
     L is not. The delay is PRTT(1, 0, 1), or the gap if that is longer; delayed times are mostly delay, so that a small
     error in them is a large one in o.
     """
-    least, most = lab.least_bytes, _largest_eager(lab)
+    least, most = lab.min_bytes, _largest_eager(lab)
     larger = {size for size in (most // 64, most // 16, most // 4, most // 2, most) if size > least}
     sizes = sorted({least, *larger})
 
@@ -137,7 +137,7 @@ def _largest_eager(lab: Laboratory) -> int:
     With a handshake in between, messages do not follow one another after g + (m - 1) G.
     """
     largest = min(LARGE_BYTES, lab.eager_limit_bytes - 1)
-    return largest if largest > lab.least_bytes else LARGE_BYTES
+    return largest if largest > lab.min_bytes else LARGE_BYTES
 
 
 def _loggp(
@@ -188,6 +188,6 @@ def saturated_gap(
         (seconds,) = yield [Experiment(SATURATION, pair, message_bytes, reply_bytes, count)]
         gap = (seconds - single_seconds) / (count - 1)
         settled = before is not None and abs(gap - before) <= doubling.change * abs(gap)
-        if settled or 2 * count > doubling.most or 2 * count * message_bytes > doubling.most_bytes:
+        if settled or 2 * count > doubling.most or 2 * count * message_bytes > doubling.max_bytes:
             return gap
         count, before = 2 * count, gap

@@ -42,7 +42,7 @@ def kielmann_plogp(
     saturate: bool = False,
 ) -> PLogP:
     """PLogP, the mean over the `pairs` of processes, which are (0, 1) unless given."""
-    found = of_pairs(lab, lambda pair: _ways(lab.least_bytes, [pair], sizes, doubling, saturate), pairs)
+    found = of_pairs(lab, lambda pair: _ways(lab.min_bytes, [pair], sizes, doubling, saturate), pairs)
     return PLogP.mean([one for (one,) in found.values()])
 
 
@@ -52,7 +52,7 @@ def kielmann_heterogeneous_plogp(
     """PLogP of every pair, overheads averaged over the pairs that a processor is in."""
     found = of_pairs(
         lab,
-        lambda pair: _ways(lab.least_bytes, directions(pair, both=True), sizes, doubling, saturate),
+        lambda pair: _ways(lab.min_bytes, directions(pair, both=True), sizes, doubling, saturate),
         heterogeneous=True,
     )
     own = [

@@ -52,9 +52,9 @@ CLOSE = Detail()
 """The papers' detail, for simulated time."""
 
 QUICK = Detail(
-    Sizes(largest_bytes=1 << 19, most=14, tolerance=0.1, least_step_bytes=4096),
+    Sizes(largest_bytes=1 << 19, most=14, tolerance=0.1, min_step_bytes=4096),
     Sizes(smallest_bytes=1024, largest_bytes=102400, most=9, tolerance=0.1),
-    Doubling(first=50, change=0.05, most=400, most_bytes=1 << 23),
+    Doubling(first=50, change=0.05, most=400, max_bytes=1 << 23),
     stride_bytes=8192,
     finest_stride_bytes=2048,
 )
@@ -119,7 +119,7 @@ def _lmo(lab: Laboratory, detail: Detail, pairs: Sequence[Pair] = (), heterogene
 
 def _large_bytes(lab: Laboratory) -> int:
     """64 KiB, or half of the eager limit where that is less, so that experiments use one protocol only."""
-    return max(lab.least_bytes + 1, min(LARGE_BYTES, lab.eager_limit_bytes // 2))
+    return max(lab.min_bytes + 1, min(LARGE_BYTES, lab.eager_limit_bytes // 2))
 
 
 PROCEDURES: Mapping[str, Mapping[str, FitProcedure]] = {
@@ -158,12 +158,12 @@ PROCEDURES: Mapping[str, Mapping[str, FitProcedure]] = {
         ),
         "kielmann": FitProcedure(
             "from PLogP as Kielmann measures it",
-            lambda lab, detail, pairs: _kielmann(lab, detail, pairs).as_loggp(lab.least_bytes),
+            lambda lab, detail, pairs: _kielmann(lab, detail, pairs).as_loggp(lab.min_bytes),
             means_only=True,
         ),
         "fitted": FitProcedure(
             "from PLogP as fitted to the chain broadcast and the linear barrier",
-            lambda lab, detail, pairs: _fitted_plogp(lab, detail, pairs).as_loggp(lab.least_bytes),
+            lambda lab, detail, pairs: _fitted_plogp(lab, detail, pairs).as_loggp(lab.min_bytes),
             means_only=True,
         ),
     },
@@ -192,7 +192,7 @@ def request(family: str, procedure: str | None = None, heterogeneous: bool | Non
     return FitRequest(family, name, can if heterogeneous is None else heterogeneous)
 
 
-def most_useful_procs(wanted: FitRequest, available: int, alike: bool = True) -> int:
+def max_useful_procs(wanted: FitRequest, available: int, alike: bool = True) -> int:
     """The default number of processes in the experiments: all where nodes differ, or are taken to differ."""
     return min(available, HOMOGENEOUS_PROCS) if alike and not wanted.heterogeneous else available
 

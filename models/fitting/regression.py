@@ -45,14 +45,14 @@ class Sizes:
 
     They are the least message, then sizes that double from `smallest_bytes` to `largest_bytes`. Where a time differs
     from the expected one by more than the fraction `tolerance`, the size halfway to the previous one is measured too,
-    unless that is less than `least_step_bytes` away or there are already `most` sizes.
+    unless that is less than `min_step_bytes` away or there are already `most` sizes.
     """
 
     smallest_bytes: int = 1024
     largest_bytes: int = 1 << 20
     most: int = 40
     tolerance: float = 0.02
-    least_step_bytes: int = 512
+    min_step_bytes: int = 512
 
     def __post_init__(self) -> None:
         if not 0 < self.smallest_bytes < self.largest_bytes:
@@ -62,33 +62,33 @@ class Sizes:
             )
         if self.most < 3:
             raise UsageError(f"at most {self.most} message sizes: at least 3 are needed")
-        if self.tolerance <= 0 or self.least_step_bytes < 1:
+        if self.tolerance <= 0 or self.min_step_bytes < 1:
             raise UsageError(
-                f"tolerance {self.tolerance}, least step {self.least_step_bytes} bytes: "
+                f"tolerance {self.tolerance}, least step {self.min_step_bytes} bytes: "
                 "a tolerance above 0 and a step of at least 1 byte are valid"
             )
 
-    def regular(self, least_bytes: int) -> list[int]:
+    def regular(self, min_bytes: int) -> list[int]:
         """The sizes known from the start, doubling, or further apart where there would be more than `most`."""
-        if least_bytes >= self.smallest_bytes:
+        if min_bytes >= self.smallest_bytes:
             raise UsageError(
-                f"message sizes from {self.smallest_bytes} bytes: more than the least message, {least_bytes}, is valid"
+                f"message sizes from {self.smallest_bytes} bytes: more than the least message, {min_bytes}, is valid"
             )
         doublings = int(np.ceil(np.log2(self.largest_bytes / self.smallest_bytes) - 1e-9))
         if doublings + 2 <= self.most:
             sizes = [self.smallest_bytes << step for step in range(doublings)]
         else:
             sizes = [round(size) for size in np.geomspace(self.smallest_bytes, self.largest_bytes, self.most - 1)[:-1]]
-        return [least_bytes, *dict.fromkeys(sizes), self.largest_bytes]
+        return [min_bytes, *dict.fromkeys(sizes), self.largest_bytes]
 
     def explore(
         self,
-        least_bytes: int,
+        min_bytes: int,
         measure: Callable[[int], Procedure[float]],
         expected: Predictor,
     ) -> Procedure[dict[int, float]]:
         """The values of `measure`, a procedure for one size, at the sizes chosen, ascending."""
-        waiting = self.regular(least_bytes)
+        waiting = self.regular(min_bytes)
         known = dict(zip(waiting, (yield from alongside([measure(size) for size in waiting])), strict=True))
         settled: list[int] = []
         while waiting:
@@ -99,7 +99,7 @@ class Sizes:
             if (
                 len(settled) >= 2
                 and abs(expected(settled, values, size) - known[size]) > self.tolerance * abs(known[size])
-                and size - settled[-1] >= 2 * self.least_step_bytes
+                and size - settled[-1] >= 2 * self.min_step_bytes
                 and len(known) < self.most
             ):
                 waiting.insert(0, (settled[-1] + size) // 2)

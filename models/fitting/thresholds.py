@@ -21,14 +21,14 @@ STRIDE_BYTES = 1024
 LARGEST_BYTES = 200 * 1024
 KIBIBYTE = 1024
 
-MOST_BREAKS = 5
+MAX_BREAKS = 5
 # A line through fewer points than this has no meaning.
-LEAST_POINTS = 6
+MIN_POINTS = 6
 # Relative residuals below this count as this: without it, times without noise have a break wherever rounding, or a
 # simulator's last byte, makes one.
 TOLERANCE = 1e-3
 # A leap is at least this fraction of the time.
-LEAST_LEAP = 0.01
+MIN_LEAP = 0.01
 # In an irregular region times scatter about their line by more than this fraction.
 IRREGULAR = 0.2
 # The thesis's tenfold escalation.
@@ -52,7 +52,7 @@ def _line(points: Array, start: int, end: int) -> tuple[Array, float]:
 def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[int, int]]:
     """The straight lines that a series consists of, as index ranges [start, end); one if nothing changes.
 
-    For every number of breaks up to MOST_BREAKS the best breaks are found by dynamic programming; the least BIC decides
+    For every number of breaks up to MAX_BREAKS the best breaks are found by dynamic programming; the least BIC decides
     the number. Each line has three parameters (intercept, slope, variance), each break is one more.
     """
     sizes, times = np.asarray(message_bytes, dtype=float), np.asarray(seconds, dtype=float)
@@ -63,7 +63,7 @@ def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[
     # The least cost of the first points as so many lines, by the number of points, and where the last line starts.
     total, starts = costs[0], list[NDArray[np.intp]]()
     best, least = [0, count], np.inf
-    for breaks in range(min(MOST_BREAKS, count // LEAST_POINTS - 1) + 1):
+    for breaks in range(min(MAX_BREAKS, count // MIN_POINTS - 1) + 1):
         if breaks:
             longer = total[:, None] + costs
             starts.append(np.argmin(longer, axis=0))
@@ -78,33 +78,33 @@ def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[
 
 
 def _costs(sizes: Array, times: Array) -> Array:
-    """The cost of a line through the points [start, end), by start and end; infinite for fewer than LEAST_POINTS.
+    """The cost of a line through the points [start, end), by start and end; infinite for fewer than MIN_POINTS.
 
     It is minus twice the log likelihood of a line with a variance of its own. Bai & Perron allow variances to change
     with the lines; here they must, since escalations scatter a thousand times as much as a regular region does.
     """
     count = len(sizes)
     costs = np.full((count + 1, count + 1), np.inf)
-    for start in range(count - LEAST_POINTS + 1):
+    for start in range(count - MIN_POINTS + 1):
         # Residuals are relative to the times; sizes count from the first one, so that little is lost in differences.
         one = 1 / times[start:]
         size = (sizes[start:] - sizes[start]) * one / (sizes[-1] - sizes[start])
-        number = np.arange(LEAST_POINTS, count - start + 1)
-        products = np.cumsum([one * one, one * size, size * size, one, size], axis=1)[:, LEAST_POINTS - 1 :]
+        number = np.arange(MIN_POINTS, count - start + 1)
+        products = np.cumsum([one * one, one * size, size * size, one, size], axis=1)[:, MIN_POINTS - 1 :]
         ones, mixed, squares, at_one, at_size = products
         explained = (at_one**2 * squares - 2 * at_one * at_size * mixed + at_size**2 * ones) / (
             ones * squares - mixed**2
         )
         deviations = np.sqrt(np.maximum(number - explained, 0) / (number - 2))
-        costs[start, start + LEAST_POINTS :] = 2 * number * np.log(np.maximum(deviations, TOLERANCE))
+        costs[start, start + MIN_POINTS :] = 2 * number * np.log(np.maximum(deviations, TOLERANCE))
     return costs
 
 
 def scatter_leap(message_bytes: Sequence[int], seconds: Sequence[float]) -> int | None:
     """S: the size from which the time lies on a line that begins with the greatest leap; None without a leap.
 
-    A leap is at least LEAST_LEAP of the time before it; a change of slope alone is none. Lines are as `lines` finds
-    them, of LEAST_POINTS sizes or more: a leap nearer to either end is not seen.
+    A leap is at least MIN_LEAP of the time before it; a change of slope alone is none. Lines are as `lines` finds
+    them, of MIN_POINTS sizes or more: a leap nearer to either end is not seen.
     """
     return _greatest_leap(np.column_stack([message_bytes, seconds]), lines(message_bytes, seconds))
 
@@ -136,7 +136,7 @@ def gather_irregular_from(
     measured at half the stride of the step before, until that is `finest_stride_bytes`.
     """
     known = dict(zip(message_bytes, seconds, strict=True))
-    least = _least_escalation(known)
+    least = _min_escalation(known)
     if least is None:
         return None
     stride = int(message_bytes[0])
@@ -144,7 +144,7 @@ def gather_irregular_from(
         stride //= 2
         new = [size for size in range(stride, least, stride) if size not in known]
         known.update(zip(new, measure(new), strict=True))
-        least = _least_escalation(known) or least
+        least = _min_escalation(known) or least
     return least if least < KIBIBYTE else least // KIBIBYTE * KIBIBYTE
 
 
@@ -181,12 +181,12 @@ def _greatest_leap(points: Array, found: Sequence[tuple[int, int]]) -> int | Non
         low, high = _line(points, *before)[0], _line(points, *after)[0]
         expected = float(low @ (1, size))
         leap = float(high @ (1, size)) / expected - 1
-        if leap > max(greatest, LEAST_LEAP):
+        if leap > max(greatest, MIN_LEAP):
             best, greatest = int(size), leap
     return best
 
 
-def _least_escalation(known: Mapping[int, float]) -> int | None:
+def _min_escalation(known: Mapping[int, float]) -> int | None:
     sizes = sorted(known)
     found = np.flatnonzero(escalations([known[size] for size in sizes]))
     return sizes[found[0]] if len(found) else None

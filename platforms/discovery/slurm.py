@@ -25,7 +25,7 @@ _PAIR = re.compile(r'([A-Za-z_]\w*)\s*=\s*("[^"]*"|\S*)')
 _NODE, _SWITCH, _BLOCK, _PARTITION = "nodename", "switchname", "blockname", "partitionname"
 _RECORDS = (_NODE, _SWITCH, _BLOCK, _PARTITION)
 _SWITCH_TYPES = {"switch/hpe_slingshot": SLINGSHOT, "switch/cray_aries": ARIES}
-_MOST_INCLUDES = 8
+_MAX_INCLUDES = 8
 # RealMemory in MiB, where no file sets it.
 _UNSET_MEMORY = 1
 
@@ -149,8 +149,8 @@ def _from_files(source: str) -> SlurmConfiguration:
 
 def _with_includes(file: Path, depth: int = 0) -> str:
     """The text of a file with those that it includes. Raises UsageError for files that include themselves."""
-    if depth > _MOST_INCLUDES:
-        raise UsageError(f"{file}: more than {_MOST_INCLUDES} files include one another")
+    if depth > _MAX_INCLUDES:
+        raise UsageError(f"{file}: more than {_MAX_INCLUDES} files include one another")
     lines = []
     for line in read_text(file).splitlines():
         match = re.match(r"\s*include\s+(\S+)", line, re.IGNORECASE)

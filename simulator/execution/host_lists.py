@@ -14,7 +14,7 @@ from collwise.common.files import read_text
 
 _HOST = re.compile(r"[A-Za-z0-9_.:-]+")
 _ENTRY = re.compile(r"(?P<host>[A-Za-z0-9_.-]+)(?::(?P<count>\d+))?(?:\s+slots\s*=\s*(?P<slots>\d+))?(?:\s+max.*)?")
-_MOST_SLOTS = 100_000
+_MAX_SLOTS = 100_000
 
 Item = TypeVar("Item")
 Slots = Mapping[str, int]
@@ -51,8 +51,8 @@ def _parse_entries(entries: Iterable[tuple[str, str]]) -> Slots:
         if match is None:
             raise UsageError(f"{where}: not a host; write NAME, NAME slots=N or NAME:N")
         count = int(match["slots"] or match["count"] or 1)
-        if not 1 <= count <= _MOST_SLOTS:
-            raise UsageError(f"{where}: {count} processes; valid: from 1 to {_MOST_SLOTS}")
+        if not 1 <= count <= _MAX_SLOTS:
+            raise UsageError(f"{where}: {count} processes; valid: from 1 to {_MAX_SLOTS}")
         slots[match["host"]] = slots.get(match["host"], 0) + count
     return slots
 

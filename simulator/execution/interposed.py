@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.algorithms.catalogue_check import LEAST_COUNTS, MOST_COUNTS
+from collwise.algorithms.catalogue_check import MAX_COUNTS, MIN_COUNTS
 from collwise.common.errors import CollwiseError, UsageError, check_name, note
 from collwise.common.units import counted
 from collwise.platforms import HostPlatform
@@ -117,7 +117,7 @@ def _check_choice(collective: str, algorithm: str, parameters: Sequence[str]) ->
         name, _, value = parameter.partition("=")
         if name not in valid:
             raise UsageError(f"{algorithm} has no parameter '{name}'; valid: {', '.join(valid) or 'none'}")
-        _check_number(name, value, LEAST_COUNTS.get(name, 0), MOST_COUNTS.get(name))
+        _check_number(name, value, MIN_COUNTS.get(name, 0), MAX_COUNTS.get(name))
 
 
 def _check_number(name: str, word: str, least: int, most: int | None = None) -> None:

@@ -20,7 +20,7 @@ LOCAL_PROCS = 4
 """Usual number of processes: this machine takes any number, but they share its cores."""
 
 # With more processes per core, times mostly show waiting for a core.
-_MOST_PROCESSES_PER_CORE = 4
+_MAX_PROCESSES_PER_CORE = 4
 
 
 class LocalMachine(ExecutionTarget):
@@ -49,11 +49,11 @@ class LocalMachine(ExecutionTarget):
         return self.execute(request, command)
 
 
-def warn_if_crowded(procs: int, per_core: int = _MOST_PROCESSES_PER_CORE) -> None:
+def warn_if_crowded(procs: int, per_core: int = _MAX_PROCESSES_PER_CORE) -> None:
     """Warns when more processes are to run on this machine than so many for each of its cores, by default far more."""
     cores = len(os.sched_getaffinity(0))
     if procs > per_core * cores:
-        what = "mostly show" if procs > _MOST_PROCESSES_PER_CORE * cores else "include"
+        what = "mostly show" if procs > _MAX_PROCESSES_PER_CORE * cores else "include"
         warn(f"{procs} processes share {counted(cores, 'core')} of this machine; their times {what} waiting for a core")
 
 

@@ -43,8 +43,8 @@ class ProfileRow:
     processes_per_node: int
     algorithm: str
     mpis_own: str
-    least_bytes: int | None
-    most_bytes: int | None
+    min_bytes: int | None
+    max_bytes: int | None
     mean_bytes: float | None
     calls: int
     seconds: float
@@ -57,7 +57,7 @@ class ProfileRow:
     @property
     def key(self) -> Key:
         """The fields that the same calls of another run share with these, whatever algorithm ran."""
-        return self.collective, self.communicator, self.ranks, self.processes, self.least_bytes
+        return self.collective, self.communicator, self.ranks, self.processes, self.min_bytes
 
     @property
     def ran(self) -> str:
@@ -71,7 +71,7 @@ class ProfileRow:
 
     def holds(self, message_bytes: int) -> bool:
         """Whether calls of this size are counted here."""
-        return self.least_bytes is not None and self.least_bytes <= message_bytes <= (self.most_bytes or 0)
+        return self.min_bytes is not None and self.min_bytes <= message_bytes <= (self.max_bytes or 0)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _row(keys: Keys) -> ProfileRow:
         **{name: keys.text(name) for name in ("collective", "communicator", "ranks")},
         **{name: keys.text(name) if name in keys else "" for name in ("algorithm", "mpis_own", "parameters")},
         **{name: keys.whole(name) for name in ("processes", "processes_per_node", "calls")},
-        **{name: None if unsized else keys.whole(name) for name in ("least_bytes", "most_bytes")},
+        **{name: None if unsized else keys.whole(name) for name in ("min_bytes", "max_bytes")},
         "mean_bytes": None if unsized else keys.number("mean_bytes", 0),
         **{name: keys.number(name, 0) for name in ("seconds", "shortest_seconds", "longest_seconds")},
         # A single run is the fastest and the slowest one.

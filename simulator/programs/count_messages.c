@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_SIZES = 4096 };
+enum { MAX_SIZES = 4096 };
 
 typedef void *(*send_function)(void *, const void *, size_t, uint64_t, const void *);
 
@@ -19,7 +19,7 @@ static atomic_int counting;
 static struct {
     size_t bytes;
     long count;
-} sizes[MOST_SIZES];
+} sizes[MAX_SIZES];
 static int known;
 
 static void count(size_t bytes) {
@@ -30,7 +30,7 @@ static void count(size_t bytes) {
     while (place < known && sizes[place].bytes != bytes) {
         place++;
     }
-    if (place == MOST_SIZES) {
+    if (place == MAX_SIZES) {
         fprintf(stderr, "count_messages: too many sizes\n");
         abort();
     }

@@ -119,7 +119,7 @@ static void measure(const collective *of, int bytes, const amount *asked, int ra
     qsort(added, (size_t)blocks, sizeof *added, compare);
     if (rank == 0) {
         printf("{\"bytes\": %d, \"through\": %.1f, \"plain\": %.1f, \"added\": %.1f, \"added_low\": %.1f, "
-               "\"added_high\": %.1f, \"through_least\": %.1f, \"plain_least\": %.1f}\n",
+               "\"added_high\": %.1f, \"through_min\": %.1f, \"plain_min\": %.1f}\n",
                bytes, through[blocks / 2], plain[blocks / 2], added[blocks / 2], added[blocks / 4],
                added[3 * blocks / 4], through[0], plain[0]);
         fflush(stdout);

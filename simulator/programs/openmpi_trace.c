@@ -31,18 +31,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TABLE_ENTRIES = 24, WAIT_ENTRIES = 8, MOST_REQUESTS = 1 << 16, MOST_ALLOCATIONS = 4096 };
+enum { TABLE_ENTRIES = 24, WAIT_ENTRIES = 8, MAX_REQUESTS = 1 << 16, MAX_ALLOCATIONS = 4096 };
 enum { SYNCHRONOUS_MODE }; /* MCA_PML_BASE_SEND_SYNCHRONOUS */
 
 static int is_on;
 static char *told;
 static size_t told_bytes, told_room;
 
-static MPI_Request requests[MOST_REQUESTS]; /* by number, MPI_REQUEST_NULL when waited for */
-static char *postings[MOST_REQUESTS];       /* what a persistent request does when it starts */
+static MPI_Request requests[MAX_REQUESTS]; /* by number, MPI_REQUEST_NULL when waited for */
+static char *postings[MAX_REQUESTS];       /* what a persistent request does when it starts */
 static int request_count;
 
-static size_t allocations[MOST_ALLOCATIONS];
+static size_t allocations[MAX_ALLOCATIONS];
 static int allocation_count;
 static const char *allocates_for; /* the file of the library or program whose allocations count, NULL: none */
 
@@ -100,7 +100,7 @@ static void tell_message(char kind, size_t count, MPI_Datatype type, int peer, i
 }
 
 static void keep(MPI_Request request, char *posting) {
-    if (request_count == MOST_REQUESTS) {
+    if (request_count == MAX_REQUESTS) {
         fail("too many", "requests");
     }
     requests[request_count] = request;
@@ -276,7 +276,7 @@ static void note_allocation(size_t bytes, void *caller) {
     const char *wanted = allocates_for;
     allocates_for = NULL; /* dladdr may allocate, too */
     if (wanted != NULL && dladdr(caller, &from) != 0 && strcmp(from.dli_fname, wanted) == 0 &&
-        allocation_count < MOST_ALLOCATIONS) {
+        allocation_count < MAX_ALLOCATIONS) {
         allocations[allocation_count++] = bytes;
     }
     allocates_for = wanted;

@@ -62,7 +62,7 @@ static schedule_network tables_of(gathering *from, const schedule_network *netwo
 }
 
 void schedule_play_batch(size_t count, const schedule *const *played, const uint32_t *const *column_of,
-                         const schedule_network *network, size_t columns, const double *most_seconds, double *seconds,
+                         const schedule_network *network, size_t columns, const double *max_seconds, double *seconds,
                          char *problem, size_t problem_bytes) {
     size_t sizes = 0, classes = (size_t)network->classes;
     for (size_t i = 0; i < count; i++) {
@@ -79,7 +79,7 @@ void schedule_play_batch(size_t count, const schedule *const *played, const uint
     for (size_t i = 0; i < count; i++) {
         gathering from = {played[i], column_of[i], columns, memory, 0};
         schedule_network own = tables_of(&from, network, protocol);
-        schedule_result result = schedule_play_within(played[i], &own, 0, NULL, most_seconds[i]);
+        schedule_result result = schedule_play_within(played[i], &own, 0, NULL, max_seconds[i]);
         if (!result.failed) {
             seconds[i] = result.is_longer ? INFINITY : result.seconds;
         } else if (problem[0] == '\0') {

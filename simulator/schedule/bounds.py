@@ -113,7 +113,7 @@ class Anchor:
         }
         return replace(self.tables, **enlarged)
 
-    def least_seconds(self, tables: NetworkTables, columns: Columns) -> Doubles:
+    def min_seconds(self, tables: NetworkTables, columns: Columns) -> Doubles:
         """A lower bound for each case on a network with tables for the same sizes; 0 where there is none."""
         if not _is_comparable(self.tables, tables):
             return np.zeros(len(self.seconds))

@@ -39,9 +39,11 @@ def hold_contests(
     for _, here in sorted(sizes.items()):
         now = dict(known.get(contest_of(here[0]), {}))
         best = min(now.values(), default=math.inf)
-        best_of_all_procs = min((seconds for case, seconds in now.items() if _runs_on_every_p(case)), default=math.inf)
+        best_of_all_procs = min(
+            (seconds for case, seconds in now.items() if _runs_on_all_procs(case)), default=math.inf
+        )
         for case in sorted(here, key=lambda case: before.get(replace(case, message_bytes=0), math.inf)):
-            on_every_p = _runs_on_every_p(case)
+            on_every_p = _runs_on_all_procs(case)
             seconds = play(case, (best_of_all_procs if on_every_p else best) * (1 + tolerance + _MARGIN))
             if seconds is not None:
                 now[case] = seconds
@@ -52,5 +54,5 @@ def hold_contests(
     return found
 
 
-def _runs_on_every_p(case: Case) -> bool:
+def _runs_on_all_procs(case: Case) -> bool:
     return not case.entry.bound_to_procs

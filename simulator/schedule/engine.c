@@ -455,7 +455,7 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
 /* The process does more, of which nothing is recorded. What follows is not known, unless its clock is late enough. */
 static _Noreturn void end_open(play *all, const process *cut) {
     all->result.seconds = cut->clock;
-    all->result.is_longer = cut->clock > all->most_seconds;
+    all->result.is_longer = cut->clock > all->max_seconds;
     all->result.is_open = !all->result.is_longer;
     longjmp(all->give_up, 1);
 }
@@ -483,7 +483,7 @@ void play_processes(play *all) {
 /* --- The whole ---------------------------------------------------------------------------------------------------- */
 
 static void make_processes(play *all) {
-    size_t procs = (size_t)all->procs, requests = 0, most_requests = 0, connections = 0;
+    size_t procs = (size_t)all->procs, requests = 0, max_requests = 0, connections = 0;
     all->ready = play_checked(all, malloc(procs * sizeof *all->ready));
     all->processes = play_checked(all, calloc(procs, sizeof *all->processes));
     for (size_t rank = 0; rank < procs; rank++) {
@@ -499,12 +499,12 @@ static void make_processes(play *all) {
         one->first_connection = (int32_t)connections;
         connections += one->sources.count;
         requests += (size_t)one->mask + 2;
-        most_requests = one->mask >= most_requests ? (size_t)one->mask + 1 : most_requests;
+        max_requests = one->mask >= max_requests ? (size_t)one->mask + 1 : max_requests;
     }
     if (connections > INT32_MAX) {
         play_fail(all, "more than 2^31 pairs of processes that exchange messages");
     }
-    all->sorted = play_checked(all, malloc(2 * most_requests * sizeof *all->sorted));
+    all->sorted = play_checked(all, malloc(2 * max_requests * sizeof *all->sorted));
     all->requests = play_checked(all, malloc(requests * sizeof *all->requests));
     all->connections = play_checked(all, malloc((connections + 1) * sizeof *all->connections));
     memset(all->connections, NONE, connections * sizeof *all->connections);
@@ -592,12 +592,12 @@ static void release(play *all) {
 }
 
 schedule_result play_by_events(const schedule *played, const schedule_network *network, int root, double *ends,
-                               double most_seconds, schedule_trace *trace, schedule_log *log) {
+                               double max_seconds, schedule_trace *trace, schedule_log *log) {
     play *all = calloc(1, sizeof *all);
     if (all == NULL) {
         return (schedule_result){.failed = 1, .problem = "out of memory"};
     }
-    *all = (play){.most_seconds = most_seconds,
+    *all = (play){.max_seconds = max_seconds,
                   .trace = trace,
                   .log = log,
                   .played = played,

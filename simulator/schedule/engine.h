@@ -154,11 +154,11 @@ typedef struct {
  * of all processes, and `log` all comparisons; schedule_trace_free and schedule_log_free free them. */
 schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,
                               schedule_trace *trace, schedule_log *log);
-/* The same without them, which may stop as soon as it is known that the time is more than `most_seconds`. Only over
+/* The same without them, which may stop as soon as it is known that the time is more than `max_seconds`. Only over
  * ports with unlimited buffers that is known before the end. Of a schedule with programs that are cut it says whether
  * the whole takes longer, or that this is open. */
 schedule_result schedule_play_within(const schedule *played, const schedule_network *network, int root, double *ends,
-                                     double most_seconds);
+                                     double max_seconds);
 /* The time that the process spends on its own, on overheads and local work, or that its messages to and from other
  * nodes take at its node's ports, whichever is more. No play is shorter. */
 double schedule_own_seconds(const schedule *played, const schedule_network *network, int rank);

@@ -233,7 +233,7 @@ class Schedule:
         library: LibraryDecisions | None = None,
         *,
         root_alone: bool = False,
-        most_words: int = 0,
+        max_words: int = 0,
         proportions: Proportions | None = None,
     ) -> None:
         """Records a case. Raises UsageError if its algorithm cannot run on it.
@@ -241,7 +241,7 @@ class Schedule:
         `node_of` is the node of each process, a number of at least 0, for algorithms that split communicators by node,
         or node and socket; by default processes are placed by blocks, `case.processes_per_node` on each node. `library`
         says what runs for the collectives that a mock-up calls. With `root_alone` only the root and the process after
-        it are recorded, for `own_seconds`, which fails if they have to know of others. With `most_words` the recording
+        it are recorded, for `own_seconds`, which fails if they have to know of others. With `max_words` the recording
         of each process ends after about so many operations, for `begins_longer`. Processes that take what comes first
         do so as on a network of these `proportions`, by default usual ones.
         """
@@ -265,8 +265,8 @@ class Schedule:
             proportions=None if proportions is None else ctypes.pointer(_Proportions(*astuple(proportions))),
         )
         problem = ctypes.create_string_buffer(PROBLEM_BYTES)
-        if most_words > 0:
-            self._made = self._library.schedule_record_begin(wanted, most_words, problem, PROBLEM_BYTES)
+        if max_words > 0:
+            self._made = self._library.schedule_record_begin(wanted, max_words, problem, PROBLEM_BYTES)
         else:
             record = self._library.schedule_record_root if root_alone else self._library.schedule_record
             self._made = record(wanted, problem, PROBLEM_BYTES)
@@ -319,23 +319,23 @@ class Schedule:
         result = self._library.schedule_play(self._made, network.structure, self.root, address(ends), trace, log)
         return _played(result, ends)
 
-    def play_within(self, network: NetworkTables, most_seconds: float) -> Played | None:
-        """The times on a network; None as soon as it is clear that they are more than `most_seconds`.
+    def play_within(self, network: NetworkTables, max_seconds: float) -> Played | None:
+        """The times on a network; None as soon as it is clear that they are more than `max_seconds`.
 
         That is clear before the end only over ports with unlimited buffers; elsewhere the times may be longer. Raises
         those errors of `play` that come before.
         """
         ends = np.zeros(self.procs)
         play = self._library.schedule_play_within
-        result = play(self._made, network.structure, self.root, address(ends), most_seconds)
+        result = play(self._made, network.structure, self.root, address(ends), max_seconds)
         return None if result.is_longer else _played(result, ends)
 
-    def begins_longer(self, network: NetworkTables, most_seconds: float) -> float:
-        """Plays a schedule that ends after some operations: infinite if the whole takes longer than `most_seconds`.
+    def begins_longer(self, network: NetworkTables, max_seconds: float) -> float:
+        """Plays a schedule that ends after some operations: infinite if the whole takes longer than `max_seconds`.
 
         Otherwise the time at which the first process has no more operations, 0 if that is not known.
         """
-        result = self._library.schedule_play_within(self._made, network.structure, self.root, None, most_seconds)
+        result = self._library.schedule_play_within(self._made, network.structure, self.root, None, max_seconds)
         if result.is_longer:
             return math.inf
         return float(result.seconds) if result.is_open else 0.0
@@ -361,12 +361,12 @@ class Schedule:
             self._library.schedule_log_free(log)
         return played, np.frombuffer(text, dtype=COMPARISONS)
 
-    def rounds(self, every_send_waits: bool = False) -> int:
+    def rounds(self, synchronous_sends: bool = False) -> int:
         """The depth of the schedule: the largest number of messages that follow from one another.
 
-        With `every_send_waits` all sends are synchronous. Raises CollwiseError if the processes then wait for ever.
+        With `synchronous_sends` all sends are synchronous. Raises CollwiseError if the processes then wait for ever.
         """
-        protocol = RENDEZVOUS if every_send_waits else EAGER
+        protocol = RENDEZVOUS if synchronous_sends else EAGER
         one_second_each = NetworkTables.of_model(self.procs, self.sizes, latency_seconds=1.0, protocol=protocol)
         return round(self.play(one_second_each).seconds)
 

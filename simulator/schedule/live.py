@@ -95,14 +95,14 @@ class LiveCases:
             case = cases[number]
             units = self._rounded_units(case)
             if units:
-                every_size = replace(case, message_bytes=0)
-                uneven.setdefault(every_size, {})[units] = self._play_units(case, units)
-                rounded.append((number, every_size, units))
+                without_size = replace(case, message_bytes=0)
+                uneven.setdefault(without_size, {})[units] = self._play_units(case, units)
+                rounded.append((number, without_size, units))
             else:
                 self._groups[case.procs].add(number, case, self._terms(case))
-        for number, every_size, units in rounded:
+        for number, without_size, units in rounded:
             case = cases[number]
-            self._groups[case.procs].add(number, case, self._rounded_terms(case, units, uneven[every_size]))
+            self._groups[case.procs].add(number, case, self._rounded_terms(case, units, uneven[without_size]))
         for group in self._groups.values():
             group.finish()
 
@@ -112,7 +112,7 @@ class LiveCases:
         Others may be nan, but not on the first network, or if `every` case is wanted. Unless all cases are exact, its
         nodes are alike and at one switch, with one process each. Raises CollwiseError if a play fails.
         """
-        found = self._in_groups(lambda procs, group: group.times(tables_for(procs, group.every_size), every))
+        found = self._in_groups(lambda procs, group: group.times(tables_for(procs, group.all_sizes), every))
         seconds, errors = np.full(self._count, np.nan), np.zeros(self._count)
         for group, times in found:
             seconds[group.cases], errors[group.cases] = times.seconds, times.errors

@@ -32,15 +32,15 @@ NEAR = 0.02
 _FAR = 8.0
 """The slowdown from which on only the time of a case is found, not its parts."""
 
-_MOST_ANCHORS = 4
+_MAX_ANCHORS = 4
 """The networks from which bounds follow: the first one, and the latest on which the others gave none."""
 
 LITTLE_WORK = 10_000
 """So few messages, of processes that differ, are played in less time than it takes to find out which are needed."""
 
-_MOST_TERMS = 3
+_MAX_TERMS = 3
 
-_MOST_ERROR = 0.0101
+_MAX_ERROR = 0.0101
 """A case that can be played whole is, where its terms may be wrong by more than this share."""
 
 _SURELY_LONGER = 1.05
@@ -71,7 +71,7 @@ class Terms:
     plays: Sequence[int]
     weights: Sequence[float] = (1.0,)
     error_weights: Sequence[float] = (0.0,)
-    least_error: float = 0.0
+    min_error: float = 0.0
     first_share: float = 1.0
     whole: int | None = None
 
@@ -82,7 +82,7 @@ class Group:
 
     schedules: list[Schedule] = field(default_factory=list)
     sizes: list[Sizes] = field(default_factory=list)
-    every_size: Sizes = field(default_factory=lambda: np.zeros(0, np.uint64))
+    all_sizes: Sizes = field(default_factory=lambda: np.zeros(0, np.uint64))
     columns: list[npt.NDArray[np.uint32]] = field(default_factory=list)
     cases: list[int] = field(default_factory=list)
     _position_of: dict[tuple[int, int, bytes], list[int]] = field(default_factory=dict)
@@ -109,10 +109,10 @@ class Group:
 
     def finish(self) -> None:
         """Makes arrays of the cases, after the last one was added."""
-        self.every_size = np.unique(np.concatenate([*self.sizes, np.zeros(0, np.uint64)]))
-        self.columns = [np.searchsorted(self.every_size, sizes).astype(np.uint32) for sizes in self.sizes]
+        self.all_sizes = np.unique(np.concatenate([*self.sizes, np.zeros(0, np.uint64)]))
+        self.columns = [np.searchsorted(self.all_sizes, sizes).astype(np.uint32) for sizes in self.sizes]
         # Terms that a case does not have are its first play, with no weight.
-        shape = (len(self._terms), _MOST_TERMS)
+        shape = (len(self._terms), _MAX_TERMS)
         self._plays, self._weights, self._error_weights = np.zeros(shape, np.intp), np.zeros(shape), np.zeros(shape)
         for number, terms in enumerate(self._terms):
             count = len(terms.plays)
@@ -121,14 +121,14 @@ class Group:
             self._weights[number, :count], self._error_weights[number, :count] = terms.weights, terms.error_weights
         work = sum(one.messages * one.programs / one.procs for one in self.schedules)
         self._has_little_work = work < LITTLE_WORK
-        self._least_errors = np.array([terms.least_error for terms in self._terms])
+        self._min_errors = np.array([terms.min_error for terms in self._terms])
         self._first_shares = np.array([terms.first_share for terms in self._terms])
         with np.errstate(divide="ignore"):
             self._longest = (1 + NEAR) / self._first_shares
         self._whole = np.array([_NONE if terms.whole is None else terms.whole for terms in self._terms], np.intp)
         number_of = {contest: number for number, contest in enumerate(dict.fromkeys(self._contests))}
         self._point = np.array([number_of[contest] for contest in self._contests])
-        self._case_columns = Columns.of((self.columns[play] for play in self._plays[:, 0]), len(self.every_size))
+        self._case_columns = Columns.of((self.columns[play] for play in self._plays[:, 0]), len(self.all_sizes))
 
     @cached_property
     def work(self) -> Work:
@@ -136,7 +136,7 @@ class Group:
         plays = [(schedule, None) for schedule in self.schedules]
         further = [(self.schedules[first], self.schedules[second]) for first, second, *_ in self._plays]
         columns = [*self.columns, *(self.columns[play] for play in self._plays[:, 0])]
-        return Work([*plays, *further], columns, len(self.every_size))
+        return Work([*plays, *further], columns, len(self.all_sizes))
 
     def times(self, tables: NetworkTables, every: bool) -> LiveTimes:
         """The times on a network.
@@ -154,7 +154,7 @@ class Group:
                 self._first_is_whole = self._must_be_whole(*self._by_terms(plays))
                 self._anchors.append(Anchor.without_parts(tables, times.seconds - times.errors))
             return times
-        sums = np.max([anchor.least_seconds(tables, self._case_columns) for anchor in self._anchors], axis=0)
+        sums = np.max([anchor.min_seconds(tables, self._case_columns) for anchor in self._anchors], axis=0)
         work = (plays.work[self._plays] * self._weights).sum(axis=1) * self._first_shares
         least = np.maximum(sums, work / _SURELY_LONGER)
         guess = np.maximum(np.where(sums > 0, sums * (1 + MARGIN), self._anchors[-1].seconds), work)
@@ -163,7 +163,7 @@ class Group:
         if not sums.all():
             known = np.where(is_open, least, longest)
             known = np.where(np.isnan(times.seconds), known, times.seconds - times.errors)
-            latest = self._anchors[1:][2 - _MOST_ANCHORS :]
+            latest = self._anchors[1:][2 - _MAX_ANCHORS :]
             self._anchors = [self._anchors[0], *latest, Anchor.without_parts(tables, known)]
         return times
 
@@ -205,15 +205,15 @@ class Group:
         found = (terms * self._weights).sum(axis=1)
         slower = (self._weights[:, 0] - 1) * work - (found - terms[:, 0])
         errors = np.maximum(np.abs((terms * self._error_weights).sum(axis=1)), slower)
-        return found, np.maximum(errors, self._least_errors * found)
+        return found, np.maximum(errors, self._min_errors * found)
 
     def _must_be_whole(self, found: Doubles, errors: Doubles) -> npt.NDArray[np.bool_]:
-        return (self._whole != _NONE) & (errors > _MOST_ERROR * found)
+        return (self._whole != _NONE) & (errors > _MAX_ERROR * found)
 
-    def _need_whole(self, plays: _Plays, cases: npt.NDArray[np.intp], most_seconds: Doubles | float) -> None:
+    def _need_whole(self, plays: _Plays, cases: npt.NDArray[np.intp], max_seconds: Doubles | float) -> None:
         """Plays the cases that have to be played whole; one that takes longer than its most seconds may stay nan."""
         must_be = self._must_be_whole(*self._by_terms(plays))[cases]
-        plays.need(self._whole[cases[must_be]], np.broadcast_to(most_seconds, len(cases))[must_be])
+        plays.need(self._whole[cases[must_be]], np.broadcast_to(max_seconds, len(cases))[must_be])
 
     def _contest(self, plays: _Plays, least: Doubles, guess: Doubles) -> tuple[Doubles, npt.NDArray[np.bool_]]:
         """Plays the cases that may be the fastest of their size.
@@ -249,15 +249,15 @@ class _Plays:
     @cached_property
     def work(self) -> Doubles:
         """The seconds that each play takes at least for what has to be done."""
-        return self._group.work.least_seconds(self._tables)
+        return self._group.work.min_seconds(self._tables)
 
-    def need(self, plays: npt.NDArray[np.intp], most_seconds: Doubles | float = np.inf) -> None:
+    def need(self, plays: npt.NDArray[np.intp], max_seconds: Doubles | float = np.inf) -> None:
         """Plays what is not known yet; one that takes longer than its most seconds may stay nan.
 
         Raises CollwiseError if one fails.
         """
         most = np.full(len(self.seconds), -np.inf)
-        np.maximum.at(most, plays, most_seconds)
+        np.maximum.at(most, plays, max_seconds)
         missing = np.flatnonzero(np.isnan(self.seconds) & (most > self._longer_than))
         if len(missing) == 0:
             return
@@ -265,7 +265,7 @@ class _Plays:
         self._longer_than[missing] = most[missing]
         self.seconds[missing] = np.where(np.isfinite(found), found, np.nan)
 
-    def _played(self, plays: npt.NDArray[np.intp], most_seconds: Doubles) -> Doubles:
+    def _played(self, plays: npt.NDArray[np.intp], max_seconds: Doubles) -> Doubles:
         count, group = len(plays), self._group
         found = np.zeros(count)
         problem = ctypes.create_string_buffer(PROBLEM_BYTES)
@@ -274,8 +274,8 @@ class _Plays:
             (c_void_p * count)(*(group.schedules[play].address for play in plays)),
             (c_void_p * count)(*(address(group.columns[play]) for play in plays)),
             self._tables.structure,
-            len(group.every_size),
-            address(most_seconds),
+            len(group.all_sizes),
+            address(max_seconds),
             address(found),
             problem,
             PROBLEM_BYTES,

@@ -12,11 +12,11 @@
 /* Recordings and plays ask for megabytes and free them soon. By default glibc gives such memory back to the system
  * until a program has freed a block of 32 MiB; to get it again takes longer than a short play. These are the limits as
  * glibc sets them after such a block. */
-enum { MOST_BLOCK_BYTES = 32 << 20, MOST_FREE_BYTES = 2 * MOST_BLOCK_BYTES };
+enum { MAX_BLOCK_BYTES = 32 << 20, MAX_FREE_BYTES = 2 * MAX_BLOCK_BYTES };
 
 static __attribute__((constructor)) void keep_freed_memory(void) {
-    mallopt(M_MMAP_THRESHOLD, MOST_BLOCK_BYTES);
-    mallopt(M_TRIM_THRESHOLD, MOST_FREE_BYTES);
+    mallopt(M_MMAP_THRESHOLD, MAX_BLOCK_BYTES);
+    mallopt(M_TRIM_THRESHOLD, MAX_FREE_BYTES);
 }
 #endif
 

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* The most sets that are played in one pass, and the entries of a table by pair for all of them together. */
-enum { MOST_SETS = 32, MOST_ENTRIES = 1 << 21 };
+enum { MAX_SETS = 32, MAX_ENTRIES = 1 << 21 };
 
 /* A message of which only one side is there. */
 typedef struct {
@@ -208,7 +208,7 @@ FOR_SETS void finish(pass *of, half sent, int destination, uint32_t receive_slot
 /* The same for a message that waited for its receive: `sent_at` has when it was sent. */
 FOR_SETS void start_and_finish(pass *of, half sent, int destination, uint32_t connection, uint32_t receive_slot,
                                const double *sent_at, const double *posted, size_t sets) {
-    double arrival[MOST_SETS];
+    double arrival[MAX_SETS];
     for (size_t i = 0; i < sets; i++) {
         arrival[i] = posted[i] > sent_at[i] ? posted[i] : sent_at[i];
     }
@@ -274,7 +274,7 @@ FOR_SETS void post_send(pass *of, half sent, int destination, uint32_t relative,
         start_and_finish(of, sent, destination, connection, posted.slot, clock, posted_at, sets);
         return;
     }
-    double arrival[MOST_SETS];
+    double arrival[MAX_SETS];
     memcpy(arrival, clock, sets * sizeof *arrival);
     start(of, sent.source, destination, connection, sent.size, sent.is_local, arrival, sets);
     finish(of, sent, destination, posted.slot, arrival, posted_at, sets);
@@ -625,7 +625,7 @@ static int same_work_is_free(const schedule_network *one, const schedule_network
 size_t models_together(const schedule *played, const schedule_network *const *networks, size_t count) {
     const schedule_network *first = networks[0];
     size_t entries = (size_t)first->classes * (size_t)first->classes * played->size_count, sets = 1;
-    size_t most = entries * MOST_SETS <= MOST_ENTRIES ? MOST_SETS : MOST_ENTRIES / entries;
+    size_t most = entries * MAX_SETS <= MAX_ENTRIES ? MAX_SETS : MAX_ENTRIES / entries;
     for (; sets < count && sets < most; sets++) {
         const schedule_network *next = networks[sets];
         int is_alike = models_can_play(next) && next->nodes == first->nodes && next->classes == first->classes &&

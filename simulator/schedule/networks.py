@@ -179,7 +179,7 @@ def load_of(m: Doubles, header_bytes: float) -> Doubles:
 def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles, classes: Sequence[_NodeClass]) -> NetworkTables:
     load = load_of(m, ports.header_bytes)
     rates = np.array([ports.bytes_per_second * kind.rate_factor for kind in classes])
-    one, every_pair = np.ones((len(rates), 1)), np.ones((len(rates), len(rates), len(m)))
+    one, all_pairs = np.ones((len(rates), 1)), np.ones((len(rates), len(rates), len(m)))
     if ports.loopback_bytes_per_second > 0:
         tables = replace(
             tables,
@@ -189,10 +189,10 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles, classes: Sequen
         )
     return replace(
         tables,
-        latency_seconds=every_pair * ports.latency_seconds,
-        handshake_seconds=every_pair * ports.handshake_seconds,
+        latency_seconds=all_pairs * ports.latency_seconds,
+        handshake_seconds=all_pairs * ports.handshake_seconds,
         # A handshake is two messages of the library's own.
-        answer_seconds=every_pair * max(ports.latency_seconds, ports.handshake_seconds / 2),
+        answer_seconds=all_pairs * max(ports.latency_seconds, ports.handshake_seconds / 2),
         transfer_seconds=load / np.minimum.outer(rates, rates)[:, :, None],
         out_rate=rates,
         in_rate=rates,

@@ -37,7 +37,7 @@ typedef struct {
     double latency_seconds, round_trip_seconds;
     double deadline, timer_seconds; /* when its time-out is, and when the next event is that looks at it */
     double time_out_factor;
-    int32_t way[MOST_STAGES];
+    int32_t way[MAX_STAGES];
     int stages;
     int32_t next_in_line; /* at its node's port, NONE at the end */
     uint8_t is_in_line;

@@ -22,7 +22,7 @@
 typedef struct packets packets;
 
 /* The kinds of events of packets, above those of ports. */
-enum { PACKETS_START = MOST_STAGES, PACKETS_PORT_FREE, PACKETS_REACH, PACKETS_ACKNOWLEDGED, PACKETS_TIME_OUT };
+enum { PACKETS_START = MAX_STAGES, PACKETS_PORT_FREE, PACKETS_REACH, PACKETS_ACKNOWLEDGED, PACKETS_TIME_OUT };
 
 /* Packets on so many ports and links, whose costs packets_set_link then gives. */
 packets *packets_make(play *all, size_t links, events *to);

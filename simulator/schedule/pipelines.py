@@ -47,16 +47,16 @@ _LONGER = 90
 """The least number of periods in the whole pipeline: the three short ones, of at most 15 periods together, and their
 comparisons then take a third of its time or less."""
 
-_MOST_MESSAGES = 300_000
+_MAX_MESSAGES = 300_000
 """The longest of the three plays has no more messages, since all of its comparisons are in memory."""
 
 _KIND_BITS, _EVENT = 28, 9
 """The number of bits below the kind of a comparison (`compared` in simulator/schedule/play.h), and an event's kind."""
 
-_WORDS, _LEAST_WORDS = 2, 24
+_WORDS, _MIN_WORDS = 2, 24
 """The operations for each message (its send and its receive), and the least number that is recorded of a process."""
 
-_FIRST_SHARE, _MOST_SHARE = 1 / 64, 0.4
+_FIRST_SHARE, _MAX_SHARE = 1 / 64, 0.4
 """The share of a case that is recorded first to see whether it takes too long, and the largest such share."""
 
 _FURTHER, _FACTOR = 1.2, 4.0
@@ -77,13 +77,13 @@ def play_case(case: Case, tables_of: TablesOf) -> Played:
 def play_case_within(
     case: Case,
     tables_of: TablesOf,
-    most_seconds: float = math.inf,
+    max_seconds: float = math.inf,
     known: list[KnownPlay] | None = None,
     node_of: NodeOf = None,
 ) -> Played | None:
     """The times of a case on a network, with the tables for given sizes; those of a long pipeline by extrapolation.
 
-    Returns None for a case that takes longer than `most_seconds`, which is not played to its end; where that is not
+    Returns None for a case that takes longer than `max_seconds`, which is not played to its end; where that is not
     noticed before the end the times are longer. A schedule that equals one in `known`, all played on the same network,
     is not played again; others are added. `node_of` is the node of each process, by default placed by blocks.
     """
@@ -94,16 +94,16 @@ def play_case_within(
                 return extrapolated
     schedule, sizes = recorded(case, node_of, proportions_for(case, tables_of))
     for other, other_sizes, most, played in known or ():
-        answers = played is not None or most_seconds <= most
+        answers = played is not None or max_seconds <= most
         if answers and np.array_equal(sizes, other_sizes) and (schedule is other or schedule.equals(other)):
             return played
-    played = schedule.play_within(tables_of(sizes), most_seconds)
+    played = schedule.play_within(tables_of(sizes), max_seconds)
     if known is not None:
-        known.append((schedule, sizes, most_seconds, played))
+        known.append((schedule, sizes, max_seconds, played))
     return played
 
 
-def least_seconds(case: Case, tables_of: TablesOf, node_of: NodeOf = None) -> float:
+def min_seconds(case: Case, tables_of: TablesOf, node_of: NodeOf = None) -> float:
     """A lower bound of a case's time, from two processes alone; 0 if they have to know of others."""
     try:
         schedule = Schedule(case, node_of, root_alone=True)
@@ -115,12 +115,12 @@ def least_seconds(case: Case, tables_of: TablesOf, node_of: NodeOf = None) -> fl
 def begins_longer(
     case: Case,
     tables_of: TablesOf,
-    most_seconds: float,
+    max_seconds: float,
     messages: float,
     node_of: NodeOf = None,
     paces: dict[Case, float] | None = None,
 ) -> bool:
-    """Whether the beginning of a case shows that it takes longer than `most_seconds`; it has about `messages` messages.
+    """Whether the beginning of a case shows that it takes longer than `max_seconds`; it has about `messages` messages.
 
     First little of it is recorded, then as much as the time suggests in which that is played. `paces` has the seconds
     of an operation that were found for messages of other sizes (0 in its keys) on the same network, which suggest how
@@ -128,19 +128,19 @@ def begins_longer(
     """
     words, proportions = _WORDS * messages / case.procs, proportions_for(case, tables_of)
     kind, paces = replace(case, message_bytes=0), {} if paces is None else paces
-    suggested = _FURTHER * most_seconds / paces[kind] / words if kind in paces else 0.0
-    share = max(_FIRST_SHARE, _LEAST_WORDS / words, min(suggested, _MOST_SHARE))
-    while share <= _MOST_SHARE:
+    suggested = _FURTHER * max_seconds / paces[kind] / words if kind in paces else 0.0
+    share = max(_FIRST_SHARE, _MIN_WORDS / words, min(suggested, _MAX_SHARE))
+    while share <= _MAX_SHARE:
         try:
-            begin = Schedule(case, node_of, most_words=math.ceil(share * words), proportions=proportions)
+            begin = Schedule(case, node_of, max_words=math.ceil(share * words), proportions=proportions)
         except UsageError:
             return False
-        reached = begin.begins_longer(tables_of(begin.sizes), most_seconds)
-        if reached > most_seconds:
+        reached = begin.begins_longer(tables_of(begin.sizes), max_seconds)
+        if reached > max_seconds:
             return True
         if reached > 0:
             paces[kind] = reached / (share * words)
-        share *= min(_FURTHER * most_seconds / reached, _FACTOR) if reached > 0 else _FACTOR
+        share *= min(_FURTHER * max_seconds / reached, _FACTOR) if reached > 0 else _FACTOR
     return False
 
 
@@ -165,7 +165,7 @@ def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: N
         for i in range(3)
     ]
     sizes = sizes_after(schedules, range(3), periods)
-    if sizes is None or schedules[-1].messages > _MOST_MESSAGES:
+    if sizes is None or schedules[-1].messages > _MAX_MESSAGES:
         return None
     tables = tables_of(sizes)
     if tables.buffers is not None or tables.switch_of is not None:

@@ -44,11 +44,11 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
 }
 
 schedule_result schedule_play_within(const schedule *played, const schedule_network *network, int root, double *ends,
-                                     double most_seconds) {
+                                     double max_seconds) {
     if (models_can_play(network) && !played->is_begin) {
         return schedule_play(played, network, root, ends, NULL, NULL);
     }
-    return play_by_events(played, network, root, ends, most_seconds, NULL, NULL);
+    return play_by_events(played, network, root, ends, max_seconds, NULL, NULL);
 }
 
 void schedule_play_many(const schedule *played, const schedule_network *const *networks, size_t count, int root,

@@ -10,7 +10,7 @@
 #include <setjmp.h>
 
 /* A message that passes no link between switches has up to two stages; only such messages are compared. */
-enum { NONE = -1, MOST_STAGES = 32, COMPARED_STAGES = 2 };
+enum { NONE = -1, MAX_STAGES = 32, COMPARED_STAGES = 2 };
 
 /* Bytes that come from memory together. What is needed for one message lies in few of them. */
 enum { LINE_BYTES = 64 };
@@ -126,14 +126,14 @@ typedef struct {
     ports *ports;          /* NULL for point-to-point models */
     one_way *one_way;      /* the order in which nodes are played, NULL: all together */
     double now;            /* the time that events have reached */
-    double most_seconds;   /* after which playing may stop */
+    double max_seconds;    /* after which playing may stop */
     jmp_buf give_up;
     schedule_result result;
 } play;
 
 /* Plays what waits for events, is traced or compared, or fails. */
 schedule_result play_by_events(const schedule *played, const schedule_network *network, int root, double *ends,
-                               double most_seconds, schedule_trace *trace, schedule_log *log);
+                               double max_seconds, schedule_trace *trace, schedule_log *log);
 
 _Noreturn void play_fail(play *all, const char *format, ...);
 void *play_checked(play *all, void *memory);
@@ -231,7 +231,7 @@ void ports_use_inboxes(play *all);
 void ports_begin_node(play *all, int32_t node);
 /* Handles events until there are none. */
 void ports_run(play *all);
-/* Finds the numbers of the ports and links on a message's way, at most MOST_STAGES, and its latency; returns how many
+/* Finds the numbers of the ports and links on a message's way, at most MAX_STAGES, and its latency; returns how many
  * they are. */
 int ports_find_way(play *all, const message *one, int32_t *way, double *latency_seconds);
 /* Returns the resource that a message on its way, or just arrived, waited for last. */

@@ -29,7 +29,7 @@ struct transit {
     double passed_seconds;  /* when it passed the last of the stages that are behind it */
     double latency_seconds; /* until the next stage; all of it if there is one stage only */
     double bytes;           /* that each stage has to serve */
-    double most_speed;      /* bytes per second which its connection alone has */
+    double max_speed;       /* bytes per second which its connection alone has */
     uint32_t order;         /* its number among all */
     int32_t follower;       /* the message that its connection started next, or NONE */
     int32_t first, last;    /* stages: the sender's port or the memory, and the receiver's port */
@@ -47,7 +47,7 @@ typedef struct {
     served served;          /* its messages, and what ends next, by virtual end and order (served_key) */
     double rate;            /* bytes per second; less while the opposite direction has messages */
     double speed;           /* of the virtual clock: bytes per second of each message */
-    double most_speed;      /* which one connection alone has */
+    double max_speed;       /* which one connection alone has */
     double virtual_seconds; /* reading of the virtual clock, in bytes, at `seconds` */
     double seconds;
     double burst_bytes, tokens; /* token bucket, and what was in it at `seconds` if the stage is idle */
@@ -214,7 +214,7 @@ static void adjust(play *all, stage *at) {
     }
     int acknowledges = at->opposite != NONE && has_messages(all->ports, at->opposite);
     double rate = acknowledges ? at->rate / (1 + all->network->acknowledgement_share) : at->rate;
-    at->speed = play_earlier(at->count == 1 ? rate : rate / (double)at->count, at->most_speed);
+    at->speed = play_earlier(at->count == 1 ? rate : rate / (double)at->count, at->max_speed);
 }
 
 /* The same after a change of the number of messages, which may begin or end acknowledgements in the other direction.
@@ -268,7 +268,7 @@ static void add_message(play *all, stage *at, int32_t index, int place) {
     compare_tokens(all, at, at->tokens, way->bytes);
     double free_bytes = play_earlier(at->tokens, way->bytes);
     at->tokens -= free_bytes;
-    at->most_speed = way->most_speed;
+    at->max_speed = way->max_speed;
     double virtual_end = at->virtual_seconds + way->bytes - free_bytes;
     at->count++;
     served_push(all, &at->served, served_key(virtual_end, way->order, index, ENDS_MESSAGE));
@@ -435,8 +435,8 @@ static void find_way(play *all, const message *one, transit *over) {
             play_fail(all, "routes have more than 2^32 links together");
         }
     }
-    if (links > MOST_STAGES - 2) {
-        play_fail(all, "a route has more than %d links", MOST_STAGES - 2);
+    if (links > MAX_STAGES - 2) {
+        play_fail(all, "a route has more than %d links", MAX_STAGES - 2);
     }
     over->first = port(from, OUT);
     over->last = port(to, IN);
@@ -518,7 +518,7 @@ void ports_start(play *all, int32_t index, double seconds) {
     way->latency_seconds = latency_of(all, one) / (way->stages > 1 ? way->stages - 1 : 1);
     double transfer = transfer_of(all, one);
     way->bytes = all->network->load_bytes[one->size];
-    way->most_speed = way->bytes > 0 && transfer > 0 ? way->bytes / transfer : INFINITY;
+    way->max_speed = way->bytes > 0 && transfer > 0 ? way->bytes / transfer : INFINITY;
     if (seconds > all->now) {
         schedule_event(all, seconds, index, 0);
     } else {
@@ -556,9 +556,9 @@ void ports_run(play *all) {
     ports *to = all->ports;
     /* Every message is received before the last process ends. Of packets, a time-out may come that no longer matters.
      */
-    double most_seconds = to->packets == NULL ? all->most_seconds : INFINITY;
+    double max_seconds = to->packets == NULL ? all->max_seconds : INFINITY;
     while (to->busy.count > 0 || to->events.filled != 0) {
-        if (all->now > most_seconds) {
+        if (all->now > max_seconds) {
             all->result.is_longer = 1;
             longjmp(all->give_up, 1);
         }

@@ -176,7 +176,7 @@ static process *begin_process(recording *to, int rank) {
     one->length = 0;
     one->copied = 0;
     one->requests = 0;
-    one->most_requests = 0;
+    one->max_requests = 0;
     one->is_cut = 0;
     to->progress_of[rank] = UNDER_WAY;
     return one;
@@ -213,7 +213,7 @@ void recording_process(recording *to, int rank) {
 /* --- The whole ---------------------------------------------------------------------------------------------------- */
 
 /* Of the messages of all processes together. */
-#define MOST_BYTES ((uint64_t)4 << 40)
+#define MAX_BYTES ((uint64_t)4 << 40)
 
 /* Why the case cannot be recorded, or NULL. */
 static const char *objection(const schedule_case *wanted, const collwise_algorithm *algorithm) {
@@ -224,7 +224,7 @@ static const char *objection(const schedule_case *wanted, const collwise_algorit
     if (wanted->root < 0 || wanted->root >= procs) {
         return "root is not a rank";
     }
-    if (wanted->message_bytes > MOST_BYTES / (uint64_t)procs || wanted->message_bytes > 1 << 30) {
+    if (wanted->message_bytes > MAX_BYTES / (uint64_t)procs || wanted->message_bytes > 1 << 30) {
         return "sizes must be between 0 and 1 GiB, and those of all processes together at most 4 TiB";
     }
     for (int rank = 0; wanted->node_of != NULL && rank < procs; rank++) {
@@ -272,7 +272,7 @@ static size_t *make_offsets(const recording *to) {
 /* Those from whom others receive data of the program's own come first: a gatherv's sizes go towards the root. */
 static void record_all(recording *to) {
     int procs = to->made->procs;
-    if (recording_is_of_alike(to)) {
+    if (recording_is_symmetric(to)) {
         recording_process(to, to->wanted->root);
         to->made->messages *= (uint64_t)procs;
         to->made->bytes *= (uint64_t)procs;
@@ -329,7 +329,7 @@ static void release(recording *to) {
 enum { SIZE_PLACES = 64 };
 
 static schedule *record(const schedule_case *wanted, const collwise_algorithm *algorithm, int processes_alone,
-                        uint64_t most_words, char *problem, size_t problem_bytes) {
+                        uint64_t max_words, char *problem, size_t problem_bytes) {
     const char *wrong = objection(wanted, algorithm);
     if (wrong != NULL) {
         snprintf(problem, problem_bytes, "%s", wrong);
@@ -342,7 +342,7 @@ static schedule *record(const schedule_case *wanted, const collwise_algorithm *a
     }
     *to = (recording){.wanted = wanted,
                       .processes_alone = processes_alone,
-                      .most_words = most_words,
+                      .max_words = max_words,
                       .algorithm = algorithm,
                       .is_collective = is(wanted, "collective"),
                       .problem = problem,
@@ -373,7 +373,7 @@ static schedule *record(const schedule_case *wanted, const collwise_algorithm *a
         to->seen_by = recording_checked(calloc(procs, sizeof *to->seen_by));
         to->sources = recording_checked(calloc(procs, sizeof *to->sources));
         to->offsets = make_offsets(to);
-        to->made->is_mirrored = recording_is_of_mirrored(to);
+        to->made->is_mirrored = recording_is_mirrored(to);
         record_all(to);
         if (to->made->is_begin) {
             recording_add_sources(to);
@@ -404,9 +404,9 @@ schedule *schedule_record_root(const schedule_case *wanted, char *problem, size_
     return record(wanted, algorithm, 2, 0, problem, problem_bytes);
 }
 
-schedule *schedule_record_begin(const schedule_case *wanted, uint64_t most_words, char *problem, size_t problem_bytes) {
+schedule *schedule_record_begin(const schedule_case *wanted, uint64_t max_words, char *problem, size_t problem_bytes) {
     const collwise_algorithm *algorithm = collwise_find(wanted->collective, wanted->algorithm);
-    return record(wanted, algorithm, 0, most_words, problem, problem_bytes);
+    return record(wanted, algorithm, 0, max_words, problem, problem_bytes);
 }
 
 void schedule_free(schedule *made) {

@@ -132,9 +132,9 @@ schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_
  * messages take these in some order. Fails also for algorithms whose processes have to know of others: those that split
  * communicators, but for the ones of nodes and leaders, or send data of their own. */
 schedule *schedule_record_root(const schedule_case *wanted, char *problem, size_t problem_bytes);
-/* The same for the beginning of what each process does, about `most_words` words: for algorithms in which the order of
+/* The same for the beginning of what each process does, about `max_words` words: for algorithms in which the order of
  * arrivals counts on average, for others at most. The programs that are not recorded to their end are cut. */
-schedule *schedule_record_begin(const schedule_case *wanted, uint64_t most_words, char *problem, size_t problem_bytes);
+schedule *schedule_record_begin(const schedule_case *wanted, uint64_t max_words, char *problem, size_t problem_bytes);
 void schedule_free(schedule *made);
 
 /* Whether the processes do the same in both, with messages and local work of the same sizes: their times are equal

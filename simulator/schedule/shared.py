@@ -15,13 +15,13 @@ from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.tables import NetworkTables, Proportions
 from collwise.simulator.timing import Case
 
-_MOST_MESSAGE_BYTES = 2**30
+_MAX_MESSAGE_BYTES = 2**30
 """Longer messages are sent in pieces."""
 
 _UNITS = 3
 """From this multiple on no sizes are equal by chance, such as that of a part and that of an algorithm's own data."""
 
-_MOST_KEPT, _MOST_KEPT_BYTES = 32, 64 << 20
+_MAX_KEPT, _MAX_KEPT_BYTES = 32, 64 << 20
 """The number of recordings that are kept for other sizes, and their memory, which only a single one may exceed."""
 
 Sizes = npt.NDArray[np.uint64]
@@ -54,7 +54,7 @@ def recorded(case: Case, node_of: NodeOf = None, proportions: Proportions | None
         if found is not None:
             schedule, fewer, more = found
             sizes = fewer + (case.message_bytes // unit_bytes - _UNITS) * (more - fewer)
-            if int(sizes.min(initial=0)) >= 0 and int(sizes.max(initial=0)) <= _MOST_MESSAGE_BYTES:
+            if int(sizes.min(initial=0)) >= 0 and int(sizes.max(initial=0)) <= _MAX_MESSAGE_BYTES:
                 return schedule, sizes.astype(np.uint64)
     schedule = Schedule(case, node_of)
     return schedule, schedule.sizes
@@ -118,7 +118,7 @@ class _Kept:
         found = _shared(case, node_of)
         with self._lock:
             self._found[key] = found
-            while len(self._found) > 1 and (len(self._found) > _MOST_KEPT or self._bytes() > _MOST_KEPT_BYTES):
+            while len(self._found) > 1 and (len(self._found) > _MAX_KEPT or self._bytes() > _MAX_KEPT_BYTES):
                 del self._found[next(iter(self._found))]
         return found
 

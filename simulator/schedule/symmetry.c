@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 /* The most programs of a mirrored schedule that are compared: with more of them processes are seldom alike. */
-enum { MOST_PROGRAMS = 16 };
+enum { MAX_PROGRAMS = 16 };
 
 /* Copies and memory count only where they take time. */
 static int is_free(const schedule_network *network, schedule_word word) {
@@ -32,7 +32,7 @@ static int repeats_after(const schedule *played, const schedule_network *network
 }
 
 /* Whether two programs take the same time, which local copies that take none do not change. */
-static int take_alike(const schedule_network *network, const schedule_program *one, const schedule_program *other) {
+static int take_same_time(const schedule_network *network, const schedule_program *one, const schedule_program *other) {
     size_t i = 0, j = 0;
     for (;; i++, j++) {
         while (i < one->length && is_free(network, one->words[i])) {
@@ -59,7 +59,7 @@ static int mirrored_period(const schedule *played, const schedule_network *netwo
         return played->procs;
     }
     for (size_t program = 1; program < played->program_count; program++) {
-        if (program > MOST_PROGRAMS || !take_alike(network, &played->programs[0], &played->programs[program])) {
+        if (program > MAX_PROGRAMS || !take_same_time(network, &played->programs[0], &played->programs[program])) {
             return played->procs;
         }
     }

@@ -49,7 +49,7 @@ class Proportions:
     leaves_at_once: bool
 
 
-_MOST_LATENCY_BYTES = 2**40
+_MAX_LATENCY_BYTES = 2**40
 _DIGITS = 3
 
 _PACKET_FIELDS = ("buffer_bytes", "retransmission_seconds", "packet_bytes", "initial_window_packets")
@@ -186,11 +186,11 @@ class NetworkTables:
             return float(f"{share:.{_DIGITS}g}")
 
         def bytes_in(seconds: float) -> int:
-            return min(int(rounded(seconds * in_bytes)), _MOST_LATENCY_BYTES)
+            return min(int(rounded(seconds * in_bytes)), _MAX_LATENCY_BYTES)
 
         shares = rounded(within / on_port), rounded(float(self.reduce_seconds[0]) / on_port)
         eager = self.protocol != RENDEZVOUS
-        eager_bytes = _MOST_LATENCY_BYTES if eager.all() else int(sizes[~eager].min())
+        eager_bytes = _MAX_LATENCY_BYTES if eager.all() else int(sizes[~eager].min())
         leaves_at_once = bool((self.protocol[eager] == EAGER).all())
         return Proportions(bytes_in(latency), bytes_in(local_latency), *shares, eager_bytes, leaves_at_once)
 

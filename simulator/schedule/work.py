@@ -24,7 +24,7 @@ _KINDS = 9
 _SENDING, _STARTING, _RECEIVING, _REDUCING, _COPYING, _ALLOCATING, _LEAVING, _ARRIVING = range(8)
 _COSTS = 8
 
-_MOST_COUNTS = 1 << 22
+_MAX_COUNTS = 1 << 22
 """A schedule with more programs, kinds and sizes than this has no bound."""
 
 
@@ -55,7 +55,7 @@ class Work:
         self._numbers, self._amounts = np.concatenate(numbers), np.concatenate(amounts)
         self._starts, self._firsts = np.cumsum([0, *map(len, numbers[:-1])]), np.array(firsts)
 
-    def least_seconds(self, tables: NetworkTables) -> Doubles:
+    def min_seconds(self, tables: NetworkTables) -> Doubles:
         """The time that each play takes at least on a network; 0 where nothing is known."""
         costs = np.append(_costs(tables), 0)
         by_row = np.add.reduceat(costs[self._numbers] * self._amounts, self._starts)
@@ -108,7 +108,7 @@ def _rows(schedule: Schedule, shorter: Schedule | None) -> list[_Row]:
 def _counts(schedule: Schedule) -> npt.NDArray[np.int64] | None:
     """The number of operations of each program, kind and size; None where that is too many numbers."""
     shape = (schedule.programs, _KINDS, len(schedule.sizes))
-    if np.prod(shape) > _MOST_COUNTS:
+    if np.prod(shape) > _MAX_COUNTS:
         return None
     counts = np.zeros(shape, np.uint32)
     load_library().schedule_count(schedule.address, address(counts))

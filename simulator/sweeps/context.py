@@ -215,7 +215,7 @@ class SimulationContext:
             self.store,
             count,
             eager_limit_bytes=platform.eager_limit_bytes,
-            least_bytes=1,
+            min_bytes=1,
             processes_per_node=processes_per_node,
         )
 

@@ -31,8 +31,8 @@ from collwise.simulator.sweeps.method import Precision
 from collwise.simulator.sweeps.runner import Runner, run_cases, successful_timings
 from collwise.simulator.timing import Case, Timing
 
-_MOST_BYTES = 2**30
-_MOST_MESSAGES = 100_000
+_MAX_BYTES = 2**30
+_MAX_MESSAGES = 100_000
 
 
 def check(experiment: Experiment, procs: int) -> None:
@@ -51,15 +51,15 @@ def check(experiment: Experiment, procs: int) -> None:
     if kind not in ON_MANY and len(ranks) != wanted:
         raise UsageError(f"{name}: it takes {wanted} processes")
     sizes = (experiment.message_bytes, experiment.reply_bytes, experiment.count * experiment.message_bytes)
-    if not all(0 <= size <= _MOST_BYTES for size in sizes):
+    if not all(0 <= size <= _MAX_BYTES for size in sizes):
         raise UsageError(f"{name}: {max(sizes, key=abs)} bytes; valid: 0 B to 1 GiB, all messages of one together")
     if experiment.reply_bytes and kind in WITHOUT_REPLY:
         raise UsageError(f"{name}: it has no replies; valid reply size: 0 B")
     if experiment.message_bytes and kind == LINEAR_BARRIER:
         raise UsageError(f"{name}: its messages are empty; valid size: 0 B")
-    if not 1 <= experiment.count <= (_MOST_MESSAGES if kind in WITH_COUNT else 1):
+    if not 1 <= experiment.count <= (_MAX_MESSAGES if kind in WITH_COUNT else 1):
         raise UsageError(
-            f"{name}: {experiment.count} messages; valid: 1, for {', '.join(WITH_COUNT)} to {_MOST_MESSAGES}"
+            f"{name}: {experiment.count} messages; valid: 1, for {', '.join(WITH_COUNT)} to {_MAX_MESSAGES}"
         )
     delay = experiment.delay_seconds
     if not 0 <= delay < math.inf or (delay and kind not in WITH_DELAY):
@@ -78,7 +78,7 @@ class ExperimentLaboratory:
     store: Store
     procs: int
     eager_limit_bytes: int
-    least_bytes: int
+    min_bytes: int
     processes_per_node: int
     effort: Effort = field(default_factory=Effort)
     _known: dict[bool, dict[Case, Timing]] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class ExperimentLaboratory:
             store,
             procs,
             eager_limit_bytes=target.eager_limit_bytes,
-            least_bytes=0,
+            min_bytes=0,
             processes_per_node=target.processes_per_node(procs),
         )
 

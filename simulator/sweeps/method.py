@@ -11,7 +11,7 @@ from collwise.simulator.timing import Timing
 
 TIMINGS = ("maximum", "root", "global")
 SYNCHRONISATIONS = ("barriers", "rounds")
-_MOST_REPETITIONS = 100_000
+_MAX_REPETITIONS = 100_000
 # Allowed for a run as a whole: its start, and for each case more than its own limit.
 _START_SECONDS = 60.0
 _CASE_SECONDS = 5.0
@@ -33,9 +33,9 @@ class Precision:
     relative_error: float = 0.025
 
     def __post_init__(self) -> None:
-        if not 1 <= self.min_repetitions <= self.max_repetitions <= _MOST_REPETITIONS:
+        if not 1 <= self.min_repetitions <= self.max_repetitions <= _MAX_REPETITIONS:
             raise UsageError(
-                f"{self.min_repetitions} to {self.max_repetitions} repetitions; valid: from 1 to {_MOST_REPETITIONS}, "
+                f"{self.min_repetitions} to {self.max_repetitions} repetitions; valid: from 1 to {_MAX_REPETITIONS}, "
                 "the least not above the most"
             )
         for name, value in (("confidence", self.confidence), ("relative error", self.relative_error)):
@@ -105,7 +105,7 @@ class Method:
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         return [*_words(given), *self.precision.options(), *(["--samples"] if self.keep_samples else [])]
 
-    def most_seconds(self, cases: int) -> float | None:
+    def max_seconds(self, cases: int) -> float | None:
         """The time limit of one launch; None: none. NREP has a limit for t1, two batches and the repetitions each."""
         if self.limit_seconds == 0:
             return None

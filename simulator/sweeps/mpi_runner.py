@@ -76,7 +76,7 @@ class MpiRunner(Runner):
                 "benchmark",
                 max(case.procs for case in ordered),
                 [work.file_name, *self.method.options(), *_buffer_options(cases)],
-                timeout_seconds=self._timeout_seconds or self.method.most_seconds(len(ordered)),
+                timeout_seconds=self._timeout_seconds or self.method.max_seconds(len(ordered)),
                 on_line=work.take,
             )
         if work.done < len(ordered):

@@ -17,7 +17,7 @@ from collwise.simulator.limits import check_message_sizes
 from collwise.simulator.schedule.contest import contest_of, hold_contests
 from collwise.simulator.schedule.library import LibraryDecisions, Schedule, library_file
 from collwise.simulator.schedule.networks import network_tables, ports_of, sockets_of
-from collwise.simulator.schedule.pipelines import KnownPlay, begins_longer, least_seconds, play_case_within
+from collwise.simulator.schedule.pipelines import KnownPlay, begins_longer, min_seconds, play_case_within
 from collwise.simulator.schedule.shared import uncut
 from collwise.simulator.schedule.tasks import is_of_tasks, time_tasks
 from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool
@@ -27,7 +27,7 @@ from collwise.simulator.timing import Case, Configuration, Timing, is_mock_up
 _FEW_MESSAGES = 10_000
 """A case with so few messages is played in about the time that finding a bound of its time takes."""
 
-_MOST_MESSAGES = 20_000_000
+_MAX_MESSAGES = 20_000_000
 """The most messages of one contest that are played at a time, for memory, unless its longest case alone has more."""
 
 _PARTS_PER_SLOT = 32
@@ -131,12 +131,12 @@ class ScheduleRunner(DividedRunner):
         whole: dict[Case, Timing | None] = {}
         paces: dict[Case, float] = {}
 
-        def play(case: Case, most_seconds: float) -> float | None:
+        def play(case: Case, max_seconds: float) -> float | None:
             if stop.is_set():
                 return None
             same = uncut(case) or case
             if same not in whole:
-                whole[same] = self._timing(case, None, most_seconds, paces)
+                whole[same] = self._timing(case, None, max_seconds, paces)
             timing = whole[same]
             if timing is None:
                 return None
@@ -163,7 +163,7 @@ class ScheduleRunner(DividedRunner):
         self,
         case: Case,
         known: list[KnownPlay] | None,
-        most_seconds: float = math.inf,
+        max_seconds: float = math.inf,
         paces: dict[Case, float] | None = None,
     ) -> Timing | None:
         """The timing of a case, with an error if it cannot be played; None if it takes longer than that."""
@@ -178,12 +178,12 @@ class ScheduleRunner(DividedRunner):
                 alone = schedule.play(tables(schedule.sizes))
                 return Timing(case, alone.seconds, alone.root_seconds)
             messages = cost_of(case)
-            if most_seconds < math.inf and messages > _FEW_MESSAGES:
-                if least_seconds(case, tables, places) > most_seconds:
+            if max_seconds < math.inf and messages > _FEW_MESSAGES:
+                if min_seconds(case, tables, places) > max_seconds:
                     return None
-                if begins_longer(case, tables, most_seconds, messages, places, paces):
+                if begins_longer(case, tables, max_seconds, messages, places, paces):
                     return None
-            played = play_case_within(case, tables, most_seconds, known, places)
+            played = play_case_within(case, tables, max_seconds, known, places)
         except CollwiseError as problem:
             return Timing(case, float("nan"), error=str(problem))
         return None if played is None else Timing(case, played.seconds, played.root_seconds)
@@ -224,7 +224,7 @@ def _shares(contests: Sequence[Sequence[Case]], slots: int) -> list[Sequence[Cas
             longest[case.message_bytes] = max(longest.get(case.message_bytes, 0), cost_of(case))
         sizes = sorted(longest, reverse=True)
         is_long = 2 * slots * weight > sum(weights)
-        most = max(_MOST_MESSAGES, 2 * longest[sizes[0]])
+        most = max(_MAX_MESSAGES, 2 * longest[sizes[0]])
         at_once = sum(total <= most for total in itertools.accumulate(longest[size] for size in sizes))
         count = max(1, min(slots, at_once)) if is_long else 1
         found += [[case for case in contest if case.message_bytes in sizes[i::count]] for i in range(count)]

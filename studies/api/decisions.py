@@ -281,19 +281,19 @@ _VERSIONS = {OPENMPI: "4.1", "mpich": MPICH_VERSIONS[0], HAN: "4.1"}
 """The version by default of formats that differ by it."""
 _CHECKED = (OPENMPI, "mpich")
 """The formats that installed libraries check."""
-_MOST_SUBSTITUTIONS = 20
+_MAX_SUBSTITUTIONS = 20
 
 
 def _tell(made: Exported, format_name: str, version: str) -> None:
     """Warns of what to know before the rules are used, and notes the choices that the format could not say."""
     for warning in made.warnings:
         warn(warning)
-    for line in made.substitutions[:_MOST_SUBSTITUTIONS]:
+    for line in made.substitutions[:_MAX_SUBSTITUTIONS]:
         note(str(line))
-    if len(made.substitutions) > _MOST_SUBSTITUTIONS:
+    if len(made.substitutions) > _MAX_SUBSTITUTIONS:
         costs = [one.cost for one in made.substitutions if not math.isnan(one.cost)]
         worst = f", the worst of which is {max(costs) * 100:.1f} % slower" if costs else ""
-        note(f"{len(made.substitutions)} choices cannot be said{worst}; {_MOST_SUBSTITUTIONS} are listed")
+        note(f"{len(made.substitutions)} choices cannot be said{worst}; {_MAX_SUBSTITUTIONS} are listed")
     consumer = FORMATS[format_name].consumer
     consumer = f"{OPENMPI}-{version}" if consumer == OPENMPI else consumer
     if consumer in ALL_CONSUMERS and any(not one.too_few for one in made.substitutions):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Changes = str | Change | Sequence[str | Change]
 """Changes of a platform: 'bandwidth=x2', or several in a list."""
 
-_LEAST_PROCS = 4
+_MIN_PROCS = 4
 
 
 def whatif(
@@ -176,7 +176,7 @@ def changes_of(given: Changes) -> tuple[Change, ...]:
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
     """Powers of two from 4 on, and all that the platform holds."""
     most = platform.max_procs(processes_per_node)
-    powers = [2**k for k in range(most.bit_length()) if _LEAST_PROCS <= 2**k < most]
+    powers = [2**k for k in range(most.bit_length()) if _MIN_PROCS <= 2**k < most]
     return (*powers, most)
 
 

@@ -37,7 +37,7 @@ from collwise.validation.select.consumers import (
     needs_one_choice,
     segments_for,
 )
-from collwise.validation.times.defaults import LEAST_DECIDED, SEGMENTS, sizes_of
+from collwise.validation.times.defaults import MIN_DECIDED, SEGMENTS, sizes_of
 from collwise.validation.times.grid import Grid, candidates
 from collwise.validation.times.memory_limits import asked_points, warn_of_doubtful
 
@@ -264,7 +264,7 @@ def predict(
         times = predicted(fitted, grid, margin / 100 if by_size and margin is not None else None)
         if described is not None:
             times = replace(times, max_procs=described.max_procs(grid.processes_per_node))
-        found.append(times if asked_sizes else times.with_facts(trusted_from=LEAST_DECIDED[grid.collective]))
+        found.append(times if asked_sizes else times.with_facts(trusted_from=MIN_DECIDED[grid.collective]))
     return AllTimes.of(found)
 
 

@@ -249,7 +249,7 @@ def profile(
 
     >>> import collwise
     >>> row = '{"collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, '
-    >>> row += '"processes_per_node": 1, "mpis_own": "no rule", "least_bytes": 1048576, "most_bytes": 2097151, '
+    >>> row += '"processes_per_node": 1, "mpis_own": "no rule", "min_bytes": 1048576, "max_bytes": 2097151, '
     >>> row += '"mean_bytes": 1048576, "calls": 100, "seconds": 0.4, "shortest_seconds": 0.3, "longest_seconds": 0.5}'
     >>> text = '{"collwise_report": 1, "processes": 16, "seconds": 2.0, "rows": [' + row + "]}"
     >>> _ = open("report.json", "w").write(text)
@@ -332,13 +332,13 @@ class ApplicationTimes:
     def frame(self) -> pd.DataFrame:
         """A row for each: `seconds`, those within collectives, their shares, and `speedup` over the first choice.
 
-        `mean_seconds` and `most_seconds` are of the mean of all processes and of that with most. Where an execution
+        `mean_seconds` and `max_seconds` are of the mean of all processes and of that with most. Where an execution
         failed they are nan, and `error` says why.
         """
         import pandas as pd
 
         return pd.DataFrame(
-            [asdict(row) | {"mean_share": row.mean_share, "most_share": row.most_share} for row in self.rows]
+            [asdict(row) | {"mean_share": row.mean_share, "max_share": row.max_share} for row in self.rows]
         )
 
 
@@ -367,7 +367,7 @@ def application(
 
     >>> import collwise
     >>> times = collwise.application("asp", "gros", procs=4, collectives="ompi,mpich", settings={"iterations": 2})
-    >>> bool((times.frame().mean_seconds <= times.frame().most_seconds).all())
+    >>> bool((times.frame().mean_seconds <= times.frame().max_seconds).all())
     True
     """
     where, names = arguments.platform(platform), arguments.names(collectives)

@@ -27,7 +27,7 @@ from collwise.targets import TargetLike, TargetOptions, refuse_details, target_f
 from collwise.validation.adaptive.goal import Goal
 from collwise.validation.select.consumers import ALL_CONSUMERS, PGMPI, grid_for, needs_one_choice, segments_for
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.times.defaults import LEAST_DECIDED, SEGMENTS_TEXT, sizes_of
+from collwise.validation.times.defaults import MIN_DECIDED, SEGMENTS_TEXT, sizes_of
 from collwise.validation.times.grid import LIBRARY, Grid, candidates, without_repeats
 from collwise.validation.times.memory_limits import asked_points, cases_within_memory, remark_on_sizes, warn_of_doubtful
 from collwise.validation.times.thresholds import check_thresholds_matter, with_thresholds
@@ -122,7 +122,7 @@ def simulate(
     warn_of_doubtful(where, grids)
     if not charges_overheads(where.smpi_options()):
         # Where messages are free, the barrier with most of them would win.
-        least = LEAST_DECIDED if asked_sizes is None else {}
+        least = MIN_DECIDED if asked_sizes is None else {}
         found = [one.with_facts(trusted_from={**least, "barrier": 1}.get(one.collective, 0)) for one in found]
     return AllTimes.of(found)
 
@@ -290,7 +290,7 @@ def search_algorithms(
         return search_on(place, wanted, opened.store, predictions, goal or Goal(), how, _tell)
 
 
-_MOST_PROCESSES_PER_CORE = 32
+_MAX_PROCESSES_PER_CORE = 32
 
 
 def _ask_if_crowded(place: ExecutionTarget, procs: Sequence[int], confirm: Callable[[str], None]) -> None:
@@ -298,7 +298,7 @@ def _ask_if_crowded(place: ExecutionTarget, procs: Sequence[int], confirm: Calla
     from collwise.simulator.execution.local_machine import LocalMachine
 
     cores = len(os.sched_getaffinity(0))
-    if isinstance(place, LocalMachine) and max(procs) > _MOST_PROCESSES_PER_CORE * cores:
+    if isinstance(place, LocalMachine) and max(procs) > _MAX_PROCESSES_PER_CORE * cores:
         confirm(f"{max(procs)} processes on the {counted(cores, 'core')} of this machine")
 
 

@@ -43,7 +43,7 @@ RULES = "rules"
 _TABLE = "-libcollwise.table"
 _SIMULATED = ("procs", "sizes", "nodes", "allocations")
 """The options of clusters that are simulated."""
-NODES, INTERCONNECT, MOST_PROCS = 16, "infiniband-hdr", 4096
+NODES, INTERCONNECT, MAX_PROCS = 16, "infiniband-hdr", 4096
 """The size and interconnect of a cluster of which no more is said, and the largest P that is tuned by default."""
 
 
@@ -238,9 +238,9 @@ def _platform(cluster: Any, nodes: int | None, ppn: int | None) -> HostPlatform:
 def _counts(platform: HostPlatform, per_node: int) -> tuple[int, ...]:
     """The process counts that are tuned: all processes of the platform, a quarter and a sixteenth of them."""
     most = platform.max_procs(per_node)
-    if most > MOST_PROCS:
-        note(f"tuned for up to {MOST_PROCS} of the {most} processes that {platform.name} holds; --procs takes others")
-        most = MOST_PROCS
+    if most > MAX_PROCS:
+        note(f"tuned for up to {MAX_PROCS} of the {most} processes that {platform.name} holds; --procs takes others")
+        most = MAX_PROCS
     return tuple(sorted({max(2, most // 16), max(2, most // 4), most}))
 
 

@@ -72,8 +72,8 @@ def experiment(
         target = target_from(where)
         lab = ExperimentLaboratory.measured(target, procs or target.usual_procs, context.store, precision=precision)
     # Collectives send no empty messages, except for the barrier, which sends nothing else.
-    default_size = 0 if kind == kinds.LINEAR_BARRIER else 1 if kind in kinds.ON_MANY else lab.least_bytes
-    default_reply = 0 if kind in kinds.WITHOUT_REPLY else lab.least_bytes
+    default_size = 0 if kind == kinds.LINEAR_BARRIER else 1 if kind in kinds.ON_MANY else lab.min_bytes
+    default_reply = 0 if kind in kinds.WITHOUT_REPLY else lab.min_bytes
     process_sets = _process_sets(processes, kind, lab.procs)
     experiments = [
         Experiment(
@@ -318,7 +318,7 @@ def calibrate(
     else:
         grid = QUICK if quick else USUAL
         if sizes is not None:
-            grid = replace(grid, least_bytes=sizes[0], most_bytes=sizes[1])
+            grid = replace(grid, min_bytes=sizes[0], max_bytes=sizes[1])
         target = target_from(where)
         with context.progress(f"calibration, {target.name}") as advance:
             measured = measure_points(target, described, grid, context.store, together=together, on_progress=advance)

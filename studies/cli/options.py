@@ -159,7 +159,7 @@ COUNTS = group(
 """Numbers that some algorithms take, each of which makes a case, by the name of the parameter."""
 
 
-def _least_and_most(text: str) -> tuple[int, int]:
+def _min_and_max(text: str) -> tuple[int, int]:
     least, colon, most = text.partition(":")
     if not least.isdecimal() or not (most if colon else least).isdecimal():
         raise UsageError(f"malformed '{text}': write one number, or LEAST:MOST, for example 5:100")
@@ -171,7 +171,7 @@ def precision(usual: Precision) -> Any:
     return group(
         lambda repetitions, **others: Precision(*repetitions, **others),
         repetitions=option(
-            Parsed("repetitions", _least_and_most),
+            Parsed("repetitions", _min_and_max),
             f"{usual.min_repetitions}:{usual.max_repetitions}",
             key="repetitions for a precision",
         ),

@@ -35,7 +35,7 @@ from collwise.platforms.discovery.describe import described, next_steps, shown
 from collwise.platforms.discovery.facts import ESTIMATED, LIVE, MISSING, Facts, merged
 from collwise.platforms.discovery.machine import machine_facts
 from collwise.platforms.discovery.slurm import slurm_facts
-from collwise.platforms.hosts import MOST_HOSTS
+from collwise.platforms.hosts import MAX_HOSTS
 from collwise.platforms.shipped import interconnect_names
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.store import Store
@@ -221,8 +221,8 @@ def _dimensions(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split("x")))
 
 
-_MOST_GBITS = 100_000
-_LEAST_MEMORY_BYTES = 2**20
+_MAX_GBITS = 100_000
+_MIN_MEMORY_BYTES = 2**20
 
 
 class _Ratio(types.FiniteRange):
@@ -241,12 +241,12 @@ class _Ratio(types.FiniteRange):
 _RATIO = _Ratio()
 """The type of an oversubscription."""
 _TRIES = 3
-_GBITS, _GBYTES, _US = types.Scaled(1e9 / 8, most=_MOST_GBITS), types.Scaled(1e9), types.Scaled(1e-6, least=0)
+_GBITS, _GBYTES, _US = types.Scaled(1e9 / 8, most=_MAX_GBITS), types.Scaled(1e9), types.Scaled(1e-6, least=0)
 
 
 def _memory(text: str) -> int:
     size = parse_size(text)
-    if size < _LEAST_MEMORY_BYTES:
+    if size < _MIN_MEMORY_BYTES:
         raise UsageError(f"a node has more memory than '{text}' ({format_size(size)}): write for example 256GiB")
     return size
 
@@ -306,7 +306,7 @@ def _check_name(name: str) -> None:
 @command("platforms new mine --nodes 8 --gbits 25 --latency-us 12", "new", parent=platforms)
 def new(
     name: str = argument(),
-    nodes: int = option(click.IntRange(1, MOST_HOSTS), required=True),
+    nodes: int = option(click.IntRange(1, MAX_HOSTS), required=True),
     interconnect: str | None = _INTERCONNECT,
     link_bytes_per_second: float | None = _LINK_RATE,
     latency_seconds: float | None = _LATENCY,
@@ -363,7 +363,7 @@ _SOURCES = group(
 def describe(
     name: str = argument(),
     sources: dict[str, Any] = _SOURCES,
-    nodes: int | None = option(click.IntRange(1, MOST_HOSTS)),
+    nodes: int | None = option(click.IntRange(1, MAX_HOSTS)),
     interconnect: str | None = _INTERCONNECT,
     link_bytes_per_second: float | None = _LINK_RATE,
     latency_seconds: float | None = _LATENCY,
@@ -445,7 +445,7 @@ def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: 
             given[key] = answer
         return answer
 
-    ask(figures, "nodes", "nodes", "Nodes", click.IntRange(1, MOST_HOSTS), None)
+    ask(figures, "nodes", "nodes", "Nodes", click.IntRange(1, MAX_HOSTS), None)
     cpus = ask(node, "cpus", "CPUs", "CPUs (sockets) of a node", number, 2)
     cores = ask(node, "cores", "cores", "Cores of a node, of all its CPUs", number, cpus)
     ask(node, "processes", "processes per node", "Processes that you run on a node", number, cores)

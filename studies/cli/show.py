@@ -169,7 +169,7 @@ def schedule(
     case = case_of(collective, choice, procs, message_bytes, per_node, root)
     recorded, network = _recorded(platform, case, called)
     trace, path = path_parts(recorded, network)
-    rounds, waiting = recorded.rounds(), recorded.rounds(every_send_waits=True)
+    rounds, waiting = recorded.rounds(), recorded.rounds(synchronous_sends=True)
     title = f"{collective} {algorithm}, P = {procs}"
     title += f", m = {format_size(message_bytes)}" if collective != "barrier" else ""
     if entry.bounded:

@@ -22,7 +22,7 @@ from collwise.studies.cli.types import SIZE, FiniteRange, NamedChoice, Parsed
 from collwise.studies.present.shown import Shown, Table
 from collwise.validation.testbed import bed as beds, slurm as batch
 from collwise.validation.testbed.namespaces import processes
-from collwise.validation.testbed.shape import MOST_NODES, TRANSPORTS, Shape, format_rate, parse_rate
+from collwise.validation.testbed.shape import MAX_NODES, TRANSPORTS, Shape, format_rate, parse_rate
 from collwise.validation.testbed.target import TestBed
 
 RATE = Parsed("rate", parse_rate)
@@ -47,7 +47,7 @@ def _shape(uplink_rate: float | None, **values: Any) -> Shape:
 
 _SHAPE = group(
     _shape,
-    nodes=option(click.IntRange(2, MOST_NODES), _USUAL.nodes),
+    nodes=option(click.IntRange(2, MAX_NODES), _USUAL.nodes),
     bits_per_second=option(RATE, format_rate(_USUAL.bits_per_second)),
     buffer_bytes=option(SIZE, f"{_USUAL.buffer_bytes} B"),
     burst_bytes=option(SIZE, f"{_USUAL.burst_bytes} B"),

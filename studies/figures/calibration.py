@@ -19,7 +19,7 @@ _TITLES = {
     Kind.RECEIVE: "Time in MPI_Recv of a message that has arrived (or)",
     Kind.PING_PONG: "One way, half a ping-pong",
 }
-_MOST_PERCENT = 30.0
+_MAX_PERCENT = 30.0
 _POINTS, _LINES, _LIMIT = PALETTE[0], PALETTE[1], PALETTE[7]
 
 
@@ -74,10 +74,10 @@ def _errors(axis: Axes, result: CalibrationResult, kind: Kind) -> None:
     sizes, errors = found[:, 0], 100 * found[:, 1]
     axis.axhspan(-5, 5, color=PALETTE[5], alpha=0.25, lw=0)
     axis.axhline(0, color="black", lw=0.8)
-    beyond = np.abs(errors) > _MOST_PERCENT
+    beyond = np.abs(errors) > _MAX_PERCENT
     axis.plot(sizes[~beyond], errors[~beyond], "o", ms=3.5, color=_POINTS)
-    axis.plot(sizes[beyond], np.clip(errors[beyond], -_MOST_PERCENT, _MOST_PERCENT), "x", ms=5, color=_LINES)
-    axis.set_ylim(-1.1 * _MOST_PERCENT, 1.1 * _MOST_PERCENT)
+    axis.plot(sizes[beyond], np.clip(errors[beyond], -_MAX_PERCENT, _MAX_PERCENT), "x", ms=5, color=_LINES)
+    axis.set_ylim(-1.1 * _MAX_PERCENT, 1.1 * _MAX_PERCENT)
     axis.set_ylabel("error (%)\nx: beyond 30 %", fontsize=9)
 
 

@@ -15,7 +15,7 @@ from collwise.studies.figures.map_cells import NO_CHOICE, NOT_TIMED, Blank, expl
 from collwise.studies.figures.maps import named_cells
 from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow
 
-_MOST = 2.0
+_MAX = 2.0
 """The colours end at twice as fast and at half as fast."""
 
 _TICKS = (0.5, 0.7, 1, 1.4, 2)
@@ -29,7 +29,7 @@ def gain_figure(rows: Sequence[GainRow], title: str) -> Figure:
     labels = [format_size(size) for size in sizes]
     width, height = 2.6 + 1.5 * len(sizes), 2.0 + 0.36 * len(names)
     figure, axes = plt.subplots(1, 2, figsize=(max(width, 8.0), height), sharey=True)
-    colours = (colormaps["RdBu"], LogNorm(1 / _MOST, _MOST))
+    colours = (colormaps["RdBu"], LogNorm(1 / _MAX, _MAX))
     blanks: list[Blank] = []
     for axis, way, heading in zip(axes, (RULES, LIBCOLLWISE), ("Open MPI by rules file", "libcollwise"), strict=True):
         gains = np.full((len(names), len(sizes)), np.nan)

@@ -20,7 +20,7 @@ from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import choice_of
 
 _COLUMNS = 3
-_MOST_LEADERS = 8
+_MAX_LEADERS = 8
 """More leaders than this cannot be told apart; those drawn are spread evenly."""
 
 
@@ -62,7 +62,7 @@ def task_overlap(studies: Sequence[TaskStudy], title: str) -> Figure:
 
 def _draw_probes(axis: Axes, study: TaskStudy) -> None:
     count = len(study.times.seconds)
-    leaders = np.unique(np.linspace(0, count - 1, min(count, _MOST_LEADERS)).round().astype(int))
+    leaders = np.unique(np.linspace(0, count - 1, min(count, _MAX_LEADERS)).round().astype(int))
     width = 0.8 / len(study.probes)
     for number, (name, seconds) in enumerate(study.probes.items()):
         at = np.arange(len(leaders)) + (number - (len(study.probes) - 1) / 2) * width

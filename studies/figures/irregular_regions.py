@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
 from collwise.studies.figures.style import PALETTE, algorithm_style, seconds_axis, size_axis
-from collwise.validation.measurement.irregular_regions import HALF_BOUND, Regions, Series, least_times
+from collwise.validation.measurement.irregular_regions import HALF_BOUND, Regions, Series, min_times
 
 
 def regions_figure(found: Regions, title: str) -> Figure:
@@ -35,7 +35,7 @@ def _singles(axis: Axes, series: Series, title: str, marks: dict[str, int | None
         rounds, columns = np.nonzero(mask)
         if len(rounds):
             axis.plot(sizes[columns], series.seconds[rounds, columns], marker, color=colour, markersize=5, label=label)
-    axis.plot(sizes, least_times(series.seconds), "-", color="#999999", linewidth=1, label="minimum over m and above")
+    axis.plot(sizes, min_times(series.seconds), "-", color="#999999", linewidth=1, label="minimum over m and above")
     _finish(axis, title, sizes, marks)
 
 

@@ -25,7 +25,7 @@ from collwise.models.switch_points import NOBODY, Indices
 from collwise.studies.figures.style import choice_patches, choice_style, choices_shown, ink
 from collwise.validation.times.choice import Choice
 
-MOST_EVEN = 24
+MAX_EVEN = 24
 """With more rows or columns than this, cells have the sizes that they have on a logarithmic axis."""
 
 _WHITE_BELOW_PERCENT, _WORST_PERCENT = 1, 300
@@ -53,7 +53,7 @@ NO_FORMULA = NO_CHOICE._replace(label="no formula, or no choice")
 
 def borders(centres: Sequence[int]) -> Array:
     """The borders of cells around centres, one more than these: even ones if they are few, else in logarithms."""
-    if len(centres) <= MOST_EVEN:
+    if len(centres) <= MAX_EVEN:
         return np.arange(len(centres) + 1.0)
     values = np.log(centres)
     middles = (values[1:] + values[:-1]) / 2
@@ -62,7 +62,7 @@ def borders(centres: Sequence[int]) -> Array:
 
 def places(centres: Sequence[int]) -> Array:
     """Where the centres of cells are on an axis with these `borders`."""
-    if len(centres) <= MOST_EVEN:
+    if len(centres) <= MAX_EVEN:
         return np.arange(len(centres), dtype=np.float64) + 0.5
     return np.array(centres, dtype=np.float64)
 
@@ -70,7 +70,7 @@ def places(centres: Sequence[int]) -> Array:
 def cell_axis(axis: Axes, direction: str, centres: Sequence[int], labels: Mapping[int, str]) -> None:
     """Lays out one direction, 'x' or 'y', for cells, with labels for some of the centres."""
     edges, at = borders(centres), dict(zip(centres, places(centres), strict=True))
-    if len(centres) > MOST_EVEN:
+    if len(centres) > MAX_EVEN:
         axis.set(**{f"{direction}scale": "log"})
     axis.set(**{f"{direction}lim": (edges[0], edges[-1])})
     axis.set(**{f"{direction}ticks": [at[one] for one in labels], f"{direction}ticklabels": list(labels.values())})
@@ -166,7 +166,7 @@ def percent_values(slowdowns: Array) -> Array:
 
 def has_digits(shape: tuple[int, ...]) -> bool:
     """Whether the cells of a map of this shape are so large that `percent_texts` writes into them."""
-    return max(shape) <= MOST_EVEN
+    return max(shape) <= MAX_EVEN
 
 
 def percent_bar(

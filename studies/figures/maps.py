@@ -21,7 +21,7 @@ from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
 from collwise.studies.figures.map_cells import (
-    MOST_EVEN,
+    MAX_EVEN,
     NO_CHOICE,
     NO_FORMULA,
     NOT_TIMED,
@@ -44,8 +44,8 @@ from collwise.validation.compare.scores import AllScores, Scores
 from collwise.validation.times.choice import Choice
 
 # The panels beside one another are no wider than this together, or a page shows their digits too small.
-_MOST_INCHES = 12.6
-_MOST_LABELS = 6
+_MAX_INCHES = 12.6
+_MAX_LABELS = 6
 _FEW_ROWS = 3
 # The height of a legend beside the panels: its title and the figure's, and each key.
 _LEGEND_INCHES, _KEY_INCHES = 0.8, 0.26
@@ -223,11 +223,11 @@ def cell_panels(
     """Panels of cells with common axes; returns those that are shown."""
     count = len(titles)
     high = 1.3 + 0.27 * len(procs) if len(procs) <= 6 else 3.1
-    if len(procs) <= MOST_EVEN:
+    if len(procs) <= MAX_EVEN:
         high = max(high, 1.3 + 0.13 * len(procs))  # room for a line of digits in each row
-    wide = max(3.5, 0.42 * len(sizes)) if len(sizes) <= MOST_EVEN else 4.2
+    wide = max(3.5, 0.42 * len(sizes)) if len(sizes) <= MAX_EVEN else 4.2
     # Panels of few rows stand below one another, so that a page shows the figure large.
-    columns = 1 if len(procs) <= _FEW_ROWS else 2 if count == 4 else min(count, int(_MOST_INCHES / wide))
+    columns = 1 if len(procs) <= _FEW_ROWS else 2 if count == 4 else min(count, int(_MAX_INCHES / wide))
     rows = -(-count // columns)
     figure, grid = plt.subplots(
         rows, columns, figsize=(max(wide * columns + 2.2, 7.4), high * rows + 0.6), sharex=True, sharey=True,
@@ -247,7 +247,7 @@ def cell_panels(
 
 def label_cells(axis: Axes, procs: Sequence[int], sizes: Sequence[int], below: bool = True, left: bool = True) -> None:
     """Axes of cells over m and P: some of the sizes and counts are labelled, the axes themselves `below` and `left`."""
-    cell_axis(axis, "x", sizes, {size: format_size(size) for size in sizes[:: -(-len(sizes) // _MOST_LABELS)]})
+    cell_axis(axis, "x", sizes, {size: format_size(size) for size in sizes[:: -(-len(sizes) // _MAX_LABELS)]})
     cell_axis(axis, "y", procs, {count: str(count) for count in _count_ticks(procs)})
     axis.set_xlabel("message size m" if below else "")
     axis.set_ylabel("processes P" if left else "")

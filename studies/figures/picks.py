@@ -23,7 +23,7 @@ from collwise.studies.figures.style import algorithm_style, ratio_axis, seconds_
 from collwise.validation.compare.scores import Scores
 from collwise.validation.times.choice import Choice
 
-_MOST_COLUMNS = 3
+_MAX_COLUMNS = 3
 _BEST = "best"
 
 
@@ -53,7 +53,7 @@ def _picks_figure(scores: Scores, title: str, by_size: bool) -> Figure:
     panels: dict[int, list[tuple[int, int]]] = {}
     for place in sorted(scores.places(*scores.times), key=lambda place: values[shared][place[shared]]):
         panels.setdefault(values[shared][place[shared]], []).append(place)
-    columns = min(_MOST_COLUMNS, len(panels))
+    columns = min(_MAX_COLUMNS, len(panels))
     pairs = -(-len(panels) // columns)
     figure, axes = plt.subplots(
         2 * pairs, columns, figsize=(3.9 * columns + 2.4, 4.4 * pairs + 0.4), squeeze=False,

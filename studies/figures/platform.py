@@ -15,9 +15,9 @@ from collwise.platforms import Dragonfly, FatTree, HostPlatform, Platform, Topol
 from collwise.studies.figures.style import PALETTE
 
 _SWITCH, _NODE, _CABLE, _CORE = PALETTE[0], PALETTE[4], PALETTE[7], PALETTE[5]
-_MOST_SWITCHES = 32
-_MOST_GROUPS = 40
-_MOST_CORES = 256
+_MAX_SWITCHES = 32
+_MAX_GROUPS = 40
+_MAX_CORES = 256
 
 Point = tuple[float, float]
 
@@ -103,7 +103,7 @@ def _draw_fat_tree(axes: Axes, platform: Platform, tree: FatTree) -> str:
     nodes, count = platform.nodes, tree.switches(platform.nodes)
     cables = tree.cables(nodes, platform.node_bytes_per_second)
     thickest = max(cable.bytes_per_second for cable in cables)
-    shown = min(count, _MOST_SWITCHES)
+    shown = min(count, _MAX_SWITCHES)
     places: dict[int, Point] = {one: (float(one), 0.0) for one in range(shown)}
     pods = tree.pods(nodes)
     if tree.switches_per_pod:
@@ -135,7 +135,7 @@ def _draw_fat_tree(axes: Axes, platform: Platform, tree: FatTree) -> str:
 
 
 def _draw_dragonfly(axes: Axes, platform: Platform, fly: Dragonfly) -> str:
-    shown = min(fly.groups, _MOST_GROUPS)
+    shown = min(fly.groups, _MAX_GROUPS)
     radius = max(1.5, 0.32 * shown)
     places = [
         (radius * math.sin(2 * math.pi * one / shown), radius * math.cos(2 * math.pi * one / shown))
@@ -163,7 +163,7 @@ def _draw_dragonfly(axes: Axes, platform: Platform, fly: Dragonfly) -> str:
 def _draw_torus(axes: Axes, platform: Platform, torus: Torus) -> str:
     """The first two dimensions as a grid, with what wraps around as short ends; the first layer of further ones."""
     lengths = (*torus.dimensions, 1)[:2]
-    columns, rows = min(lengths[0], _MOST_SWITCHES), min(lengths[1], 16)
+    columns, rows = min(lengths[0], _MAX_SWITCHES), min(lengths[1], 16)
     at = _at_switches(platform, torus)
     for x in range(columns):
         for y in range(rows):
@@ -192,7 +192,7 @@ def _draw_node(axes: Axes, platform: Platform) -> None:
         own = cores // cpus + (cpu < cores % cpus)
         columns = max(1, math.ceil(math.sqrt(own)))
         side = min((width - 0.8) / columns, 5.2 / max(1, math.ceil(own / columns)))
-        for core in range(min(own, _MOST_CORES)):
+        for core in range(min(own, _MAX_CORES)):
             x, y = left + 0.4 + side * (core % columns), 8.7 - side * (1 + core // columns)
             axes.add_patch(Rectangle((x, y), 0.8 * side, 0.8 * side, facecolor=_CORE, edgecolor="none"))
         axes.text(left + width / 2, 9.25, f"CPU {cpu}: {own} cores", ha="center", va="center", fontsize=8)

@@ -13,7 +13,7 @@ from collwise.common.errors import UsageError
 from collwise.simulator.schedule.library import LEAVING, ON_WAY, RECEIVING, REDUCING, SENDING, Trace
 from collwise.studies.figures.style import PALETTE
 
-MOST_PROCS = 64
+MAX_PROCS = 64
 """The largest number of processes that a figure shows in separate rows."""
 
 _CRITICAL = PALETTE[1]
@@ -24,10 +24,10 @@ _UNITS = ((1e-3, "us", 1e6), (1.0, "ms", 1e3), (float("inf"), "s", 1.0))
 def schedule_figure(trace: Trace, procs: int, title: str) -> Figure:
     """Ranks from top to bottom over time: the processors' own work as bars, messages as lines, the path in orange.
 
-    Raises UsageError for more than MOST_PROCS processes.
+    Raises UsageError for more than MAX_PROCS processes.
     """
-    if procs > MOST_PROCS:
-        raise UsageError(f"--draw: {procs} processes cannot be told apart in a picture (valid: up to {MOST_PROCS})")
+    if procs > MAX_PROCS:
+        raise UsageError(f"--draw: {procs} processes cannot be told apart in a picture (valid: up to {MAX_PROCS})")
     spans = trace.spans
     last = float(spans["end_seconds"].max()) if len(spans) else 0.0
     unit, scale = next((name, scale) for most, name, scale in _UNITS if last < most)

@@ -50,10 +50,10 @@ _LIBRARY_COLOUR = "#DDDDDD"
 _PARAMETER_HATCHES = ("*", "O", "+o", "**")
 """Hatches by the number of bits of an algorithm's parameter, so that those of one algorithm differ."""
 
-MOST_RATIO = 16.0
+MAX_RATIO = 16.0
 """Ratios to the best above this are not shown."""
 
-_LEAST_RATIO = 1.2
+_MIN_RATIO = 1.2
 """Axes of ratios reach at least up to this, so that small differences do not look large."""
 
 plt.rcParams |= {
@@ -218,14 +218,14 @@ def ratio_axis(axis: Axes, largest: float, label: str = "time / that of the best
 
     Curves that coincide in a plot of times are apart here.
     """
-    top = min(max(largest, _LEAST_RATIO), MOST_RATIO)
+    top = min(max(largest, _MIN_RATIO), MAX_RATIO)
     axis.set_yscale("log")
     axis.set_ylim(0.98 if top < 1.5 else 0.94, top * (1.02 if top < 1.5 else 1.06))
     ticks = (1, 1.1, 1.2, 1.3, 1.4) if top < 1.5 else (1, 1.5, 2, 3) if top < 4 else (1, 2, 4, 8, 16)
     shown = [tick for tick in ticks if tick <= top]
     axis.set_yticks(shown, [f"{tick:g}" for tick in shown])
     axis.yaxis.set_minor_locator(NullLocator())
-    axis.set_ylabel(label + (f" (above {MOST_RATIO:g}: not shown)" if largest > MOST_RATIO else ""))
+    axis.set_ylabel(label + (f" (above {MAX_RATIO:g}: not shown)" if largest > MAX_RATIO else ""))
 
 
 def _minor_label(seconds: float, axis: Axes) -> str:

@@ -46,7 +46,7 @@ _LIGHTEST = 0.55
 
 _WORST_PERCENT = 100
 _LARGEST_RATIO = 16
-_LEAST_RATIO = 1.25
+_MIN_RATIO = 1.25
 """Colours of ratios reach at least from 1 / this to this, so that small ones do not look large."""
 
 
@@ -216,7 +216,7 @@ def _ratio_norm(ratio: Array) -> LogNorm:
     """Colours that are as dark for twice as for half the time."""
     known = ratio[np.isfinite(ratio)]
     most = float(np.exp(np.abs(np.log(known)).max())) if known.size else 1.0
-    return LogNorm(1 / max(most, _LEAST_RATIO), max(most, _LEAST_RATIO))
+    return LogNorm(1 / max(most, _MIN_RATIO), max(most, _MIN_RATIO))
 
 
 # --- Sweeps -----------------------------------------------------------------------------------------------------------

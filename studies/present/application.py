@@ -43,6 +43,6 @@ def cells(one: ApplicationRow) -> tuple[object, ...]:
         return (one.procs, one.collectives, "failed", *["-"] * 4, one.algorithms or "-")
     return (
         *(one.procs, one.collectives, format_seconds(one.seconds), format_seconds(one.mean_seconds)),
-        *(f"{one.mean_share * 100:.2f} %", f"{one.most_share * 100:.2f} %", f"{one.speedup:.2f}"),
+        *(f"{one.mean_share * 100:.2f} %", f"{one.max_share * 100:.2f} %", f"{one.speedup:.2f}"),
         one.algorithms or "-",
     )

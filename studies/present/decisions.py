@@ -11,7 +11,7 @@ from collwise import arguments
 from collwise.common.program import program_name
 from collwise.common.units import format_seconds, format_size
 from collwise.decisions import Decisions, ExportedRules
-from collwise.studies.present.shown import MOST_ROWS, Shown, Table, problem_of, said
+from collwise.studies.present.shown import MAX_ROWS, Shown, Table, problem_of, said
 from collwise.studies.reports.sureness import sure_facts, sure_sentences
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.libraries.formats import FORMATS, how_to_use
@@ -72,7 +72,7 @@ def _parts(table: DecisionTable, decisions: Decisions) -> Iterator[Table | str]:
             rows.append((count, "-", "nothing decided", "-", "-", "-"))
     title = f"{table.collective} on {table.platform} by {table.made_by}"
     columns = ["from P", "from m", "algorithm", "segment", "time there", "untuned takes"]
-    yield Table(title, columns, rows[:MOST_ROWS], left=0, keys=2)
+    yield Table(title, columns, rows[:MAX_ROWS], left=0, keys=2)
     version = openmpi_version(decisions.consumer or "") if any(table.rules.values()) else None
     rules = table if version is None else for_consumer([table], f"{OPENMPI}-{version}")[0][0]
     undecided, points = undecided_points(table)
@@ -81,7 +81,7 @@ def _parts(table: DecisionTable, decisions: Decisions) -> Iterator[Table | str]:
         table=table,
         follows=any(str(row[0]).endswith("+") for row in rows),
         count=len(rows),
-        shown=MOST_ROWS,
+        shown=MAX_ROWS,
         tolerance=decisions.tolerance,
         version=version,
         loss=loss_of(rules),

@@ -21,7 +21,7 @@ Rows = list[tuple[object, ...]]
 
 ALGORITHM_COLUMNS = ("model", "collective", "algorithm", "part", "alpha (s)", "beta (s/byte)", "mean error", "worst")
 
-_MOST_PAIRS = 12
+_MAX_PAIRS = 12
 
 
 def shown(fitted: FittedModel) -> Shown:
@@ -113,7 +113,7 @@ def _rows_of_each(values: dict[str, Any]) -> Rows:
     for name, value in values.items():
         if isinstance(value, np.ndarray) and value.ndim == 2:
             pairs = [(i, j) for i in range(len(value)) for j in range(i + 1, len(value))]
-            rows += [(f"{name}[{i},{j}]", f"{value[i, j]:.4g}") for i, j in pairs[:_MOST_PAIRS]]
-            if len(pairs) > _MOST_PAIRS:
-                rows.append((f"{name}[...]", f"{len(pairs) - _MOST_PAIRS} pairs more in the file"))
+            rows += [(f"{name}[{i},{j}]", f"{value[i, j]:.4g}") for i, j in pairs[:_MAX_PAIRS]]
+            if len(pairs) > _MAX_PAIRS:
+                rows.append((f"{name}[...]", f"{len(pairs) - _MAX_PAIRS} pairs more in the file"))
     return rows

@@ -133,7 +133,7 @@ def summary_lines(found: GuidelinesResult) -> list[str]:
     criterion, comparisons = found.plan.criterion, found.before.comparisons
     # The launches that a violation that stands alone takes.
     most = max(sum(one.kind == kind for one in comparisons) for kind in KINDS)
-    needed = criterion.least_launches(most) if isinstance(criterion, RankTest) and comparisons else 0
+    needed = criterion.min_launches(most) if isinstance(criterion, RankTest) and comparisons else 0
     return said(
         "guidelines",
         found=found,

@@ -11,7 +11,7 @@ from collwise.common.units import format_seconds, format_size
 from collwise.programs import ProfileResult
 from collwise.studies.present.shown import Shown, Table, cut, problem_of, said
 
-_MOST_ROWS = 40
+_MAX_ROWS = 40
 
 
 def shown(found: ProfileResult) -> Shown:
@@ -35,7 +35,7 @@ def shown(found: ProfileResult) -> Shown:
     cells = [_columns(row, found) for row in rows]
     table = Table(title, [*cells[0]] if cells else ["collective"], [[*row.values()] for row in cells], left=2)
     parts = [
-        *cut(table, _MOST_ROWS),
+        *cut(table, _MAX_ROWS),
         *(f"no saving known: {line}" for line in left_out),
         *_summary(found),
     ]

@@ -61,11 +61,11 @@ class Shown:
     problem: str = ""
 
 
-MOST_ROWS = 200
+MAX_ROWS = 200
 """The most rows of a table that people see."""
 
 
-def cut(table: Table, most: int = MOST_ROWS) -> list[Table | str]:
+def cut(table: Table, most: int = MAX_ROWS) -> list[Table | str]:
     """The first rows of a table, and if there are more than `most`, a sentence that says so."""
     if len(table.rows) <= most:
         return [table]

@@ -16,7 +16,7 @@ from collwise.whatif_results import Sweep, Sweeps, WhatIf, WhatIfs
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MOST_ROWS = 120
+_MAX_ROWS = 120
 
 
 def shown(answers: WhatIfs) -> Shown:
@@ -57,7 +57,7 @@ def _parts(answer: WhatIf, frame: pd.DataFrame) -> Iterator[Table | str]:
                 name if share != share else f"{name} {share * 100:.0f} %" for name, share in pairs
             ]
     title = f"{answer.times.collective} on {answer.before.title}, {answer.what}, {answer.times.maker}"
-    yield from cut(Table(title, [*columns], [*zip(*columns.values(), strict=True)], left=0, keys=2), _MOST_ROWS)
+    yield from cut(Table(title, [*columns], [*zip(*columns.values(), strict=True)], left=0, keys=2), _MAX_ROWS)
     yield from answer.summary()
 
 

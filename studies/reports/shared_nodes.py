@@ -33,7 +33,7 @@ TEXTS = Texts("validation.md.j2")
 MEDIAN_ERROR_LIMIT, MEAN_COST_LIMIT = 0.08, 0.05
 """Promised on nodes of several processes: the median error, and the mean cost of choosing flat or hierarchical."""
 _LEADER = 2
-_LEAST_PART = 0.1
+_MIN_PART = 0.1
 
 
 def shared_node_sections(result: Validation) -> list[Section]:
@@ -164,7 +164,7 @@ def _tasks(studies: Sequence[TaskStudy]) -> Section:
             Picture.of(f"overlap-{name}", draw.task_overlap(mine, title), f"Parts of tasks alone and at once, {title}"),
             Picture.of(f"trend-{name}", draw.task_trend(mine, leader, title), f"Successive tasks on a leader, {title}"),
         ]
-    return Section("Tasks", TEXTS.paragraphs("tasks", least=_LEAST_PART), tables, pictures)
+    return Section("Tasks", TEXTS.paragraphs("tasks", least=_MIN_PART), tables, pictures)
 
 
 def _task_row(study: TaskStudy) -> tuple[str, ...]:
@@ -175,5 +175,5 @@ def _task_row(study: TaskStudy) -> tuple[str, ...]:
         *(format_seconds(float(seconds.max())) for seconds in study.probes.values()),
         format_seconds(float(study.stable_seconds.max())),
         "-" if start is None else str(start),
-        f"{study.overlap:.0%}" if min(parts) >= _LEAST_PART * max(parts) else "-",
+        f"{study.overlap:.0%}" if min(parts) >= _MIN_PART * max(parts) else "-",
     )

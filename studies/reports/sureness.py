@@ -18,7 +18,7 @@ from collwise.validation.select.decisions import DecisionTable
 _LEARNED = tomllib.loads(Path(__file__).with_name("confidence.toml").read_text(encoding="utf-8"))
 DISCREPANCY = Discrepancy(**{name: one for name, one in _LEARNED.items() if name != "sure"})
 """The discrepancy of predictions on machines that others measured, as `check machines` learned it."""
-_MOST_RIVALS = 4
+_MAX_RIVALS = 4
 
 
 def sure_facts(tables: Sequence[DecisionTable]) -> dict[str, Any] | None:
@@ -58,7 +58,7 @@ def sure_sentences(tables: Sequence[DecisionTable]) -> list[str]:
 
 def _to_measure(collective: str, points: Sequence[PointOutlook]) -> str:
     """The algorithms of a collective that may be the fastest, and where, with the most frequent ones first."""
-    rivals = [name for name, _ in Counter(name for one in points for name in one.rivals).most_common(_MOST_RIVALS)]
+    rivals = [name for name, _ in Counter(name for one in points for name in one.rivals).most_common(_MAX_RIVALS)]
     procs = ", ".join(map(str, sorted({one.procs for one in points})))
     sizes = sorted({one.message_bytes for one in points})
     reach = " to ".join(map(format_size, dict.fromkeys((sizes[0], sizes[-1]))))

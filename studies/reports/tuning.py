@@ -44,7 +44,7 @@ MACHINES = tomllib.loads(Path(__file__).with_name("machines.toml").read_text(enc
 _COLUMNS = ("collective", "points", "faster on average", "at most", "slower at", "close at", "where most is gained")
 _FIGURES = ("decisions", "close")
 _SLOWER = 0.99
-_MOST_SUBSTITUTIONS = 20
+_MAX_SUBSTITUTIONS = 20
 
 
 def title_of(tuned: Tuned) -> str:
@@ -235,7 +235,7 @@ def _use(tuned: Tuned) -> Section:
             ),
             Notes(
                 "Choices that the rules say otherwise than the table of libcollwise",
-                TEXTS.paragraphs("few", few=few, element_bytes=ELEMENT_BYTES, most_listed=_MOST_SUBSTITUTIONS),
+                TEXTS.paragraphs("few", few=few, element_bytes=ELEMENT_BYTES, max_listed=_MAX_SUBSTITUTIONS),
                 folded=True,
             ),
             Notes("Figures of this description that are estimates, not measured", _guessed(tuned), folded=True),

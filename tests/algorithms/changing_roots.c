@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHUNK_DOUBLES = 4096, MOST_DOUBLES = 5 * CHUNK_DOUBLES, LONGEST_DELAY_US = 300, MOST_PROCS = 16 };
+enum { CHUNK_DOUBLES = 4096, MAX_DOUBLES = 5 * CHUNK_DOUBLES, LONGEST_DELAY_US = 300, MAX_PROCS = 16 };
 
 typedef struct {
     const char *collective, *algorithm;
@@ -44,7 +44,7 @@ static double expected(int call, int index, int root, int procs, int is_reductio
 
 /* Whether this process's part in a gather of one element from each came out wrong. */
 static int gather_is_wrong(int root) {
-    static double gathered[MOST_PROCS];
+    static double gathered[MAX_PROCS];
     int rank, procs, wrong = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &procs);
@@ -66,7 +66,7 @@ static int gather_is_wrong(int root) {
 
 /* All processes draw the same roots and lengths, short ones mostly, and each its own delays. */
 static void run(const kind *one, int calls, unsigned long long seed, tally *sum) {
-    static double own[MOST_DOUBLES], result[MOST_DOUBLES];
+    static double own[MAX_DOUBLES], result[MAX_DOUBLES];
     int rank, procs, is_reduction = strcmp(one->collective, "reduce") == 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &procs);
@@ -74,7 +74,7 @@ static void run(const kind *one, int calls, unsigned long long seed, tally *sum)
     const collwise_algorithm *algorithm = collwise_find(one->collective, one->algorithm);
     for (int call = 0; call < calls; call++) {
         int root = (int)(drawn(&shared) % (unsigned)procs);
-        int longest = drawn(&shared) % 4 == 0 ? MOST_DOUBLES : 64;
+        int longest = drawn(&shared) % 4 == 0 ? MAX_DOUBLES : 64;
         int count = 1 + (int)(drawn(&shared) % (unsigned)longest);
         for (int i = 0; i < count; i++) {
             own[i] = element(call, i, rank);

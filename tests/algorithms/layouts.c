@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PROCS = 16, GAP = 3 };
+enum { MAX_PROCS = 16, GAP = 3 };
 
 /* Simulated processes may share this: each has a place of its own. */
-static long calls[MOST_PROCS];
+static long calls[MAX_PROCS];
 
 static void count(void) {
     int rank;
@@ -44,7 +44,7 @@ void __wrap_collwise_copy(char *to, const char *from, size_t bytes) {
 
 /* Blocks of `elements` chars with a gap behind each; true if all of them arrive and the gaps stay. */
 static int gather_with_gaps(int elements, int rank, int procs) {
-    int counts[MOST_PROCS], places[MOST_PROCS];
+    int counts[MAX_PROCS], places[MAX_PROCS];
     size_t bytes = (size_t)procs * (size_t)(elements + GAP);
     char *all = malloc(bytes), *expected = malloc(bytes);
     memset(all, -1, bytes);
@@ -96,8 +96,8 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &procs);
-    if (argc != 3 || procs > MOST_PROCS) {
-        fprintf(stderr, "usage: layouts FEW MANY, on up to %d processes\n", MOST_PROCS);
+    if (argc != 3 || procs > MAX_PROCS) {
+        fprintf(stderr, "usage: layouts FEW MANY, on up to %d processes\n", MAX_PROCS);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     long few = calls_for(atoi(argv[1]), rank, procs, &wrong);

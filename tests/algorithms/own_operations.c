@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PROCS = 16, KEPT = 0x5A };
+enum { MAX_PROCS = 16, KEPT = 0x5A };
 
 /* A pair lies at the start of its element. The extent is in bytes. */
 typedef struct {
@@ -26,7 +26,7 @@ static const struct {
 } operations[] = {{"composition", 0}, {"sum", 1}};
 
 /* Simulated processes may share this: each has a place of its own. */
-static int most[MOST_PROCS];
+static int most[MAX_PROCS];
 
 static uint32_t *pair_at(void *data, const element_type *type, int index) {
     return (uint32_t *)((char *)data + (ptrdiff_t)index * type->extent);
@@ -139,8 +139,8 @@ int main(int argc, char **argv) {
     MPI_Datatype pair;
     MPI_Init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &procs);
-    if (procs > MOST_PROCS) {
-        fprintf(stderr, "own_operations runs on up to %d processes\n", MOST_PROCS);
+    if (procs > MAX_PROCS) {
+        fprintf(stderr, "own_operations runs on up to %d processes\n", MAX_PROCS);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     MPI_Type_contiguous(2, MPI_UINT32_T, &types[0].type);

@@ -1,7 +1,7 @@
 /* The linear gather and scatter in pieces, on every number of processes, message size up to a largest one, bound and
  * limit: the data, and the messages that carry it.
  *
- *     pieces MOST_BYTES
+ *     pieces MAX_BYTES
  *
  * Each process prints one JSON record: how many calls it made, how many of those cut the message, and the first thing
  * that was wrong. Data goes by MPI_Send, barriers by MPI_Sendrecv: both are counted here. */
@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PROCS = 16 };
+enum { MAX_PROCS = 16 };
 
 /* The messages of a process since it last looked. Simulated processes may share this: each has a place of its own. */
 typedef struct {
     long sends, exchanges, bytes, longest;
 } traffic;
 
-static traffic seen[MOST_PROCS];
+static traffic seen[MAX_PROCS];
 
 static traffic *mine(void) {
     int rank;
@@ -140,13 +140,13 @@ static void count(const trial *one, tally *sum) {
     }
 }
 
-static void try_all_of(MPI_Comm comm, int most_bytes, tally *sum) {
+static void try_all_of(MPI_Comm comm, int max_bytes, tally *sum) {
     trial one = {.comm = comm};
     MPI_Comm_size(comm, &one.procs);
     MPI_Comm_rank(comm, &one.rank);
     collwise_private(comm);
-    for (one.bytes = 1; one.bytes <= most_bytes; one.bytes++) {
-        for (one.bound = 0; one.bound <= most_bytes + 1; one.bound++) {
+    for (one.bytes = 1; one.bytes <= max_bytes; one.bytes++) {
+        for (one.bound = 0; one.bound <= max_bytes + 1; one.bound++) {
             one.root = (one.bytes + one.bound) % one.procs;
             one.is_gather = 0;
             one.limit = 0;
@@ -168,8 +168,8 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &world_procs);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (argc != 2 || world_procs > MOST_PROCS) {
-        fprintf(stderr, "usage: pieces MOST_BYTES, on up to %d processes\n", MOST_PROCS);
+    if (argc != 2 || world_procs > MAX_PROCS) {
+        fprintf(stderr, "usage: pieces MAX_BYTES, on up to %d processes\n", MAX_PROCS);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     for (int procs = 1; procs <= world_procs; procs++) {

@@ -200,8 +200,8 @@ int MPI_Exscan(const void *send, void *receive, int receive_count, MPI_Datatype 
     interpose_state *state = interpose_known_state(comm);
     interpose_repeatable *last = state == NULL ? NULL : &state->last[COLLWISE_EXSCAN];
     if (last != NULL && last->algorithm != NULL && last->call.receive_count == receive_count &&
-        last->call.receive_type == receive_type && last->call.op == op && interpose_are_alike(last->call.send, send) &&
-        interpose_are_alike(last->call.receive, receive)) {
+        last->call.receive_type == receive_type && last->call.op == op && interpose_is_same(last->call.send, send) &&
+        interpose_is_same(last->call.receive, receive)) {
         last->call.send = send;
         last->call.receive = receive;
         return interpose_repeat(last, state);

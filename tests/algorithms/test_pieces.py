@@ -13,12 +13,12 @@ from collwise.simulator.execution.local_machine import run_program
 from tests.algorithms.compiling import compiled
 
 SOURCE = Path(__file__).with_name("pieces.c")
-MOST_BYTES, PROCS = 12, 9
+MAX_BYTES, PROCS = 12, 9
 
 
 @pytest.mark.parametrize("library", ["smpi", "openmpi"])
 def test_pieces(library: str, tmp_path: Path) -> None:
-    program, most = compiled(library, SOURCE, tmp_path / "pieces"), MOST_BYTES
+    program, most = compiled(library, SOURCE, tmp_path / "pieces"), MAX_BYTES
     platform = load("grisou") if library == "smpi" else None
     run = run_program(library, str(program), PROCS, [str(most)], platform=platform, timeout_seconds=900)
     assert run.returncode == 0, run.error_text

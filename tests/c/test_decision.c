@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TABLES = 300, QUERIES = 300, MOST_RULES = 400, COLLECTIVES = 3 };
+enum { TABLES = 300, QUERIES = 300, MAX_RULES = 400, COLLECTIVES = 3 };
 
 /* xorshift: the same numbers everywhere. */
 static uint64_t next_random(uint64_t *state) {
@@ -66,8 +66,8 @@ static int same(const decision_choice *a, const decision_choice *b) {
 }
 
 static long check_table(uint64_t *state) {
-    decision_rule rules[MOST_RULES];
-    size_t count = next_random(state) % (MOST_RULES + 1);
+    decision_rule rules[MAX_RULES];
+    size_t count = next_random(state) % (MAX_RULES + 1);
     int long_rows = next_random(state) % 2 == 0;
     for (size_t i = 0; i < count; i++) {
         rules[i] = (decision_rule){.collective = (int)(next_random(state) % COLLECTIVES),

@@ -11,10 +11,10 @@
 
 /* Messages have ten segments, the last one shorter, and more packets than buffers, windows and send buffers hold. */
 enum {
-    MOST_PROCS = 24,
+    MAX_PROCS = 24,
     MANY_PROCS = 12,
     GROUP = 4,
-    MOST_GROUPS = MOST_PROCS / GROUP,
+    MAX_GROUPS = MAX_PROCS / GROUP,
     MESSAGE_BYTES = 14000,
     PART_BYTES = 1434
 };
@@ -32,9 +32,9 @@ static double *filled(size_t count, double value) {
 
 /* Groups of nodes, each with a cable to a switch in the middle: its links up and down are 2 group and 2 group + 1. */
 typedef struct {
-    int64_t first[MOST_GROUPS * MOST_GROUPS + 1];
-    int32_t links[2 * MOST_GROUPS * MOST_GROUPS];
-    double seconds[MOST_GROUPS * MOST_GROUPS];
+    int64_t first[MAX_GROUPS * MAX_GROUPS + 1];
+    int32_t links[2 * MAX_GROUPS * MAX_GROUPS];
+    double seconds[MAX_GROUPS * MAX_GROUPS];
 } routes;
 
 static void fill_routes(routes *filled, int groups) {
@@ -99,11 +99,11 @@ static schedule_result result_on(const schedule *made, const schedule_network *n
 /* Plays a schedule where nodes have `per_node` processes, of three the last on a socket of its own; the buffers hold
  * two packets. The beginning of a schedule is played for so many seconds. */
 static schedule_result play(const schedule *made, int per_node, network_kind kind, schedule_protocol protocol,
-                            double most_seconds) {
+                            double max_seconds) {
     size_t sizes = made->size_count;
     int nodes = (made->procs + per_node - 1) / per_node, groups = (nodes + GROUP - 1) / GROUP;
-    int32_t node_of[MOST_PROCS], class_of[MOST_PROCS] = {0}, group_of[MOST_PROCS], socket_of[MOST_PROCS];
-    for (int i = 0; i < MOST_PROCS; i++) {
+    int32_t node_of[MAX_PROCS], class_of[MAX_PROCS] = {0}, group_of[MAX_PROCS], socket_of[MAX_PROCS];
+    for (int i = 0; i < MAX_PROCS; i++) {
         node_of[i] = i / per_node;
         socket_of[i] = i % per_node / 2;
         group_of[i] = i / GROUP;
@@ -165,7 +165,7 @@ static schedule_result play(const schedule *made, int per_node, network_kind kin
         network.initial_window_packets = 4;
     }
     schedule_result result =
-        made->is_begin ? schedule_play_within(made, &network, 0, NULL, most_seconds) : result_on(made, &network, kind);
+        made->is_begin ? schedule_play_within(made, &network, 0, NULL, max_seconds) : result_on(made, &network, kind);
     free(protocols);
     free(nothing);
     free(overhead);
@@ -320,7 +320,7 @@ static int first_algorithm(const char *collective, int procs, uint64_t message_b
 static int check(const collwise_algorithm *algorithm, int procs) {
     int cuts = algorithm->part_parameter != NULL;
     int by_socket = algorithm->count_parameter != NULL && strcmp(algorithm->count_parameter, "within") == 0;
-    int32_t nodes[MOST_PROCS], sockets[MOST_PROCS];
+    int32_t nodes[MAX_PROCS], sockets[MAX_PROCS];
     for (int rank = 0; rank < procs; rank++) {
         nodes[rank] = rank % ((procs + GROUP - 1) / GROUP);
         sockets[rank] = rank % 2;
@@ -511,7 +511,7 @@ static int check_failures(void) {
 /* Sanitizers make everything ten times as long. */
 static const int counts[] = {1, 2, 3, 5, 6, 8, 12, 17};
 #else
-static const int counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 17, MOST_PROCS};
+static const int counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 17, MAX_PROCS};
 #endif
 
 int main(void) {

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PROCS = 257, MESSAGE_BYTES = 8192 };
+enum { MAX_PROCS = 257, MESSAGE_BYTES = 8192 };
 
 static int failures;
 
 /* Of the case that is being recorded: the placement, and the algorithm between the nodes. */
-static int32_t node_of[MOST_PROCS], local_ranks[MOST_PROCS];
+static int32_t node_of[MAX_PROCS], local_ranks[MAX_PROCS];
 static int procs;
 static const char *between_nodes;
 
@@ -177,12 +177,12 @@ static void check_messages_between_nodes(const schedule *made, int only_leaders,
 
 /* All messages arrive, also if every send waits for its receive. */
 static void check_play(const schedule *made) {
-    enum { MOST_SIZES = 1000 };
-    static double nothing[MOST_SIZES], latency[MOST_SIZES];
-    static uint8_t protocols[MOST_SIZES];
-    expect(made->size_count <= MOST_SIZES, "sizes");
-    int32_t each[MOST_PROCS], class_of[MOST_PROCS] = {0};
-    for (int i = 0; i < MOST_SIZES; i++) {
+    enum { MAX_SIZES = 1000 };
+    static double nothing[MAX_SIZES], latency[MAX_SIZES];
+    static uint8_t protocols[MAX_SIZES];
+    expect(made->size_count <= MAX_SIZES, "sizes");
+    int32_t each[MAX_PROCS], class_of[MAX_PROCS] = {0};
+    for (int i = 0; i < MAX_SIZES; i++) {
         latency[i] = 1;
     }
     for (int rank = 0; rank < procs; rank++) {
@@ -245,7 +245,7 @@ static size_t check_schedule(collwise_allreduce_function *function, uint64_t mes
 
 /* All algorithms with the present placement; returns the number of distinct programs of the first. */
 static size_t check(void) {
-    int of_node[MOST_PROCS] = {0}, of_local_rank[MOST_PROCS] = {0};
+    int of_node[MAX_PROCS] = {0}, of_local_rank[MAX_PROCS] = {0};
     for (int rank = 0; rank < procs; rank++) {
         local_ranks[rank] = of_node[node_of[rank]]++;
         of_local_rank[local_ranks[rank]]++;
@@ -305,7 +305,7 @@ int main(void) {
     static const char *const algorithms[] = {"recursive_doubling", "ring", "rabenseifner"};
     for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
         between_nodes = algorithms[i];
-        for (procs = 2; procs <= MOST_PROCS; procs += procs < 20 ? 1 : procs < 255 ? 47 : 1) {
+        for (procs = 2; procs <= MAX_PROCS; procs += procs < 20 ? 1 : procs < 255 ? 47 : 1) {
             check_placements();
         }
     }

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { MOST_PROCS = 1024, SHOWN_FAILURES = 20 };
+enum { MAX_PROCS = 1024, SHOWN_FAILURES = 20 };
 
 typedef struct {
     long checks, failures;
@@ -13,8 +13,8 @@ typedef struct {
 typedef struct {
     collwise_topology topology;
     int procs, root, degree;
-    collwise_tree at[MOST_PROCS]; /* by real rank */
-    int depth[MOST_PROCS];        /* steps to the root; -1 if they never reach it */
+    collwise_tree at[MAX_PROCS]; /* by real rank */
+    int depth[MAX_PROCS];        /* steps to the root; -1 if they never reach it */
     int height;
     tally *count;
 } shape;
@@ -22,7 +22,7 @@ typedef struct {
 /* Both trees of the two-tree broadcast. */
 typedef struct {
     int procs, root;
-    collwise_two_tree at[2][MOST_PROCS]; /* by tree and real rank */
+    collwise_two_tree at[2][MAX_PROCS]; /* by tree and real rank */
     tally *count;
 } two_trees;
 
@@ -86,7 +86,7 @@ static void build(shape *tree) {
 
 /* One tree: every process hangs below the root, once, and parents and children say the same. */
 static void check_tree(shape *tree) {
-    int named[MOST_PROCS] = {0};
+    int named[MAX_PROCS] = {0};
     for (int rank = 0; rank < tree->procs; rank++) {
         const collwise_tree *at = &tree->at[rank];
         CHECK(tree, rank, (at->parent < 0) == (rank == tree->root));
@@ -112,7 +112,7 @@ static void check_tree(shape *tree) {
 static void check_sources(shape *tree) {
     for (int rank = 0; rank < tree->procs; rank++) {
         const collwise_tree *at = &tree->at[rank];
-        int named[MOST_PROCS] = {0}, before = 0;
+        int named[MAX_PROCS] = {0}, before = 0;
         for (int i = 0; i < at->child_count; i++) {
             int child = collwise_tree_source(at, i), virtual_child = tree->at[child].virtual_rank;
             CHECK(tree, rank, tree->at[child].parent == rank);
@@ -315,7 +315,7 @@ static int two_tree_depth(const two_trees *trees, int tree, int rank) {
 
 /* One of them: all hang below the root, once and not too deep, and receive before they send. */
 static void check_one_of_two(two_trees *trees, int tree) {
-    int named[MOST_PROCS] = {0};
+    int named[MAX_PROCS] = {0};
     int height = trees->procs > 1 ? 1 + floor_log2(trees->procs - 1) : 0;
     for (int rank = 0; rank < trees->procs; rank++) {
         const collwise_two_tree *at = &trees->at[tree][rank];

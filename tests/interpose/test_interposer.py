@@ -55,7 +55,7 @@ def as_list(algorithms: Sequence[Algorithm]) -> str:
     )
 
 
-def most_algorithms() -> int:
+def max_algorithms() -> int:
     return max(len(known.algorithms) for known in Catalogue.load().collectives.values())
 
 
@@ -63,7 +63,7 @@ def most_algorithms() -> int:
 @pytest.mark.parametrize("procs", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_results_are_those_of_mpi_for_every_algorithm(name: str, procs: int, compiled) -> None:
     program = compiled(name, str(HERE / "both.c"))
-    for pick in range(most_algorithms()):
+    for pick in range(max_algorithms()):
         algorithms = chosen_algorithms(pick)
         done = run(name, procs, "--report", "--algorithms", as_list(algorithms), str(program))
         assert done.returncode == 0, done.stdout + done.stderr

@@ -21,7 +21,7 @@ yielding = pytest.mark.usefixtures("yielding_mpich")
 MOCK_UPS = [one for one in Catalogue.load().algorithms() if one.guideline]
 PROCS = 3
 # Of both.c: the ints of its longest messages. Its short ones have room, but for counts and displacements.
-MOST_INTS = 700
+MAX_INTS = 700
 ROOM = {"COLLWISE_MESSAGE_BUFFER": "512", "COLLWISE_INTEGER_BUFFER": "7"}
 AT_BOTTOM = (
     "bcast=binomial;gather=binomial;gatherv=linear;scatter=binomial;allgather=ring;alltoall=pairwise;reduce=binomial;"
@@ -57,7 +57,7 @@ def test_mock_ups_without_room_are_left_to_mpi(name: str, compiled) -> None:
         assert (done.returncode, done.stdout[:3]) == (0, "ok "), done.stdout + done.stderr
         counted = counts_of(done.stderr)
         for one in chosen:
-            needed = one.extra_memory(PROCS, 4 * MOST_INTS, 4)
+            needed = one.extra_memory(PROCS, 4 * MAX_INTS, 4)
             is_long = needed.message_bytes > 0 or one.guideline == "GL20"  # in place
             expected = {
                 "MPI's own: needs a larger message buffer": is_long,

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_PROCS = 64, READINGS = 1000 };
+enum { MAX_PROCS = 64, READINGS = 1000 };
 /* Longer than a busy machine keeps a process waiting for its core. */
 #define HELD_UP_SECONDS 0.4
 #define LATE_SECONDS 0.2
@@ -61,7 +61,7 @@ static double ahead(const cw_session *session) {
 
 /* The largest difference between processes of global clock minus true time, which is one clock on one machine. */
 static double disagreement(const cw_session *session, int procs) {
-    double mine = ahead(session), all[MOST_PROCS], least = INFINITY, greatest = -INFINITY;
+    double mine = ahead(session), all[MAX_PROCS], least = INFINITY, greatest = -INFINITY;
     MPI_Allgather(&mine, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, MPI_COMM_WORLD);
     for (int i = 0; i < procs; i++) {
         least = fmin(least, all[i]);

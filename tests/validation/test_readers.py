@@ -37,7 +37,7 @@ from tests.run_reports import OF_AN_APPLICATION
 
 ROW: dict[str, Any] = {
     "collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-3", "processes": 4, "processes_per_node": 1,
-    "mpis_own": "no rule", "least_bytes": 8, "most_bytes": 15, "mean_bytes": 8.5, "calls": 3, "seconds": 0.1,
+    "mpis_own": "no rule", "min_bytes": 8, "max_bytes": 15, "mean_bytes": 8.5, "calls": 3, "seconds": 0.1,
     "shortest_seconds": 0.1, "longest_seconds": 0.2,
 }  # fmt: skip
 PRF = """# pgtune profile

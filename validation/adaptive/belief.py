@@ -60,7 +60,7 @@ they do not tell yet how far these are off for longer messages."""
 _FAR = (8.0, 4.0, 8.0)
 _GUESSED_NOISE, _GUESSES = 0.03, 4
 """The standard deviation of repetitions, as a share, before anything is known, and as how many it counts."""
-_LEAST_SECONDS = 1e-12
+_MIN_SECONDS = 1e-12
 """What a measured time of nothing counts as."""
 _BETWEEN_LAUNCHES = 0.01
 """The least difference of the median from launch to launch, as a share."""
@@ -108,7 +108,7 @@ class Belief:
         self._noise = self._noise_of(spread)
         self._measured = {
             number: (
-                math.log(max(one.seconds, _LEAST_SECONDS)),
+                math.log(max(one.seconds, _MIN_SECONDS)),
                 self._variance_of_median(self._noise_with(number, *spread[number]), one.repetitions),
             )
             for number, one in kept.items()
@@ -259,7 +259,7 @@ def _relative_squares(timing: Timing) -> tuple[float, int]:
     It follows from their mean distance from the median, which a stall of ten times the usual time moves far less than
     it moves the sum of squares.
     """
-    logs = np.log(np.maximum(timing.samples or (timing.seconds,), _LEAST_SECONDS))
+    logs = np.log(np.maximum(timing.samples or (timing.seconds,), _MIN_SECONDS))
     freedom = logs.size - 1
     if freedom == 0:
         return 0.0, 0

@@ -28,7 +28,7 @@ from collwise.validation.adaptive.belief import Belief, Predictions, expected_ga
 from collwise.validation.adaptive.goal import GOAL, Goal
 from collwise.validation.adaptive.process import Numbers
 
-REPETITIONS, MOST_REPETITIONS = 3, 10
+REPETITIONS, MAX_REPETITIONS = 3, 10
 """The repetitions of a case in a round, after the untimed ones: at least, and at most, until its mean is precise.
 
 The median of three does not feel a single stall."""
@@ -409,7 +409,7 @@ def search_on(
     check_measured_sizes(cases, isinstance(target, LocalMachine))
     runner = MpiRunner(target, visiting(method))
     made = runner.configuration
-    repetitions = f"adaptive, {REPETITIONS} to {MOST_REPETITIONS} in a round, their median"
+    repetitions = f"adaptive, {REPETITIONS} to {MAX_REPETITIONS} in a round, their median"
     details = {**dict(made.details), "repetitions": repetitions}
     configuration = replace(made, details=tuple(sorted(details.items())))
     return AdaptiveSearch(runner, configuration, cases, store, predictions, goal, usual=method, on_round=on_round).run()
@@ -417,7 +417,7 @@ def search_on(
 
 def visiting(method: Method) -> Method:
     """The method of one round: a few repetitions, all of which are kept."""
-    few = Precision(REPETITIONS, MOST_REPETITIONS, method.precision.confidence, method.precision.relative_error)
+    few = Precision(REPETITIONS, MAX_REPETITIONS, method.precision.confidence, method.precision.relative_error)
     return replace(method, precision=few, keep_samples=True)
 
 

@@ -85,7 +85,7 @@ def measure_points(
     procs = nominal.nodes * target.processes_per_node(nominal.nodes)
     per_node = target.processes_per_node(procs)
     processes = pairs_between_nodes(procs, per_node)
-    limits = measure_plan(target, procs, limit_plan(processes[:2], per_node, grid.most_bytes), grid, store)
+    limits = measure_plan(target, procs, limit_plan(processes[:2], per_node, grid.max_bytes), grid, store)
     plan = size_plan(grid, eager_limit(limits), processes if together else processes[:2], per_node, nominal)
     return [*limits, *measure_plan(target, procs, plan, grid, store, on_progress)]
 

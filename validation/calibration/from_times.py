@@ -45,7 +45,7 @@ MESSAGES = {ROUNDTRIP: "latency", SATURATION: "stream", PRTT: "PRTT"}
 _JUMP, _TOLD = 0.25, 0.5
 _ROBUST = 0.5
 _STEP = 0.02
-_MOST_MESSAGES = 100_000
+_MAX_MESSAGES = 100_000
 """Cases of more messages take too long to be played hundreds of times."""
 
 Cell = tuple[str, int, int]
@@ -118,7 +118,7 @@ class TimedCases:
             return False
         if not 2 <= case.procs <= self.platform.max_procs(self.processes_per_node):
             return False
-        return recorded(case, None)[0].messages <= _MOST_MESSAGES
+        return recorded(case, None)[0].messages <= _MAX_MESSAGES
 
 
 def cell_of(case: Case) -> Cell:

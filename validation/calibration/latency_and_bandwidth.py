@@ -13,11 +13,11 @@ from collwise.platforms.smpi import ENVELOPE_BYTES
 from collwise.validation.calibration.calibration_points import Kind
 from collwise.validation.calibration.segmented_regression import Segment, fit_segments
 
-LEAST_SECONDS, LEAST_SECONDS_PER_BYTE = 1e-9, 1e-15
+MIN_SECONDS, MIN_SECONDS_PER_BYTE = 1e-9, 1e-15
 """Latency and bandwidth factors must be positive."""
 
 _EAGER_SEGMENTS, _RENDEZVOUS_SEGMENTS = 9, 4
-_LEAST_POINTS = 4
+_MIN_POINTS = 4
 _DIGITS = 6
 # Two times that differ by this factor are not one time with an error.
 _APART = 1.2
@@ -66,14 +66,14 @@ def fit_network(
     apart = [one.message_bytes for one in eager if rows and between(rows, one.message_bytes) > _APART * one.seconds]
     held = [one for one in eager if apart and one.message_bytes >= min(apart)]
     free = eager[: len(eager) - len(held)]
-    least_seconds_per_byte = max(LEAST_SECONDS_PER_BYTE, 1 / link_bytes_per_second)
+    min_seconds_per_byte = max(MIN_SECONDS_PER_BYTE, 1 / link_bytes_per_second)
     made: list[Segment] = []
-    for part, start, most_segments in (
+    for part, start, max_segments in (
         (free, 0, _EAGER_SEGMENTS),
         (held, min(apart, default=0), _EAGER_SEGMENTS),
         (rendezvous, eager_limit_bytes, _RENDEZVOUS_SEGMENTS),
     ):
-        if len(part) < _LEAST_POINTS:
+        if len(part) < _MIN_POINTS:
             continue
         overheads = [overhead_seconds(one.message_bytes) for one in part]
         in_network = [one.seconds - overhead for one, overhead in zip(part, overheads, strict=True)]
@@ -84,14 +84,14 @@ def fit_network(
             in_network,
             scale_seconds=[seconds + overhead for seconds, overhead in zip(in_network, overheads, strict=True)],
             relative_errors=[one.relative_error for one in part],
-            least=(LEAST_SECONDS, LEAST_SECONDS_PER_BYTE if part is held else least_seconds_per_byte),
+            least=(MIN_SECONDS, MIN_SECONDS_PER_BYTE if part is held else min_seconds_per_byte),
             through_origin=part is held,
-            most_segments=most_segments,
+            max_segments=max_segments,
             from_bytes=start,
         )
         made += [replace(one, from_bytes=max(start, one.from_bytes - ENVELOPE_BYTES)) for one in found]
     if not made:
-        raise UsageError(f"too few measurements of kind '{Kind.PING_PONG}'; valid: {_LEAST_POINTS} and more")
+        raise UsageError(f"too few measurements of kind '{Kind.PING_PONG}'; valid: {_MIN_POINTS} and more")
     return [replace(made[0], from_bytes=0), *made[1:]]
 
 

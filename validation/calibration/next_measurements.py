@@ -20,7 +20,7 @@ from collwise.validation.calibration.figures import multiplied
 from collwise.validation.calibration.from_times import ERROR, Fitted, TimedCases
 
 _STEP = 0.05
-_LEAST_ERROR = 1e-9
+_MIN_ERROR = 1e-9
 
 
 def most_telling(platform: Platform, fitted: Fitted, cases: Sequence[Case], count: int = 5) -> list[Case]:
@@ -70,6 +70,6 @@ def _expected_loss(ahead: Array, contrasts: Array, covariance: Array) -> float:
     """The sum over cells of what choosing the first is expected to lose, as the logarithm of a ratio of times."""
     from scipy.stats import norm
 
-    errors = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", contrasts, covariance, contrasts), _LEAST_ERROR**2))
+    errors = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", contrasts, covariance, contrasts), _MIN_ERROR**2))
     sure = ahead / errors
     return float(np.sum(errors * (norm.pdf(sure) - sure * norm.sf(sure))))

@@ -18,8 +18,8 @@ from collwise.simulator.sweeps.runner import Progress, run_cases
 from collwise.simulator.timing import Case
 from collwise.validation.calibration.calibration_points import CalibrationPoint, Kind, case_of_kind, point_of
 
-LEAST_BYTES = 1
-MOST_BYTES = 4 * 2**20
+MIN_BYTES = 1
+MAX_BYTES = 4 * 2**20
 _ROW_MESSAGES = 8
 _EXCHANGES = 10
 _CLOCK_READINGS = 1000
@@ -37,24 +37,24 @@ CalibrationPlan = dict[Case, int]
 class CalibrationGrid:
     """The number of message sizes of each kind, their range, and their repetitions.
 
-    A size is repeated until its measurements take about `seconds_each`, from 2 to `most_repetitions` times.
+    A size is repeated until its measurements take about `seconds_each`, from 2 to `max_repetitions` times.
     """
 
     ping_pongs: int = 72
     calls: int = 48
     rows: int = 32
     exchanges: int = 40
-    least_bytes: int = LEAST_BYTES
-    most_bytes: int = MOST_BYTES
+    min_bytes: int = MIN_BYTES
+    max_bytes: int = MAX_BYTES
     seconds_each: float = 0.06
-    most_repetitions: int = 25
+    max_repetitions: int = 25
 
     def __post_init__(self) -> None:
-        if not 1 <= self.least_bytes < self.most_bytes <= 2**30:
-            raise UsageError(f"sizes from {self.least_bytes} B to {self.most_bytes} B; valid: ascending, 1 B to 1 GiB")
+        if not 1 <= self.min_bytes < self.max_bytes <= 2**30:
+            raise UsageError(f"sizes from {self.min_bytes} B to {self.max_bytes} B; valid: ascending, 1 B to 1 GiB")
 
 
-QUICK = CalibrationGrid(72, 28, 16, 20, most_bytes=2**20, most_repetitions=15)
+QUICK = CalibrationGrid(72, 28, 16, 20, max_bytes=2**20, max_repetitions=15)
 USUAL = CalibrationGrid()
 
 
@@ -66,10 +66,10 @@ def pairs_between_nodes(procs: int, processes_per_node: int) -> tuple[int, ...]:
     return tuple(range(0, 2 * pairs * processes_per_node, processes_per_node))
 
 
-def limit_plan(pair: tuple[int, ...], processes_per_node: int, most_bytes: int) -> CalibrationPlan:
+def limit_plan(pair: tuple[int, ...], processes_per_node: int, max_bytes: int) -> CalibrationPlan:
     """The eager limit, on which the plan of sizes depends, and the clock, which depends on no size."""
     clock = case_of_kind(Kind.CLOCK, pair, processes_per_node, 0, _CLOCK_READINGS)
-    eager = case_of_kind(Kind.EAGER, pair, processes_per_node, most_bytes, _EAGER_TRIALS, _LATE_SECONDS)
+    eager = case_of_kind(Kind.EAGER, pair, processes_per_node, max_bytes, _EAGER_TRIALS, _LATE_SECONDS)
     return {clock: _CLOCK_REPETITIONS, eager: 1}
 
 
@@ -87,8 +87,8 @@ def size_plan(
     `nominal` determine how often each is repeated.
     """
     chance = random.Random(1)
-    most = grid.most_bytes
-    eager = max(grid.least_bytes + 1, min(most, eager_limit_bytes - 1))
+    most = grid.max_bytes
+    eager = max(grid.min_bytes + 1, min(most, eager_limit_bytes - 1))
     below = min(most, 4 * eager)
     wanted = [
         (Kind.PING_PONG, grid.ping_pongs, most, 1, 2.0),
@@ -100,19 +100,19 @@ def size_plan(
     ]
     made = []
     for kind, sizes, largest, count, messages in wanted:
-        for size in _sizes(chance, grid.least_bytes, largest, sizes):
+        for size in _sizes(chance, grid.min_bytes, largest, sizes):
             one_way = 2 * nominal.link_latency_seconds + size / nominal.node_bytes_per_second
             delay = 2 * one_way + _SLACK_SECONDS if kind == Kind.RECEIVE else 0.0
             case = case_of_kind(kind, processes, processes_per_node, size, count, delay)
             made.append((case, _repetitions(grid, messages * one_way)))
     nodes = processes if len(processes) > 2 else processes[:1]
     neighbours = tuple(rank + place for rank in nodes for place in (0, 1))
-    for size in _sizes(chance, grid.least_bytes, most, grid.calls if processes_per_node > 1 else 0):
+    for size in _sizes(chance, grid.min_bytes, most, grid.calls if processes_per_node > 1 else 0):
         case = case_of_kind(Kind.PING_PONG, neighbours, processes_per_node, size)
         made.append((case, _repetitions(grid, 2 * size / nominal.loopback_bytes_per_second)))
     for size in _sizes(chance, 1024, 2**20, 8):
         case = case_of_kind(Kind.REDUCE, processes, processes_per_node, -(-size // 8) * 8)
-        made.append((case, grid.most_repetitions))
+        made.append((case, grid.max_repetitions))
     chance.shuffle(made)
     return dict(made)
 
@@ -129,7 +129,7 @@ def _sizes(chance: random.Random, least: int, most: int, count: int) -> list[int
 
 
 def _repetitions(grid: CalibrationGrid, seconds: float) -> int:
-    return max(2, min(grid.most_repetitions, int(grid.seconds_each / max(seconds, 1e-9))))
+    return max(2, min(grid.max_repetitions, int(grid.seconds_each / max(seconds, 1e-9))))
 
 
 def measure_plan(
@@ -144,7 +144,7 @@ def measure_plan(
 
     Raises CollwiseError when the program ends before all are made; those that were made are in the store.
     """
-    runner = measured_experiments(target, procs, Precision(2, grid.most_repetitions), repetitions=plan)
+    runner = measured_experiments(target, procs, Precision(2, grid.max_repetitions), repetitions=plan)
     return [point_of(timing) for timing in run_cases(runner, list(plan), store, on_progress).timings.values()]
 
 

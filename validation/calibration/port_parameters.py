@@ -15,15 +15,15 @@ from collwise.simulator.schedule.networks import load_of
 from collwise.simulator.schedule.tables import Doubles
 from collwise.validation.calibration.latency_and_bandwidth import MessageTime, rounded
 
-_MOST_BURST_BYTES = 16384
+_MAX_BURST_BYTES = 16384
 _HEADER_BYTES = 66
 """The headers of a packet of TCP over Ethernet: Ethernet's (14 bytes), IP's (20), TCP's (20) and time stamps (12)."""
 # An acknowledgement is a packet without data for each full packet. Exchanges that take still longer are limited by the
 # processors.
-_MOST_ACKNOWLEDGEMENTS = _HEADER_BYTES / (PACKET_BYTES + _HEADER_BYTES)
-_LEAST_ERROR = 0.02
-_LEAST_POINTS = 4
-_LEAST_SENDS = 3
+_MAX_ACKNOWLEDGEMENTS = _HEADER_BYTES / (PACKET_BYTES + _HEADER_BYTES)
+_MIN_ERROR = 0.02
+_MIN_POINTS = 4
+_MIN_SENDS = 3
 
 
 def fit_ports(
@@ -48,9 +48,9 @@ def fit_ports(
     """
     eager = [one for one in alone if one.message_bytes < eager_limit_bytes]
     waiting = [one for one in alone if one.message_bytes >= eager_limit_bytes]
-    if len(eager) < _LEAST_POINTS:
+    if len(eager) < _MIN_POINTS:
         return None
-    largest = waiting if len(waiting) >= _LEAST_POINTS else eager
+    largest = waiting if len(waiting) >= _MIN_POINTS else eager
     base, per_byte = _base_and_slope(largest, overhead_seconds, _HEADER_BYTES)
     rate = min(1 / max(per_byte, 1e-15), link_bytes_per_second)
     latency, burst = _latency_and_burst(eager, overhead_seconds, rate)
@@ -59,14 +59,14 @@ def fit_ports(
     blocking = [one for one in sends if one.message_bytes >= eager_limit_bytes]
     loads, seconds = _without_overheads(blocking, overhead_seconds, _HEADER_BYTES)
     left = loads - burst - (seconds - handshake) * rate
-    buffered = float(np.median(left)) if len(left) >= _LEAST_SENDS else 0.0
+    buffered = float(np.median(left)) if len(left) >= _MIN_SENDS else 0.0
     return Ports(
         bytes_per_second=rounded(rate),
         latency_seconds=rounded(latency),
         handshake_seconds=rounded(handshake),
         burst_bytes=rounded(burst),
         header_bytes=_HEADER_BYTES,
-        acknowledgement_share=rounded(min(max(share, 0.0), _MOST_ACKNOWLEDGEMENTS)),
+        acknowledgement_share=rounded(min(max(share, 0.0), _MAX_ACKNOWLEDGEMENTS)),
         send_buffer_bytes=rounded(max(buffered, 0.0)),
     )
 
@@ -76,7 +76,7 @@ def with_loopback(ports: Ports | None, inside: Sequence[MessageTime]) -> Ports |
 
     The times contain the overheads, which are others than between nodes: there TCP takes them.
     """
-    if ports is None or len(inside) < _LEAST_POINTS:
+    if ports is None or len(inside) < _MIN_POINTS:
         return ports
     base, per_byte = _base_and_slope(inside, lambda size: 0.0, 0.0)
     return replace(
@@ -118,7 +118,7 @@ def _latency_and_burst(
     shortest = float(np.min(seconds))
     scales = np.array([shortest, 1000.0])
     fits = [
-        least_squares(errors, (0.5, start), bounds=((0, 0), (np.inf, _MOST_BURST_BYTES / 1000)), loss="huber")
+        least_squares(errors, (0.5, start), bounds=((0, 0), (np.inf, _MAX_BURST_BYTES / 1000)), loss="huber")
         for start in (0.001, 1.0, 4.0)
     ]
     latency, burst = min(fits, key=lambda fit: float(fit.cost)).x * scales
@@ -126,7 +126,7 @@ def _latency_and_burst(
 
 
 def _weights(times: Sequence[MessageTime]) -> Doubles:
-    return 1 / np.array([max(one.relative_error, _LEAST_ERROR) for one in times])
+    return 1 / np.array([max(one.relative_error, _MIN_ERROR) for one in times])
 
 
 def _without_overheads(

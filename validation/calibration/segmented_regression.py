@@ -16,7 +16,7 @@ import ruptures
 from ruptures.base import BaseCost
 from scipy.optimize import nnls
 
-_LEAST_POINTS = 3
+_MIN_POINTS = 3
 # Relative errors below this are not worth a segment.
 _TOLERATED = 0.02
 # Base, slope and breakpoint.
@@ -86,10 +86,10 @@ def fit_segments(
     relative_errors: Sequence[float] | None = None,
     least: tuple[float, float] = (0.0, 0.0),
     through_origin: bool = False,
-    most_segments: int = 6,
+    max_segments: int = 6,
     from_bytes: int = 0,
 ) -> list[Segment]:
-    """Segments over points (sizes in bytes, ascending), at most `most_segments`, the first from `from_bytes`.
+    """Segments over points (sizes in bytes, ascending), at most `max_segments`, the first from `from_bytes`.
 
     Errors are relative to `scale_seconds` (default: the seconds themselves). `relative_errors` are standard errors, by
     which points are weighted where they are above 2 %. `least` holds the smallest base and slope; `through_origin`
@@ -105,7 +105,7 @@ def fit_segments(
     noise = max(1.0, float(np.median(deviations)) / _MEDIAN_OF_NORMAL)
     huber = np.minimum(1.0, _HUBER * noise / np.maximum(deviations, 1e-12))
     cost = _LineCost(least, through_origin).fit(np.stack([x, y, np.sqrt(huber) / unit], axis=1))
-    ends = _ends(cost, len(x), noise, most_segments)
+    ends = _ends(cost, len(x), noise, max_segments)
     starts = [0, *ends[:-1]]
     made = []
     for start, end in zip(starts, ends, strict=True):
@@ -115,13 +115,13 @@ def fit_segments(
     return made
 
 
-def _ends(cost: _LineCost, count: int, noise: float, most_segments: int) -> list[int]:
+def _ends(cost: _LineCost, count: int, noise: float, max_segments: int) -> list[int]:
     """The ends of the segments; raises the penalty until there are not too many."""
     penalty = _NUMBERS_PER_SEGMENT * noise**2 * math.log(count)
     while True:
-        search = ruptures.Pelt(custom_cost=cost, min_size=min(_LEAST_POINTS, count), jump=1).fit(cost.signal)
+        search = ruptures.Pelt(custom_cost=cost, min_size=min(_MIN_POINTS, count), jump=1).fit(cost.signal)
         ends = list(search.predict(pen=penalty))
-        if len(ends) <= most_segments:
+        if len(ends) <= max_segments:
             return ends
         penalty *= 1.5
 

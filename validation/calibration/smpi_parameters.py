@@ -18,8 +18,8 @@ from collwise.platforms.description import FactorRow, OverheadRow
 from collwise.platforms.smpi import ENVELOPE_BYTES
 from collwise.validation.calibration.calibration_points import CalibrationPoint, Kind, of_kind
 from collwise.validation.calibration.latency_and_bandwidth import (
-    LEAST_SECONDS,
-    LEAST_SECONDS_PER_BYTE,
+    MIN_SECONDS,
+    MIN_SECONDS_PER_BYTE,
     MessageTime,
     between,
     fit_network,
@@ -32,7 +32,7 @@ CROSSTRAFFIC = 0.05
 """The share of a flow's rate that SimGrid takes from the opposite direction."""
 
 _OVERHEAD_SEGMENTS = 7
-_LEAST_POINTS = 4
+_MIN_POINTS = 4
 # MPI_Send is MPI_Isend and the completion of its request.
 _SEND_OVER_ISEND = 2.0
 # The least share of the network in a roundtrip; the rest belongs to overheads.
@@ -139,7 +139,7 @@ def _fit_overheads(
     ]  # fmt: skip
     share = min(1.0, *room) if room else 1.0
     above = [one for one in isends if one.message_bytes >= limit]
-    if len(above) >= _LEAST_POINTS:
+    if len(above) >= _MIN_POINTS:
         ois = [*ois, *_overhead_segments(above, limit)]
     return _Overheads(_scaled(os, share), _scaled(or_, share), ois, limit)
 
@@ -152,7 +152,7 @@ def _overhead_segments(
         [one.message_bytes for one in times],
         [one.seconds if most is None else min(one.seconds, value_at(most, one.message_bytes)) for one in times],
         relative_errors=[one.relative_error for one in times],
-        most_segments=_OVERHEAD_SEGMENTS,
+        max_segments=_OVERHEAD_SEGMENTS,
         from_bytes=from_bytes,
     )
 
@@ -179,7 +179,7 @@ def _platform(
     reduce_seconds_per_byte: float,
 ) -> Platform:
     speed = 1 / network[-1].seconds_per_byte
-    way = next((one.base_seconds for one in network if one.base_seconds > 100 * LEAST_SECONDS), LEAST_SECONDS)
+    way = next((one.base_seconds for one in network if one.base_seconds > 100 * MIN_SECONDS), MIN_SECONDS)
     calibration = Calibration(
         latency_factor=_rows([(one.from_bytes, one.base_seconds / way) for one in network]),
         bandwidth_factor=_rows([(one.from_bytes, 1 / (one.seconds_per_byte * speed)) for one in network]),
@@ -210,7 +210,7 @@ def _with_loopback(platform: Platform, inside: Sequence[MessageTime], overheads:
 
     The link's factors apply to the loopback, too, so that only two numbers are free.
     """
-    if len(inside) < _LEAST_POINTS:
+    if len(inside) < _MIN_POINTS:
         return platform
     factors = platform.calibration
     sizes, seconds = [one.message_bytes for one in inside], np.array([one.seconds for one in inside])
@@ -222,7 +222,7 @@ def _with_loopback(platform: Platform, inside: Sequence[MessageTime], overheads:
     return replace(
         platform,
         loopback_latency_seconds=rounded(float(found[0])),
-        loopback_bytes_per_second=rounded(1 / max(float(found[1]), LEAST_SECONDS_PER_BYTE)),
+        loopback_bytes_per_second=rounded(1 / max(float(found[1]), MIN_SECONDS_PER_BYTE)),
     )
 
 
@@ -236,8 +236,8 @@ def _reduce_seconds_per_byte(times: Sequence[MessageTime]) -> float:
 
 
 def _enough(times: list[MessageTime], kind: Kind) -> list[MessageTime]:
-    if len(times) < _LEAST_POINTS:
-        raise UsageError(f"{len(times)} measurements of kind '{kind}'; valid: {_LEAST_POINTS} sizes and more")
+    if len(times) < _MIN_POINTS:
+        raise UsageError(f"{len(times)} measurements of kind '{kind}'; valid: {_MIN_POINTS} sizes and more")
     return times
 
 

@@ -38,7 +38,7 @@ def _unexplained(row: CrosscheckRow, explanations: Explanations) -> bool:
     if row.problem or not row.differs:
         return False
     explanation = explanations.get(_key(row))
-    return explanation is None or not explanation.least_ratio <= row.ratio <= explanation.most_ratio
+    return explanation is None or not explanation.min_ratio <= row.ratio <= explanation.max_ratio
 
 
 def explained(rows: Iterable[CrosscheckRow], explanations: Explanations) -> list[tuple[str, str]]:

@@ -23,8 +23,8 @@ class Explanation:
     """
 
     why: str
-    least_ratio: float = 0.0
-    most_ratio: float = float("inf")
+    min_ratio: float = 0.0
+    max_ratio: float = float("inf")
     by_default: bool = True
 
 

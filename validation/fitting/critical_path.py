@@ -55,12 +55,12 @@ Pairs = Mapping[str, Hockney]
 
 # Parameters have settled when they make no experiment longer or shorter by more than this share.
 _SETTLED = 1e-4
-_WHOLE_STEPS, _MOST_STEPS = 3, 12
+_WHOLE_STEPS, _MAX_STEPS = 3, 12
 _WITH_TOKENS = ("barrier",)
 # Times are on a straight line if they are off it by no more than this share.
 _STRAIGHT = 1e-4
 # A parameter is at least this share of that of single messages, so that times on the path can be divided by it.
-_LEAST_SHARE = 1e-3
+_MIN_SHARE = 1e-3
 # The weight by which an algorithm's parameters are held to those of single messages, beside 1 for an observation. It
 # decides only what the observations leave open.
 _HOLD = 0.01
@@ -161,10 +161,10 @@ def fit_path(known: PathParameters, collective: str, algorithm: str, observation
         if loss < best[0]:
             best = (loss, parameters, played, counts.sum(axis=0))
         settled = bool(np.all(np.abs(played - before) <= _SETTLED * seconds))
-        if settled or steps == _MOST_STEPS:
+        if settled or steps == _MAX_STEPS:
             break
         rest = np.array([one.known_seconds for one in found])
-        solution = np.maximum(solve(counts, rest, seconds, usual), _LEAST_SHARE * usual)
+        solution = np.maximum(solve(counts, rest, seconds, usual), _MIN_SHARE * usual)
         # Where two paths take turns, the parameters are between those that each of them gives.
         parameters = solution if steps < _WHOLE_STEPS else (parameters + solution) / 2
         before, steps = played, steps + 1
@@ -244,14 +244,14 @@ class CriticalPath(FittedToObservations, PlayedModel):
         assert seconds is not None
         return seconds
 
-    def seconds_within(self, case: Case, most_seconds: float) -> float | None:
+    def seconds_within(self, case: Case, max_seconds: float) -> float | None:
         """The seconds of a case that its algorithm can run; None if they are more, where that is soon clear."""
         same = uncut(case) or case
         if same not in self._known:
             pairs = self.parameters.parameters_of(case.collective, case.algorithm)
             tokens = case.collective in _WITH_TOKENS
             tables_of = partial(path_tables, self.parameters, pairs, case.procs, tokens=tokens)
-            played = play_case_within(case, tables_of, most_seconds)
+            played = play_case_within(case, tables_of, max_seconds)
             if played is None:
                 return None
             self._known[same] = played.seconds

@@ -29,12 +29,12 @@ from collwise.simulator.bench import Bench
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.fitting.critical_path import fit_path, path_tables
-from collwise.validation.fitting.implementation_aware import MOST_SEGMENTS, default_procs, observed
+from collwise.validation.fitting.implementation_aware import MAX_SEGMENTS, default_procs, observed
 from collwise.validation.times.defaults import SIZES
 
 # A line through times of messages has at least this share of the least time as alpha, of the slope as beta: overheads
 # may be all that a message takes.
-_LEAST_SHARE = 0.01
+_MIN_SHARE = 0.01
 _REDUCED_BYTES = 65536
 # Times that differ by less than this share tell nothing.
 _SAME = 0.02
@@ -107,7 +107,7 @@ def plan_cases(plan: PathPlan) -> list[Case]:
                     Case(collective, entry.name, procs, size, segment, 0, plan.processes_per_node)
                     for segment in (plan.segment_bytes if entry.pipelined else (0,))
                     for size in sizes
-                    if segment == 0 or segment < size <= MOST_SEGMENTS * segment
+                    if segment == 0 or segment < size <= MAX_SEGMENTS * segment
                 ]
     return found
 
@@ -134,7 +134,7 @@ def single_messages(lab: Laboratory, plan: PathPlan, reduce_seconds_per_byte: fl
         "far": (0, plan.processes_per_node) if plan.processes_per_node < lab.procs else (0, 1),
         "near": (0, 1),
     }
-    least = max(lab.least_bytes, 1)
+    least = max(lab.min_bytes, 1)
     largest = max(plan.single_bytes)
     eager = sorted({size for size in (*plan.single_bytes, limit - 1) if least <= size < limit and size <= largest})
     long = sorted({size for size in (*plan.single_bytes, limit, 4 * limit) if limit <= size <= 4 * largest})
@@ -158,7 +158,7 @@ def single_messages(lab: Laboratory, plan: PathPlan, reduce_seconds_per_byte: fl
     sends, starts = np.array(run(SEND, short)), np.array(run(ISEND, every))
     # Alone, as here, overheads may be longer than within a roundtrip; there they are no longer than a message.
     whole = np.minimum(one_way["far"], one_way["near"])[[0, *range(len(eager))]] if eager else takes[:1]
-    share = np.minimum(1.0, (1 - _LEAST_SHARE) * whole / np.maximum(sends + takes, 1e-12))
+    share = np.minimum(1.0, (1 - _MIN_SHARE) * whole / np.maximum(sends + takes, 1e-12))
     overheads = Overheads(
         _function(short, (share * sends).tolist()),
         _function(every, [*np.minimum(starts[: len(short)], whole), *starts[len(short) :]]),
@@ -167,7 +167,7 @@ def single_messages(lab: Laboratory, plan: PathPlan, reduce_seconds_per_byte: fl
     processor = overheads.send(eager) + overheads.receive(eager)
     cut = len(eager)
     for pair in one_way:
-        one_way[pair][:cut] = np.maximum(one_way[pair][:cut] - processor, _LEAST_SHARE * one_way[pair][:cut])
+        one_way[pair][:cut] = np.maximum(one_way[pair][:cut] - processor, _MIN_SHARE * one_way[pair][:cut])
     both = {EAGER: (eager, one_way["far"][:cut]), RENDEZVOUS: (long, one_way["far"][cut:])}
     lines = {name: _line(sizes, seconds) for name, (sizes, seconds) in both.items() if len(sizes) > 1}
     # Where all messages of a plan use one protocol, it stands for both.
@@ -194,8 +194,8 @@ def _line(sizes: Sequence[int], seconds: np.ndarray) -> Hockney:
     line = fit_hockney(sizes, seconds.tolist())
     least, slowest = float(np.min(seconds)), float(np.max(seconds)) / max(sizes)
     return Hockney(
-        max(float(line.alpha_seconds), _LEAST_SHARE * least),
-        max(float(line.beta_seconds_per_byte), _LEAST_SHARE * slowest),
+        max(float(line.alpha_seconds), _MIN_SHARE * least),
+        max(float(line.beta_seconds_per_byte), _MIN_SHARE * slowest),
     )
 
 

@@ -23,9 +23,9 @@ from collwise.simulator.timing import Case, Timing
 from collwise.validation.times.defaults import BCAST_SIZES, GATHER_SIZES, SEGMENT_BYTES, SEGMENTS
 
 # More than 128 processes take time and change nothing: section IV-C of the paper found so, too.
-_MOST_FIT_PROCS = 128
+_MAX_FIT_PROCS = 128
 # More segments take time and say nothing more.
-MOST_SEGMENTS = 512
+MAX_SEGMENTS = 512
 _BESIDES_BCAST = ("gather", "scatter", "reduce")
 
 
@@ -82,7 +82,7 @@ def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int,
     Four would be a power of two of processes on most platforms: there trees have a single deepest process, reached
     through a neighbour on the root's own node, so that filling looks faster than it is for nearly every other P.
     """
-    most = min(platform.max_procs(processes_per_node), 2 * _MOST_FIT_PROCS)
+    most = min(platform.max_procs(processes_per_node), 2 * _MAX_FIT_PROCS)
     return tuple(sorted({max(2, most // 4), max(2, most // 2), max(2, min(most, 5 * processes_per_node))}))
 
 
@@ -180,11 +180,11 @@ def one_way_seconds(lab: Laboratory, sizes: Sequence[int]) -> list[float]:
 
 def _gamma_cases(plan: FitPlan, apart: int, per_node: int) -> list[Case]:
     """The cases for gamma, among `apart` processes whose pairs are all alike."""
-    most_children = max(4, (max(plan.procs) * 4).bit_length())
+    max_children = max(4, (max(plan.procs) * 4).bit_length())
     return [
         Case("bcast", "linear_nonblocking", p, size, processes_per_node=per_node)
         for size in sorted({*plan.sizes.gamma, plan.segment_bytes})
-        for p in range(2, min(most_children + 1, apart) + 1)
+        for p in range(2, min(max_children + 1, apart) + 1)
     ]
 
 
@@ -207,9 +207,7 @@ def _cases(plan: FitPlan, collective: str, name: str) -> Iterator[Case]:
             yield from (case(size) for size in (*short_blocks, *sizes.blocks))
         elif collective == "reduce":
             for cut in dict.fromkeys((segment, *plan.more_segments) if segment else (0,)):
-                fitting = (
-                    size for size in (*sizes.short, *sizes.broadcasts) if cut == 0 or size <= MOST_SEGMENTS * cut
-                )
+                fitting = (size for size in (*sizes.short, *sizes.broadcasts) if cut == 0 or size <= MAX_SEGMENTS * cut)
                 yield from (case(size, cut) for size in fitting)
         else:
             closing = itertools.cycle([size for size in sizes.closing if size != plan.segment_bytes])
@@ -220,7 +218,7 @@ def _cases(plan: FitPlan, collective: str, name: str) -> Iterator[Case]:
                 short = max(1, segment // 4)
                 yield from (case(short * count, short) for count in sizes.segment_counts)
                 for other in (one for one in plan.more_segments if one != segment):
-                    fitting = (m for m in sizes.broadcasts if other == 0 or other < m <= MOST_SEGMENTS * other)
+                    fitting = (m for m in sizes.broadcasts if other == 0 or other < m <= MAX_SEGMENTS * other)
                     yield from (case(size, other) for size in fitting)
             if name == "split_binary":
                 yield from (case(size, experiment="exchange") for size in sizes.broadcasts)

@@ -11,7 +11,7 @@ from typing import Any
 from collwise.common.errors import CollwiseError, UsageError, check_name, warn
 from collwise.common.keys import read_toml
 from collwise.common.units import format_size
-from collwise.models.fitting.procedures import CLOSE, QUICK, Detail, FitRequest, fit, most_useful_procs, request
+from collwise.models.fitting.procedures import CLOSE, QUICK, Detail, FitRequest, fit, max_useful_procs, request
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.interface import CollectiveModel
 from collwise.models.parameters import FAMILIES, FittedParameters, ModelParameters, PathParameters
@@ -98,7 +98,7 @@ def parameters_on(
 
     Raises UsageError for more processes than it holds, CollwiseError when the time is up, and what `fit` raises.
     """
-    usual = most_useful_procs(wanted, bench.most_procs, alike=not bench.is_heterogeneous)
+    usual = max_useful_procs(wanted, bench.max_procs, alike=not bench.is_heterogeneous)
     lab = bench.laboratory(procs or usual)
     made_by, reduction = f"{bench.source}, {lab.label}", bench.reduce_seconds_per_byte or 0.0
     return fit(wanted, lab, bench.name, made_by, reduction, detail or (CLOSE if bench.is_exact else QUICK))
@@ -124,7 +124,7 @@ def measured_models(
         if family == IMPLEMENTATION_AWARE:
             return by_algorithm.fit(bench, by_algorithm.measured_plan(bench, by_algorithm.measured_procs(procs)))
         wanted = request(family)
-        return parameters_on(bench, wanted, procs if family == "lmo" else most_useful_procs(wanted, procs))
+        return parameters_on(bench, wanted, procs if family == "lmo" else max_useful_procs(wanted, procs))
 
     for family in (IMPLEMENTATION_AWARE, *FAMILIES):
         left = until - time.monotonic()
@@ -234,6 +234,6 @@ def beyond_what_is_known(model: CollectiveModel, collective: str, procs: int, me
                 f"P = {procs} is beyond platform '{platform.name}', which holds {most} with {per_node} per node"
             )
     if fitted_bytes and message_bytes > fitted_bytes:
-        size, most_fitted = format_size(message_bytes), format_size(int(fitted_bytes))
-        found.append(f"messages of {size} are beyond what was fitted, {most_fitted} at most")
+        size, max_fitted = format_size(message_bytes), format_size(int(fitted_bytes))
+        found.append(f"messages of {size} are beyond what was fitted, {max_fitted} at most")
     return found

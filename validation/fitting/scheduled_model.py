@@ -104,7 +104,7 @@ class PlayedModel(UnlimitedModel, ABC):
     def seconds(self, case: Case) -> float:
         """The seconds of a case that its algorithm can run; nan if there is no prediction."""
 
-    def seconds_within(self, case: Case, most_seconds: float) -> float | None:
+    def seconds_within(self, case: Case, max_seconds: float) -> float | None:
         """The seconds of a case; None if there is no prediction, or they are more and that is soon clear."""
         seconds = self.seconds(case)
         return None if np.isnan(seconds) else seconds
@@ -176,7 +176,7 @@ class ScheduledModel(PlayedModel):
     def seconds(self, case: Case) -> float:
         """The seconds of a case; nan beyond the processors of a heterogeneous model."""
         base = self.base
-        if base.parameters.heterogeneous and case.procs > base.most_procs:
+        if base.parameters.heterogeneous and case.procs > base.max_procs:
             return float("nan")
         return play_case(
             case, lambda sizes: model_tables(base.parameters, case.procs, sizes, base.reduce_seconds_per_byte)

@@ -12,7 +12,7 @@ CORRECTIONS = {"bh": "Benjamini and Hochberg", "by": "Benjamini and Yekutieli"}
 """The corrections for many comparisons, by the names that --correction takes."""
 
 # The exact test of more launches than this in all takes long.
-_MOST_EXACT = 60
+_MAX_EXACT = 60
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class RankTest(Share):
             for index, by_share in enumerate(super().judge(pairs))
         ]
 
-    def least_launches(self, comparisons: int) -> int:
+    def min_launches(self, comparisons: int) -> int:
         """The launches from which on the test finds a single slower call among so many comparisons."""
         launches = 2
         while comparisons > self.alpha * math.comb(2 * launches, launches):
@@ -115,7 +115,7 @@ def _p_value(left: Sequence[float], right: Sequence[float]) -> float:
     from scipy import stats
 
     distinct = len({*left, *right}) == len(left) + len(right)
-    method = "exact" if distinct and len(left) + len(right) <= _MOST_EXACT else "asymptotic"
+    method = "exact" if distinct and len(left) + len(right) <= _MAX_EXACT else "asymptotic"
     return float(stats.mannwhitneyu(left, right, alternative="greater", method=method).pvalue)
 
 

@@ -26,7 +26,7 @@ from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import case_of
 
 # The limit of the launch that only shows what runs, where the method has none.
-_MOST_SECONDS = 600.0
+_MAX_SECONDS = 600.0
 
 TITLES = {"ompi": "Open MPI", "mpich": "MPICH", "mvapich2": "MVAPICH2", "impi": "Intel MPI"}
 """The libraries that SMPI's selectors stand for."""
@@ -135,7 +135,7 @@ def measured_library(
         with target.shared_directory() as folder:
             replacing = _replacing(target, rules, folder)
             reporting = ModifiedTarget(replacing, {"decided_by": "report"})
-            verify_algorithms(reporting, folder, chosen, method.most_seconds(len(chosen)) or _MOST_SECONDS)
+            verify_algorithms(reporting, folder, chosen, method.max_seconds(len(chosen)) or _MAX_SECONDS)
             # Both run all cases, since those of a longer launch can be faster.
             plain, repaired = launched(cases, [target, replacing], "again, ")
         return plain, repaired

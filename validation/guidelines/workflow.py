@@ -196,7 +196,7 @@ def _warn_of_few_launches(library: Library, plan: Plan, comparisons: int) -> Non
     """Warns, before anything is measured, where the rank test would find no violation that stands alone."""
     if not isinstance(plan.criterion, RankTest) or library.exact:
         return
-    needed = plan.criterion.least_launches(comparisons)
+    needed = plan.criterion.min_launches(comparisons)
     if library.launches < needed:
         warn(
             f"with {library.launches} launches the rank test finds no violation that stands alone among "

@@ -40,7 +40,7 @@ _95_PERCENT = 1.96
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
-_MOST = 256
+_MAX = 256
 """The number of cases that are compared as the next benchmark: those most likely to be the best of their input."""
 
 
@@ -79,21 +79,21 @@ class Corrected:
         for belief in self._beliefs:
             belief.learn(numbers, np.log(seconds), (widths / _95_PERCENT / seconds) ** 2 + _EXACT)
 
-    def least_sum_of_seconds(self) -> float:
+    def min_sum_of_seconds(self) -> float:
         """The least time of all cases together: two standard deviations below their corrected sum."""
         belief = self._belief
         seconds = np.exp(belief.mean)
-        longest = np.argsort(seconds)[-_MOST:]
+        longest = np.argsort(seconds)[-_MAX:]
         shares = seconds[longest] / seconds[longest].sum()
         variance = float(shares @ belief.covariance(longest)[longest] @ shares)
         return float(seconds.sum()) * math.exp(-2 * math.sqrt(max(variance, 0.0)))
 
-    def most_telling(self, seconds: float, budget: float, least_gain: float) -> list[Case]:
+    def most_telling(self, seconds: float, budget: float, min_gain: float) -> list[Case]:
         """The next benchmarks: those from which most is expected for their time, for about so many seconds.
 
         They take no more than `budget` seconds even if each is longer than expected by two standard deviations. What is
         expected is how much faster the choices become, as a share, summed over all inputs; benchmarks of which less
-        than `least_gain` is expected are left out.
+        than `min_gain` is expected are left out.
         """
         belief, still_open = copy(self._belief), self._open.copy()
         chosen: list[Case] = []
@@ -102,7 +102,7 @@ class Corrected:
             expected = np.exp(belief.mean[candidates])
             cautious = expected * np.exp(2 * np.sqrt(belief.variance[candidates]))
             gains = self._gains(belief, candidates)
-            gains[(cautious > budget) | (gains < least_gain)] = 0.0
+            gains[(cautious > budget) | (gains < min_gain)] = 0.0
             if not gains.any():
                 break
             best = int(np.argmax(gains / expected))
@@ -122,7 +122,7 @@ class Corrected:
         behind = belief.mean - np.repeat(np.minimum.reduceat(belief.mean, self._first), self._counts)
         found = np.flatnonzero(still_open)
         order = np.argsort(behind[found] / np.sqrt(belief.variance[found] + _EXACT), kind="stable")
-        return found[order[:_MOST]]
+        return found[order[:_MAX]]
 
     def _gains(self, belief: Process, candidates: npt.NDArray[np.intp]) -> Array:
         """The knowledge gradient: by how much the best means are expected to fall when a candidate is measured."""

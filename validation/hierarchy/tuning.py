@@ -34,7 +34,7 @@ from collwise.validation.times.grid import Grid, choice_of
 from collwise.validation.times.slowdown import slowdown, summary_of
 from collwise.validation.times.times import MEASURED_UNDER, Times
 
-LEAST_GAIN = 1e-5
+MIN_GAIN = 1e-5
 """A benchmark is made only if choices are expected to become faster by this share, on average over the inputs."""
 
 _FIRST_ROUND, _FURTHER_ROUNDS = 1 / 32, 0.5
@@ -105,17 +105,17 @@ def search(
     timer: Timer,
     predictor: Timer | None = None,
     budget: float = BUDGET,
-    most_tasks: int = SEGMENTS,
+    max_tasks: int = SEGMENTS,
 ) -> Found:
     """Makes the search of that name among cases; `predictor` and `budget` are for the one that predicts.
 
-    Tasks are timed with `most_tasks` segments. Raises CollwiseError if a benchmark fails, and ValueError without
+    Tasks are timed with `max_tasks` segments. Raises CollwiseError if a benchmark fails, and ValueError without
     predictions for the search that needs them.
     """
     bill = Billed(timer)
     if name == PREDICT:
         return Found(name, _predicted_and_corrected(cases, bill, predictor, budget), bill)
-    timings = (bill if name == EXHAUSTIVE else ByTasks(bill, most_tasks)).time(cases)
+    timings = (bill if name == EXHAUSTIVE else ByTasks(bill, max_tasks)).time(cases)
     return Found(name, {case: timings[case].seconds for case in cases}, bill)
 
 
@@ -128,9 +128,9 @@ def _predicted_and_corrected(
     predictions = Corrected(search(EXHAUSTIVE, cases, predictor).seconds)
     while True:
         spent = bill.seconds / bill.repetitions
-        whole = budget * predictions.least_sum_of_seconds()
+        whole = budget * predictions.min_sum_of_seconds()
         round_seconds = max(_FIRST_ROUND * whole, _FURTHER_ROUNDS * spent)
-        chosen = predictions.most_telling(round_seconds, whole - spent, LEAST_GAIN * predictions.inputs)
+        chosen = predictions.most_telling(round_seconds, whole - spent, MIN_GAIN * predictions.inputs)
         if not chosen:
             return predictions.seconds
         bill.time(chosen)
@@ -218,7 +218,7 @@ def tune(
     predictor: Timer | None = None,
     budget: float = BUDGET,
     true: Timer | None = None,
-    most_tasks: int = SEGMENTS,
+    max_tasks: int = SEGMENTS,
     **names: str,
 ) -> Tuning:
     """Makes the searches of these names; `predictor` and `budget` are for the one that predicts.
@@ -227,7 +227,7 @@ def tune(
     search. `names` are fields of Tuning. Raises CollwiseError if a benchmark fails.
     """
     cases = space.cases()
-    found = {name: search(name, cases, timer, predictor, budget, most_tasks) for name in searches}
+    found = {name: search(name, cases, timer, predictor, budget, max_tasks) for name in searches}
     made = found.get(EXHAUSTIVE)
     seconds = made.bill.seconds if made is not None else _estimate(list(found.values()))
     truth = made if true is None else search(EXHAUSTIVE, cases, true)
@@ -261,14 +261,14 @@ def decision_tables(tuning: Tuning) -> list[DecisionTable]:
     what = f"search tasks, {found.search}"
     made_by = f"{MEASURED_UNDER} {tuning.maker}, {what}" if is_measured else f"{what}, {tuning.maker}"
     tables = []
-    for least_per_node, per_node in starts(space.processes_per_node):
+    for min_per_node, per_node in starts(space.processes_per_node):
         rows = {nodes: row_between(space, found, (sampled, per_node)) for nodes, sampled in starts(space.nodes)}
         fewest = min(rows)
-        rules = {nodes * (least_per_node if nodes == fewest else per_node): row for nodes, row in rows.items()}
+        rules = {nodes * (min_per_node if nodes == fewest else per_node): row for nodes, row in rows.items()}
         procs = tuple(sorted(nodes * per_node for nodes in space.nodes))
         grid = Grid(space.collective, choices, procs, tuple(sorted(space.message_bytes)), per_node)
         times = Times.of_timings(grid, timings, tuning.platform, tuning.source, tuning.maker)
-        where = (tuning.platform, least_per_node, tuning.source)
+        where = (tuning.platform, min_per_node, tuning.source)
         tables.append(DecisionTable(space.collective, *where, made_by, rules, times))
     return tables
 

@@ -26,8 +26,8 @@ Sent = tuple[tuple[tuple[int, int], ...], ...]
 
 _TIME_LIMIT_SECONDS = 120.0
 # Few enough processes for one machine; two would not tell most algorithms apart.
-_LEAST_PROCS, _MOST_PROCS = 3, 8
-_MOST_BYTES = 2**20
+_MIN_PROCS, _MAX_PROCS = 3, 8
+_MAX_BYTES = 2**20
 _THROUGH_UCX = {"MPIR_CVAR_NOLOCAL": "1"}
 
 
@@ -139,9 +139,9 @@ def telling_calls(text: str, tables: Sequence[DecisionTable]) -> list[tuple[str,
         name = table.collective
         points = [
             (name, procs, max(start, 1))
-            for procs in sorted({max(procs, _LEAST_PROCS) for procs in table.rules if procs <= _MOST_PROCS})
+            for procs in sorted({max(procs, _MIN_PROCS) for procs in table.rules if procs <= _MAX_PROCS})
             for start, _ in table.row(procs)
-            if start <= _MOST_BYTES
+            if start <= _MAX_BYTES
         ]
         telling = [point for point in points if mpich_file.lookup(text, *point) != selected(own_tables(), *point)]
         found += telling[-2:] or points[-1:]

@@ -200,7 +200,7 @@ def traffic(collective: str, choice: Choice, procs: int, message_bytes: int) -> 
 # Few enough processes for one machine, and the most that it can still hold where rules begin with more of them; one
 # short and one long message, or one where counting messages takes long.
 _PROCS = 8
-_MOST_PROCS = 64
+_MAX_PROCS = 64
 _CHECKS_AT_ONCE = 2
 _SIZES = {
     "bcast": (16384, 262144),
@@ -210,7 +210,7 @@ _SIZES = {
     "barrier": (0,),
 }
 _OTHER_SIZES = (1024, 65536)
-_MOST_BYTES = 32 * 2**20
+_MAX_BYTES = 32 * 2**20
 """The first message of rules that begin with longer ones than these is checked if P of them have at most so much."""
 
 
@@ -226,11 +226,11 @@ def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[st
     calls, unchecked = [], []
     for table in tables:
         procs = max(_PROCS, min(table.rules))
-        sizes, most = _SIZES.get(table.collective, _OTHER_SIZES), _MOST_BYTES // procs
+        sizes, most = _SIZES.get(table.collective, _OTHER_SIZES), _MAX_BYTES // procs
         first = min((start for start, _ in table.row(procs)), default=None)
-        if procs > _MOST_PROCS:
+        if procs > _MAX_PROCS:
             unchecked.append(
-                f"{table.collective}: not checked, since its rules begin with P = {procs}, and at most {_MOST_PROCS} "
+                f"{table.collective}: not checked, since its rules begin with P = {procs}, and at most {_MAX_PROCS} "
                 "processes run here; rules that begin with fewer can be checked"
             )
         elif first is None or first > max(*sizes, most):

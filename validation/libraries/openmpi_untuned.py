@@ -66,7 +66,7 @@ def _as_it_runs(collective: str, name: str, procs: int, message_bytes: int) -> C
     if name == "neighbor_exchange" and procs % 2:
         return Choice("ring")
     has = message_bytes if collective == "bcast" else elements(message_bytes)
-    if has < least_elements(collective, name, procs):
+    if has < min_elements(collective, name, procs):
         return Choice(NEEDS_ELEMENTS[collective, name][1])
     if (collective, name) == ("gather", "linear_sync"):
         return Choice(name, message_bytes)  # the first part is the whole block
@@ -98,13 +98,13 @@ NEEDS_ELEMENTS: Mapping[tuple[str, str], tuple[Callable[[int], int], str]] = {
 """The least number of elements by process count, and the algorithm that runs with fewer, as messages of 4.1.4 show."""
 
 
-def least_elements(collective: str, algorithm: str, procs: int) -> int:
+def min_elements(collective: str, algorithm: str, procs: int) -> int:
     """The number of elements from which on Open MPI runs the algorithm itself; 0 if with any."""
     least, _ = NEEDS_ELEMENTS.get((collective, algorithm), (lambda _: 0, ""))
     return least(procs)
 
 
-def least_bytes(collective: str, algorithm: str, procs: int) -> int:
+def min_bytes(collective: str, algorithm: str, procs: int) -> int:
     """The bytes from which on a rule may name the algorithm, 0 if it may always."""
-    needed = least_elements(collective, algorithm, procs)
+    needed = min_elements(collective, algorithm, procs)
     return needed * ELEMENT_BYTES if needed > 1 else 0

@@ -1,6 +1,6 @@
 """Decision tables as a consumer's rules can say them: its second best choice, with the cost, where it cannot say one.
 
-Rules of Open MPI know bytes only, and some of its algorithms need a number of elements (`least_bytes`): these are named
+Rules of Open MPI know bytes only, and some of its algorithms need a number of elements (`min_bytes`): these are named
 from as many bytes on as the elements have when they are large, complex doubles.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from collwise.common.units import format_size
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.libraries.left_to_library import left_to_library, with_untuned
-from collwise.validation.libraries.openmpi_untuned import NEEDS_ELEMENTS, least_bytes
+from collwise.validation.libraries.openmpi_untuned import NEEDS_ELEMENTS, min_bytes
 from collwise.validation.select.consumers import COLLWISE, can_say, leaves_calls, needs_one_choice, sees_sizes
 from collwise.validation.select.decisions import DecisionTable, Row, merged, spans, without_repeated_rows
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
@@ -114,7 +114,7 @@ def second_best(
         for start, end, held in parts if by_size or not row else [(0, None, dict(row))]:
 
             def few(choice: Choice, last: int = last, start: int = start) -> bool:
-                return needs_enough and start < least_bytes(table.collective, choice.algorithm, last)
+                return needs_enough and start < min_bytes(table.collective, choice.algorithm, last)
 
             said, cost = _said(table, procs, held, end, says, few)
             stays = steps[max(steps)]
@@ -199,10 +199,10 @@ def _divided(table: DecisionTable, needs_enough: bool) -> Iterator[tuple[int, in
 
 def _cut(collective: str, row: Row, needs: Sequence[str], procs: int) -> Row:
     """A row with steps at the sizes where these algorithms begin to have enough elements."""
-    sizes = sorted({least_bytes(collective, name, procs) for name in needs})
+    sizes = sorted({min_bytes(collective, name, procs) for name in needs})
     steps: list[tuple[int, Choice]] = []
     for start, end, choice in spans(row):
-        enough = least_bytes(collective, choice.algorithm, procs)
+        enough = min_bytes(collective, choice.algorithm, procs)
         cuts = (size for size in sizes if start < size <= enough and (end is None or size < end))
         steps += [(start, choice), *((size, choice) for size in cuts)]
     return tuple(steps)

@@ -71,7 +71,7 @@ _MVAPICH2 = {
         for name in ("bcast", "gather", "scatter", "allgather", "allgatherv", "reduce", "allreduce")
     },
 }
-_MOST_RANGES = 32
+_MAX_RANGES = 32
 
 
 def mvapich2(tables: Sequence[DecisionTable], procs: int) -> str:
@@ -85,8 +85,8 @@ def mvapich2(tables: Sequence[DecisionTable], procs: int) -> str:
         steps = [(start, choice) for start, choice in one.whole_row(procs) if choice != LIBRARY_DECIDES]
         if not steps or name not in _MVAPICH2:
             continue
-        if len(steps) > _MOST_RANGES:
-            raise UsageError(f"{name}: {len(steps)} ranges of sizes; MVAPICH2 takes {_MOST_RANGES}")
+        if len(steps) > _MAX_RANGES:
+            raise UsageError(f"{name}: {len(steps)} ranges of sizes; MVAPICH2 takes {_MAX_RANGES}")
         ranges = [
             f"{_name_in('mvapich2', name, choice)}:{low}-{'+' if high is None else high - 1}"
             for low, high, choice in spans([(0, steps[0][1]), *steps[1:]])

@@ -74,7 +74,7 @@ class ApplicationRow:
     processes_per_node: int
     seconds: float
     mean_seconds: float
-    most_seconds: float
+    max_seconds: float
     speedup: float
     """The time under the first choice of collectives over this one."""
     algorithms: str = ""
@@ -88,9 +88,9 @@ class ApplicationRow:
         return self.mean_seconds / self.seconds
 
     @property
-    def most_share(self) -> float:
+    def max_share(self) -> float:
         """The share of the process that spends most."""
-        return self.most_seconds / self.seconds
+        return self.max_seconds / self.seconds
 
 
 def application_of(name: str) -> Application:

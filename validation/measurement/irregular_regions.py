@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from collwise.common.errors import UsageError
 from collwise.models.fitting.thresholds import (
-    LEAST_POINTS,
+    MIN_POINTS,
     escalations,
     gather_irregular_from,
     gather_regular_from,
@@ -65,10 +65,10 @@ class RegionsPlan:
     def __post_init__(self) -> None:
         if self.procs < 3:
             raise UsageError(f"{self.procs} processes; a gather that could overwhelm its root takes 3 at least")
-        if self.stride_bytes < 1 or len(self.sizes) < 2 * LEAST_POINTS:
+        if self.stride_bytes < 1 or len(self.sizes) < 2 * MIN_POINTS:
             raise UsageError(
                 f"a stride of {self.stride_bytes} bytes up to {self.largest_bytes}: thresholds need "
-                f"{2 * LEAST_POINTS} sizes or more"
+                f"{2 * MIN_POINTS} sizes or more"
             )
         if not self.compared_bytes:
             raise UsageError(
@@ -123,10 +123,10 @@ def escalated(seconds: Array) -> NDArray[np.bool_]:
 
     No rising line has such times.
     """
-    return np.asarray(seconds >= least_times(seconds) + TIMEOUT_SECONDS)
+    return np.asarray(seconds >= min_times(seconds) + TIMEOUT_SECONDS)
 
 
-def least_times(seconds: Array) -> Array:
+def min_times(seconds: Array) -> Array:
     """The least time of each size or any larger one in any repetition, shape (sizes,)."""
     return np.asarray(np.minimum.accumulate(np.min(seconds, axis=0)[::-1])[::-1])
 
@@ -210,8 +210,8 @@ class _Measurements:
             seconds.append(self._rounds(cases, f"{self.run} {collective} {algorithm} {part}".strip()))
             if self.counters and before is not None:
                 counts[part] = self.counters() - before
-        every_size = tuple(size for sizes in sizes_by_part.values() for size in sizes)
-        return Series(collective, algorithm, every_size, np.concatenate(seconds, axis=1), counts)
+        all_sizes = tuple(size for sizes in sizes_by_part.values() for size in sizes)
+        return Series(collective, algorithm, all_sizes, np.concatenate(seconds, axis=1), counts)
 
     def _case(self, collective: str, algorithm: str, size: int, thresholds: Thresholds) -> Case:
         procs = self.plan.procs
@@ -257,7 +257,7 @@ def region_times(regions: Regions) -> pd.DataFrame:
     import pandas as pd
 
     linear = next(series for series in regions.compared if series.algorithm == "linear")
-    floor = least_times(linear.seconds)
+    floor = min_times(linear.seconds)
     rows = []
     for series in regions.compared:
         late = series.seconds >= floor + TIMEOUT_SECONDS

@@ -37,7 +37,7 @@ from collwise.validation.times.grid import Grid
 from collwise.validation.times.sources import predicted as predicted_by, simulate
 from collwise.validation.times.times import Times
 
-_MOST_PROCS_OF_SMPI, _MOST_BYTES_OF_SMPI = 128, 8 << 30
+_MAX_PROCS_OF_SMPI, _MAX_BYTES_OF_SMPI = 128, 8 << 30
 """SMPI takes minutes for more processes, and may not have the memory for more bytes in all buffers together."""
 
 Grids = Sequence[tuple[MeasuredPlace, Grid]]
@@ -83,7 +83,7 @@ def predicted(
             to_model.setdefault(platform.name, (whole, []))[1].extend(wanted)
         platforms[run.machine] = platform.name
     if context.engine is SMPI:
-        limit = f"P = {_MOST_PROCS_OF_SMPI} and buffers of {format_size(_MOST_BYTES_OF_SMPI)} in all"
+        limit = f"P = {_MAX_PROCS_OF_SMPI} and buffers of {format_size(_MAX_BYTES_OF_SMPI)} in all"
         notes.append(f"simulated by SMPI up to {limit}")
     for whole, some in to_model.values():
         for model in _models(whole, some, context, notes.append):
@@ -170,9 +170,9 @@ def _by_engine(
 def _small(wanted: Grids) -> Iterator[tuple[MeasuredPlace, Grid]]:
     """The grids with what SMPI can simulate of them."""
     for place, grid in wanted:
-        most = _MOST_BYTES_OF_SMPI // buffers_of_node(grid.collective, place.procs, place.procs)
+        most = _MAX_BYTES_OF_SMPI // buffers_of_node(grid.collective, place.procs, place.procs)
         sizes = tuple(size for size in grid.message_bytes if size <= most)
-        if sizes and place.procs <= _MOST_PROCS_OF_SMPI:
+        if sizes and place.procs <= _MAX_PROCS_OF_SMPI:
             yield place, replace(grid, message_bytes=sizes)
 
 

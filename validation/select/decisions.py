@@ -152,12 +152,12 @@ def without_repeated_rows(rows: Iterable[tuple[int, Row]], kept: Container[int])
     return found
 
 
-_MOST_LISTED = 12
+_MAX_LISTED = 12
 """Process counts that are listed in full."""
 
 
 def _listed(procs: Sequence[int]) -> str:
-    shown = procs if len(procs) <= _MOST_LISTED else [*procs[:2], "...", procs[-1]]
+    shown = procs if len(procs) <= _MAX_LISTED else [*procs[:2], "...", procs[-1]]
     return ", ".join(map(str, shown))
 
 

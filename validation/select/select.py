@@ -221,7 +221,7 @@ def _exact(model: CollectiveModel, grid: Grid, tolerance: float) -> _StandingsOf
     """Standings at every size, to the byte."""
     choices, algorithms = list(grid.choices), _algorithms(grid)
     segments = sorted({choice.segment_bytes for choice in choices})
-    longest = np.vectorize(grid.most_bytes, otypes=[float])
+    longest = np.vectorize(grid.max_bytes, otypes=[float])
 
     def times(choice: Choice, algorithm: Algorithm) -> TimesOfCandidate:
         def seconds(procs: Array, message_bytes: Array) -> Array:

@@ -14,7 +14,7 @@ MTU_BYTES = 1500
 FRAME_BYTES = MTU_BYTES + 14
 """Bytes that a token bucket counts for a full packet."""
 
-MOST_NODES = 200
+MAX_NODES = 200
 _ALWAYS_PARAMETERS = {
     # TCP between nodes, shared memory within a node, as on real hosts.
     "btl": "tcp,vader,self",
@@ -39,7 +39,7 @@ TRANSPORT_PARAMETERS: Mapping[str, Mapping[str, str]] = {
 TRANSPORTS = tuple(TRANSPORT_PARAMETERS)
 _RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([kmg]?)bit(?:/s)?", re.IGNORECASE)
 _RATE_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
-_LEAST_RATE, _MOST_RATE = 1e5, 1e11
+_MIN_RATE, _MAX_RATE = 1e5, 1e11
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,12 @@ class Shape:
     transport: str = "steady"
 
     def __post_init__(self) -> None:
-        _check("nodes", self.nodes, 2, MOST_NODES)
+        _check("nodes", self.nodes, 2, MAX_NODES)
         _check("ranks per node", self.ranks_per_node, 1, 64)
         _check("switches", self.switches, 1, 2)
-        _check("rate in bit/s", self.bits_per_second, _LEAST_RATE, _MOST_RATE)
+        _check("rate in bit/s", self.bits_per_second, _MIN_RATE, _MAX_RATE)
         if self.switches == 2:
-            _check("rate between the switches in bit/s", self.uplink_bits_per_second, _LEAST_RATE, _MOST_RATE)
+            _check("rate between the switches in bit/s", self.uplink_bits_per_second, _MIN_RATE, _MAX_RATE)
         elif self.uplink_bits_per_second:
             raise UsageError("a rate between the switches is for a test bed with two switches")
         _check("burst in bytes", self.burst_bytes, FRAME_BYTES, 10**7)

@@ -37,7 +37,7 @@ _READY_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 # Time for srun to end its tasks, after it was asked to end.
 _GRACE_SECONDS = 5.0
-_MOST_LETTERS = 31  # Slurm cuts names of clusters
+_MAX_LETTERS = 31  # Slurm cuts names of clusters
 _CONFIGURATION = Path(__file__).with_name("slurm.conf")
 # Without control groups, which belong to the machine.
 _CONTROL_GROUPS = "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n"
@@ -162,4 +162,4 @@ def _cluster_name(bed: Bed) -> str:
     """A name for each shape and each setting of beds: times of different ones are times of different clusters."""
     title = bed.shape.title.lower().replace(".", "_")
     digest = hashlib.sha256(json.dumps(dict(bed.facts), sort_keys=True).encode()).hexdigest()
-    return f"testbed-{title}"[:_MOST_LETTERS] + f"-{digest[:8]}"
+    return f"testbed-{title}"[:_MAX_LETTERS] + f"-{digest[:8]}"

@@ -44,7 +44,7 @@ SIZES = {
 
 # No published figure tells what a short message costs the processor on the clusters of the paper, so nothing is decided
 # below the sizes that their calibration rests on.
-LEAST_DECIDED = dict.fromkeys(SIZES, 8 * _KIB) | {"gather": 64 * _KIB, "barrier": 0}
+MIN_DECIDED = dict.fromkeys(SIZES, 8 * _KIB) | {"gather": 64 * _KIB, "barrier": 0}
 """The size from which on times are trusted to decide where they lack what a short message costs, by collective."""
 
 BCAST_SIZES = tuple(8192 * 2**k for k in range(10))

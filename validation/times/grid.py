@@ -12,7 +12,7 @@ from typing import Any
 from collwise.algorithms.catalogue import Catalogue
 from collwise.simulator.limits import buffers_of_node
 from collwise.simulator.timing import Case
-from collwise.validation.libraries.openmpi_untuned import least_bytes
+from collwise.validation.libraries.openmpi_untuned import min_bytes
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import SEGMENTS
 
@@ -99,7 +99,7 @@ class Grid:
     """What is timed of one collective: the choices that compete at every P and m, and others besides at some points.
 
     With `for_openmpi` a choice competes only where a message has enough elements for it in Open MPI, also large ones
-    (`least_bytes`). `besides` are choices that are timed without competing, each at one point (P, m): what an untuned
+    (`min_bytes`). `besides` are choices that are timed without competing, each at one point (P, m): what an untuned
     library runs there, say. There are no cases at points whose buffers take more than `memory_bytes_per_node`, if that
     is given (`points.within_memory`).
     """
@@ -181,7 +181,7 @@ class Grid:
         more = [(procs, size, choice) for procs, size, choice in named if choice is not None]
         return replace(self, besides=tuple(dict.fromkeys([*self.besides, *more])))
 
-    def most_bytes(self, procs: int) -> float:
+    def max_bytes(self, procs: int) -> float:
         """The longest message of which a node can hold the buffers; infinity where nothing limits it."""
         buffers = buffers_of_node(self.collective, procs, self.processes_per_node)
         limit = self.memory_bytes_per_node
@@ -189,7 +189,7 @@ class Grid:
 
     def fits(self, procs: int, message_bytes: int) -> bool:
         """Whether a node can hold the buffers at a point."""
-        return message_bytes <= self.most_bytes(procs)
+        return message_bytes <= self.max_bytes(procs)
 
     def runs(self, choice: Choice, procs: int, message_bytes: int) -> bool:
         """Whether the choice's algorithm runs at a point, and a node can hold the buffers."""
@@ -202,7 +202,7 @@ class Grid:
         """Whether a choice that runs at a point is to be timed there as one that competes."""
         if not self.for_openmpi:
             return True
-        return message_bytes >= least_bytes(self.collective, choice.algorithm, procs)
+        return message_bytes >= min_bytes(self.collective, choice.algorithm, procs)
 
     def case(self, choice: Choice, procs: int, message_bytes: int) -> Case:
         """The case that times a choice at a point (`case_of`)."""

@@ -16,7 +16,7 @@ from collwise.validation.times.grid import Grid
 
 DOUBTED_BYTES = 4 * 2**30
 """Buffers of one process, bytes, from which on a warning says that the memory of a node is unknown."""
-_MOST_NAMED = 4
+_MAX_NAMED = 4
 
 
 def asked_points(platform: HostPlatform, grids: Iterable[Grid]) -> list[Grid]:
@@ -59,8 +59,8 @@ def within_memory(platform: HostPlatform, grids: Iterable[Grid]) -> list[Grid]:
     why = f"the buffers of a node's {per_node} take more than the {memory}"
     if empty := [grid.collective for grid, points in found.items() if points == grid.points]:
         raise UsageError(f"no point of {', '.join(empty)} fits: {why} (memory_bytes_per_node of the description)")
-    more = f" and {len(lines) - _MOST_NAMED} more" if len(lines) > _MOST_NAMED else ""
-    note(f"left out, as {why}: {'; '.join(lines[:_MOST_NAMED])}{more}")
+    more = f" and {len(lines) - _MAX_NAMED} more" if len(lines) > _MAX_NAMED else ""
+    note(f"left out, as {why}: {'; '.join(lines[:_MAX_NAMED])}{more}")
     return limited
 
 

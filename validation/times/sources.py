@@ -30,7 +30,7 @@ from collwise.validation.times.times import State, Times, running, timed_at
 class PlayingModel(CollectiveModel, Protocol):
     """A model that plays schedules."""
 
-    def seconds_within(self, case: Case, most_seconds: float) -> float | None:
+    def seconds_within(self, case: Case, max_seconds: float) -> float | None:
         """The seconds of a case that its algorithm can run; None if they are more, where that is soon clear."""
 
 
@@ -114,8 +114,8 @@ def _contested_seconds(model: PlayingModel, grid: Grid, tolerance: float, progre
     stop = threading.Event()
     done = iter(range(1, len(grid.procs) + 1))
 
-    def play(case: Case, most_seconds: float) -> float | None:
-        return None if stop.is_set() else model.seconds_within(case, most_seconds)
+    def play(case: Case, max_seconds: float) -> float | None:
+        return None if stop.is_set() else model.seconds_within(case, max_seconds)
 
     def find(place: int) -> None:
         procs = grid.procs[place]

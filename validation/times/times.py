@@ -472,7 +472,7 @@ def joined(times: Sequence[Times], dim: str, labels: Sequence[Any]) -> Times:
 def running(grid: Grid) -> Any:
     """Whether each of a grid's choices runs at each point and its buffers fit: booleans of shape (choices, P, m)."""
     sizes = np.array(grid.message_bytes)
-    fits = sizes[None] <= np.array([grid.most_bytes(procs) for procs in grid.procs])[:, None]
+    fits = sizes[None] <= np.array([grid.max_bytes(procs) for procs in grid.procs])[:, None]
 
     def runs(choice: Choice) -> Any:
         entry = Catalogue.load().find(grid.collective, choice.algorithm)

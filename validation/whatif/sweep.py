@@ -34,7 +34,7 @@ SWEPT = tuple(name for name, kind in CHANGES.items() if kind.has_factor)
 """The changes that a sweep can make."""
 
 STEPS_A_DOUBLING = 4
-_MOST_FACTORS = 200
+_MAX_FACTORS = 200
 _SAME = 1e-9
 """Choices whose times differ by less than this share are equally good, so that nothing changes between them."""
 _EXACTLY = 1.002
@@ -123,8 +123,8 @@ def parse_factors(text: str) -> Factors:
     except UsageError as problem:
         raise UsageError(f"sweep '{text}': {problem}; a sweep goes from factor to factor, as {name}=x0.25:x8") from None
     first, last = math.log2(low) * STEPS_A_DOUBLING, math.log2(high) * STEPS_A_DOUBLING
-    if not first < last < first + _MOST_FACTORS:
-        raise UsageError(f"sweep '{text}' has no factors, or more than {_MOST_FACTORS} (valid: {name}=x0.25:x8)")
+    if not first < last < first + _MAX_FACTORS:
+        raise UsageError(f"sweep '{text}' has no factors, or more than {_MAX_FACTORS} (valid: {name}=x0.25:x8)")
     inner = range(math.floor(first) + 1, math.ceil(last))
     return Factors(name, (low, *(2.0 ** (step / STEPS_A_DOUBLING) for step in inner), high))
 

@@ -294,7 +294,7 @@ def rules_of(found: Savings) -> str:
     for one in found.rows:
         if one.saving_seconds > 0 and one.tuned != one.default and not one.saving_half_width >= one.saving_seconds:
             key = (one.row.collective, one.row.processes, min(one.row.processes_per_node, one.row.processes))
-            least = (one.row.least_bytes or 0) if sees_sizes(COLLWISE, one.row.collective) else 0
+            least = (one.row.min_bytes or 0) if sees_sizes(COLLWISE, one.row.collective) else 0
             steps.setdefault(key, {})[least] = one.tuned
     lines = [
         f"# For the calls of a profile, by {found.made_by}",

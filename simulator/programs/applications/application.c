@@ -98,7 +98,7 @@ void application_end(application *app) { app->seconds = MPI_Wtime() - app->start
 
 static void print_results(const application *app, const double *most, double mean, double result, int correct) {
     printf("{\"application\": \"%s\", \"procs\": %d, \"seconds\": %.9g, \"collective_seconds_mean\": %.9g, "
-           "\"collective_seconds_most\": %.9g",
+           "\"collective_seconds_max\": %.9g",
            app->name, app->procs, most[0], mean, most[1]);
     if (app->rate == 0) {
         printf(", \"result\": %.15g, \"correct\": %s", result, correct ? "true" : "false");

@@ -9,7 +9,7 @@ enum { PINGPONGS = 20 };
 enum { FIRST_POINTS = 8 };
 #define PAUSE_NANOSECONDS 5000000
 /* A coarse clock may measure a roundtrip of 0. */
-#define LEAST_ROUNDTRIP_SECONDS 1e-9
+#define MIN_ROUNDTRIP_SECONDS 1e-9
 
 typedef struct {
     double own;        /* reading of the asking process's clock in the middle of the roundtrip */
@@ -53,7 +53,7 @@ static void add_point(cw_session *session, point one) {
     int at = session->points++ % CW_CLOCK_POINTS;
     session->own[at] = one.own - session->origin;
     session->difference[at] = one.difference;
-    double width = fmax(one.roundtrip, LEAST_ROUNDTRIP_SECONDS);
+    double width = fmax(one.roundtrip, MIN_ROUNDTRIP_SECONDS);
     session->weight[at] = 1 / (width * width);
 }
 

@@ -38,7 +38,7 @@ void cw_reduce_maximum(const cw_session *session, int root, double *values, int 
             return;
         }
         if (place + distance < procs) {
-            double received[CW_MOST_VALUES];
+            double received[CW_MAX_VALUES];
             MPI_Recv(received, count, MPI_DOUBLE, (session->rank + distance) % procs, 0, session->comm,
                      MPI_STATUS_IGNORE);
             for (int i = 0; i < count; i++) {

@@ -8,10 +8,10 @@
 
 /* Rounds: the first slack, the time between announcement and start, and the bounds within which it adapts. */
 #define FIRST_SLACK_SECONDS 1e-3
-#define LEAST_SLACK_SECONDS 2e-5
-#define MOST_SLACK_SECONDS 1.0
+#define MIN_SLACK_SECONDS 2e-5
+#define MAX_SLACK_SECONDS 1.0
 /* Fewer late starts than LATE_AT_LEAST never end a measurement. */
-enum { LATE_AT_LEAST = 10, BARRIERS_ALONE = 10, MOST_REPETITIONS = 1000000 };
+enum { LATE_AT_LEAST = 10, BARRIERS_ALONE = 10, MAX_REPETITIONS = 1000000 };
 
 /* The root's record of a series of repetitions. */
 typedef struct {
@@ -56,7 +56,7 @@ cw_nrep cw_usual_nrep(void) { return (cw_nrep){0.01, 5, 5, 0.05, 5}; }
 
 const char *cw_objection(const cw_method *method) {
     if (method->min_repetitions < 1 || method->max_repetitions < method->min_repetitions ||
-        method->max_repetitions > MOST_REPETITIONS) {
+        method->max_repetitions > MAX_REPETITIONS) {
         return "repetitions must be from 1 to 1000000, the least not above the most";
     }
     if (!(method->confidence > 0 && method->confidence < 1)) {
@@ -100,7 +100,7 @@ static void add_sample(series *all, double seconds) {
 static void adapt_slack(cw_session *session, double delay) {
     double wanted = 2 * delay, slack = session->slack_seconds;
     slack = wanted > slack ? wanted : 0.8 * slack + 0.2 * wanted;
-    session->slack_seconds = fmin(fmax(slack, LEAST_SLACK_SECONDS), MOST_SLACK_SECONDS);
+    session->slack_seconds = fmin(fmax(slack, MIN_SLACK_SECONDS), MAX_SLACK_SECONDS);
 }
 
 static instruction decide(const cw_session *session, series *all, const cw_method *method, int warming,
@@ -214,7 +214,7 @@ static int is_precise(series *all, const cw_method *method) {
     if (n < 2) {
         return 0;
     }
-    int degrees = n - 1 > CW_MOST_DEGREES ? CW_MOST_DEGREES : n - 1;
+    int degrees = n - 1 > CW_MAX_DEGREES ? CW_MAX_DEGREES : n - 1;
     if (all->quantile_of != degrees) {
         all->quantile_of = degrees;
         all->quantile = cw_t_quantile(method->confidence, degrees);
@@ -236,7 +236,7 @@ static int is_steady(const series *all, const cw_nrep *nrep) {
 }
 
 static int until_steady(series *all, const void *wanted) {
-    return all->times.count >= MOST_REPETITIONS || is_steady(all, wanted);
+    return all->times.count >= MAX_REPETITIONS || is_steady(all, wanted);
 }
 
 /* --- Results ------------------------------------------------------------------------------------------------------ */
@@ -351,7 +351,7 @@ cw_status cw_measure_nrep(cw_session *session, int root, cw_operation operation,
         all = (series){.status = status};
         return conclude(session, root, method, &all, 0, result);
     }
-    int count = cw_nrep_count(t1_seconds, least, nrep->least, MOST_REPETITIONS);
+    int count = cw_nrep_count(t1_seconds, least, nrep->least, MAX_REPETITIONS);
     run_series(session, root, operation, context, method, until_count, &count, &all);
     return conclude(session, root, method, &all, t1_seconds >= 0 && all.times.count >= count, result);
 }

@@ -23,8 +23,8 @@ struct cw_session {
 /* Broadcasts process `root`'s data. */
 void cw_broadcast(const cw_session *session, int root, void *data, int bytes);
 
-/* Process `root` gets the maximum of each value; at most CW_MOST_VALUES of them. */
-enum { CW_MOST_VALUES = 8 };
+/* Process `root` gets the maximum of each value; at most CW_MAX_VALUES of them. */
+enum { CW_MAX_VALUES = 8 };
 void cw_reduce_maximum(const cw_session *session, int root, double *values, int count);
 
 #endif

@@ -20,8 +20,8 @@ double cw_t_quantile(double confidence, int degrees) {
     if (degrees < 1) {
         return INFINITY;
     }
-    if (degrees > CW_MOST_DEGREES) {
-        degrees = CW_MOST_DEGREES;
+    if (degrees > CW_MAX_DEGREES) {
+        degrees = CW_MAX_DEGREES;
     }
     double low = 0, high = HALF_PI;
     for (double middle = high / 2; middle > low && middle < high; middle = (low + high) / 2) {
@@ -60,8 +60,8 @@ double cw_median(const double *sorted, int count) {
     return count % 2 == 1 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
 }
 
-int cw_nrep_count(double t1_seconds, double least_latency_seconds, int least, int most) {
-    double wanted = fmax(ceil(t1_seconds / least_latency_seconds), least);
+int cw_nrep_count(double t1_seconds, double min_latency_seconds, int least, int most) {
+    double wanted = fmax(ceil(t1_seconds / min_latency_seconds), least);
     return wanted < most ? (int)wanted : most; /* also when a latency of 0 makes it infinite or no number */
 }
 

@@ -3,7 +3,7 @@
 #define COLLWISE_MEASURING_STATISTICS_H
 
 /* Above this number of degrees of freedom its quantile is used, which is larger by less than 0.5 %. */
-#define CW_MOST_DEGREES 1000
+#define CW_MAX_DEGREES 1000
 
 /* The t for which a value of Student's distribution lies between -t and t with probability `confidence` (0 to 1, both
  * excluded). Infinite for no degree of freedom. */
@@ -30,7 +30,7 @@ void cw_sort(double *values, int count);
 
 /* The number of repetitions by Hunold & Carpen-Amarie 2018, "NREP problem": the larger of t1 / l, rounded up, and
  * K = `least`; at most `most`. */
-int cw_nrep_count(double t1_seconds, double least_latency_seconds, int least, int most);
+int cw_nrep_count(double t1_seconds, double min_latency_seconds, int least, int most);
 
 /* y = at_origin + slope * x. */
 typedef struct {

@@ -8,9 +8,9 @@
  * factor: case i takes entry i modulo the length of each, and any two lists are combined in full by as many cases in a
  * row as their product. */
 enum { ROOTS = 3, IN_PLACE = 2, IN_PLACE_OF = 5 };
-enum { MOST_INTS = 50000, MOST_SEGMENTS = 64 };
+enum { MAX_INTS = 50000, MAX_SEGMENTS = 64 };
 /* Every element of a vast type takes a page and a mapping of memory, also in simulation, where one program has all. */
-enum { MOST_VAST_INTS = 12, MOST_VAST_PROCS = 16 };
+enum { MAX_VAST_INTS = 12, MAX_VAST_PROCS = 16 };
 static const size_t part_sizes[] = {0, 1, 7, 100, 1024, 4097, 8192, 10000000};
 static const size_t limits[] = {0, 4, 4035, 28, 0, 8072, 0, 100000, 4036, 0, 16144, 1, 0, 4037, 200000, 1000, 0};
 static const int counts[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 31, 100};
@@ -68,9 +68,9 @@ static int bounded(int ints, const verify_call *call, int procs) {
     bool blocks_of_all = (kind >= COLLWISE_ALLGATHER && kind <= COLLWISE_ALLTOALLV) ||
                          kind == COLLWISE_REDUCE_SCATTER || kind == COLLWISE_REDUCE_SCATTER_BLOCK;
     if (!verify_is_reduction(kind) && is_vast(call)) {
-        return procs > MOST_VAST_PROCS ? 0 : least(ints, MOST_VAST_INTS);
+        return procs > MAX_VAST_PROCS ? 0 : least(ints, MAX_VAST_INTS);
     }
-    return least(ints, MOST_INTS / procs * (blocks_of_all ? 1 : 8));
+    return least(ints, MAX_INTS / procs * (blocks_of_all ? 1 : 8));
 }
 
 static bool is_parameter(const char *name, const char *wanted) { return name != NULL && strcmp(name, wanted) == 0; }
@@ -91,11 +91,11 @@ verify_call verify_call_of(const collwise_algorithm *algorithm, unsigned serial,
     call.ints = bounded(ints, &call, procs);
     if (call.with.part_bytes > 0) { /* tiny segments of a large message would take minutes to simulate */
         size_t bytes = verify_message_bytes(call.kinds[0], call.ints);
-        call.with.part_bytes = largest(call.with.part_bytes, bytes / MOST_SEGMENTS);
+        call.with.part_bytes = largest(call.with.part_bytes, bytes / MAX_SEGMENTS);
     }
     if (is_parameter(algorithm->limit_parameter, "between_segment_bytes") && call.with.between_segment_bytes > 0) {
         size_t bytes = verify_message_bytes(call.kinds[0], call.ints);
-        call.with.between_segment_bytes = largest(call.with.between_segment_bytes, bytes / MOST_SEGMENTS);
+        call.with.between_segment_bytes = largest(call.with.between_segment_bytes, bytes / MAX_SEGMENTS);
     }
     if (verify_has_within(algorithm)) {
         call.with.within %= COLLWISE_WITHIN_FORMS;

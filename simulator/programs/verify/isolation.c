@@ -135,18 +135,18 @@ static verify_outcome freed_communicator(const collwise_algorithm *algorithm, MP
 }
 
 /* Powers of two, since some algorithms need that. */
-enum { MOST_PROCS = 8, MOST_PROCS_WITH_THREADS = 4 };
+enum { MAX_PROCS = 8, MAX_PROCS_WITH_THREADS = 4 };
 
 static const struct {
     const char *name;
     verify_isolation_test *run;
-    int most_procs;
+    int max_procs;
 } tests[] = {
-    {"wildcard_receive", wildcard_receive, MOST_PROCS},
-    {"pending_message", pending_message, MOST_PROCS},
-    {"overlapping_communicators", overlapping_communicators, MOST_PROCS},
-    {"freed_communicator", freed_communicator, MOST_PROCS},
-    {"two_threads", verify_two_threads, MOST_PROCS_WITH_THREADS},
+    {"wildcard_receive", wildcard_receive, MAX_PROCS},
+    {"pending_message", pending_message, MAX_PROCS},
+    {"overlapping_communicators", overlapping_communicators, MAX_PROCS},
+    {"freed_communicator", freed_communicator, MAX_PROCS},
+    {"two_threads", verify_two_threads, MAX_PROCS_WITH_THREADS},
 };
 
 const char *verify_isolation_name(int test) {
@@ -163,7 +163,7 @@ static int usable_procs(int world_procs, int most) {
 void verify_isolation(int test, int world_procs) {
     verify_tally tally;
     char what[VERIFY_TEXT], complaint[VERIFY_TEXT];
-    int procs = usable_procs(world_procs, tests[test].most_procs);
+    int procs = usable_procs(world_procs, tests[test].max_procs);
     MPI_Comm comm = verify_processes(MPI_COMM_WORLD, 0, procs, false);
     verify_start(&tally);
     for (const collwise_algorithm *each = collwise_registry; each->collective != NULL; each++) {

@@ -65,9 +65,9 @@ static void combine_in_layout(const char *left, char *right, int length, MPI_Dat
 
 /* The most elements that an operation of our own was given at once. MPI never gives it more than the call has, and a
  * program's operation may rely on that. Simulated processes, which share this, are not asked. */
-static _Thread_local int most_given;
+static _Thread_local int max_given;
 
-static void note_given(int length) { most_given = length > most_given ? length : most_given; }
+static void note_given(int length) { max_given = length > max_given ? length : max_given; }
 
 static void compose_function(void *left, void *right, int *length, MPI_Datatype *type) {
     note_given(*length);
@@ -262,12 +262,12 @@ static void expect_the_first_ones(verify_buffer *result, MPI_Comm comm) {
 /* Makes the call and checks both buffers; `result` is NULL where there is none. */
 static bool comes_out_right(const verify_call *call, collwise_call *made, const verify_buffer *sent,
                             verify_buffer *result, char complaint[VERIFY_TEXT]) {
-    most_given = 0;
+    max_given = 0;
     verify_make(call, made);
     verify_operation_free(call->operation, &made->op);
     bool right = verify_buffer_is_right(sent, "send", made->comm, complaint);
-    if (!SIMULATED && call->operation >= VERIFY_CIRCLE && most_given > sent->counts[0]) {
-        snprintf(complaint, VERIFY_TEXT, "the operation was given %d elements, and the call has %d", most_given,
+    if (!SIMULATED && call->operation >= VERIFY_CIRCLE && max_given > sent->counts[0]) {
+        snprintf(complaint, VERIFY_TEXT, "the operation was given %d elements, and the call has %d", max_given,
                  sent->counts[0]);
         right = false;
     }

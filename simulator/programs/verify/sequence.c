@@ -66,7 +66,7 @@ typedef struct verify_sequence sequence;
 /* --- Communicators ------------------------------------------------------------------------------------------------ */
 
 /* As libcollwise counts them. */
-static int most_per_node(MPI_Comm comm) {
+static int max_per_node(MPI_Comm comm) {
     MPI_Comm node;
     int on_this_node, most;
     PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
@@ -82,7 +82,7 @@ static void renew(sequence *s, int which, int parent, unsigned number, verify_dr
     verify_board_note(s->own, "the making of a communicator");
     verify_placement placed = verify_family_derive(&made, &s->families[parent], s->options->seed + number, draws);
     if (s->options->is_interposed) {
-        made.per_node = most_per_node(made.comm);
+        made.per_node = max_per_node(made.comm);
     }
     if (placed != VERIFY_AS_STARTED) {
         s->place(made.comm, verify_node_of(placed, made.rank, made.procs),
@@ -502,7 +502,7 @@ void verify_sequence_run(const verify_sequence_options *options) {
     s.place = find_place_function(&s);
     list_choices(&s);
     s.families[WORLD] = verify_family_of(MPI_COMM_WORLD, "the world");
-    s.families[WORLD].per_node = options->is_interposed ? most_per_node(MPI_COMM_WORLD) : 0;
+    s.families[WORLD].per_node = options->is_interposed ? max_per_node(MPI_COMM_WORLD) : 0;
     for (int which = 1; which < FAMILIES; which++) {
         verify_draws draws = verify_draws_of(options->seed, VERIFY_OF_SETTINGS, (uint64_t)which);
         renew(&s, which, WORLD, (unsigned)which, &draws);

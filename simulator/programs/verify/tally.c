@@ -3,12 +3,12 @@
 
 #include <stdio.h>
 
-void verify_start(verify_tally *tally) { *tally = (verify_tally){.first_failed = VERIFY_MOST_CASES}; }
+void verify_start(verify_tally *tally) { *tally = (verify_tally){.first_failed = VERIFY_MAX_CASES}; }
 
 void verify_count(verify_tally *tally, const char *what, verify_outcome outcome, const char *complaint) {
     int index = tally->cases++;
-    if (index >= VERIFY_MOST_CASES) {
-        fprintf(stderr, "verify: more than %d cases\n", VERIFY_MOST_CASES);
+    if (index >= VERIFY_MAX_CASES) {
+        fprintf(stderr, "verify: more than %d cases\n", VERIFY_MAX_CASES);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     tally->not_applicable += outcome == VERIFY_NOT_APPLICABLE;
@@ -16,7 +16,7 @@ void verify_count(verify_tally *tally, const char *what, verify_outcome outcome,
         return;
     }
     tally->failed[index] = 1;
-    if (tally->first_failed == VERIFY_MOST_CASES) {
+    if (tally->first_failed == VERIFY_MAX_CASES) {
         tally->first_failed = index;
         snprintf(tally->first_failure, VERIFY_TEXT, "%.*s: %.*s", VERIFY_TEXT * 2 / 3, what, VERIFY_TEXT / 3 - 8,
                  complaint);
@@ -37,15 +37,15 @@ static void share_first_failure(const verify_tally *tally, char text[VERIFY_TEXT
 }
 
 void verify_report(const verify_tally *tally, const char *collective, const char *algorithm) {
-    int failed[VERIFY_MOST_CASES], rank, failures = 0;
+    int failed[VERIFY_MAX_CASES], rank, failures = 0;
     char first_failure[VERIFY_TEXT];
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Reduce(tally->failed, failed, VERIFY_MOST_CASES, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(tally->failed, failed, VERIFY_MAX_CASES, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
     share_first_failure(tally, first_failure);
     if (rank != 0) {
         return;
     }
-    for (int i = 0; i < VERIFY_MOST_CASES; i++) {
+    for (int i = 0; i < VERIFY_MAX_CASES; i++) {
         failures += failed[i];
     }
     const char *quote = failures > 0 ? "\"" : "";

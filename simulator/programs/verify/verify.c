@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LISTED = 64 };
+enum { MAX_LISTED = 64 };
 
 /* Cases on each communicator: fewer on large ones, whose calls take longer to simulate. */
 enum { QUICK_CASES = 8, CASES = 19, CASES_OF_LARGE = 10, LARGE_PROCS = 18 };
@@ -36,7 +36,7 @@ typedef struct {
     verify_sequence_options sequence; /* of no calls: the cases are run */
     bool procs_given;
     int listed;
-    int procs[MOST_LISTED];
+    int procs[MAX_LISTED];
 } options;
 
 /* As many ints as there is room for, or fewer; cases.c says more of their number. */
@@ -180,7 +180,7 @@ static void list_procs(options *options, const char *text) {
     for (options->listed = 0; options->listed == 0 || *rest++ == ','; options->listed++) {
         char *end;
         long procs = strtol(rest, &end, 10);
-        if (end == rest || procs < 1 || procs > INT_MAX || options->listed == MOST_LISTED) {
+        if (end == rest || procs < 1 || procs > INT_MAX || options->listed == MAX_LISTED) {
             fail("--procs takes a list of process counts, not", text);
         }
         options->procs[options->listed] = (int)procs;
@@ -194,7 +194,7 @@ static void list_procs(options *options, const char *text) {
 
 /* Without a list, it is that of all process counts. */
 static void complete_procs(options *options, int world_procs) {
-    while (options->listed < world_procs && options->listed < MOST_LISTED && !options->procs_given) {
+    while (options->listed < world_procs && options->listed < MAX_LISTED && !options->procs_given) {
         options->procs[options->listed] = options->listed + 1;
         options->listed++;
     }

@@ -94,15 +94,15 @@ uint32_t verify_mix(unsigned serial, int message, unsigned index);
 
 /* --- Counting (tally.c) ------------------------------------------------------------------------------------------ */
 
-enum { VERIFY_MOST_CASES = 8192, VERIFY_TEXT = 320 };
+enum { VERIFY_MAX_CASES = 8192, VERIFY_TEXT = 320 };
 
 typedef enum { VERIFY_RIGHT, VERIFY_WRONG, VERIFY_NOT_APPLICABLE } verify_outcome;
 
 /* This process's tally of the cases so far. All processes count the same cases, also those that take no part. */
 typedef struct {
     int cases, not_applicable;
-    int failed[VERIFY_MOST_CASES]; /* 0 or 1 */
-    int first_failed;              /* a case, or VERIFY_MOST_CASES */
+    int failed[VERIFY_MAX_CASES]; /* 0 or 1 */
+    int first_failed;             /* a case, or VERIFY_MAX_CASES */
     char first_failure[VERIFY_TEXT];
 } verify_tally;
 

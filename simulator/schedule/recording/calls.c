@@ -38,7 +38,7 @@ static void collect(void *data, size_t bytes, int source) {
         recording_wait_for_others(recording_now);
     }
     own_data **item = find_own_data(source), *found = *item;
-    if (found == NULL && recording_now->most_words > 0) {
+    if (found == NULL && recording_now->max_words > 0) {
         recording_cut(recording_now);
     }
     if (found == NULL || found->bytes != bytes) {
@@ -113,7 +113,7 @@ static void record_receive(schedule_kind kind, void *data, int bytes, int source
 static void record_wait(int64_t first, uint32_t count) {
     process *now = recording_now->now;
     uint32_t back = (uint32_t)(now->requests - first);
-    now->most_requests = back > now->most_requests ? back : now->most_requests;
+    now->max_requests = back > now->max_requests ? back : now->max_requests;
     recording_add(SCHEDULE_WAIT, count, back);
 }
 

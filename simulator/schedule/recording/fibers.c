@@ -114,7 +114,7 @@ static void resume_any(recording *to, int waiting) {
     if (resume_fibers(to) || resume_next(to)) {
         return;
     }
-    if (to->most_words == 0) {
+    if (to->max_words == 0) {
         recording_fail(
             to, "process %d waits for ever for processes that do not split a communicator with it or send it nothing",
             waiting);

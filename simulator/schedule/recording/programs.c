@@ -39,15 +39,15 @@ void *recording_grown(void *items, size_t count, size_t *room, size_t item_bytes
     return recording_checked(realloc(items, *room * item_bytes));
 }
 
-enum { LEAST_BLOCK_BYTES = 4096, MOST_BLOCK_BYTES = 1 << 20 };
+enum { MIN_BLOCK_BYTES = 4096, MAX_BLOCK_BYTES = 1 << 20 };
 
 /* Zeros that live as long as the schedule. */
 void *recording_kept(schedule *made, size_t bytes) {
     struct schedule_block *block = made->blocks;
     bytes = (bytes + sizeof(schedule_word) - 1) / sizeof(schedule_word) * sizeof(schedule_word);
     if (block == NULL || block->bytes - block->used < bytes) {
-        size_t room = block == NULL ? LEAST_BLOCK_BYTES : 2 * block->bytes;
-        room = room > MOST_BLOCK_BYTES ? MOST_BLOCK_BYTES : room;
+        size_t room = block == NULL ? MIN_BLOCK_BYTES : 2 * block->bytes;
+        room = room > MAX_BLOCK_BYTES ? MAX_BLOCK_BYTES : room;
         room = room < bytes ? bytes : room;
         block = recording_checked(calloc(1, sizeof *block + room));
         *block = (struct schedule_block){.next = made->blocks, .bytes = room};
@@ -224,7 +224,7 @@ void recording_keep(recording *to, const process *done) {
         uint32_t open = done->is_cut ? open_requests(done) : 0;
         *added = (schedule_program){.length = done->length,
                                     .is_cut = done->is_cut,
-                                    .requests = open > done->most_requests ? open : done->most_requests};
+                                    .requests = open > done->max_requests ? open : done->max_requests};
         made->is_begin = made->is_begin || done->is_cut;
         added->words = recording_kept(made, done->length * sizeof *added->words);
         if (done->length > 0) {
@@ -243,9 +243,9 @@ void recording_keep(recording *to, const process *done) {
 static void cut_if_full(recording *to) {
     to->words++;
     if (to->arrivals != NULL) {
-        to->stops = to->stops || to->words >= to->most_words * (uint64_t)to->made->procs;
+        to->stops = to->stops || to->words >= to->max_words * (uint64_t)to->made->procs;
     }
-    if (to->stops || (to->arrivals == NULL && to->now->length >= to->most_words)) {
+    if (to->stops || (to->arrivals == NULL && to->now->length >= to->max_words)) {
         recording_cut(to);
     }
 }
@@ -254,7 +254,7 @@ static void append(schedule_kind kind, uint32_t peer, uint32_t size) {
     process *now = recording_now->now;
     now->words = recording_grown(now->words, now->length, &now->room, sizeof *now->words);
     now->words[now->length++] = schedule_make_word(kind, peer, size);
-    if (recording_now->most_words > 0) {
+    if (recording_now->max_words > 0) {
         cut_if_full(recording_now);
     }
 }

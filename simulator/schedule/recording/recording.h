@@ -1,5 +1,5 @@
 /* What the parts of the recorder share: the state of a recording; failure, memory, words and programs (programs.c);
- * processes that wait for others (fibers.c); which algorithms have processes that all do the same (alike.c); the
+ * processes that wait for others (fibers.c); which algorithms have processes that all do the same (symmetric.c); the
  * recording MPI (calls.c); what the algorithms need besides it (runtime.c); and what records a case by these
  * (recorder.c). */
 #ifndef COLLWISE_RECORDING_H
@@ -50,7 +50,7 @@ typedef struct process {
     size_t length, room;
     uint64_t copied;  /* bytes of copies since the last word */
     int64_t requests; /* made so far */
-    uint32_t most_requests;
+    uint32_t max_requests;
     collwise_hierarchy *hierarchy; /* NULL unless its algorithm asks for it */
     int *integers;                 /* the buffer of a mock-up, else NULL */
     allocation *allocations;
@@ -84,7 +84,7 @@ typedef struct {
     const schedule_case *wanted;
     int processes_alone; /* how many are recorded from the root on; 0: all */
     int is_collective;   /* the experiment is the collective alone */
-    uint64_t most_words; /* after which the recording of a process ends, 0: never; if messages arrive, on average */
+    uint64_t max_words;  /* after which the recording of a process ends, 0: never; if messages arrive, on average */
     uint64_t words;      /* of all processes */
     int stops;           /* all processes are cut as soon as they go on */
     int has_tasks;
@@ -159,10 +159,10 @@ void recording_add(schedule_kind kind, uint32_t peer, uint32_t size);
 void recording_add_copies(void);
 static inline void recording_copy(size_t bytes) { recording_now->now->copied += bytes; }
 
-/* Whether processes are best told apart by the bits of their ranks (alike.c). */
-int recording_is_of_mirrored(const recording *to);
-/* Whether all processes do the same (alike.c). */
-int recording_is_of_alike(const recording *to);
+/* Whether processes are best told apart by the bits of their ranks (symmetric.c). */
+int recording_is_mirrored(const recording *to);
+/* Whether all processes do the same (symmetric.c). */
+int recording_is_symmetric(const recording *to);
 
 /* Records a process, also while another one is being recorded, which then goes on. */
 void recording_process(recording *to, int rank);

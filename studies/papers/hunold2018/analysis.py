@@ -35,8 +35,8 @@ class StatedViolation:
     per_node: int
     collective: str
     guidelines: tuple[str, ...]
-    least_bytes: int
-    most_bytes: int
+    min_bytes: int
+    max_bytes: int
     words: str
     gain: float | None = None
     explanation: str = "open"
@@ -135,7 +135,7 @@ def _row(finding: StatedViolation, setting: Setting, simulated: GuidelinesResult
         for one in simulated.before.comparisons
         if one.kind == PATTERN
         and one.guideline in finding.guidelines
-        and finding.least_bytes <= one.call.message_bytes <= finding.most_bytes
+        and finding.min_bytes <= one.call.message_bytes <= finding.max_bytes
     ]
     sizes = {one.call.message_bytes for one in compared}
     violated = sorted({one.call.message_bytes for one in compared if one.violated})

@@ -17,7 +17,7 @@ ONE_SIDED, SHARED_MEMORY = 2, 1
 ONE_SIDED_FROM_BYTES = 512 * 2**10
 """The paper's rule: one-sided communication within a node only for segments above 512 KB."""
 
-MOST_SEGMENTS = 256
+MAX_SEGMENTS = 256
 """More segments than fill any pipeline cost only overhead."""
 
 PIECES_FROM_BYTES = 4
@@ -41,7 +41,7 @@ def worth_testing(case: Case) -> bool:
         return False
     if case.limit_bytes and segment < PIECES_FROM_BYTES * case.limit_bytes:
         return False
-    return segments <= MOST_SEGMENTS
+    return segments <= MAX_SEGMENTS
 
 
 def allowed(space: Space) -> list[Case]:

@@ -83,13 +83,13 @@ SEARCHED = {"segments": "32KiB:2MiB:x4", "pieces": "0,32KiB"}
 _SMPI_MESSAGES = 20_000
 _SMPI_LARGEST_BYTES = 8 * MIB
 # More segments than that hardly ever help, and the engine would take minutes for them.
-_MOST_SEGMENTS = 256
+_MAX_SEGMENTS = 256
 # Around a ring every process sends P - 1 blocks, millions of messages: it is left out where blocks are so short that
 # the latencies alone take longer than any tree. Blocks of a ring have 85 KiB at most here: they are not cut.
 _RINGS = {"scatter_ring_allgather", "ring"}
-_LEAST_BLOCK_BYTES = 256
+_MIN_BLOCK_BYTES = 256
 # A library may choose such a ring all the same. One of 4096 processes takes the engine a minute, and is left out, too.
-_MOST_BLOCKS = 10_000_000
+_MAX_BLOCKS = 10_000_000
 # MPI's own non-blocking collectives, which tasks_library uses, cannot be recorded; tasks_ring sends each segment around
 # a ring of its own, more messages than all others together.
 _LEFT_OUT = {"segmented_ring", "tasks_library", "tasks_ring"}
@@ -134,18 +134,18 @@ def choices_at(collective: str, by_node: bool, procs: int, message_bytes: int) -
     names = [one.name for one in entries if (one.by_node if by_node else one.selectable)]
     if _has_short_blocks(procs, message_bytes):
         names = [name for name in names if name not in _RINGS]
-    segments = [0, *(one for one in SEGMENTS if one < message_bytes <= _MOST_SEGMENTS * one)]
+    segments = [0, *(one for one in SEGMENTS if one < message_bytes <= _MAX_SEGMENTS * one)]
     # Of equal ones the first is taken: one without several leaders.
     return sorted(candidates(collective, segments, names, LEADERS), key=lambda choice: choice.parameter > 0)
 
 
 def _has_short_blocks(procs: int, message_bytes: int) -> bool:
-    return message_bytes < procs * _LEAST_BLOCK_BYTES
+    return message_bytes < procs * _MIN_BLOCK_BYTES
 
 
 def _is_played(choice: Choice, procs: int, message_bytes: int) -> bool:
     """Whether the engine plays a choice: not long rings of short blocks."""
-    long = choice.algorithm in _RINGS and procs**2 > _MOST_BLOCKS
+    long = choice.algorithm in _RINGS and procs**2 > _MAX_BLOCKS
     return not (long and _has_short_blocks(procs, message_bytes))
 
 

@@ -180,7 +180,7 @@ class OneAfterAnother:
 
     def __init__(self, lab: Laboratory) -> None:
         self._lab = lab
-        self.procs, self.least_bytes, self.eager_limit_bytes = lab.procs, lab.least_bytes, lab.eager_limit_bytes
+        self.procs, self.min_bytes, self.eager_limit_bytes = lab.procs, lab.min_bytes, lab.eager_limit_bytes
         self.effort: Effort = lab.effort
 
     def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:

@@ -68,8 +68,8 @@ class Claim:
     picks: tuple[str, ...] = ()
     every: bool = False
     before: str = ""
-    least_percent: float = -inf
-    most_percent: float = inf
+    min_percent: float = -inf
+    max_percent: float = inf
     about_percent: float = 0
 
     @property

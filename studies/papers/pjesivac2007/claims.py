@@ -307,7 +307,7 @@ def _earlier(claim: Claim, *both: Map) -> tuple[str, str]:
 def _bounded(claim: Claim, *maps: Map) -> tuple[str, str]:
     found = {one.source: one.worst(claim) for one in maps}
     text = "; ".join(f"{source}: worst {where}" for source, (_, where) in found.items())
-    holds = (claim.least_percent < 100 * cost <= claim.most_percent for cost, _ in found.values())
+    holds = (claim.min_percent < 100 * cost <= claim.max_percent for cost, _ in found.values())
     return text, if_true(*holds)
 
 

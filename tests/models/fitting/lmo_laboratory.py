@@ -43,7 +43,7 @@ class LMOLaboratory:
     def __init__(
         self,
         machine: LMO,
-        least_bytes: int = 1,
+        min_bytes: int = 1,
         eager_limit_bytes: int = 65536,
         noise: float = 0.0,
         seed: int = 0,
@@ -51,7 +51,7 @@ class LMOLaboratory:
     ) -> None:
         self.machine = machine
         self.procs = len(np.asarray(machine.processor_seconds))
-        self.least_bytes = least_bytes
+        self.min_bytes = min_bytes
         self.eager_limit_bytes = eager_limit_bytes
         self.effort = Effort()
         self.asked: list[Experiment] = []

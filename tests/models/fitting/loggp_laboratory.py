@@ -56,7 +56,7 @@ class LogGPLaboratory:
     machine: Machine
     procs: int = 2
     noise: float = 0.0
-    least_bytes: int = 1
+    min_bytes: int = 1
     eager_limit_bytes: int = 1 << 30
     effort: Effort = field(default_factory=Effort)
     asked: list[Experiment] = field(default_factory=list)
@@ -68,7 +68,7 @@ class LogGPLaboratory:
     def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
         self.rounds += 1
         self.asked += experiments
-        times = [Run(self.machine, experiment, self.least_bytes).seconds() for experiment in experiments]
+        times = [Run(self.machine, experiment, self.min_bytes).seconds() for experiment in experiments]
         self.effort.measurements += len(times)
         self.effort.seconds += sum(times)
         return [Measurement(seconds * (1 + self.noise * self._random.standard_normal())) for seconds in times]

@@ -38,7 +38,7 @@ def worst_error(estimated: LMO, machine: LMO) -> dict[str, float]:
 )
 def test_any_machine_comes_back_exactly(procs: int, seed: int, spread: float, least: int, limit: int) -> None:
     machine = random_machine(procs, seed, spread)
-    estimated = lmo.lmo_by_triplets(LMOLaboratory(machine, least_bytes=least, eager_limit_bytes=limit))
+    estimated = lmo.lmo_by_triplets(LMOLaboratory(machine, min_bytes=least, eager_limit_bytes=limit))
     assert max(worst_error(estimated, machine).values()) < 1e-9
 
 

@@ -144,7 +144,7 @@ def test_saturation_stops_at_the_most() -> None:
 
 def test_saturation_stops_at_the_most_bytes() -> None:
     lab = LogGPLaboratory(MACHINE, noise=0.5, eager_limit_bytes=1001)
-    culler_loggp(lab, doubling=Doubling(first=2, change=1e-12, most=16, most_bytes=8999))
+    culler_loggp(lab, doubling=Doubling(first=2, change=1e-12, most=16, max_bytes=8999))
     assert [one.count for one in lab.asked if one.kind == "saturation"] == [2, 4, 8, 16, 2, 4, 8]
 
 

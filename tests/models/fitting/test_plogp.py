@@ -57,11 +57,11 @@ def test_the_roundtrip_gap_is_the_sum_where_both_sides_work_on_the_bytes_and_sat
 @pytest.mark.parametrize("saturate", [False, True])
 def test_knots_are_close_where_the_gap_bends_or_leaps(saturate: bool) -> None:
     lab = LogGPLaboratory(bent_machine())
-    plan = Sizes(tolerance=0.005, least_step_bytes=256)
+    plan = Sizes(tolerance=0.005, min_step_bytes=256)
     gap = kielmann_plogp(lab, plan, saturate=saturate).gap
     knots = np.array(gap.message_bytes)
     below, above = knots[knots < 100000].max(), knots[knots >= 100000].min()
-    assert above - below < 2 * plan.least_step_bytes
+    assert above - below < 2 * plan.min_step_bytes
     assert np.abs(knots - 20000).min() < 1000
     sizes = np.arange(1, 1 << 20, 991)
     sizes = sizes[(sizes <= below) | (sizes >= above)]
@@ -138,7 +138,7 @@ def test_fitted_to_collectives_of_the_eager_machine() -> None:
 def test_fitted_with_noise() -> None:
     """Where empty messages cost overheads too, the barrier's root takes o_s + o_r for each process: that is g(0)."""
     machine = Machine(lambda p, m: 5e-6, lambda p, m: 8e-6 + 1e-8 * m, lambda i, j, m: 40e-6)
-    lab = LogGPLaboratory(machine, procs=12, noise=0.01, least_bytes=0)
+    lab = LogGPLaboratory(machine, procs=12, noise=0.01, min_bytes=0)
     measured = PLogP(0.0, *[PiecewiseLinear((0.0, 1024.0, 65536.0), (1e-6, 1e-6, 1e-6))] * 3)
     model = fitted_plogp(lab, measured)
     assert model.gap.message_bytes == (1, 1024, 65536)

@@ -13,7 +13,7 @@ from collwise.models.fitting.procedures import (
     PROCEDURES,
     FitRequest,
     fit,
-    most_useful_procs,
+    max_useful_procs,
     request,
     sample_pairs,
 )
@@ -63,10 +63,10 @@ def test_requests_for_what_does_not_exist(asked: tuple[str, ...], said: str) -> 
 
 def test_how_many_processes() -> None:
     one, each = request("hockney"), request("hockney", heterogeneous=True)
-    assert most_useful_procs(one, 4) == 4
-    assert most_useful_procs(one, 100) == HOMOGENEOUS_PROCS
-    assert most_useful_procs(one, 16, alike=False) == 16
-    assert most_useful_procs(each, 100) == 100
+    assert max_useful_procs(one, 4) == 4
+    assert max_useful_procs(one, 100) == HOMOGENEOUS_PROCS
+    assert max_useful_procs(one, 16, alike=False) == 16
+    assert max_useful_procs(each, 100) == 100
 
 
 @pytest.mark.parametrize("procs", range(2, 20))

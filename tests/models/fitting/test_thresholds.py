@@ -99,7 +99,7 @@ def test_costs_of_lines_are_those_of_least_squares() -> None:
     times = (1e-4 + 1e-8 * sizes) * generator.normal(1, 0.02, len(sizes)) + 0.2 * (generator.random(len(sizes)) < 0.1)
     costs, points = thresholds._costs(sizes, times), np.column_stack([sizes, times])
     for start, end in combinations(range(0, len(SIZES) + 1, 3), 2):
-        if end - start < thresholds.LEAST_POINTS:
+        if end - start < thresholds.MIN_POINTS:
             assert costs[start, end] == np.inf
         else:
             deviation = max(thresholds._line(points, start, end)[1], thresholds.TOLERANCE)

@@ -45,7 +45,7 @@ def anchor_of(case: Case, schedule: Schedule) -> Anchor:
 
 def bound(anchor: Anchor, text: str, case: Case, schedule: Schedule) -> float:
     columns = Columns.of([np.arange(len(schedule.sizes), dtype=np.uint32)], len(schedule.sizes))
-    return float(anchor.least_seconds(tables_on(text, case, schedule), columns)[0])
+    return float(anchor.min_seconds(tables_on(text, case, schedule), columns)[0])
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.collective}-{case.algorithm}")

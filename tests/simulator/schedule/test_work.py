@@ -34,7 +34,7 @@ CHANGES = (
 
 def least_of(schedule: Schedule, tables: NetworkTables) -> float:
     columns = np.arange(len(schedule.sizes), dtype=np.uint32)
-    return float(Work([(schedule, None)], [columns], len(schedule.sizes)).least_seconds(tables)[0])
+    return float(Work([(schedule, None)], [columns], len(schedule.sizes)).min_seconds(tables)[0])
 
 
 @settings(max_examples=80)
@@ -80,7 +80,7 @@ def test_several_plays_share_tables() -> None:
     sizes = np.unique(np.concatenate([one.sizes for one in schedules]))
     columns = [np.searchsorted(sizes, one.sizes).astype(np.uint32) for one in schedules]
     tables = network_tables(GROS, 8, 1, sizes)
-    found = Work([(one, None) for one in schedules], columns, len(sizes)).least_seconds(tables)
+    found = Work([(one, None) for one in schedules], columns, len(sizes)).min_seconds(tables)
     alone = [least_of(one, network_tables(GROS, 8, 1, one.sizes)) for one in schedules[:2]]
     assert found == pytest.approx([*alone, 0.0])
 
@@ -95,5 +95,5 @@ def test_further_segments_add_the_work_of_the_busiest_process() -> None:
     shorter, longer = (Schedule(Case("reduce", "binary", 15, segments * 8192, 8192)) for segments in (16, 24))
     tables = network_tables(GROS, 15, 1, longer.sizes)
     columns = [np.arange(len(longer.sizes), dtype=np.uint32)]
-    found = Work([(longer, shorter)], columns, len(longer.sizes)).least_seconds(tables)
+    found = Work([(longer, shorter)], columns, len(longer.sizes)).min_seconds(tables)
     assert found[0] == pytest.approx(8 * 2 * tables.load_bytes[-1] / tables.in_rate[0])  # type: ignore[index]

@@ -43,9 +43,9 @@ def test_cases_in_which_the_same_is_sent_are_played_once(
     played = []
     play_within = Schedule.play_within
 
-    def counted(self: Schedule, network: NetworkTables, most_seconds: float) -> Played | None:
+    def counted(self: Schedule, network: NetworkTables, max_seconds: float) -> Played | None:
         played.append(self)
-        return play_within(self, network, most_seconds)
+        return play_within(self, network, max_seconds)
 
     monkeypatch.setattr(Schedule, "play_within", counted)
     with Store(tmp_path / "timings.sqlite") as store:

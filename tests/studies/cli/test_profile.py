@@ -20,11 +20,11 @@ from tests.studies.cli.model_commands import Capture, done, run
 
 CALL = {
     "collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, "processes_per_node": 1,
-    "mpis_own": "no rule", "least_bytes": 1048576, "most_bytes": 2097151, "mean_bytes": 1048576, "calls": 100,
+    "mpis_own": "no rule", "min_bytes": 1048576, "max_bytes": 2097151, "mean_bytes": 1048576, "calls": 100,
     "seconds": 0.4, "shortest_seconds": 0.3, "longest_seconds": 0.5,
 }  # fmt: skip
 PART = CALL | {
-    "collective": "allreduce", "communicator": "", "ranks": "0-6:2", "processes": 4, "least_bytes": 8, "most_bytes": 15,
+    "collective": "allreduce", "communicator": "", "ranks": "0-6:2", "processes": 4, "min_bytes": 8, "max_bytes": 15,
     "mean_bytes": 8, "calls": 1000, "seconds": 0.1,
 }  # fmt: skip
 STARTED = PART | {"collective": "iallreduce", "mpis_own": "non-blocking", "calls": 7, "seconds": 0.02}

@@ -19,7 +19,7 @@ from collwise.studies.figures.gain import gain_figure
 from collwise.studies.figures.map_cells import NO_CHOICE, NOT_TIMED, _rectangles
 from collwise.studies.figures.maps import Slowdowns, closeness_map, collective_maps, method_map, slowdown_map
 from collwise.studies.figures.picks import markers_and_lines
-from collwise.studies.figures.style import MOST_RATIO, algorithm_style, choice_style, ink, svg
+from collwise.studies.figures.style import MAX_RATIO, algorithm_style, choice_style, ink, svg
 from collwise.validation.hierarchy.space import WITHIN
 from collwise.validation.measurement.gain import GainRow, MeanTime
 from collwise.validation.times.choice import Choice
@@ -182,7 +182,7 @@ def test_ratios_to_the_best_are_those_of_the_same_source() -> None:
     assert drawn[2][:2] == [2, 1]
     assert math.isnan(drawn[2][2])
     assert drawn[3] == [1, 2, 1]
-    assert ratios.get_ylim()[1] <= MOST_RATIO * 1.1
+    assert ratios.get_ylim()[1] <= MAX_RATIO * 1.1
     assert "not shown" in ratios.get_ylabel()
 
 

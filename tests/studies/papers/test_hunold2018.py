@@ -51,7 +51,7 @@ def test_findings_are_those_of_the_text() -> None:
         settings = analysis.settings_of(one)
         assert "SMPI" in {setting.engine for setting in settings}
         assert all(one.collective in setting.collectives for setting in settings)
-        assert any(one.least_bytes <= size <= one.most_bytes for size in analysis.SIZES)
+        assert any(one.min_bytes <= size <= one.max_bytes for size in analysis.SIZES)
 
 
 def test_explanations_begin_with_what_is_open() -> None:

@@ -107,7 +107,7 @@ def test_table_7_1_takes_means_over_the_pairs_of_two_types() -> None:
 
 
 class _Lab:
-    procs, least_bytes, eager_limit_bytes = 4, 1, 65536
+    procs, min_bytes, eager_limit_bytes = 4, 1, 65536
 
     def __init__(self) -> None:
         self.effort, self.asked = Effort(), list[bool]()

@@ -30,9 +30,9 @@ NAMES = ("hockney", "loggp", "plogp")
 
 def test_numbers_of_the_text() -> None:
     assert math.isclose(paper.PUBLISHED["reduce_seconds"], 4e4 * 1e-6)
-    assert paper.CLAIMS["penalty-linear"].least_percent == 300
+    assert paper.CLAIMS["penalty-linear"].min_percent == 300
     typed = {"few": 15, "intermediate": 50, "loggp": 25, "plogp": 50}
-    assert {name: paper.CLAIMS[f"penalty-{name}"].most_percent for name in typed} == typed
+    assert {name: paper.CLAIMS[f"penalty-{name}"].max_percent for name in typed} == typed
     assert paper.CLAIMS["penalty-hockney-large"].about_percent == 30
 
 

@@ -22,7 +22,7 @@ from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.present.search import document, point_rows, summary_lines
 from collwise.validation.adaptive.belief import Belief, expected_gain
 from collwise.validation.adaptive.goal import Goal
-from collwise.validation.adaptive.search import MOST_REPETITIONS, REPETITIONS, AdaptiveSearch, Searched, pooled
+from collwise.validation.adaptive.search import MAX_REPETITIONS, REPETITIONS, AdaptiveSearch, Searched, pooled
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.measured import stored_times
 from tests.models.parameter_examples import fitted
@@ -174,7 +174,7 @@ def test_the_budget_is_kept(store: Store, share: float) -> None:
 def test_cases_that_take_more_repetitions_than_the_fewest_leave_time_for_every_point(
     store: Store, monkeypatch: pytest.MonkeyPatch, predicted: bool
 ) -> None:
-    monkeypatch.setattr(NoisyRunner, "repetitions", MOST_REPETITIONS)
+    monkeypatch.setattr(NoisyRunner, "repetitions", MAX_REPETITIONS)
     truth = biased(4)
     budget = 0.5 * full_seconds(truth)
     found, runner = searched(store, truth, [PREDICTED] if predicted else [], Goal(budget, loss=1e-6))

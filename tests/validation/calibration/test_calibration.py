@@ -66,7 +66,7 @@ TRUE = replace(
         tcp_window=False,
     ),
 )
-GRID = CalibrationGrid(70, 50, 12, 24, most_bytes=2**20)
+GRID = CalibrationGrid(70, 50, 12, 24, max_bytes=2**20)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def context(tmp_path: Path) -> Iterator[SimulationContext]:
 def simulated_points(
     platform: Platform, context: SimulationContext, grid: CalibrationGrid = GRID
 ) -> list[CalibrationPoint]:
-    first = simulate_plan(platform, 4, 2, list(limit_plan((0, 2), 2, grid.most_bytes)), context)
+    first = simulate_plan(platform, 4, 2, list(limit_plan((0, 2), 2, grid.max_bytes)), context)
     plan = size_plan(grid, first[1].message_bytes, (0, 2), 2, platform)
     return [*first, *simulate_plan(platform, 4, 2, list(plan), context)]
 
@@ -166,7 +166,7 @@ def test_what_cannot_be_calibrated_is_refused(context: SimulationContext) -> Non
     with pytest.raises(UsageError, match="measurements of kind 'ping_pong'"):
         refit([CalibrationPoint(Kind.EAGER, 0, 1, 1, False, 100, 1, (0.0,))], NOMINAL, context)
     with pytest.raises(UsageError, match="ascending"):
-        CalibrationGrid(least_bytes=10, most_bytes=5)
+        CalibrationGrid(min_bytes=10, max_bytes=5)
 
 
 def test_dahu_simulates_a_large_ping_pong_as_published(context: SimulationContext) -> None:
@@ -190,7 +190,7 @@ def bed() -> Iterator[TestBed]:
 
 @pytest.mark.slow
 def test_a_test_bed_is_calibrated(bed: TestBed, context: SimulationContext) -> None:
-    small = CalibrationGrid(16, 12, 8, 8, most_bytes=2**18, seconds_each=0.01, most_repetitions=8)
+    small = CalibrationGrid(16, 12, 8, 8, max_bytes=2**18, seconds_each=0.01, max_repetitions=8)
     nominal = replace(NOMINAL, nodes=2)
     points = measure_points(bed, nominal, small, context.store)
     assert measure_points(bed, nominal, small, context.store) == points
@@ -233,7 +233,7 @@ def test_neighbours_on_all_nodes_that_measure_exchange_messages(processes: tuple
 
 @needs("openmpi")
 def test_a_stopped_calibration_resumes(context: SimulationContext) -> None:
-    grid = CalibrationGrid(6, 4, 4, 4, most_bytes=1000, seconds_each=1e-4, most_repetitions=3)
+    grid = CalibrationGrid(6, 4, 4, 4, max_bytes=1000, seconds_each=1e-4, max_repetitions=3)
     nominal = replace(NOMINAL, nodes=2)
     with pytest.raises(KeyboardInterrupt):
         measure_points(TwoNodes(10), nominal, grid, context.store)

@@ -39,7 +39,7 @@ def test_one_straight_line_is_one_segment() -> None:
 
 def test_base_and_slope_are_not_below_the_least_ones() -> None:
     sizes = np.geomspace(1000, 2000, 20)
-    for segment in fit_segments(sizes, 1e-4 - sizes * 2e-8, least=(1e-9, 1e-12), most_segments=1):
+    for segment in fit_segments(sizes, 1e-4 - sizes * 2e-8, least=(1e-9, 1e-12), max_segments=1):
         assert segment.seconds_per_byte == pytest.approx(1e-12)
         assert segment.base_seconds > 0
 

@@ -38,7 +38,7 @@ WHY = Explanation("Other order.", 1.0, 1.4)
         ([SAME], {}, []),
         ([SAME, SLOWER], {("gather", "binomial"): WHY}, []),
         ([SLOWER], {}, ["differs for no known reason"]),
-        ([SLOWER], {("gather", "binomial"): replace(WHY, most_ratio=1.2)}, ["differs for no known reason"]),
+        ([SLOWER], {("gather", "binomial"): replace(WHY, max_ratio=1.2)}, ["differs for no known reason"]),
         ([SAME], {("gather", "linear"): WHY}, ["gather linear: explained, but nothing differs"]),
         ([SAME], {("gather", "linear"): replace(WHY, by_default=False)}, []),
         ([replace(SAME, theirs_seconds=float("nan"), problem="deadlock")], {}, ["deadlock"]),

@@ -208,11 +208,11 @@ def test_an_interrupted_contest_plays_no_more() -> None:
     played = []
 
     class Interrupted(CriticalPath):
-        def seconds_within(self, case: Case, most_seconds: float) -> float | None:
+        def seconds_within(self, case: Case, max_seconds: float) -> float | None:
             played.append(case)
             if len(played) == 3:
                 raise KeyboardInterrupt
-            return super().seconds_within(case, most_seconds)
+            return super().seconds_within(case, max_seconds)
 
     grid = Grid.of("bcast", tuple(range(2, 60)), (64, 5000, 30_000, 300_000), segments=(0, 8192))
     model = Interrupted(model_of().parameters)

@@ -46,7 +46,7 @@ class Alike:
     """A bench whose cases take what a function says; nothing is run."""
 
     name, source, made_by, eager_limit_bytes = "alike", "measured", "measured, nobody", 65536
-    reduce_seconds_per_byte, is_exact, is_heterogeneous, most_procs = None, False, False, 4
+    reduce_seconds_per_byte, is_exact, is_heterogeneous, max_procs = None, False, False, 4
 
     def __init__(self, seconds: Callable[[Case], float] = lambda case: 1.0, per_node: int = 1) -> None:
         self._seconds, self._per_node, self.seen = seconds, per_node, list[Case]()

@@ -44,13 +44,13 @@ def test_the_exact_rank_test_of_five_against_five() -> None:
 
 
 def test_the_correction_counts_all_comparisons() -> None:
-    """Of many comparisons one that stands alone needs more launches: least_launches says how many."""
+    """Of many comparisons one that stands alone needs more launches: min_launches says how many."""
     criterion, alike = RankTest(), [(Launches((1.0, 3.0, 5.0)), Launches((2.0, 4.0, 6.0)))]
     apart = (Launches((4.0, 5.0, 6.0)), Launches((1.0, 2.0, 3.0)))
     assert criterion.judge([apart])[0].slower
     assert not criterion.judge([apart, *alike * 10])[0].slower
-    assert criterion.least_launches(1) == 3
-    assert criterion.least_launches(11) == 5
+    assert criterion.min_launches(1) == 3
+    assert criterion.min_launches(11) == 5
     assert math.comb(10, 5) * 0.05 > 11 > math.comb(8, 4) * 0.05
 
 

@@ -136,7 +136,7 @@ def test_noise_is_not_taken_for_the_truth() -> None:
 
 def test_budgets_are_kept_while_times_are_uncertain() -> None:
     predictions = Corrected(dict.fromkeys(CASES, 1.0))
-    assert 0.3 * len(CASES) < predictions.least_sum_of_seconds() < 0.8 * len(CASES)
+    assert 0.3 * len(CASES) < predictions.min_sum_of_seconds() < 0.8 * len(CASES)
     assert predictions.most_telling(10.0, 1.0, 0.0) == []  # each may take longer
     assert 0 < len(predictions.most_telling(2.0, 100.0, 0.0)) <= 2
     assert predictions.most_telling(2.0, 100.0, math.inf) == []

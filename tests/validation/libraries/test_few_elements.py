@@ -15,7 +15,7 @@ from collwise.validation.libraries.formats import exported
 from collwise.validation.libraries.left_to_library import gains_over_untuned
 from collwise.validation.libraries.openmpi_check import observe
 from collwise.validation.libraries.openmpi_file import Rule, parse_rules
-from collwise.validation.libraries.openmpi_untuned import ELEMENT_BYTES, NEEDS_ELEMENTS, least_bytes, least_elements
+from collwise.validation.libraries.openmpi_untuned import ELEMENT_BYTES, NEEDS_ELEMENTS, min_bytes, min_elements
 from collwise.validation.libraries.sayable import for_consumer
 from collwise.validation.select.consumers import algorithms_for
 from collwise.validation.select.decisions import DecisionTable, decisions_document, decisions_from
@@ -68,9 +68,9 @@ def test_rules_name_an_algorithm_only_with_enough_complex_doubles(
     named = rule_at(rules_of(collective, algorithm), collective, procs, size)
     assert named in (algorithm, SECOND[collective] if procs < 8 or procs == 64 else "")
     if named == algorithm:
-        assert size // ELEMENT_BYTES >= least_elements(collective, algorithm, procs)
+        assert size // ELEMENT_BYTES >= min_elements(collective, algorithm, procs)
     else:  # rows are divided at powers of two
-        assert size < 2 * least_bytes(collective, algorithm, procs)
+        assert size < 2 * min_bytes(collective, algorithm, procs)
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), WITH_CONDITION)
@@ -91,7 +91,7 @@ def test_the_last_row_allows_for_all_processes_of_the_platform(tmp_path: Path) -
     assert read.platform_procs == 2048
     text = exported([read], "openmpi", version="4.1").text
     for procs in (64, 127, 128, 2047, 2048, 4095):
-        needed = least_bytes("allreduce", "rabenseifner", min(procs, 2048))
+        needed = min_bytes("allreduce", "rabenseifner", min(procs, 2048))
         assert rule_at(text, "allreduce", procs, needed) == "rabenseifner"
         assert rule_at(text, "allreduce", procs, needed - 1) == ("recursive_doubling" if procs < 128 else "")
 
@@ -157,7 +157,7 @@ def test_open_mpi_runs_the_algorithm_from_the_first_size_on(collective: str, alg
     procs = 6
     path = tmp_path / "x.rules"
     path.write_text(exported([table_of(collective, algorithm, (procs,), procs)], "openmpi", version="4.1").text)
-    needed = least_elements(collective, algorithm, procs)
+    needed = min_elements(collective, algorithm, procs)
     entry = Catalogue.load().algorithm(collective, algorithm)
     first = needed * ELEMENT_BYTES
 

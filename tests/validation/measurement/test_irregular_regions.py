@@ -22,7 +22,7 @@ from collwise.validation.measurement.irregular_regions import (
     Series,
     escalated,
     find_regions,
-    least_times,
+    min_times,
     parts,
     region_times,
     thresholds_of,
@@ -100,7 +100,7 @@ def test_a_regular_network_has_no_thresholds() -> None:
 
 def test_escalated_repetitions_are_those_no_rising_line_explains() -> None:
     times = np.array([[0.01, 0.25, 0.03, 0.45], [0.01, 0.02, 0.30, 0.40]])
-    assert least_times(times).tolist() == [0.01, 0.02, 0.03, 0.40]
+    assert min_times(times).tolist() == [0.01, 0.02, 0.03, 0.40]
     assert escalated(times).tolist() == [[False, True, False, False], [False, False, True, False]]
 
 

@@ -19,7 +19,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.switch_points import good_enough
-from collwise.validation.libraries.openmpi_untuned import least_bytes
+from collwise.validation.libraries.openmpi_untuned import min_bytes
 from collwise.validation.select.consumers import ALL_CONSUMERS, can_choose
 from collwise.validation.select.decisions import DecisionTable, undecided_points
 from collwise.validation.select.select import select
@@ -162,7 +162,7 @@ def test_a_consumer_gets_what_it_can_be_asked_for_or_a_refusal(both: tuple[Times
 def _enough(times: Times) -> Any:
     """Whether every choice has enough complex doubles for Open MPI at each point."""
     enough = [
-        [[size >= least_bytes(times.collective, one.algorithm, procs) for size in times.message_bytes]
+        [[size >= min_bytes(times.collective, one.algorithm, procs) for size in times.message_bytes]
          for procs in times.procs]
         for one in times.grid.timed
     ]  # fmt: skip

@@ -17,7 +17,7 @@ from collwise.simulator.timing import Case
 from collwise.studies.cli.main import main
 from collwise.validation.libraries.openmpi_3 import decide, decide_as_listed
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.times.defaults import LEAST_DECIDED, PAPER_SIZES, SEGMENTS, SEGMENTS_TEXT, SIZES, sizes_of
+from collwise.validation.times.defaults import MIN_DECIDED, PAPER_SIZES, SEGMENTS, SEGMENTS_TEXT, SIZES, sizes_of
 from collwise.validation.times.grid import Grid, candidates
 from tests.runners import FunctionRunner
 
@@ -91,7 +91,7 @@ def test_defaults_fit_each_other() -> None:
     assert set(SIZES) == set(Catalogue.load().collectives)
     for name, sizes in SIZES.items():
         assert set(PAPER_SIZES.get(name, ())) <= set(sizes)
-        assert LEAST_DECIDED[name] in sizes
+        assert MIN_DECIDED[name] in sizes
     assert sizes_of("bcast", (7,)) == (7,)
     assert sizes_of("barrier", (7,)) == (0,)
 

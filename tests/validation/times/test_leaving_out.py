@@ -14,7 +14,7 @@ from collwise.platforms import FatTree, Ports, load
 from collwise.simulator.schedule import pipelines
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
-from collwise.simulator.schedule.pipelines import begins_longer, least_seconds, play_case
+from collwise.simulator.schedule.pipelines import begins_longer, min_seconds, play_case
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.simulator.timing import Case
@@ -96,7 +96,7 @@ def test_no_case_is_shorter_than_its_bound() -> None:
                     continue
                 case = Case(collective.name, algorithm.name, procs, size, 8192 if algorithm.pipelined else 0, 0, 4)
                 tables = partial(network_tables, PLATFORM, procs, 4)
-                bound, seconds = least_seconds(case, tables), play_case(case, tables).seconds
+                bound, seconds = min_seconds(case, tables), play_case(case, tables).seconds
                 assert bound <= seconds * (1 + 1e-12)
                 bounded += bound > seconds / 2
                 by_node += algorithm.by_node and bound > 0
@@ -120,7 +120,7 @@ def test_what_passes_the_port_of_the_root_is_a_bound(collective: str, processes_
     case = Case(collective, "linear", 32, 2**20, 0, 0, processes_per_node)
     tables = partial(network_tables, platform, 32, processes_per_node)
     seconds = play_case(case, tables).seconds
-    assert 0.8 * seconds < least_seconds(case, tables) <= seconds
+    assert 0.8 * seconds < min_seconds(case, tables) <= seconds
 
 
 def test_overheads_within_a_node_are_not_in_a_bound_where_its_latency_includes_them() -> None:
@@ -130,7 +130,7 @@ def test_overheads_within_a_node_are_not_in_a_bound_where_its_latency_includes_t
         case = Case("allreduce", name, 32, 1000, 0, 0, 8)
         tables = partial(network_tables, platform, 32, 8)
         assert tables(Schedule(case).sizes).without_local_overheads
-        assert 0 < least_seconds(case, tables) <= play_case(case, tables).seconds
+        assert 0 < min_seconds(case, tables) <= play_case(case, tables).seconds
 
 
 @pytest.mark.parametrize("collective", ["allreduce", "bcast", "reduce", "gather", "alltoall"])
@@ -157,7 +157,7 @@ def test_what_is_recorded_first_follows_from_messages_of_another_size(monkeypatc
     recorded: list[int] = []
 
     def record(*arguments: Any, **options: Any) -> Schedule:
-        recorded.append(options.get("most_words", 0))
+        recorded.append(options.get("max_words", 0))
         return Schedule(*arguments, **options)
 
     monkeypatch.setattr(pipelines, "Schedule", record)

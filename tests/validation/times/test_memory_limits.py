@@ -90,7 +90,7 @@ def test_nothing_is_left_out_where_everything_fits(capsys: pytest.CaptureFixture
     (grid,) = within_memory(platform(16 * MIB), [asked])
     assert grid.cases() == asked.cases()
     assert capsys.readouterr().err == ""
-    assert asked.most_bytes(8) == math.inf
+    assert asked.max_bytes(8) == math.inf
 
 
 def test_a_grid_of_which_nothing_is_left_is_an_error() -> None:

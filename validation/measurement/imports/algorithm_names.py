@@ -51,7 +51,7 @@ _OPENMPI: Mapping[str, Sequence[str]] = MappingProxyType(
 _MPICH = {"rabenseifner": "reduce_scatter_allgather"}
 """Names under which others force MPICH's algorithms, where they are not its own."""
 _VERSION = re.compile(r"Open ?MPI\s*v?(\d+)\.(\d+)", re.IGNORECASE)
-_LEAST_VERSION = (4, 0)
+_MIN_VERSION = (4, 0)
 _OPENMPI_3 = {"bcast": 6, "allreduce": 5, "reduce": 6}
 """The largest ids of Open MPI 3, where later versions have more."""
 
@@ -91,7 +91,7 @@ def choice_of(collective: str, name: str, library: str, procs: int) -> tuple[Cho
     if found := _VERSION.search(library):
         version = (int(found[1]), int(found[2]))
         last = len(_OPENMPI.get(collective, ()))
-        last = _OPENMPI_3.get(collective, last) if version < _LEAST_VERSION else last
+        last = _OPENMPI_3.get(collective, last) if version < _MIN_VERSION else last
         if not 1 <= number <= last:
             return Choice(f"id {number}"), f"{library} has no algorithm {number} of {collective}; its last is {last}"
         return _choice_of_id(collective, number, procs) or Choice(f"id {number}"), ""

@@ -9,18 +9,18 @@ from itertools import groupby
 
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.libraries.mpich_untuned import decide as decide_by_mpich
-from collwise.validation.libraries.openmpi_untuned import NEEDS_ELEMENTS, decide as decide_by_openmpi, least_elements
+from collwise.validation.libraries.openmpi_untuned import NEEDS_ELEMENTS, decide as decide_by_openmpi, min_elements
 from collwise.validation.measurement.imports.algorithm_names import code_of, entry_of
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import BUILTIN, choice_of
 
-_LEAST_MESSAGE_SECONDS = 0.49e-6
+_MIN_MESSAGE_SECONDS = 0.49e-6
 """No message between two nodes is published to take less: a put on Tofu D (Ajima et al., CLUSTER 2018)."""
 _IN_ROUNDS = ("bcast", "allreduce", "allgather", "reduce_scatter", "barrier")
 """Collectives of which the last process hears from the first one only after ceil(log2 nodes) messages."""
 _FLOOR, _UNKNOWN_FLOOR = 0.02, 0.2
 """How far times of one algorithm are apart within a run, with and without intervals: relative."""
-_ALIKE, _LEAST_SIZES = 0.8, 4
+_ALIKE, _MIN_SIZES = 0.8, 4
 """The share of sizes at which a column equals the default one, and the least number of them that tells."""
 
 _USUAL_ELEMENT_BYTES = 4
@@ -63,8 +63,8 @@ def _reason(timing: Timing, library: str, to_last: bool, element_bytes: int) -> 
     if timing.seconds == 0:
         return "0 s: the call did nothing"
     rounds = math.ceil(math.log2(case.nodes)) if to_last and case.collective in _IN_ROUNDS else 0
-    if timing.seconds < rounds * _LEAST_MESSAGE_SECONDS:
-        return f"less than {rounds} messages one after another can take ({rounds * _LEAST_MESSAGE_SECONDS:.3g} s)"
+    if timing.seconds < rounds * _MIN_MESSAGE_SECONDS:
+        return f"less than {rounds} messages one after another can take ({rounds * _MIN_MESSAGE_SECONDS:.3g} s)"
     if not _is_forced(timing):
         return ""
     entry = entry_of(case.collective, choice_of(case))
@@ -73,7 +73,7 @@ def _reason(timing: Timing, library: str, to_last: bool, element_bytes: int) -> 
     if not library.startswith("Open MPI"):
         return ""
     has = case.message_bytes // (element_bytes or (1 if case.collective == "bcast" else _USUAL_ELEMENT_BYTES))
-    needed = least_elements(case.collective, case.algorithm, case.procs)
+    needed = min_elements(case.collective, case.algorithm, case.procs)
     if has < needed:
         instead = NEEDS_ELEMENTS[case.collective, case.algorithm][1]
         return f"{case.algorithm} needs {needed} elements, this message has {has}: {instead} ran"
@@ -89,7 +89,7 @@ def _no_force(collective: str, procs: int, timings: Sequence[Timing], library: s
         name = code_of(case.collective, choice_of(case))
         if one.ok and case.message_bytes in default:
             columns.setdefault(name, {})[case.message_bytes] = one
-    known = {name: column for name, column in columns.items() if len(column) >= _LEAST_SIZES}
+    known = {name: column for name, column in columns.items() if len(column) >= _MIN_SIZES}
     alike = [name for name, column in known.items() if _equal_share(column, default) >= _ALIKE]
     said = f"the force did not act: within the floor {', '.join(alike)} equal the library's own decision"
     if len(alike) > 1 and 2 * len(alike) >= len(known):

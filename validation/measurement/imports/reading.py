@@ -27,7 +27,7 @@ LONGEST_SECONDS = 3600.0
 STREAM_COUNT, STREAM_REPLY_BYTES = 64, 4
 """The messages in a row of osu_bw, and the size of its reply."""
 # A larger size is a misread number.
-_MOST_BYTES = 1 << 40
+_MAX_BYTES = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Lines:
 
     def whole(self, number: int, value: float, what: str, least: int = 0) -> int:
         """A size or a count. Raises UsageError, naming the line."""
-        if value != int(value) or not least <= value <= _MOST_BYTES:
+        if value != int(value) or not least <= value <= _MAX_BYTES:
             raise self.objection(number, f"{what} as a whole number from {least} on")
         return int(value)
 

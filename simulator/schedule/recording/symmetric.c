@@ -8,7 +8,7 @@ typedef struct {
     const char *algorithm;
 } listed;
 
-static const listed ALIKE[] = {
+static const listed SYMMETRIC[] = {
     {COLLWISE_ALLGATHER, "bruck"},     {COLLWISE_ALLGATHER, "ring"},
     {COLLWISE_ALLGATHER, "sparbit"},   {COLLWISE_ALLGATHERV, "bruck"},
     {COLLWISE_ALLGATHERV, "ring"},     {COLLWISE_ALLTOALL, "bruck"},
@@ -47,11 +47,12 @@ static int has_equal_blocks(const recording *to) {
     return !is_cut || elements % (size_t)to->made->procs == 0;
 }
 
-int recording_is_of_alike(const recording *to) {
-    return to->processes_alone == 0 && is_among(to, ALIKE, sizeof ALIKE / sizeof *ALIKE) && has_equal_blocks(to);
+int recording_is_symmetric(const recording *to) {
+    return to->processes_alone == 0 && is_among(to, SYMMETRIC, sizeof SYMMETRIC / sizeof *SYMMETRIC) &&
+           has_equal_blocks(to);
 }
 
-int recording_is_of_mirrored(const recording *to) {
+int recording_is_mirrored(const recording *to) {
     int procs = to->made->procs;
     return (procs & (procs - 1)) == 0 && is_among(to, MIRRORED, sizeof MIRRORED / sizeof *MIRRORED);
 }

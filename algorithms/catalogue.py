@@ -132,22 +132,22 @@ class Algorithm:
 
     @property
     def takes_what_comes_first(self) -> bool:
-        """Whether the order of a process's operations depends on which messages arrive first, as in tasks."""
+        """True if the order of a process's operations depends on which messages arrive first, as in tasks."""
         return self.name.startswith(("tasks_", "multi_leader_"))
 
     @property
     def pipelined(self) -> bool:
-        """Whether the message is cut into segments of a size that can be chosen."""
+        """True if the message is cut into segments of a size that can be chosen."""
         return "segment_bytes" in self.parameters
 
     @property
     def bounded(self) -> bool:
-        """Whether the algorithm cuts messages only when it is given a bound that their parts stay below."""
+        """True if the algorithm cuts messages only when it is given a bound that their parts stay below."""
         return "bound_bytes" in self.parameters
 
     @property
     def bound_to_procs(self) -> bool:
-        """Whether there are process counts that the algorithm does not run on."""
+        """True if there are process counts that the algorithm does not run on."""
         return any(requirement in _CONDITIONS for requirement in self.requires)
 
     def objection(self, procs: int, message_bytes: int = 0) -> str:
@@ -170,7 +170,7 @@ class Algorithm:
 
     @property
     def reduces(self) -> bool:
-        """Whether it combines elements."""
+        """True if it combines elements."""
         return self.collective in REDUCTIONS
 
     def extra_memory(self, procs: int, message_bytes: int, element_bytes: int | None = None) -> Memory:

@@ -48,7 +48,7 @@ def _declarations(collective: str, algorithm: dict) -> Iterator[str]:
 
 
 def _initialisers(collective: str, algorithm: dict) -> Iterator[str]:
-    """What the registry says of an algorithm."""
+    """The entry of the registry for one algorithm."""
     yield f".kind = COLLWISE_{collective.upper()}"
     yield f'.collective = "{collective}"'
     yield f'.name = "{algorithm["name"]}"'

@@ -45,7 +45,7 @@ def check_name(kind: str, given: str, valid: Collection[str], hint: str = "") ->
 
 
 def nearest_names(given: str, valid: Iterable[str]) -> str:
-    """'; did you mean X or Y?' with the valid names that resemble the given one, or '' where none does."""
+    """A hint '; did you mean X or Y?' with the valid names that resemble the given one. Empty if none does."""
     near = nearest(given, valid)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 

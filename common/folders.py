@@ -17,7 +17,7 @@ _C_SUFFIXES = (".c", ".h", ".in", ".map", ".toml", ".txt")
 
 
 def is_clone() -> bool:
-    """Whether this is a clone, or an unpacked archive of one."""
+    """True if this is a clone, or an unpacked archive of one."""
     return (SOURCES / "pyproject.toml").is_file()
 
 
@@ -27,7 +27,7 @@ def cache_folder() -> Path:
 
 
 def builds_folder() -> Path:
-    """The folder with the builds of the C programs: build/ in a clone, else one in the cache for just these sources."""
+    """The folder with the builds of the C programs. It is build/ in a clone, else a cache folder of these sources."""
     if is_clone():
         return SOURCES / "build"
     digest = _digest_of_c_sources(SOURCES)[:12]

@@ -53,7 +53,7 @@ class Project:
 
 
 def is_file(platform: str) -> bool:
-    """Whether this names a platform's file, and not a known platform."""
+    """True if this names a platform's file, and not a known platform."""
     return Path(platform).suffix in (".toml", ".xml") or len(Path(platform).parts) > 1
 
 

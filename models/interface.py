@@ -35,7 +35,7 @@ class PairParameters:
 
     @property
     def heterogeneous(self) -> bool:
-        """Whether processors and pairs have parameters of their own."""
+        """True if processors and pairs have parameters of their own."""
         return any(np.ndim(getattr(self, name)) > 0 for name in self.DIMENSIONS)
 
     def homogeneous(self) -> Self:
@@ -82,7 +82,7 @@ class CollectiveModel(Protocol):
 
     @property
     def plays(self) -> bool:
-        """Whether it plays schedules, which takes long, and has no formulas."""
+        """True if it plays schedules, which takes long, and has no formulas."""
 
     def document(self) -> dict[str, Any]:
         """Its parameters as a parameter file has them, in plain dictionaries and lists."""

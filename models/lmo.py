@@ -35,11 +35,11 @@ class Thresholds:
         return max((self.gather_regular_from_bytes or 0) - 1, 0)
 
     def irregular(self, message_bytes: ArrayLike) -> np.ndarray:
-        """Whether the time of linear gather is not deterministic, which it is not from M1 on and below M2."""
+        """True where the time of linear gather is not deterministic, from M1 on and below M2."""
         return _from(self.gather_irregular_from_bytes, message_bytes) & ~self.large(message_bytes)
 
     def large(self, message_bytes: ArrayLike) -> np.ndarray:
-        """Whether linear gather follows formula (4.3), which it does from M2 on."""
+        """True where linear gather follows formula (4.3), from M2 on."""
         return _from(self.gather_regular_from_bytes, message_bytes)
 
 

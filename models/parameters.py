@@ -347,7 +347,7 @@ class WithResiduals(ABC):
 
     @abstractmethod
     def _values(self) -> dict[str, Any]:
-        """What is fitted."""
+        """The fitted values."""
 
 
 @dataclass(frozen=True)

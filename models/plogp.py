@@ -40,7 +40,8 @@ class PLogP(Homogeneous):
         return np.asarray(self.latency_seconds + self.gap(message_bytes))
 
     def as_loggp(self, min_bytes: int = 1) -> LogGP:
-        """LogGP as Kielmann et al. derive it: o_s, o_r and g of the smallest message, L' = L + g(1) - o_s(1) - o_r(1).
+        """LogGP as Kielmann et al. derive it. o_s, o_r and g are those of the smallest message; L' = L + g(1) - o_s(1)
+        - o_r(1).
 
         Their G is g(m) / m for a large m, in which g(1) / m is left over. Here it is (g(m) - g(1)) / (m - 1), the same
         in the limit, so that a series of messages of m bytes, g + (m - 1) G each, keeps its gap; and, unlike the slope

@@ -167,7 +167,7 @@ def models_of_family(family: str) -> tuple[ModelKind, ...]:
 
 
 def coverage(collectives: Sequence[str] = ()) -> dict[tuple[str, str], dict[str, bool]]:
-    """Whether each model, by name, has a formula, for each algorithm of these collectives, or of all."""
+    """The formulas that models have. True or False by model, for each algorithm of these collectives, or of all."""
     catalogue = Catalogue.load()
     chosen = [catalogue.collective(name) for name in collectives] or list(catalogue.collectives.values())
     return {

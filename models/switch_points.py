@@ -59,7 +59,7 @@ def picked_seconds(seconds: Array, picks: Indices) -> Array:
 
 
 def good_enough(seconds: Array, tolerance: float) -> NDArray[np.bool_]:
-    """Whether each candidate (first axis) takes at most (1 + tolerance) times as long as the fastest, at every point.
+    """True where a candidate (first axis) takes at most (1 + tolerance) times as long as the fastest.
 
     With a tolerance of 0 that is the one that `fastest` names, although others may be as fast.
     """
@@ -119,7 +119,7 @@ def _from_to(starts: Indices, largest: int) -> Indices:
 def _near(
     candidates: Sequence[Times], counts: Indices, wide: Indices, narrow: Indices, far: float
 ) -> NDArray[np.bool_]:
-    """Whether each candidate may be the fastest or nearly somewhere in a wide range, shape (candidates, P, ranges).
+    """True for candidates that may be nearly the fastest somewhere in a wide range, shape (candidates, P, ranges).
 
     Its probes and both ends of the narrow ranges in it decide: where all segments are full, or one more has
     made them short, times may leap for a single byte.
@@ -239,7 +239,7 @@ def _compared(
 
 
 def _clear(difference: Array, along: Array) -> NDArray[np.bool_]:
-    """Whether differences at the probes are so far above 0 that they are so between them, too, for each range."""
+    """True for ranges whose differences at the probes are so large that they stay above 0 between them."""
     straight = difference[:, :1] + (difference[:, -1:] - difference[:, :1]) * along
     bend = _along_probes(np.maximum, np.abs(difference - straight))
     return np.asarray(_along_probes(np.minimum, difference) >= _BEND * bend)

@@ -40,7 +40,7 @@ _MAPS = "valid: SLURM's topology.conf, CSV with host, switch and group, or lines
 
 
 class NodeMap(dict[str, tuple[str, str]]):
-    """The switch of each host, and the switch's group, '' where the map has no groups, as a file has them."""
+    """The switch of each host, and the switch's group, as a file has them. The group is '' if the map has no groups."""
 
     def __init__(self, file: Path, places: Mapping[str, tuple[str, str]]) -> None:
         super().__init__(places)
@@ -75,7 +75,7 @@ class AllocatedPlatform(PlacedPlatform):
 
     @property
     def default_processes_per_node(self) -> int:
-        """Those of the allocation, or of the base platform."""
+        """The default of the allocation, or of the base platform."""
         return self.per_node or self.base.default_processes_per_node
 
     def digest(self) -> str:
@@ -104,7 +104,7 @@ class AllocatedPlatform(PlacedPlatform):
 
 @dataclass(frozen=True, repr=False)
 class ScatteredPlatform(DerivedPlatform):
-    """`base` with a job on those of its nodes that others leave free in a draw, of which `number` is the seed.
+    """A job on nodes of `base` that others leave free in a random draw, whose seed is `number`.
 
     How many nodes are free is drawn from the job's own number to all, evenly by its logarithm, since machines are busy;
     then which ones are. The job gets those that follow one that is drawn too, with blocks of ranks in the order of
@@ -246,7 +246,9 @@ def _too_large(allocation: Allocation, has: str, platform: HostPlatform, valid: 
 
 
 def _places(allocation: Allocation, hosts: Sequence[str], given: str | Path | NodeMap) -> NodeMap:
-    """The switch and group of each host, by its name, the name's first part, or the number at the end of that."""
+    """The switch and group of each host. A host is looked up by its name, the name's first part, or the number at that
+    part's end.
+    """
     read = given if isinstance(given, NodeMap) else read_node_map(Path(given))
     node_map, found = _with_short(read), {}
     for host in hosts:

@@ -456,7 +456,7 @@ def _elsewhere(platform: Described, text: str) -> Described:
 
 @dataclass(frozen=True)
 class ChangeKind:
-    """A kind of change: an example of its value, what it means, and whether a sweep over factors can make it."""
+    """A kind of change. It has an example value and a meaning, and says whether a sweep over factors can make it."""
 
     example: str
     meaning: str
@@ -487,4 +487,4 @@ CHANGES: dict[str, ChangeKind] = {
         "0.3", "a steady share of other traffic on the cables between switches, of one switch on all links", _background
     ),
 }
-"""What can be changed, by name."""
+"""The kinds of changes, by name."""

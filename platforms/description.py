@@ -210,7 +210,7 @@ class Platform(Description):
 
     @property
     def heterogeneous(self) -> bool:
-        """Whether a node differs from the others."""
+        """True if a node differs from the others."""
         return any(fault.factors != (1.0, 1.0) for fault in self.node_faults)
 
     @cached_property
@@ -226,7 +226,7 @@ class Platform(Description):
 
     @property
     def known_cores_per_node(self) -> int | None:
-        """The cores of a node; None if there are as many as CPUs, which is what they are where nobody said."""
+        """The cores of a node. None if there are as many as CPUs, which is assumed where nobody said."""
         return self.cores_per_node if self.cores_per_node > self.cpus_per_node else None
 
     @property

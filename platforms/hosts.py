@@ -62,7 +62,7 @@ class HostPlatform(ABC):
 
     @property
     def heterogeneous(self) -> bool:
-        """Whether the nodes differ; false for platform XML, where it is unknown."""
+        """True if the nodes differ. False for platform XML, where it is unknown."""
         return False
 
     @property
@@ -120,7 +120,10 @@ class HostPlatform(ABC):
         return tuple(rank // processes_per_node for rank in range(procs))
 
     def places(self, procs: int, processes_per_node: int) -> Places:
-        """The position in `hosts` of each rank's host, and its socket; ranks of a node lie on these in even blocks."""
+        """The position in `hosts` of each rank's host, and its socket.
+
+        The ranks of a node lie on these in even blocks.
+        """
         positions = self.positions(procs, processes_per_node)
         on_node, seen, found = Counter(positions), Counter[int](), []
         for position in positions:

@@ -114,6 +114,6 @@ def warn_of_free_messages(platform: HostPlatform) -> None:
 
 
 def charges_overheads(options: Mapping[str, str]) -> bool:
-    """Whether sends or receives have an overhead (os, or, ois); by default they have none."""
+    """True if sends or receives have an overhead (os, or, ois); by default they have none."""
     rows = [row for name in ("smpi/os", "smpi/or", "smpi/ois") for row in options.get(name, "").split(";") if row]
     return any(float(number) > 0 for row in rows for number in row.split(":")[1:])

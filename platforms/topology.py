@@ -40,11 +40,11 @@ class CableFault:
 
 ADAPTIVE, STATIC = "adaptive", "static"
 ROUTINGS = (ADAPTIVE, STATIC)
-"""Whether messages spread evenly over parallel cables, or each keeps to the one that its route has."""
+"""The two ways of routing. Messages spread evenly over parallel cables, or each keeps to the one of its route."""
 
 
 def share_in_use(flows: int, cables: int) -> float:
-    """The expected share of parallel cables that at least one of so many flows has, each on a cable by chance."""
+    """The expected share of parallel cables in use by so many flows, each on a random cable."""
     return 1.0 - (1.0 - 1.0 / cables) ** flows
 
 

@@ -204,7 +204,7 @@ def _quantity_problems(element: _Element) -> Iterator[Problem]:
 
 
 def _option_problems(option: _Element, options: dict[str, str]) -> Iterator[Problem]:
-    """Problems with a simulator option, a <prop> of <config>; adds it to `options` if it is one of the MPI library."""
+    """Problems with a simulator option, a <prop> of <config>. Options of the MPI library are added to `options`."""
     name, value = option.attributes.get("id"), option.attributes.get("value")
     if name is None or value is None:
         yield Problem(option.line, "a <prop> of <config> lacks id or value (valid: both)")

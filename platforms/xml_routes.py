@@ -1,4 +1,4 @@
-"""Routes of platform XML files, read as one switch or as a fat tree of two levels where they are exactly that.
+"""Routes of platform XML files, read as one switch or as a fat tree of two levels. They must be exactly that.
 
 Attributes and defaults are those of SimGrid 3.32. A leg is a link in the direction in which a route passes it. Flows
 compete for legs of SPLITDUPLEX links in each direction, for those of SHARED links in both together, and never for
@@ -37,7 +37,7 @@ class Leg(NamedTuple):
     policy: str
 
     def limits(self, together: float) -> bool:
-        """Whether flows may compete for it, when all hosts together send `together` bytes per second."""
+        """True if flows may compete for it, when all hosts together send `together` bytes per second."""
         return self.policy != "FATPIPE" and self.rate < together * (2 if self.policy == "SHARED" else 1)
 
 
@@ -117,7 +117,7 @@ def route_between(given: Mapping[tuple[str, str], Route], one: str, other: str, 
 
 
 def of_hosts(hosts: Sequence[str], between: Between, fail: Fail) -> dict[str, Any]:
-    """The link, topology and backbone of hosts: each has a link of its own, and the rest of a route joins them."""
+    """The link, topology and backbone of hosts. Each host has a link of its own, and the rest of a route joins them."""
     ups: dict[int, Leg] = {}
     downs: dict[int, Leg] = {}
     for i, j in permutations(range(len(hosts)), 2):

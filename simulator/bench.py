@@ -61,7 +61,7 @@ class Simulated:
 
     @property
     def is_heterogeneous(self) -> bool:
-        """Whether nodes are known to differ."""
+        """True if nodes are known to differ."""
         return self.platform.heterogeneous
 
     @property

@@ -1,4 +1,4 @@
-"""The timing table: every time in the project is a row in this SQLite file, which survives a kill at any moment."""
+"""The timing table. Every time in the project is a row in this SQLite file, which survives a kill at any moment."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ commit;
 
 @dataclass(frozen=True)
 class StoredConfiguration:
-    """A configuration of the store, the number of its rows and of those that failed, and when they were made (UTC).
+    """A configuration of the store, with the numbers of its rows and of failed ones. Times of rows are UTC.
 
     The first characters of its `key`, hex, name it in commands.
     """
@@ -293,6 +293,6 @@ def _made_before(time: str | None) -> tuple[str, tuple[str, ...]]:
 
 
 def _is_begun(path: Path) -> bool:
-    """Whether a file begins as SQLite's do, as far as it goes."""
+    """True if a file begins as SQLite's do, as far as it goes."""
     with path.open("rb") as file:
         return b"SQLite format 3\0".startswith(file.read(16))

@@ -51,7 +51,7 @@ class Case:
 
 
 def is_mock_up(case: Case) -> bool:
-    """Whether the case's algorithm calls the MPI library's own collectives."""
+    """True if the case's algorithm calls the MPI library's own collectives."""
     algorithm = Catalogue.load().find(case.collective, case.algorithm)
     return algorithm is not None and bool(algorithm.guideline)
 
@@ -114,5 +114,5 @@ class Timing:
 
     @property
     def ok(self) -> bool:
-        """Whether the case ran without an error."""
+        """True if the case ran without an error."""
         return not self.error

@@ -10,7 +10,7 @@ from collwise.models.piecewise import Array
 
 
 def linear(points: Points, steps: Steps) -> Array:
-    """message + (P - 2) gap: the C code starts all sends of all processes at once, P scatters side by side.
+    """message + (P - 2) gap. The C code starts all sends of all processes at once, which is P scatters side by side.
 
     The table's algorithm of that name is another one, see `linear_in_turn`.
     """

@@ -27,7 +27,7 @@ def double_ring(points: Points, steps: Steps) -> Array:
 
 
 def recursive_doubling(points: Points, steps: Steps) -> Array:
-    """log2 P steps, or floor(log2 P) + 2 where P is not a power of two; the print lacks the floor under Hockney."""
+    """log2 P steps, or floor(log2 P) + 2 if P is not a power of two. The paper prints no floor under Hockney."""
     whole = np.floor(np.log2(points.procs))
     extra = np.where(2**whole == points.procs, 0.0, 2.0)
     return np.asarray((whole + extra) * steps.round(EMPTY_BYTES))

@@ -21,7 +21,7 @@ def linear_between_pairs(points: Points, model: Hockney) -> Array:
 
 
 def linear_lmo(points: Points, model: LMO) -> Array:
-    """(4.2) below M1: as scatter; (4.3) above M2: the sum over i instead of the maximum; nan from M1 to M2.
+    """(4.2) below M1, as scatter. (4.3) above M2, with the sum over i instead of the maximum. nan from M1 to M2.
 
     Table 5.2 has m t_i twice, see `scatter.linear_lmo`.
     """

@@ -65,7 +65,7 @@ def bcast_split_binary_loggp(points: Points, model: LogGP) -> Array:
 
 
 def bcast_split_binary_plogp(points: Points, model: PLogP) -> Array:
-    """d (L + 2 g) + (n_s / 2 - 1) max{2 g, o_r + g + o_s}, without the exchange; n_s = 1 is read as 2."""
+    """d (L + 2 g) + (n_s / 2 - 1) max{2 g, o_r + g + o_s}, without the exchange. n_s = 1 is read as 2."""
     m = points.bytes_each
     gap, overheads = model.gap(m), model.receive_overhead(m) + model.send_overhead(m)
     steady = np.maximum(points.segments / 2 - 1, 0) * np.maximum(2 * gap, overheads + gap)

@@ -29,7 +29,7 @@ def linear(points: Points, steps: Steps) -> Array:
 
 
 def chain(points: Points, steps: Steps) -> Array:
-    """K chains that end at the root: l message + (n_s K - 1) inflow(0), l = ceil((P - 1) / K).
+    """K chains that end at the root. l message + (n_s K - 1) inflow(0), l = ceil((P - 1) / K).
 
     Not in the table; K = 1 is the pipeline and K = P - 1 the linear tree.
     """

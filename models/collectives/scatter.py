@@ -37,7 +37,9 @@ def linear_lmo(points: Points, model: LMO) -> Array:
 
 
 def lmo_parts(model: LMO, procs: int, message_bytes: Array) -> tuple[Array, Array]:
-    """C_0 + m t_0, and L_0i + C_i + m t_i + m / beta_0i of every other processor i: shapes (k,) and (P - 1, k)."""
+    """The parts C_0 + m t_0, and L_0i + C_i + m t_i + m / beta_0i of each other processor i. Shapes (k,) and (P - 1,
+    k).
+    """
     pairs = model.as_hockney()
     constant = np.ravel(model.processor_seconds)[0]
     per_byte = np.ravel(model.processor_seconds_per_byte)[0]

@@ -78,11 +78,11 @@ class LogGPSteps(Steps):
         return np.full(np.shape(message_bytes), self.model.overhead_seconds)
 
     def round(self, message_bytes: ArrayLike) -> Array:
-        """L + o + g + (m - 1) G: the paper lets the gap stand for the receiver's overhead, in tables 1 and 4."""
+        """L + o + g + (m - 1) G. In tables 1 and 4 of the paper the gap stands for the receiver's overhead."""
         return np.asarray(self.model.latency_seconds + self.model.overhead_seconds + self.gap(message_bytes))
 
     def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: Array) -> Array:
-        """(m - 1) G + max{g, (1 + s) o + m gamma}: as in table 3, work overlaps with the gap only."""
+        """(m - 1) G + max{g, (1 + s) o + m gamma}. As in table 3, work overlaps with the gap only."""
         busy = (1 + sends) * self.model.overhead_seconds + per_byte * np.asarray(message_bytes, dtype=float)
         return np.asarray(self._transmission(message_bytes) + np.maximum(self.model.gap_seconds, busy))
 

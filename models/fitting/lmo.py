@@ -78,7 +78,9 @@ def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> 
 
 
 def message_size(lab: Laboratory, thresholds: Thresholds) -> int:
-    """M, bytes: slightly below the leap S and the eager limit, so that it is sent as an empty message is."""
+    """The message size M, bytes. It is slightly below the leap S and the eager limit, so that it is sent as an empty
+    message is.
+    """
     limits = [LARGEST_MESSAGE_BYTES, lab.eager_limit_bytes]
     if thresholds.scatter_leap_bytes is not None:
         limits.append(thresholds.scatter_leap_bytes)

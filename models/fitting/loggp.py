@@ -146,7 +146,7 @@ def _loggp(
     pairs: Sequence[Pair] | None,
     heterogeneous: bool,
 ) -> LogGP:
-    """The means over the pairs; or one value per pair, and overheads averaged over the pairs that a processor is in.
+    """The means over the pairs, or one value per pair. Overheads are averaged over the pairs of a processor.
 
     L = RTT / 2 - o_s - o_r; between unlike processors, RTT = 2 L + the four overheads. Averages are those of O'Flynn
     2009, section 5.2.
@@ -175,7 +175,7 @@ def _loggp(
 def saturated_gap(
     pair: Pair, message_bytes: int, reply_bytes: int, single_seconds: float, doubling: Doubling
 ) -> Procedure[float]:
-    """Seconds from one message of that size to the next: ever more in a row, until their number does not matter.
+    """Seconds from one message of that size to the next. Rows of messages grow until their length does not matter.
 
     O'Flynn 2009, sections 2.2.2 and 2.2.4, takes the whole time over the number of messages, T(s) / s, which still
     holds 1 / s of a roundtrip: eight hundred messages for 1 %. Here that roundtrip, T(1), is taken off,

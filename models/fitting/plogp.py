@@ -106,7 +106,7 @@ def fitted_plogp(lab: Laboratory, measured: PLogP) -> PLogP:
 
 
 def _ways(least: int, ways: Sequence[Pair], sizes: Sizes, doubling: Doubling, saturate: bool) -> Procedure[list[PLogP]]:
-    """L and g of the first of the ways between two processes; for each way the overheads of its first process."""
+    """L and g of the first way between two processes, and for each way the overheads of its first process."""
     roundtrips: dict[int, float] = {}
 
     def roundtrip(size: int) -> Procedure[float]:

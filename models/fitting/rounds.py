@@ -83,7 +83,9 @@ def with_effort(lab: Laboratory, procedure: Callable[[], Result]) -> tuple[Resul
 
 
 def symmetric(procs: int, values: Mapping[Pair, float]) -> Array:
-    """The symmetric array (n, n) of values measured for i < j: the papers assume symmetric links. 0 on the diagonal."""
+    """The symmetric array (n, n) of values measured for i < j, with 0 on the diagonal. The papers assume symmetric
+    links.
+    """
     matrix = np.zeros((procs, procs))
     for (i, j), value in values.items():
         matrix[i, j] = matrix[j, i] = value

@@ -101,7 +101,8 @@ def _costs(sizes: Array, times: Array) -> Array:
 
 
 def scatter_leap(message_bytes: Sequence[int], seconds: Sequence[float]) -> int | None:
-    """S: the size from which the time lies on a line that begins with the greatest leap; None without a leap.
+    """The threshold S of scatter, from which the time lies on a line that begins with the greatest leap. None without a
+    leap.
 
     A leap is at least MIN_LEAP of the time before it; a change of slope alone is none. Lines are as `lines` finds
     them, of MIN_POINTS sizes or more: a leap nearer to either end is not seen.
@@ -130,7 +131,7 @@ def gather_irregular_from(
     seconds: Sequence[float],
     finest_stride_bytes: int = 1,
 ) -> int | None:
-    """M1: the smallest size with an escalation, in whole KiB from 1 KiB on; None without an escalation in the series.
+    """The threshold M1 of gather, the smallest size with an escalation, in whole KiB. None without an escalation.
 
     `measure` gives the seconds of linear gather at sizes. From the least size with an escalation downward, sizes are
     measured at half the stride of the step before, until that is `finest_stride_bytes`.
@@ -155,7 +156,8 @@ def escalations(seconds: Sequence[float]) -> NDArray[np.bool_]:
 
 
 def fit_thresholds(lab: Laboratory, stride_bytes: int = STRIDE_BYTES, finest_stride_bytes: int = 1) -> Thresholds:
-    """S, M1 and M2 of linear scatter and gather from rank 0 on all processes, every `stride_bytes` up to the largest.
+    """The thresholds S, M1 and M2 of linear scatter and gather from rank 0. All processes take part; sizes are
+    `stride_bytes` apart.
 
     The search for M1 measures nothing more where there are no escalations.
     """

@@ -117,7 +117,7 @@ def binomial_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formula (7): the slowest way down the tree to fill, then gamma(c + 1) (n_s - 1), c = ceil(log2 P).
+    """Formula (7). The slowest path down the tree to fill, then gamma(c + 1) (n_s - 1), c = ceil(log2 P).
 
     c is the number of the root's children. Where all children of a process have a segment at once, the way down a full
     tree takes gamma(c + 1) + gamma(c) + ... + gamma(2), as printed. Where they receive it one after another, the
@@ -144,7 +144,7 @@ def split_binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def split_binary(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formula (9): the slowest way down the tree to fill, 2 (n - 1) for the n segments of a half, then the exchange.
+    """Formula (9). The slowest path down the tree to fill, 2 (n - 1) for the n segments of a half, then the exchange.
 
     Between two processes there is one child, and n - 1.
     """
@@ -172,7 +172,7 @@ def knomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def two_tree(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Two binary trees: 2 floor(log2(P - 1)) + 2 steps to fill both, then 2 (n - 1) for the n segments of a half.
+    """Two binary trees. They fill in 2 floor(log2(P - 1)) + 2 steps; the n segments of a half then take 2 (n - 1).
 
     While the trees fill, some steps of the schedule have no message to wait for; how many varies with P, by up to a
     fifth of them, and the fit takes them for cheaper ones.
@@ -211,7 +211,8 @@ def scatter_ring_allgather(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def _scatter(name: str, points: Points) -> list[Messages]:
-    """2^(f-1), ..., 2, 1 blocks of m / P go down the binomial tree to the deepest process, f = floor(log2 P).
+    """The scatter down the binomial tree. 2^(f-1), ..., 2, 1 blocks of m / P go to the deepest process, f = floor(log2
+    P).
 
     The blocks of the ranks from 2^f on leave the root before. With rendezvous the others wait for that; eager
     messages leave side by side.

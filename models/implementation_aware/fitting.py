@@ -84,7 +84,7 @@ def fit_algorithm(
 
 
 def _tells_about(one: Observation, segment_bytes: int) -> bool:
-    """Whether an observation would be the same with that segment size: it has that size or fits into one segment.
+    """True if an observation would be the same with that segment size. It has that size or fits into one segment.
 
     Everything fits into a segment of size 0.
     """

@@ -38,7 +38,9 @@ def binary_subtrees(procs: int) -> tuple[int, ...]:
 
 @cache
 def binomial_subtrees(procs: int) -> tuple[int, ...]:
-    """The subtree of the root's child 2^k is every 2^(k + 1)-th process from there on; the nearest child is first."""
+    """The subtrees of the root's children. That of child 2^k is every 2^(k + 1)-th process from there on; the nearest
+    child is first.
+    """
     return tuple((procs + (1 << k) - 1) >> (k + 1) for k in range((procs - 1).bit_length()))
 
 
@@ -105,7 +107,7 @@ def _slowest(counts: Array, gamma: Gamma, subtrees: Subtrees, message_bytes: Arr
 
 
 def shared_link(gamma: Gamma, message_bytes: Array) -> Array:
-    """The share, from 0 to 1, that a second message's bytes have in its cost; the rest is the sender's time for it.
+    """The share, from 0 to 1, that a second message's bytes have in its cost. The rest is the sender's time for it.
 
     That time is what shortest messages show. Let a message take t + x, x being its bytes' time, and a second one e + x
     more. Then gamma(3) - 1 is (e + x) / (t + x), and e / t for x = 0; these two give e / (e + x).

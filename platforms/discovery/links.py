@@ -57,7 +57,7 @@ _ETHERNET_WORD = re.compile(r"(\d+)(?:gbe|gige|geth)")
 
 @dataclass(frozen=True)
 class Port:
-    """A port of a node that is up: its kind, its rate if that is known, and where this was read.
+    """A port of a node that is up. It has a kind, a rate if that is known, and where this was read.
 
     `generation` is what was read of InfiniBand's besides: a word or text such as hdr100, 2X HDR.
     """
@@ -78,7 +78,7 @@ def port_of_word(word: str, where: str) -> Port | None:
 
 
 def link_facts(ports: Sequence[Port]) -> Facts:
-    """The interconnect that MPI would use on a node with these ports, its rate, and how many links a node has.
+    """The interconnect that MPI would use on a node with these ports, with its rate and links per node.
 
     Of several networks the one that is made for MPI counts, and of ports of one kind the fastest ones.
     """

@@ -168,12 +168,12 @@ def _ports(sys: Path) -> Iterator[Port]:
 
 
 def _is_slingshot(interface: Path, has_cxi: bool) -> bool:
-    """Whether the interface is the Ethernet side of a Slingshot card, which Cray's software names hsn0 and so on."""
+    """True if the interface is the Ethernet side of a Slingshot card. Cray's software names these hsn0 and so on."""
     return has_cxi and interface.name.startswith("hsn")
 
 
 def _gbits(interface: Path, sys: Path) -> float | None:
-    """The rate of an interface: what the kernel says, or ethtool of one of this machine; None if neither knows it."""
+    """The rate of an interface, by the kernel, or by ethtool for one of this machine. None if neither knows it."""
     speed = _text(interface / "speed")
     if not speed.isdecimal() and sys == SYS:
         match = re.search(r"Speed: (\d+)Mb/s", _output("ethtool", interface.name))
@@ -182,7 +182,7 @@ def _gbits(interface: Path, sys: Path) -> float | None:
 
 
 def _text(file: Path) -> str:
-    """The contents of a file of /sys; '' if it has none, as the speed of an interface that is down."""
+    """The contents of a file of /sys. Empty if it has none, as the speed of an interface that is down."""
     try:
         return file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):

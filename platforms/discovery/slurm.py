@@ -98,7 +98,7 @@ def _node_facts(found: SlurmConfiguration, sockets: int | None, cores: int | Non
 
 
 def _memory_fact(found: SlurmConfiguration, nodes: Sequence[_Nodes]) -> Iterator[Fact]:
-    """The least memory that Slurm gives to jobs on one of the nodes; no fact unless all of them have RealMemory."""
+    """The smallest memory that Slurm gives to jobs on one of the nodes. No fact unless all of them have RealMemory."""
     known = [one.memory for one in nodes if one.memory is not None]
     if len(known) == len(nodes):
         yield read("bytes of memory", min(known), f"{found.where}: RealMemory")
@@ -221,7 +221,7 @@ def _names(text: str, key: str) -> list[str]:
 
 
 def _selected(found: SlurmConfiguration, nodes: list[_Nodes], partition: str | None) -> tuple[list[_Nodes], str]:
-    """The nodes of a partition, by default of the default one, else of any, and words that say which these are."""
+    """The nodes of a partition, and words that name it. By default it is Slurm's default one, else any."""
     partitions = {record[_PARTITION]: record for record in found.records[_PARTITION]}
     defaults = partitions.pop("DEFAULT", {})
     if partition is not None:

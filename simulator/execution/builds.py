@@ -72,7 +72,7 @@ class Build:
         return self.folder / f".made-{name}"
 
     def _is_current(self, name: str) -> bool:
-        """Whether the file was made from the present sources by the present compiler."""
+        """True if the file was made from the present sources by the present compiler."""
         made_from = self._made_from()
         stamps = filter(Path.is_file, map(self._stamp, (name, ALL)))
         is_there = name == ALL or (self.folder / name).exists()

@@ -161,7 +161,7 @@ def _equal_slots(slots: Slots, processes_per_node: int) -> Slots:
 
 
 def mapped_by_blocks(hosts: Sequence[str], per_node: int) -> bool:
-    """Whether the hosts of the processes, by rank, are the same in each block of `per_node` ranks."""
+    """True if the hosts of the processes, by rank, are the same in each block of `per_node` ranks."""
     return all(len(set(hosts[first : first + per_node])) == 1 for first in range(0, len(hosts), per_node))
 
 
@@ -177,7 +177,7 @@ def hosts_in(text: str) -> tuple[str, ...]:
 
 
 def common_name(hosts: Sequence[str]) -> str:
-    """A name for a set of hosts: the beginning that their names have in common, or else the first one's name."""
+    """A name for a set of hosts. It is the beginning that their names have in common, or else the first one's name."""
     short = list(dict.fromkeys(host.split(".")[0] for host in hosts))
     if len(short) == 1:
         return short[0]

@@ -155,7 +155,7 @@ def check_program(program: Path, library: str) -> None:
 
 
 def _is_shared_object(description: str) -> bool:
-    """Whether readelf describes a shared object, as smpicc makes them: the simulator loads a copy for each process.
+    """True if readelf describes a shared object, as smpicc makes them. The simulator loads a copy for each process.
 
     Its dependencies prove nothing: linkers omit SimGrid's library where only a library of the program calls MPI.
     """
@@ -230,7 +230,7 @@ def decided_line(collective: str, procs: Sequence[int]) -> str:
 
 
 def row_taken_for(table: Path, procs: int) -> str:
-    """A line on the rows that a run takes where a table was not decided for its process count; empty if it was.
+    """A line on the rows that a run takes from a table for other process counts. Empty if the table has its count.
 
     Nothing is known of collectives without a `decided_line`.
     """
@@ -249,7 +249,7 @@ def row_taken_for(table: Path, procs: int) -> str:
 
 
 def no_rule_for(table: Path, procs: int, processes_per_node: int) -> str:
-    """Why no rule of a table can be one for a run; empty if there may be some."""
+    """The reason why no rule of a table can apply to a run. Empty if there may be some."""
     lines = table.read_text(encoding="utf-8").splitlines()
     rules = [words for line in lines if len(words := line.split("#")[0].split()) >= 5]
     if not rules:
@@ -268,7 +268,10 @@ def no_rule_for(table: Path, procs: int, processes_per_node: int) -> str:
 
 
 def _unused(report: Path) -> str:
-    """Why no call of a run used a rule, by the run's report (JSON); empty if one did or there is no report."""
+    """The reason why no call of a run used a rule, by the run's report (JSON).
+
+    Empty if one did or there is no report.
+    """
     if not report.exists():
         return ""
     rows = read_profile(report).rows
@@ -288,7 +291,9 @@ def following_rules(rules: str, library: Path, folder: Path) -> dict[str, str]:
 
 
 def preloadable(path: Path, directory: Path) -> str:
-    """The library's path, or that of a link in `directory` if it has a blank or a colon, at which LD_PRELOAD splits."""
+    """A path of the library that LD_PRELOAD can take. It is a link in `directory` if the library's own has a blank or a
+    colon.
+    """
     if not set(str(path)) & set(" :"):
         return str(path)
     link = directory / path.name

@@ -1,4 +1,4 @@
-"""Which of the packages are missing that the table of commands names: groups of the system's, and Python extras."""
+"""Finds missing packages of those in the table of commands. These are groups of the system's, and Python extras."""
 
 from __future__ import annotations
 

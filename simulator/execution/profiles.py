@@ -70,7 +70,7 @@ class ProfileRow:
         return self.communicator or f"ranks {self.ranks}"
 
     def holds(self, message_bytes: int) -> bool:
-        """Whether calls of this size are counted here."""
+        """True if calls of this size are counted here."""
         return self.min_bytes is not None and self.min_bytes <= message_bytes <= (self.max_bytes or 0)
 
     @property
@@ -139,7 +139,9 @@ def _row(keys: Keys) -> ProfileRow:
 
 
 def differing_calls(before: Profile, after: Profile) -> tuple[int, int]:
-    """The number of kinds of calls of which two runs made different numbers (one program: 0), and that of all kinds."""
+    """The number of kinds of calls that two runs made in different numbers, and that of all kinds. The first is 0 for
+    runs of one program.
+    """
     first, second = rows_by_key(before.rows), rows_by_key(after.rows)
     kinds = first.keys() | second.keys()
     numbers = ([sum(row.calls for row in rows.get(kind, ())) for kind in kinds] for rows in (first, second))
@@ -155,7 +157,9 @@ def rows_by_key(rows: Iterable[ProfileRow]) -> dict[Key, list[ProfileRow]]:
 
 
 def profile_of_runs(profiles: Sequence[Profile]) -> Profile:
-    """Several runs of one program as one profile: the rows of the run with the median time, with all runs' seconds."""
+    """Several runs of one program as one profile. It has the rows of the run with the median time, with all runs'
+    seconds.
+    """
     if len(profiles) == 1:
         return profiles[0]
     if len(sizes := sorted({one.processes for one in profiles})) > 1:

@@ -23,7 +23,7 @@ class Worklist:
     done: int = 0
 
     def take(self, line: str) -> None:
-        """Takes a line of output; ignores lines that are no record, or one that was cut off when the program ended."""
+        """Takes a line of output. Ignores lines that are no record, or one that was cut off when the program ended."""
         if line.startswith('{"id"'):
             try:
                 record = json.loads(line)

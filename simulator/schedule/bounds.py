@@ -89,7 +89,7 @@ class Anchor:
         return cls(tables, seconds, np.full((len(KINDS), len(seconds)), np.nan))
 
     def has(self, kind: int) -> bool:
-        """Whether its network has costs of a kind, or gets them where it has no overheads."""
+        """True if its network has costs of a kind, or gets them where it has no overheads."""
         return kind == OVERHEAD or _has(self.tables, kind)
 
     def with_parts(self, found: Doubles, slower: Sequence[Doubles | None]) -> Anchor:
@@ -142,7 +142,7 @@ def _tables_of(tables: NetworkTables, kind: int) -> dict[str, Doubles]:
 
 
 def _has(tables: NetworkTables, kind: int) -> bool:
-    """Whether the network has costs of a kind."""
+    """True if the network has costs of a kind."""
     return any(bool(np.any(table)) for table in _tables_of(tables, kind).values())
 
 
@@ -183,7 +183,7 @@ def _slower(before: NetworkTables, after: NetworkTables) -> float:
 
 
 def _is_comparable(one: NetworkTables, other: NetworkTables) -> bool:
-    """Whether two networks differ in their costs alone, for any sizes, and have no packets that are lost."""
+    """True if two networks differ in their costs alone, for any sizes, and lose no packets."""
     if len(one.protocol) == 0 or one.buffers is not None or other.buffers is not None:
         return False
     for field in fields(NetworkTables):

@@ -1,4 +1,4 @@
-"""Contests among the cases for one choice: a case is left as soon as it is surely slower than the fastest one."""
+"""Contests among the cases for one choice. A case is dropped once it is surely slower than the fastest one."""
 
 from __future__ import annotations
 

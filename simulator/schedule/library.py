@@ -56,7 +56,7 @@ class _Proportions(ctypes.Structure):
 
 @dataclass(frozen=True)
 class LibraryDecisions:
-    """An MPI library's decisions: its name, a digest of them, and the case that does what it runs for a call.
+    """An MPI library's decisions. They have a name, a digest, and the case that does what the library runs for a call.
 
     `decide` takes a collective, P and the message bytes. It raises UsageError where what the library runs is not known.
     """
@@ -67,7 +67,7 @@ class LibraryDecisions:
 
     @property
     def details(self) -> dict[str, str]:
-        """What the configuration of times of mock-ups has in addition."""
+        """The additional facts in the configuration of times of mock-ups."""
         return {"library_decisions": f"{self.name} {self.digest}"}
 
 
@@ -176,7 +176,7 @@ PORT, MEMORY, SOCKETS, LINK = range(4)
 
 @dataclass(frozen=True)
 class Played:
-    """The times of a schedule in seconds: until the last process is done, until the root is, and of each process.
+    """The times of a schedule in seconds, until all processes are done, until the root is, and of each process.
 
     With finite buffers also the number of packets that switches lost, and of retransmission time-outs.
     """
@@ -299,7 +299,7 @@ class Schedule:
         return int(self._library.schedule_memory(self._made))
 
     def equals(self, other: Schedule) -> bool:
-        """Whether all processes do the same in both, with the same sizes, so that their times are equal as well."""
+        """True if all processes do the same in both, with the same sizes. Their times are then equal as well."""
         return bool(self._library.schedule_equal(self._made, other._made))
 
     def own_seconds(self, network: NetworkTables) -> float:
@@ -392,7 +392,7 @@ class Schedule:
 
 
 def _placed(case: Case, node_of: NodeOf) -> tuple[npt.NDArray[np.int32] | None, npt.NDArray[np.int32] | None]:
-    """The node and the socket of each process; None: each has a node of its own, and a node is one socket."""
+    """The node and the socket of each process. With None each has a node of its own, and a node is one socket."""
     if node_of is None:
         alone = case.processes_per_node == 1
         return None if alone else np.arange(case.procs, dtype=np.int32) // np.int32(case.processes_per_node), None

@@ -50,8 +50,9 @@ _PERIODS_BEFORE = 3
 """The least number of such periods in the shortest."""
 
 _PERIODS_OF_REDUCTIONS, _PERIODS_OF_LONG_REDUCTIONS = 4, 32
-"""The same in trees of reductions, where each of the three is twice as long as the one before: in those that are played
-whole if their rate is not even, and in those that are too long for that."""
+"""The periods in trees of reductions, each twice as long as the one before. The first are for trees that are played
+whole if their rate is not even, the others for trees that are too long for that.
+"""
 
 _LONG = 256
 """Trees of reductions with so many periods are never played whole."""
@@ -63,7 +64,7 @@ _FEW_MESSAGES = 500
 """Schedules of so few messages are played as they are."""
 
 _UNEVEN, _PIPELINE = 0.002, 0.01
-"""The least error of a time that is not exact, relative to the time: of uneven blocks, and of long pipelines."""
+"""The smallest relative error of a time that is not exact, for uneven blocks and for long pipelines."""
 
 
 class LiveCases:
@@ -107,7 +108,7 @@ class LiveCases:
             group.finish()
 
     def times(self, tables_for: TablesFor, every: bool = False) -> LiveTimes:
-        """The times on a network of all cases that take about as long as the fastest one of their size and P.
+        """The times on a network of all cases that may be the fastest of their size and P.
 
         Others may be nan, but not on the first network, or if `every` case is wanted. Unless all cases are exact, its
         nodes are alike and at one switch, with one process each. Raises CollwiseError if a play fails.
@@ -146,7 +147,7 @@ class LiveCases:
         return self._groups[case.procs].position(*recorded(even, self._node_of(case.procs)))
 
     def _rounded_units(self, case: Case) -> int:
-        """The multiple of P doubles that stands for a case with uneven blocks; 0 if it is played as it is."""
+        """The multiple of P doubles that stands for a case with uneven blocks. 0 if it is played as it is."""
         unit_bytes = ELEMENT_BYTES * case.procs
         if self._exact or case.message_bytes % unit_bytes == 0 or _short_lengths(case):
             return 0

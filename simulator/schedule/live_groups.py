@@ -1,4 +1,4 @@
-"""The cases of one process count in a map that follows a slider: what is played of them on a network.
+"""The cases of one process count in a map that follows a slider, and their plays on a network.
 
 Of the cases of one message size, the choices, those that may be the fastest one are played. Bounds follow from the
 first network, on which all were played (bounds.py), and from what each choice has to do (work.py): the choice with the
@@ -36,7 +36,7 @@ _MAX_ANCHORS = 4
 """The networks from which bounds follow: the first one, and the latest on which the others gave none."""
 
 LITTLE_WORK = 10_000
-"""So few messages, of processes that differ, are played in less time than it takes to find out which are needed."""
+"""The messages that are played in less time than it takes to find out which are needed. Their processes differ."""
 
 _MAX_TERMS = 3
 
@@ -44,14 +44,16 @@ _MAX_ERROR = 0.0101
 """A case that can be played whole is, where its terms may be wrong by more than this share."""
 
 _SURELY_LONGER = 1.05
-"""A case whose work takes longer than this many times the fastest time is slower by more than NEAR, for all errors."""
+"""The factor above the fastest time by which a case's work shows it to be slower. It is then slower by more than NEAR,
+for all errors.
+"""
 
 _NONE = -1
 
 
 @dataclass(frozen=True)
 class LiveTimes:
-    """The seconds of each case, and by how many seconds at most each may be wrong; 0 where they are exact.
+    """The seconds of each case, and by how many seconds at most each may be wrong. 0 where they are exact.
 
     They are nan for cases that are not timed since they take longer than others.
     """
@@ -62,7 +64,7 @@ class LiveTimes:
 
 @dataclass(frozen=True)
 class Terms:
-    """Plays by position, with their weights in a case's time and in its error, and the least error relative to it.
+    """Plays by position, with their weights in a case's time and error. They also have the smallest relative error.
 
     The case takes at least `first_share` of the time of its first play. `whole` is the position of its own play where
     the terms are those of a pipeline that may not have found its rate.

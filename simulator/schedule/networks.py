@@ -168,7 +168,7 @@ def sockets_of(platform: HostPlatform) -> tuple[float | None, float | None]:
 
 
 def load_of(m: Doubles, header_bytes: float) -> Doubles:
-    """The bytes of messages in full packets that pass a port in the same time as messages of m bytes, headers included.
+    """The bytes in full packets that pass a port in the same time as messages of m bytes, headers included.
 
     A message without data is a packet as well.
     """
@@ -209,7 +209,9 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles, classes: Sequen
 
 @dataclass(frozen=True)
 class _NodeClass:
-    """Nodes that are alike: their overheads, the rate of their link in bytes per second, and a fault's factor of it."""
+    """A class of equal nodes. It has their overheads, the rate of their link in bytes per second, and a fault's factor
+    of it.
+    """
 
     send: Sequence[OverheadRow]
     start: Sequence[OverheadRow]

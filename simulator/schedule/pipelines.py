@@ -33,19 +33,21 @@ from collwise.simulator.schedule.tables import Doubles
 from collwise.simulator.timing import Case
 
 KnownPlay = tuple[Schedule, Sizes, float, Played | None]
-"""A schedule, the sizes with which it was played, the most seconds that it was to take, and its times unless it took
-longer."""
+"""A schedule, the sizes and the limit of seconds with which it was played, and its times. No times if it took longer.
+"""
 
 PERIODS = (8, 48, 240, 960, 3840)
-"""The periods that are tried, in segments: multiples of many small numbers, and of 8, which keeps whether a message
-is a whole number of doubles."""
+"""The periods that are tried, in segments. They are multiples of many small numbers, and of 8, which keeps whether a
+message is a whole number of doubles.
+"""
 
 PERIODS_BEFORE = 3
 """The least number of periods in the shortest of the three plays."""
 
 _LONGER = 90
-"""The least number of periods in the whole pipeline: the three short ones, of at most 15 periods together, and their
-comparisons then take a third of its time or less."""
+"""The smallest number of periods in the whole pipeline. The three short ones have at most 15 periods together, and with
+their comparisons take a third of its time or less.
+"""
 
 _MAX_MESSAGES = 300_000
 """The longest of the three plays has no more messages, since all of its comparisons are in memory."""
@@ -57,11 +59,12 @@ _WORDS, _MIN_WORDS = 2, 24
 """The operations for each message (its send and its receive), and the least number that is recorded of a process."""
 
 _FIRST_SHARE, _MAX_SHARE = 1 / 64, 0.4
-"""The share of a case that is recorded first to see whether it takes too long, and the largest such share."""
+"""The share of a case that is recorded first to see if it takes too long, and the largest share."""
 
 _FURTHER, _FACTOR = 1.2, 4.0
-"""A recording reaches further than the time suggests by the first factor, and is at most the second times as long as
-the one before: a pipeline begins slowly."""
+"""The factor by which a recording reaches beyond what the time suggests, and the largest growth between recordings. A
+pipeline begins slowly.
+"""
 
 _EXACT = 1e-12
 """Differences by rounding are no larger than this, relative to the whole time."""
@@ -81,7 +84,7 @@ def play_case_within(
     known: list[KnownPlay] | None = None,
     node_of: NodeOf = None,
 ) -> Played | None:
-    """The times of a case on a network, with the tables for given sizes; those of a long pipeline by extrapolation.
+    """The times of a case on a network, with the tables for given sizes. Long pipelines are extrapolated.
 
     Returns None for a case that takes longer than `max_seconds`, which is not played to its end; where that is not
     noticed before the end the times are longer. A schedule that equals one in `known`, all played on the same network,
@@ -120,7 +123,7 @@ def begins_longer(
     node_of: NodeOf = None,
     paces: dict[Case, float] | None = None,
 ) -> bool:
-    """Whether the beginning of a case shows that it takes longer than `max_seconds`; it has about `messages` messages.
+    """True if the beginning of a case, of about `messages` messages, shows that it takes longer than `max_seconds`.
 
     First little of it is recorded, then as much as the time suggests in which that is played. `paces` has the seconds
     of an operation that were found for messages of other sizes (0 in its keys) on the same network, which suggest how
@@ -251,7 +254,7 @@ def _repeats(
     further: int,
     tolerance: float,
 ) -> bool:
-    """Whether the ends, and all comparisons shortly before, grow evenly and have the same results throughout."""
+    """True if the ends, and all comparisons shortly before, grow evenly and have the same results throughout."""
     if _differ([one.ends for one in plays], tolerance / further).any():
         return False
     entities = len(begin)
@@ -274,6 +277,6 @@ def _repeats(
 
 
 def _differ(of_plays: list[Doubles], tolerance: float) -> npt.NDArray[np.bool_]:
-    """Where the third value is not as much larger than the second as this is larger than the first."""
+    """True where the third value exceeds the second by another amount than the second exceeds the first."""
     first, second, third = of_plays
     return np.abs((third - second) - (second - first)) > tolerance

@@ -19,7 +19,7 @@ _MAX_MESSAGE_BYTES = 2**30
 """Longer messages are sent in pieces."""
 
 _UNITS = 3
-"""From this multiple on no sizes are equal by chance, such as that of a part and that of an algorithm's own data."""
+"""The smallest multiple that two sizes, such as those of parts and own data, do not share by chance."""
 
 _MAX_KEPT, _MAX_KEPT_BYTES = 32, 64 << 20
 """The number of recordings that are kept for other sizes, and their memory, which only a single one may exceed."""

@@ -145,7 +145,7 @@ class NetworkTables:
 
     @property
     def shares_nodes(self) -> bool:
-        """Whether several processes are on one node."""
+        """True if several processes are on one node."""
         return len(np.unique(self.node_of)) < len(self.node_of)
 
     def proportions(self, sizes: npt.NDArray[np.uint64]) -> Proportions | None:

@@ -46,7 +46,7 @@ def parts_of(collective: str, within: int = 0) -> tuple[str, ...]:
 
 
 def is_of_tasks(case: Case) -> bool:
-    """Whether the case is such an experiment."""
+    """True if the case is such an experiment."""
     return case.experiment.partition(":")[0] == EXPERIMENT
 
 
@@ -79,7 +79,9 @@ def task_count(case: Case) -> int:
 
 
 def _leaders(node_of: npt.NDArray[np.int64], root: int) -> list[int]:
-    """The leader of each node, in the order of nodes' first ranks: the process at the root's place, or the last one."""
+    """The leader of each node, in the order of nodes' first ranks. It is the process at the root's place, or the last
+    one.
+    """
     import numpy as np
 
     nodes = dict.fromkeys(node_of.tolist())

@@ -32,7 +32,9 @@ _Row = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Doubles]
 """The operations of one process or port: costs, sizes, and how often each."""
 
 _Play = tuple[Schedule, Schedule | None]
-"""A schedule; or a pipeline and a shorter one with the same sizes, for what the first has to do in addition."""
+"""A schedule, or a pipeline and a shorter one with the same sizes. Their difference is what the first has to do in
+addition.
+"""
 
 
 class Work:

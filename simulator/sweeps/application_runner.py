@@ -36,7 +36,7 @@ _FOLDING = {"smpi/shared-malloc-blocksize": str(2**26)}
 
 @dataclass(frozen=True)
 class CollectivesInUse:
-    """What runs the collectives of an application: rules of libcollwise, and SMPI's selector for all other calls.
+    """The rules of libcollwise for an application's collectives, and SMPI's selector for all other calls.
 
     `rules` is the text of a table that libcollwise reads; without rules the library is not loaded.
     """

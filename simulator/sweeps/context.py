@@ -37,8 +37,9 @@ CollectiveRunners = Callable[["HostPlatform", int, "SimulationContext"], Runner]
 """Makes the runner of collectives for a platform, the largest process count and a context."""
 
 ExperimentRunners = Callable[["HostPlatform", int, int, bool, "SimulationContext"], Runner]
-"""Makes the runner of experiments for a platform, the number of processes, how many of them are on each node, whether
-experiments on disjoint processes run side by side, and a context."""
+"""Makes the runner of experiments for a platform. It is given the number of processes, how many of them are on each
+node, whether experiments on disjoint processes run side by side, and a context.
+"""
 
 
 def without_progress(label: str) -> AbstractContextManager[Progress | None]:

@@ -1,4 +1,7 @@
-"""Pools of Dask: a cluster that runs already, an executor of the caller, or workers as jobs of Slurm and OAR."""
+"""Pools of Dask.
+
+A pool is a cluster that runs already, an executor of the caller, or workers as jobs of Slurm and OAR.
+"""
 
 from __future__ import annotations
 
@@ -182,7 +185,7 @@ def _teller(client: Any, text: str) -> Callable[[], None]:
 
 
 def cancelled_here() -> Cancelled | None:
-    """Tells whether Dask has cancelled the task of this thread, or closes its worker; None if it is no task of Dask's.
+    """Says if Dask has cancelled the task of this thread, or closes its worker. None if it is no task of Dask's.
 
     A worker that closes waits for its task, and ignores signals meanwhile.
     """

@@ -1,4 +1,4 @@
-"""The places where sweeps run, as an option names them: here, on a Dask cluster, or in jobs of a batch system.
+"""The places where sweeps run, as an option names them. It may be here, a Dask cluster, or jobs of a batch system.
 
 Every command reads this for its help; what starts Dask is in dask_workers.py.
 """
@@ -62,7 +62,7 @@ class Place:
 
     @property
     def is_local(self) -> bool:
-        """Whether the sweep runs in threads of this process."""
+        """True if the sweep runs in threads of this process."""
         return self.kind == LOCAL
 
 

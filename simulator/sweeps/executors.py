@@ -35,7 +35,7 @@ _TEND_SECONDS = 5.0
 _WATCH_SECONDS = 0.2
 
 _MAKE_ELSEWHERE = f"__import__('importlib').import_module('{__name__}').make_elsewhere(*task)"
-"""The text that a worker evaluates: it can be read, and fail with a reason, also where there is no collwise."""
+"""The text that a worker evaluates. It can be read, and fail with a reason, also where there is no collwise."""
 
 Cancelled = Callable[[], bool]
 """Tells whether the task that runs has been cancelled."""

@@ -62,7 +62,7 @@ def experiment_of(case: Case) -> Experiment:
 
 
 RunProgram = Callable[[str, Callable[[str], None], threading.Event], ProgramRun]
-"""Runs the program over a file of experiments, passing on its lines of output, until the event asks it to stop."""
+"""Runs the program over a file of experiments, passing on its lines of output. It stops when the event says so."""
 
 
 @dataclass(frozen=True)

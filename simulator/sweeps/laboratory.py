@@ -85,7 +85,7 @@ class ExperimentLaboratory:
 
     @property
     def label(self) -> str:
-        """What makes the times."""
+        """The name of what makes the times."""
         return self.runners[True].configuration.maker
 
     @classmethod

@@ -132,7 +132,8 @@ def half_width(values: Sequence[float], confidence: float = 0.95) -> float:
 
 
 def combine(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
-    """The times of one case in several launches as one: the mean of the launches' means, with the interval of those.
+    """The times of one case in several launches as one. It has the mean of the launches' means and the interval of
+    these.
 
     So the interval covers what differs between launches. The median is that of the launches' medians, the least and the
     greatest are those of all repetitions, repetitions and late starts are sums, samples follow one another. A single

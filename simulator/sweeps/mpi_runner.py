@@ -151,7 +151,7 @@ def measure_launches(
     on_progress: Progress | None = None,
     **options: Any,
 ) -> list[list[Timing]]:
-    """Times of all cases, in their order, for each launch of the method; measures those that the store does not have.
+    """Times of all cases, in their order, for each launch of the method. Measures those that the store does not have.
 
     Each is stored at once. `options` are those of MpiRunner other than `launch`. Raises CollwiseError when a launch
     ends before all cases are done.

@@ -46,8 +46,8 @@ _COLLECTIVES = {
 
 @dataclass(frozen=True)
 class _Message:
-    """A message that is alone: seconds until it is received, and those of a blocking send, of starting a send, of
-    completing its receive, and of its bytes at the link.
+    """A message that is alone, with its times in seconds. They are the time until it is received, and those of a
+    blocking send, of starting a send, of completing its receive, and of its bytes at the link.
     """
 
     seconds: float

@@ -22,7 +22,7 @@ Keep = Callable[[Timing], None]
 """Receives a timing as soon as it exists; may be called from several threads."""
 
 Progress = Callable[[Timing | None, float], None]
-"""Gets each new timing once it is stored, and the share of the work that is done; called from another thread."""
+"""Gets each new timing once it is stored, and the share of the work that is done. Called from another thread."""
 
 Result = TypeVar("Result")
 

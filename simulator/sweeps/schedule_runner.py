@@ -28,7 +28,7 @@ _FEW_MESSAGES = 10_000
 """A case with so few messages is played in about the time that finding a bound of its time takes."""
 
 _MAX_MESSAGES = 20_000_000
-"""The most messages of one contest that are played at a time, for memory, unless its longest case alone has more."""
+"""The maximum of messages of one contest that are played at a time, for memory. A longer case is played alone."""
 
 _PARTS_PER_SLOT = 32
 """The least number of parts, where there are as many cases: it bounds the wait for the last one."""

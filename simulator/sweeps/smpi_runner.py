@@ -251,6 +251,6 @@ def topologies_of(collective: str, algorithm: str) -> frozenset[str]:
 
 @cache
 def _cuts_segments(collective: str, algorithm: str) -> bool:
-    """Whether the limit of an algorithm is the size of the pieces of its segments."""
+    """True if the limit of an algorithm is the size of the pieces of its segments."""
     entry = Catalogue.load().find(collective, algorithm)
     return entry is not None and entry.limit_parameter == "between_segment_bytes"

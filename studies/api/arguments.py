@@ -30,14 +30,15 @@ Names = str | Iterable[str]
 PlatformLike: TypeAlias = "HostPlatform | str | Path"
 """A platform, the name of a known one, or a .toml or .xml file."""
 TimesLike: TypeAlias = "Times | Mapping[str, Times] | str | Path"
-"""The times of one collective, those of several by name, the path of a file that they were saved in, or store:QUERY."""
+"""Times of one collective, or of several by name, or a file of times, or store:QUERY."""
 STORED = "store:"
 """The beginning of a word that names times which the store has; a query follows."""
 
 
 GROUPS = {"all": "selectable", "by-node": "by_node", GUIDELINES: "mock_ups"}
-"""Names of groups of algorithms: all that can be chosen, those that treat the processes of a node differently from
-others, the mock-ups of performance guidelines."""
+"""Names of groups of algorithms. They are all that can be chosen, those that treat the processes of a node differently
+from others, and the mock-ups of performance guidelines.
+"""
 
 Paths = str | Path | Sequence[str | Path]
 """A file, or several."""

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from collwise.validation.measurement.runs import MeasuredRun
 
 _FAR, _ALWAYS = 5.0, 10.0
-"""The factors of figures that times may have: by a multiple of the spread of their logarithm, and at least so much."""
+"""The factors by which times may move figures. They are a multiple of the spread of their logarithm, and at least so
+much.
+"""
 _TO_MEASURE = (64, 4096, 262144, 8388608)
 """The message sizes of which the most telling are named."""
 _USUAL_COLLECTIVES, _USUAL_PROCS = ("allgather", "allreduce", "alltoall", "bcast"), 32

@@ -1,4 +1,4 @@
-"""What times and choices are worth by other times: `compare`; and times as a picture: `figure`."""
+"""Compares times and choices with times that are right: `compare`; and times as a picture: `figure`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Compared: TypeAlias = "TimesLike | DeciderLike"
 
 
 def compare(right: TimesLike, /, *others: Compared) -> AllScores:
-    """What other times are worth, and what choices cost, where the times of `right` are the right ones.
+    """Compares other times, and the choices of deciders, with the times of `right`.
 
     The others are files of times or store:QUERY, files of decisions, the name of an untuned library (openmpi-4.1), or a
     rules file of Open MPI. What these choose has a slowdown where it is among the times, which 'collwise simulate
@@ -105,7 +105,7 @@ def decider(given: DeciderLike) -> Decider:
 
 
 def _is_document(path: Path, kind: type) -> bool:
-    """Whether the file has JSON, which is a list for decisions and a dict for times."""
+    """True if the file has JSON. It is a list for decisions and a dict for times."""
     try:
         return isinstance(json.loads(read_text(path)), kind) if path.exists() else False
     except (json.JSONDecodeError, RecursionError):

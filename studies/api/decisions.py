@@ -49,10 +49,10 @@ class Decisions:
     failed: tuple[Timing, ...] = field(default=(), compare=False)
     """Simulated cases that failed and are no choice."""
     consumer: str | None = field(default=None, compare=False)
-    """That for which `select` decided; None for any."""
+    """The consumer for which `select` decided. None for any."""
     tolerance: float = field(default=TOLERANCE_PERCENT, compare=False)
     robust: bool = field(default=False, compare=False)
-    """Whether the choices lose least at the 95th percentile, not by the times."""
+    """True if the choices lose least at the 95th percentile, not by the times."""
 
     @classmethod
     def load(cls, *paths: str | Path) -> Decisions:
@@ -178,7 +178,7 @@ def _without(found: dict[str, Times], exclude: Sequence[str]) -> dict[str, Times
 
 
 def _trusted(found: dict[str, Times]) -> dict[str, Times]:
-    """The times without those of messages that are too short for them; what is left out is named, unless it is all."""
+    """The times without messages that are too short for them. A note names these unless all are left out."""
     kept = {name: one.trusted() for name, one in found.items()}
     nothing = [name for name, one in kept.items() if not one.message_bytes]
     if nothing and len(nothing) < len(kept):

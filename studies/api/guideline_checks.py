@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 SIZES_TEXT = "8:128KiB:x4"
 """The message sizes that are checked by default."""
 RULES = ("rank", "share")
-"""How violations by measured times are decided: by a rank test over launches, or by a share of medians of medians."""
+"""The rules that decide on violations. They are a rank test over launches, and a share of medians of medians."""
 USUAL = Method(precision=Precision(20, 20), launches=10)
-"""How libraries are measured."""
+"""The default method of measuring libraries."""
 _PLAYED = ("openmpi-4.1", "mpich-4")
 """The libraries that the schedule engine plays by default."""
 

@@ -1,4 +1,4 @@
-"""What-if questions about a platform: `whatif`, `sweep` and `live_map`."""
+"""Answers what-if questions about a platform: `whatif`, `sweep` and `live_map`."""
 
 from __future__ import annotations
 

@@ -320,7 +320,10 @@ def predicted_times(model: CollectiveModel, cases: Sequence[Case]) -> dict[Case,
 
 
 def _with_formula(model: CollectiveModel, collective: str, given: Names | None) -> list[str]:
-    """Those asked for that the model covers; the others are named in a line. Raises UsageError where it covers none."""
+    """The requested algorithms that the model covers.
+
+    A note names the others. Raises UsageError where it covers none.
+    """
     asked = arguments.algorithms(collective, given)
     covered = model.algorithms(collective)
     if given is None or arguments.names(given) == ("all",):

@@ -55,7 +55,7 @@ def run_program(
     repetitions: int = 1,
     plain: bool = False,
 ) -> int:
-    """Runs an MPI program with our algorithms in the calls for which a table or list names one: -- PROGRAM [ARGS].
+    """Runs an MPI program with our algorithms in the calls for which a table or list names one.
 
     The program is not modified; for smpi, it must have been built by smpicc. 'latency', 'asp', 'matmul' and 'training'
     are programs of ours. Its report says which collectives take its time, for 'program profile'. The exit code is the

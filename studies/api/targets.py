@@ -35,7 +35,7 @@ class TargetOptions:
 
     @property
     def named(self) -> bool:
-        """Whether any option names a target."""
+        """True if any option names a target."""
         return any(one is not None for one in (self.library, self.hosts, self.launcher, self.testbed))
 
 

@@ -44,7 +44,7 @@ _TABLE = "-libcollwise.table"
 _SIMULATED = ("procs", "sizes", "nodes", "allocations")
 """The options of clusters that are simulated."""
 NODES, INTERCONNECT, MAX_PROCS = 16, "infiniband-hdr", 4096
-"""The size and interconnect of a cluster of which no more is said, and the largest P that is tuned by default."""
+"""The default size and interconnect of a cluster, and the largest P that is tuned by default."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""The JSON Schema of what commands print with --json: one form for all, and the keys of each command's rows and facts.
+"""The JSON Schema of what commands print with --json. It has one form for all, and the keys of each command's rows and
+facts.
 
 json_schema.toml has the keys.
 """

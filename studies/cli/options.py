@@ -41,7 +41,7 @@ JSON = group(
     as_json=flag(),
     as_csv=option(default=False, is_flag=True, callback=_keep_csv),
 )
-"""Whether to print for programs: --json or --csv, between which `print_json` chooses."""
+"""The options --json and --csv, between which `print_json` chooses."""
 PLATFORM = option(types.PLATFORM, required=True, in_project=True)
 BLOCK = "block"
 PLACES: dict[str, Any] = {

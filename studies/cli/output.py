@@ -73,7 +73,7 @@ def confirm(question: str, consequence: str, option: str, is_given: bool) -> Non
 
 
 def print_json(rows: Sequence[Mapping[Any, Any]], facts: Mapping[str, Any] | None = None) -> None:
-    """Prints a command's rows, and facts beside them, as one document of JSON, or with --csv the rows alone as CSV.
+    """Prints a command's rows and facts as one JSON document. With --csv it prints the rows alone.
 
     docs/json.md describes the form; json_schema.toml has the columns of each command. nan and infinity, which JSON has
     not, become null.

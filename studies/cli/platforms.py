@@ -197,8 +197,8 @@ def _understood(platform: HostPlatform) -> str:
 
 
 def _dry_run(platform: HostPlatform) -> tuple[str, str]:
-    """The engine, and what it says when the first and the last host, or two processes of the only one, exchange a
-    message; '' if nothing.
+    """The engine, and its message when the first and the last host exchange one. On a single host two processes do.
+    Empty if there is none.
     """
     import tempfile
 

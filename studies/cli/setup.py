@@ -34,7 +34,7 @@ _SHELLS = ("bash", "zsh", "fish")
 # A process that is done takes over what another has left, so that one with the long tests is not the last alone.
 _WORKERS = ("-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")
 _HIDDEN = ("api", "cli", "figures", "reports", "__*__*", "*.pyc", "jupytext.toml")
-"""What is no notebook among the studies, so that JupyterLab shows notebooks and papers alone."""
+"""The folders of studies without notebooks, so that JupyterLab shows notebooks and papers alone."""
 
 
 _PROJECT_FILE = """\

@@ -110,7 +110,9 @@ def _cell(text: str, width: int) -> Text:
 
 
 def _folded(text: str, width: int) -> Iterator[str]:
-    """Lines of at most `width`, broken between words; a longer word after / _ : or =, else where the line ends."""
+    """Lines of at most `width`, broken between words. A longer word is broken after / _ : or =, else where the line
+    ends.
+    """
     pieces = re.compile(rf".{{1,{max(width - 1, 1)}}}[/_:=]|.{{1,{max(width, 1)}}}")
     for line in text.split("\n"):
         folded = ""

@@ -125,7 +125,7 @@ def run(
     program: str = argument(),
     arguments: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
-    """Runs an Open MPI program on a test bed, by srun if it has Slurm: collwise testbed run -- PROGRAM ARGUMENTS."""
+    """Runs an Open MPI program on a test bed, by srun if it has Slurm."""
     bed = beds.running(name)
     found = shutil.which(program)
     if found is None:
@@ -145,7 +145,10 @@ def login(
     name: str = _NAME,
     words: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
-    """Runs a command on the login node of a test bed with Slurm, such as sbatch; without a command, a shell."""
+    """Runs a command, such as sbatch, on the login node of a test bed with Slurm.
+
+    Without a command it starts a shell.
+    """
     bed = beds.running(name)
     if not bed.slurm:
         raise UsageError(f"the test bed '{name}' has no Slurm; make one that has: collwise testbed up --slurm")

@@ -1,4 +1,4 @@
-"""Types of options and arguments: what a word of the command line may be, and the names that a shell offers for it."""
+"""Types of options and arguments. A type checks a word of the command line, and offers names to the shell."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Written(click.ParamType):
 NEW_FILE = Written(checked_new_file, "file")
 """The type of an option that names a file to write; one that exists needs --force."""
 NEW_SCRIPT = Written(checked_new_script, "file")
-"""The type of an option that names a script to write, or the folder that gets it under its usual name."""
+"""The type of an option that names a script to write, or the folder for it."""
 FOLDER = Written(writable_folder, "dir")
 """The type of an option that names a folder to write files into."""
 
@@ -181,7 +181,10 @@ _WITH_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*[A-DF-Za-df-z/][A-Za-z/]*\s*")
 
 
 class Scaled(FiniteRange):
-    """A number above 0, or from `least` on, that is multiplied by `scale`: an option's unit in that of the code."""
+    """A number above 0, or from `least` on, that is multiplied by `scale`.
+
+    The option's unit becomes that of the code.
+    """
 
     def __init__(self, scale: float, least: float | None = None, most: float | None = None) -> None:
         super().__init__(0 if least is None else least, most, min_open=least is None)

@@ -73,7 +73,7 @@ class Explorer:
         return found
 
     def update(self) -> None:
-        """Times and draws the map for the sliders as they are; a change that cannot be made is said in `text`."""
+        """Times and draws the map for the current sliders. If a change cannot be made, `text` says so."""
         started = time.perf_counter()
         base, changes = self._live.base, self.changes()
         try:

@@ -38,7 +38,7 @@ _LOW_INCHES = 4.5
 
 
 class Blank(NamedTuple):
-    """How cells without a value look, and what the legend says of them."""
+    """The look of cells without a value, and their text in the legend."""
 
     face: str
     hatch: str
@@ -61,7 +61,7 @@ def borders(centres: Sequence[int]) -> Array:
 
 
 def places(centres: Sequence[int]) -> Array:
-    """Where the centres of cells are on an axis with these `borders`."""
+    """The centres of cells on an axis with these `borders`."""
     if len(centres) <= MAX_EVEN:
         return np.arange(len(centres), dtype=np.float64) + 0.5
     return np.array(centres, dtype=np.float64)
@@ -126,7 +126,7 @@ def fill_blanks(axis: Axes, across: Array, upwards: Array, places: Mapping[Blank
 def explain_cells(
     figure: Figure, blanks: Sequence[Blank], choices: Sequence[Choice] = (), fontsize: float = 8.5, **layout: Any
 ) -> None:
-    """A legend of choices and of cells without a value, if there are any; `layout`, if given, is that of the legend."""
+    """A legend of choices and of cells without a value, if there are any. `layout`, if given, is that of the legend."""
     patches = [
         Patch(facecolor=one.face, hatch=one.hatch, edgecolor=one.edge, linewidth=0.4, label=one.label)
         for one in dict.fromkeys(blanks)
@@ -153,7 +153,7 @@ def heat(
 
 
 def percent_texts(slowdowns: Array) -> dict[tuple[int, int], str]:
-    """Slowdowns in whole percent by cell; none where there is no value, and none at all if cells are too small."""
+    """Slowdowns in whole percent by cell. Empty where there is no value, or everywhere if cells are too small."""
     if not has_digits(slowdowns.shape):
         return {}
     return {at: f"{value * 100:z.0f}" for at, value in np.ndenumerate(slowdowns) if np.isfinite(value)}
@@ -165,7 +165,7 @@ def percent_values(slowdowns: Array) -> Array:
 
 
 def has_digits(shape: tuple[int, ...]) -> bool:
-    """Whether the cells of a map of this shape are so large that `percent_texts` writes into them."""
+    """True if the cells of a map of this shape are so large that `percent_texts` writes into them."""
     return max(shape) <= MAX_EVEN
 
 

@@ -1,4 +1,5 @@
-"""Decision maps and maps of slowdowns over (m, P), drawn as in figures 6 and 7 of Pješivac-Grbović et al. 2007.
+"""Decision maps and maps of slowdowns over (m, P). They are drawn as in figures 6 and 7 of Pješivac-Grbović et al.
+2007.
 
 Colours tell algorithms apart, hatches segment sizes; both are the same in every figure.
 """
@@ -75,7 +76,8 @@ def method_map(
     title: str = "",
     timed: str = "",
 ) -> Figure:
-    """Maps of the method chosen at every (m, P): indices into `methods` of shape (P, m), by title of the panel.
+    """Maps of the method chosen at every (m, P). They are indices into `methods` of shape (P, m), by title of the
+    panel.
 
     In the panel `timed`, of the best by its times, a point without a method was not timed; in others the source
     chooses nothing there.
@@ -104,7 +106,7 @@ def _title(scores: Scores, name: str) -> str:
 
 
 def slowdown_figure(scores: Scores, title: str) -> Figure:
-    """The slowdown of the picks of each model and the library against the best method, in percent: a panel for each."""
+    """The slowdown of each model's and the library's picks against the best method, percent. Each has a panel."""
     panels = {
         _title(scores, name): Slowdowns(lost.values, scores.picks[name].values != NOBODY)
         for name, lost in scores.slowdown.items()
@@ -200,7 +202,7 @@ def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title
 
 
 def named_cells(axis: Axes, columns: Sequence[str], rows: Sequence[str], **style: Any) -> tuple[Array, Array]:
-    """Axes of cells that have names, rows from top to bottom as in tables; returns the borders of columns and of rows.
+    """Axes of cells that have names, rows from top to bottom as in tables. Returns the borders of columns and of rows.
 
     `style` is that of the columns' names.
     """
@@ -246,7 +248,7 @@ def cell_panels(
 
 
 def label_cells(axis: Axes, procs: Sequence[int], sizes: Sequence[int], below: bool = True, left: bool = True) -> None:
-    """Axes of cells over m and P: some of the sizes and counts are labelled, the axes themselves `below` and `left`."""
+    """Axes of cells over m and P. Some of the sizes and counts are labelled, the axes themselves `below` and `left`."""
     cell_axis(axis, "x", sizes, {size: format_size(size) for size in sizes[:: -(-len(sizes) // _MAX_LABELS)]})
     cell_axis(axis, "y", procs, {count: str(count) for count in _count_ticks(procs)})
     axis.set_xlabel("message size m" if below else "")

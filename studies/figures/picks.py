@@ -1,4 +1,4 @@
-"""Times of the picks of models and libraries, and of all algorithms, with the ratios to the best beside the times.
+"""Times of the picks of models and libraries, and of all algorithms. The ratios to the best are beside the times.
 
 Markers and colours are those of algorithms, line styles those of sources.
 """
@@ -28,7 +28,7 @@ _BEST = "best"
 
 
 class _Line(NamedTuple):
-    """How a source is drawn, and its picks by P and m: indices of choices in the grid."""
+    """The style of a source, and its picks by P and m as indices of choices in the grid."""
 
     label: str
     style: Any
@@ -38,12 +38,17 @@ class _Line(NamedTuple):
 
 
 def picks_by_size(scores: Scores, title: str) -> Figure:
-    """The simulated time of each source's pick over m, and below it the ratio to the best: a pair for each P."""
+    """The simulated time of each source's pick over m, and below it the ratio to the best.
+
+    Each P has a pair of axes.
+    """
     return _picks_figure(scores, title, by_size=True)
 
 
 def picks_by_procs(scores: Scores, title: str) -> Figure:
-    """The simulated time of each source's pick over P, and below it the ratio to the best: a pair for each size."""
+    """The simulated time of each source's pick over P, and below it the ratio to the best. Each size has a pair of
+    axes.
+    """
     return _picks_figure(scores, title, by_size=False)
 
 

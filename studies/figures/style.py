@@ -83,7 +83,7 @@ def algorithm_style(algorithm: str) -> tuple[str, str]:
 
 @cache
 def _algorithm_styles() -> dict[str, tuple[str, str]]:
-    """The styles by algorithm: to each name in turn the colour that is rarest among those that it may stand beside.
+    """The styles by algorithm. Each name in turn gets the colour that is rarest among those that it may stand beside.
 
     Algorithms that can be chosen come first.
     """
@@ -107,7 +107,8 @@ def _algorithm_styles() -> dict[str, tuple[str, str]]:
 
 
 class ChoiceStyle(NamedTuple):
-    """How the cells of a choice look in maps: its algorithm's colour, a hatch for its segment size, and that one's ink.
+    """The look of a choice's cells in maps. It has its algorithm's colour, a hatch for its segment size, and a colour
+    for the hatch.
 
     The ink can be read on the colour.
     """
@@ -138,7 +139,9 @@ def choice_patches(choices: Sequence[Choice]) -> list[Patch]:
 
 
 def choices_shown(choices: Sequence[Choice], maps: Iterable[Indices]) -> list[int]:
-    """The indices of the choices that occur in maps of indices, in the order of a legend: by name and segment size."""
+    """The indices of the choices that occur in maps of indices, in the order of a legend. They are by name and segment
+    size.
+    """
     found = {int(index) for winners in maps for index in np.unique(winners)} - {NOBODY}
     names = list(dict.fromkeys(choice.algorithm for choice in choices))
     return sorted(found, key=lambda index: (names.index(choices[index].algorithm), choices[index].segment_bytes))
@@ -229,7 +232,7 @@ def ratio_axis(axis: Axes, largest: float, label: str = "time / that of the best
 
 
 def _minor_label(seconds: float, axis: Axes) -> str:
-    """Labels between powers of ten, where the axis holds few of these: all on a short axis, 2 and 5 on a longer one."""
+    """Labels between powers of ten, where the axis holds few of these. A short axis has all, a longer one 2 and 5."""
     low, high = axis.get_ylim()
     digit = round(seconds / 10.0 ** np.floor(np.log10(seconds)))
     if high / low < 3 or (high / low < 50 and digit in (2, 5)):

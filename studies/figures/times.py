@@ -12,7 +12,8 @@ from collwise.validation.times.times import Times
 
 
 def times_figure(times: Times, procs: int, beside: Times | None = None) -> Figure:
-    """The time of every algorithm over m on P processes, at its best segment size there, and its ratio to the best.
+    """The time of every algorithm over m on P processes, and its ratio to the best. Each has its best segment size
+    there.
 
     Measured times have their confidence intervals. With others `beside` them times are markers, and these lines.
     """

@@ -51,7 +51,7 @@ _MIN_RATIO = 1.25
 
 
 def whatif_figure(times: Times, time_ratio: Array, kept_slowdown: Array, title: str) -> Figure:
-    """Maps of the best choice before and after changes, of the ratio of times, and of what the kept rules cost."""
+    """Maps of the best choices before and after changes, of ratios of times, and of the kept rules' cost."""
     procs, sizes = times.procs, times.message_bytes
     titles = ("best choice before", "best choice after (dots: another one)", "best time after / before",
               "slowdown of the kept rules, % (hatched: none)")  # fmt: skip
@@ -123,7 +123,7 @@ def sweep_figure(
 
 
 def sweep_map(times: Times, crossovers: Sequence[CrossOver], over: str, title: str) -> Figure:
-    """The best choice over the factor and P, for times of one message size; `over` says what the factor is of."""
+    """The best choice over the factor and P, for times of one message size. `over` names what the factor multiplies."""
     factors, choices, best = times.seconds[FACTOR].values, times.choices, times.best.values[:, 0]
     crossed = np.array([[choices.index(one.above) for one in crossovers]], dtype=np.int64)
     used = choices_shown(choices, (best, crossed))
@@ -233,7 +233,7 @@ def _factor_axis(axis: Axes, factors: Array, over: str) -> None:
 
 
 def _best_of_each_algorithm(choices: Sequence[Choice], ratios: Array) -> list[int]:
-    """Of each algorithm the choice that is the best at most factors, or else comes closest on the mean."""
+    """The choice of each algorithm that is the best at most factors, or else comes closest on the mean."""
     found: dict[str, int] = {}
     for index, choice in enumerate(choices):
         if np.isnan(ratios[index]).all():

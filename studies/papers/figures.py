@@ -1,4 +1,7 @@
-"""Curves of times, and panels of them as papers draw them: over the message size or P, in styles of their own."""
+"""Curves of times, and panels of them as papers draw them.
+
+They are over the message size or P, each in its own style.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from collwise.validation.times.times import Times
 Curves = Mapping[str, pd.Series]
 """The lines of a panel by name; the index is along x."""
 Styles = dict[str, dict[str, Any]]
-"""How the line of each name is drawn, the same in all panels."""
+"""The styles of lines by name, the same in all panels."""
 
 
 def methods(times: Times) -> dict[str, pd.DataFrame]:

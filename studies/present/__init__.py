@@ -1,1 +1,1 @@
-"""How results are printed: a presenter for each type that the public functions return."""
+"""Presenters of results, one for each type that the public functions return."""

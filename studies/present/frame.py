@@ -59,7 +59,7 @@ def _cell(column: str, value: Any) -> object:
 
 
 def checked_ending(path: Path) -> str:
-    """How the file's name ends. Raises UsageError for no format of rows."""
+    """The ending of the file's name, which must be a known one. Raises UsageError for no format of rows."""
     ending = path.suffix.lower()
     if ending not in (".csv", ".json", ".parquet"):
         raise UsageError(f"-o {path}: the name does not end in a format; valid: .csv, .json, .parquet")

@@ -59,7 +59,7 @@ def _figure(found: GuidelinesResult, procs: int) -> Figure:
 
 
 def against(one: Comparison) -> str:
-    """What a call is compared with: 'gather + bcast', 'm = 64 KiB', '4 x 8 KiB'."""
+    """The text for what a call is compared with. Examples are 'gather + bcast', 'm = 64 KiB' and '4 x 8 KiB'."""
     if one.kind == PATTERN:
         return GUIDELINES[one.guideline].label
     size = format_size(one.other_bytes)

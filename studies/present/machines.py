@@ -62,7 +62,8 @@ _WORST = ("machine", "job", "collective", "P", "processes per node", "m", "chose
 
 
 class _Part(NamedTuple):
-    """The cells of a machine, of one of its collectives, or of a size class or number of processes on a node (`sizes`).
+    """The cells of a machine, or of a part of it. A part is a collective, a size class, or a number of processes on a
+    node (`sizes`).
 
     '' is all; `regrets` are what each decider lost there.
     """
@@ -249,7 +250,9 @@ def _call(one: FromMessages) -> tuple[object, ...]:
 
 
 def _sureness(telling: Sequence[Sureness]) -> Iterator[Table | str]:
-    """The tables of how sure choices were said to be and were, and what that is; nothing without cells that tell."""
+    """The tables that compare how sure choices were said to be with how often they were right. Empty without cells that
+    tell.
+    """
     if not telling:
         return
     machines = sorted({one.cell.place.machine for one in telling})

@@ -1,4 +1,4 @@
-"""Scores: at each point the best choice and those of the others, and what each of these is worth on the whole."""
+"""Scores. At each point they have the best choice and those of the others, and their averages."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:
 
 
 def points(scores: Scores, places: Sequence[tuple[int, int]]) -> Table:
-    """A row for each place (i, j) of P and m: the best choice, its time, and the picks with their slowdowns."""
+    """A row for each place (i, j) of P and m. It has the best choice, its time, and the picks with their slowdowns."""
     right = scores.right
     rows = [
         (

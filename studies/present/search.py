@@ -42,7 +42,7 @@ def point_rows(found: Searched) -> list[tuple[object, ...]]:
 
 
 def summary_lines(found: Searched) -> list[str]:
-    """What was measured, saved and may have been lost."""
+    """The lines on what was measured, saved and may have been lost."""
     decided = [one for one in found.points if one.timing is not None]
     worst = max(decided, key=lambda one: one.loss, default=None)
     return said("search", found=found, worst=worst, missing=len(found.points) - len(decided))

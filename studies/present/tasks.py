@@ -31,7 +31,7 @@ def shown(found: TaskSearches) -> Shown:
 
 
 def _made(tuning: Tuning, found: Found) -> list[dict[str, Any]]:
-    """The choices of a search for each n, p and m, with the parameters that they stand for and their times."""
+    """The choices of a search for each n, p and m, with their parameters and times."""
     return [
         vars(one) | outputs(tuning.space.collective, best) | vars(best) | {"seconds": found.by_input[one][best]}
         for one, best in found.best.items()

@@ -176,7 +176,7 @@ def _label(algorithm: Algorithm, count: int) -> str:
 
 
 def script(found: Script) -> Shown:
-    """How to run a script that measures where collwise is not installed."""
+    """The lines that say how to run a script that measures where collwise is not installed."""
     line = f"{found.path}: {counted(found.cases, 'case')}; run it there by: {found.words}"
     return Shown([line], [{"file": str(found.path), "cases": found.cases}])
 

@@ -22,7 +22,8 @@ _MAX_RIVALS = 4
 
 
 def sure_facts(tables: Sequence[DecisionTable]) -> dict[str, Any] | None:
-    """The number of points and of sure ones, what to measure at others, and the losses; None but for simulated times.
+    """The number of points and of sure ones, what to measure at others, and the losses. None except for simulated
+    times.
 
     `mean` is the geometric mean of the expected losses, `worst` the point of the largest 95th percentile. Losses are
     relative to the fastest choice.

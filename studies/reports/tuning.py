@@ -38,7 +38,7 @@ from collwise.validation.select.consumers import COLLWISE, OPENMPI, openmpi_vers
 
 TEXTS = Texts("tuning.md.j2")
 CHECKED = tomllib.loads(Path(__file__).with_name("checked.toml").read_text(encoding="utf-8"))
-"""How far simulated times were right where they were checked by measured ones."""
+"""The text on how far simulated times were right where they were checked by measured ones."""
 MACHINES = tomllib.loads(Path(__file__).with_name("machines.toml").read_text(encoding="utf-8"))
 """The errors of predictions on supercomputers that others measured, and the time lost by choices, by machine."""
 _COLUMNS = ("collective", "points", "faster on average", "at most", "slower at", "close at", "where most is gained")

@@ -1,4 +1,4 @@
-"""What is believed of the times of one collective's cases: a Gaussian process over their logarithms.
+"""A Gaussian process over the logarithms of the times of one collective's cases.
 
 The mean of a case is the logarithm of its prediction, or without predictions that of a line through the algorithm's
 measured times: a latency and times per byte of a message and of a segment. Differences from it are alike for cases
@@ -46,9 +46,11 @@ class Spread:
 
 
 PREDICTED = Spread(level=0.7, shape=0.3, algorithm=0.2, course=0.2, alone=0.05)
-"""Of predictions at the scale 1: those of one algorithm are some 30 % too long or too short against another's."""
+"""The prior of predictions. Those of one algorithm are some 30 % too long or too short against another's."""
 FROM_LINES = Spread(level=0.7, shape=0.5, algorithm=0.2, course=0.8, alone=0.05)
-"""Of lines through what was measured, which miss pipelines and changes of protocol between and beyond their points."""
+"""The prior of lines through measured times. They miss pipelines and changes of protocol between and beyond their
+points.
+"""
 _UNKNOWN = 10.0
 """The factor of a case's spread where nothing predicts its time and others are predicted."""
 _SCALES = 1.0, 2.0
@@ -61,12 +63,13 @@ _FAR = (8.0, 4.0, 8.0)
 _GUESSED_NOISE, _GUESSES = 0.03, 4
 """The standard deviation of repetitions, as a share, before anything is known, and as how many it counts."""
 _MIN_SECONDS = 1e-12
-"""What a measured time of nothing counts as."""
+"""The seconds that a measured time of nothing counts as."""
 _BETWEEN_LAUNCHES = 0.01
 """The least difference of the median from launch to launch, as a share."""
 _TO_DEVIATION = 1.2
-"""The standard deviation of a few values over the sum of their distances from the median by their number less one:
-1.13 to 1.25 for three and more normally distributed ones."""
+"""The factor from the mean distance to the median to the standard deviation, for a few values. Their sum of distances
+is divided by their number less one. For three and more normally distributed values the factor is 1.13 to 1.25.
+"""
 
 
 class Belief:
@@ -141,7 +144,7 @@ class Belief:
 
     @property
     def measured(self) -> NDArray[np.bool_]:
-        """Whether each case has a measured time."""
+        """True for each case that has a measured time."""
         return np.isin(np.arange(len(self.cases)), list(self._measured))
 
     def half_width(self, number: int, timing: Timing, confidence: float) -> float:
@@ -153,7 +156,7 @@ class Belief:
 
     @property
     def is_informed(self) -> bool:
-        """Whether anything was predicted or measured."""
+        """True if anything was predicted or measured."""
         return self.predicted or bool(self._measured)
 
     def _noise_with(self, number: int, squares: float, freedom: int) -> float:

@@ -29,21 +29,21 @@ from collwise.validation.adaptive.goal import GOAL, Goal
 from collwise.validation.adaptive.process import Numbers
 
 REPETITIONS, MAX_REPETITIONS = 3, 10
-"""The repetitions of a case in a round, after the untimed ones: at least, and at most, until its mean is precise.
+"""The minimum and maximum of repetitions of a case in a round, after the untimed ones. A precise mean ends them.
 
 The median of three does not feel a single stall."""
 _LAUNCH_SECONDS = 2.0
-"""What starting an execution of MPI is taken to cost until one was timed."""
+"""The assumed time to start an execution of MPI until one was timed."""
 _ROUND_SHARE, _ROUND_LAUNCHES = 0.3, 3.0
 """A round takes this share of what was spent before, and at least this many times what its start costs."""
 _CASE_SECONDS = 0.005
-"""What a case costs beside its repetitions."""
+"""The assumed time of a case beside its repetitions."""
 _MARGIN = 1.25
-"""The time that is kept for points of which nothing is measured, as a multiple of what they are expected to take."""
+"""The factor on the expected time of points without measurements, for which time is reserved."""
 _DEEPER = 0.5
 """A round is planned for this share of the loss wanted, so that few rounds are needed."""
 _UNKNOWN_SECONDS = 0.01
-"""What a repetition is taken to last before anything is known."""
+"""The assumed time of a repetition before anything is known."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class PointFound:
-    """A point, its choice of those measured, and what that is expected to lose, as a share of the best time.
+    """A point, its choice among the measured ones, and the expected loss, as a share of the best time.
 
     `timing` is None where nothing was measured.
     """
@@ -213,7 +213,9 @@ class AdaptiveSearch:
         return float(np.mean(np.concatenate([one.losses() for one in self._fields])))
 
     def _affordable(self, cases: Sequence[Case], seconds: float) -> list[Case]:
-        """Those that take no longer than that together, the shortest ones first; one at least of the first round."""
+        """The cases that take no longer than that together, the shortest ones first. At least one of the first round is
+        kept.
+        """
         costs = {
             case: self._cautious_cost(one, number)
             for one in self._fields
@@ -318,7 +320,7 @@ class _Field:
         return leader, belief.mean - belief.mean[leader], belief.covariance[self._every, leader]
 
     def losses(self, leaders: Numbers | None = None) -> Array:
-        """What each point's leader is expected to lose against its strongest rival, as a share."""
+        """The expected loss of each point's leader against its strongest rival, as a share."""
         belief = self.belief
         leader, behind, together = self._rivalry(self._leading if leaders is None else leaders)
         own = np.diag(belief.covariance)
@@ -338,7 +340,7 @@ class _Field:
         return self._leading[~(known | self.belief.out[self._leading])]
 
     def _values(self) -> Array:
-        """What measuring each case is expected to gain at its point."""
+        """The expected gain of measuring each case at its point."""
         belief = self.belief
         leader, behind, together = self._rivalry(self._leading)
         own, variance = np.diag(belief.covariance), belief.visit_variance(REPETITIONS)
@@ -358,7 +360,7 @@ class _Field:
         return number, float(ratios[number])
 
     def first(self) -> list[Case]:
-        """What is measured before anything else, of the least and the greatest process count.
+        """The cases to measure before anything else, at the smallest and the largest process count.
 
         With predictions the best choice of every algorithm at a short and at a middle size, else every choice there.
         """

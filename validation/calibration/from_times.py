@@ -144,7 +144,7 @@ class Fitted:
         return middle / width, middle * width
 
     def tells(self, machine: str, name: str) -> bool:
-        """Whether the times tell a figure: less than half of what was not known of it is left, or it has changed."""
+        """True if the times tell a figure. Less than half of its uncertainty is then left, or it has changed."""
         low, high = self.interval(machine, name)
         return self.deviations[machine][name] < _TOLD * FIGURES[name].spread or not low <= 1 <= high
 
@@ -208,7 +208,9 @@ def _factors(names: Sequence[str], logs: Array) -> Factors:
 
 
 def _deviations(covariance: Array, count: int, place: int) -> list[float]:
-    """The deviations of the sums of the first block of variables and that at a place; of the first alone for 0."""
+    """The deviations of the sums of the first block of variables and that at a place. With 0 they are of the first
+    alone.
+    """
     chosen = np.zeros((count, len(covariance)))
     chosen[:, :count] = np.eye(count)
     if place:

@@ -72,7 +72,7 @@ def fit_ports(
 
 
 def with_loopback(ports: Ports | None, inside: Sequence[MessageTime]) -> Ports | None:
-    """The ports with the path within a node, fitted to one-way times of messages there; unchanged if there are too few.
+    """The ports with the path within a node, fitted to one-way times of messages there. Unchanged if there are too few.
 
     The times contain the overheads, which are others than between nodes: there TCP takes them.
     """

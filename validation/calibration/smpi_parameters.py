@@ -116,7 +116,8 @@ def _fit_overheads(
     receives: list[MessageTime],
     limit: int,
 ) -> _Overheads:
-    """The overheads os, or and ois; os and or are reduced in proportion where they would be nearly all of a ping-pong.
+    """Fits the overheads os, or and ois. os and or are reduced in proportion where they would be nearly all of a
+    ping-pong.
 
     A blocking send may also wait until the link has taken most of the message, which costs the processor nothing: os is
     at most twice the time of MPI_Isend, which never waits. Messages of such sizes do not fit into the buffers on the

@@ -20,7 +20,7 @@ class Decider(Protocol):
 
     @property
     def title(self) -> str:
-        """What it is called in tables and figures."""
+        """The name in tables and figures."""
 
     def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
         """The choice for a call; None where it decides nothing, or what the catalogue does not have."""
@@ -39,7 +39,7 @@ class Deciding:
 
 
 def untuned(baseline: Baseline, grid: Grid) -> list[Decider]:
-    """What an untuned library chooses: with its segment sizes, and before that as the paper compares it, if it does.
+    """The choices of an untuned library, with its segment sizes. If the paper compares it otherwise, that comes first.
 
     The algorithms that Nuriyev & Lastovetsky 2021 list for Open MPI 3.1 have the common segment size of the grid.
     """

@@ -1,4 +1,4 @@
-"""What times and deciders are worth by the times that are right: errors, ranks, and the slowdowns of their picks."""
+"""Scores of times and deciders by the times that are right. They are errors, ranks, and slowdowns of picks."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Errors:
 
 
 class Ranks(NamedTuple):
-    """How far two sources agree on the order of choices at a point.
+    """The agreement of two sources on the order of choices at a point.
 
     `tau` is Kendall's tau-b of the times as they are. `tau_distinguishable` counts only the pairs of choices whose
     right times differ by more than their intervals: (the same way - the other way) / pairs, where a pair that the other
@@ -82,7 +82,7 @@ class Ranks(NamedTuple):
 
 
 def distinguishable(seconds: Any, half_width: Any, others: Any, others_half_width: Any) -> Any:
-    """Whether means differ by more than the interval of their difference: |a - b| > sqrt(h_a^2 + h_b^2)."""
+    """True if means differ by more than the interval of their difference: |a - b| > sqrt(h_a^2 + h_b^2)."""
     return abs(seconds - others) > np.hypot(half_width, others_half_width)
 
 
@@ -106,7 +106,7 @@ def ranks_of(seconds: Array, half_widths: Array, others: Array) -> Ranks:
 
 
 class Picked(NamedTuple):
-    """What a source picks at a point, its right seconds, and its slowdown against the best; nan without a time."""
+    """A source's pick at a point, its right seconds, and its slowdown against the best. nan without a time."""
 
     choice: Choice | None
     seconds: float
@@ -125,7 +125,7 @@ class Picked(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What others are worth by the times of `right`, of one collective, by title.
+    """The scores of others, by title, by the times of `right`, of one collective.
 
     Others are Times, of which `errors` are relative ones of every choice (0.1: 10 % too long), or deciders. `picks` are
     indices in `right.grid.timed` of the first of the choices that are fastest by the other's times, among those that
@@ -138,12 +138,12 @@ class Scores:
 
     @cached_property
     def times(self) -> dict[str, Times]:
-        """Those of the others that are times, each of the grid of `right`."""
+        """The others that are times, each of the grid of `right`."""
         return {name: one.of_grid(self.right.grid) for name, one in self.others.items() if isinstance(one, Times)}
 
     @cached_property
     def deciders(self) -> dict[str, Decider]:
-        """Those of the others that are deciders."""
+        """The others that are deciders."""
         return {name: one for name, one in self.others.items() if not isinstance(one, Times)}
 
     @cached_property
@@ -198,7 +198,7 @@ class Scores:
         return Picked(self.right.grid.timed[place], seconds, lost)
 
     def places(self, *titles: str) -> list[tuple[int, int]]:
-        """The places (i, j) of P and m at which the best is known, and each of these others picks something."""
+        """The places (i, j) of P and m where the best is known and all of these others pick."""
         shown = self.right.best.values != NOBODY
         for title in titles:
             shown = shown & (self.picks[title].values != NOBODY)
@@ -315,11 +315,11 @@ class AllScores(dict[str, Scores]):
         return score_table(list(self.values()), rows)
 
     def error_rows(self) -> pd.DataFrame:
-        """Those of all collectives; see `Scores.error_rows`."""
+        """The error rows of all collectives; see `Scores.error_rows`."""
         return _together(one.error_rows() for one in self.values())
 
     def pick_rows(self) -> pd.DataFrame:
-        """Those of all collectives; see `Scores.pick_rows`."""
+        """The pick rows of all collectives; see `Scores.pick_rows`."""
         return _together(one.pick_rows() for one in self.values())
 
     def trusted(self) -> pd.DataFrame:
@@ -344,7 +344,7 @@ class AllScores(dict[str, Scores]):
 
 
 def compare(right: Times, *others: Times | Decider) -> Scores:
-    """What other times and deciders are worth, where the times of `right` are the right ones."""
+    """Compares other times and deciders with the times of `right`."""
     named: dict[str, Times | Decider] = {}
     for one in others:
         if isinstance(one, Times) and one.collective != right.collective:
@@ -355,7 +355,7 @@ def compare(right: Times, *others: Times | Decider) -> Scores:
 
 
 def score_table(scores: Sequence[Scores], rows: Sequence[str]) -> pd.DataFrame:
-    """Scores as a table, with a row for each value of the columns `rows`, in the order in which they come."""
+    """Scores as a table. It has a row for each value of the columns `rows`, in the order in which they come."""
     import pandas as pd
 
     errors, picks = _together(one.error_rows() for one in scores), _together(one.pick_rows() for one in scores)

@@ -34,7 +34,7 @@ def findings(rows: Sequence[CrosscheckRow], explanations: Explanations, complete
 
 
 def _unexplained(row: CrosscheckRow, explanations: Explanations) -> bool:
-    """Whether a row differs for no known reason, or by more than the reason explains."""
+    """True if a row differs for no known reason, or by more than the reason explains."""
     if row.problem or not row.differs:
         return False
     explanation = explanations.get(_key(row))

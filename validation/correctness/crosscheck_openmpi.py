@@ -70,7 +70,7 @@ class OpenmpiRow:
 
     @property
     def differs(self) -> bool:
-        """Whether Open MPI sent other messages than ours."""
+        """True if Open MPI sent other messages than ours."""
         return not self.same_traffic
 
 

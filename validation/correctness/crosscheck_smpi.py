@@ -55,7 +55,7 @@ class SmpiRow:
 
     @property
     def differs(self) -> bool:
-        """Whether the times are further apart than the tolerance."""
+        """True if the times are further apart than the tolerance."""
         return not abs(self.ratio - 1) <= TOLERANCE
 
 

@@ -1,4 +1,4 @@
-"""What is known of the same algorithms inside SMPI and Open MPI: why they differ from ours, and what they are called.
+"""Known differences of SMPI's and Open MPI's algorithms from ours, with their reasons and names.
 
 crosscheck.toml holds it, by 'collective algorithm'.
 """
@@ -30,7 +30,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class CodeDifference:
-    """What the algorithm of this name does otherwise in Open MPI 4.1, on processes of which rank 0 is the root.
+    """A difference between Open MPI 4.1's algorithm of this name and ours. Rank 0 of the processes is the root.
 
     `differs` are words that crosscheck.toml explains, `where` the calls that it is about: all of them if it is empty.
     """
@@ -65,9 +65,9 @@ def _explanations(entries: list[dict[str, Any]]) -> Mapping[Key, Explanation]:
 
 _DOCUMENT = tomllib.loads(Path(__file__).with_name("crosscheck.toml").read_text(encoding="utf-8"))
 SMPI, OPENMPI = _explanations(_DOCUMENT["smpi"]), _explanations(_DOCUMENT["openmpi"])
-"""Why algorithms differ from SMPI's and from Open MPI's."""
+"""The reasons why algorithms differ from SMPI's and from Open MPI's."""
 OPENMPI_CODE = _code_differences(_DOCUMENT["openmpi_code"])
-"""What is not the same in Open MPI's code of the same name."""
+"""The differences in Open MPI's code of the same name."""
 PARTS = "parts"
 """The difference that Open MPI decides by itself which algorithms another one calls."""
 NOT_IN_SMPI: Mapping[Key, str] = {_key(name): why for name, why in _DOCUMENT["not_in_smpi"].items()}

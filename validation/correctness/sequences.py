@@ -27,7 +27,7 @@ from collwise.simulator.execution.profiles import read_profile
 from collwise.validation.correctness.verification import VerificationResult
 
 SECONDS = 20.0
-"""How long sequences are run under each library, unless a user says otherwise."""
+"""The seconds that sequences run under each library, unless a user says otherwise."""
 MAX_SEED = 2**32 - 1
 
 # Numbers of processes, by turns. Polling makes more real processes than cores slow, MPICH's most of all.
@@ -46,7 +46,7 @@ class _State(IntEnum):
 
 @dataclass(frozen=True)
 class _Process:
-    """What a process has noted: the last call that it has entered, how many it has counted, and where it is."""
+    """The notes of a process. They are the last call that it has entered, how many it has counted, and where it is."""
 
     entered: int
     calls: int
@@ -109,7 +109,7 @@ class _Sequence:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What the processes have noted, and what was wrong; empty if nothing was."""
+    """The notes of the processes, and the problem. It is empty if nothing was wrong."""
 
     sequence: _Sequence
     processes: Sequence[_Process]
@@ -173,7 +173,7 @@ def _result(way: str, outcomes: Sequence[_Outcome], again: str) -> VerificationR
 
 
 def _read_board(path: Path) -> list[_Process]:
-    """What each process has noted; nothing if the program did not get so far."""
+    """The notes of each process. Empty if the program did not get so far."""
     found = []
     for entered, calls, skipped, by_ours, state, *texts in _ENTRY.iter_unpack(
         path.read_bytes() if path.exists() else b""
@@ -184,7 +184,7 @@ def _read_board(path: Path) -> list[_Process]:
 
 
 def _problem(run: ProgramRun, processes: Sequence[_Process], report: Path) -> str:
-    """What was wrong with a sequence; empty if nothing was."""
+    """The problem of a sequence. Empty if nothing was wrong."""
     if failed := [process for process in processes if process.state == _State.FAILED]:
         first = min(failed, key=lambda process: process.entered)
         return f"{first.call}: {first.complaint}"

@@ -58,7 +58,7 @@ class VerificationResult:
 
     @property
     def ok(self) -> bool:
-        """Whether there were cases and all were right.
+        """True if there were cases and all were right.
 
         An engine may lack what a test of communicators needs, and an algorithm apply to no call of a sequence.
         """

@@ -215,7 +215,7 @@ def fit_algorithms(known: PathParameters, plan: PathPlan, timings: Mapping[Case,
 
 
 def receives_first(known: PathParameters, chain: Case, seconds: float) -> bool:
-    """Whether an eager message waits for its receive, as the time of segments down a chain tells.
+    """True if an eager message waits for its receive, as the time of segments down a chain tells.
 
     They take a latency each if it does; otherwise all of them together take that of the way. Where latencies are too
     short to tell, it does.

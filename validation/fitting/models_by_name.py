@@ -191,7 +191,7 @@ def model_of(
     context: SimulationContext,
     collectives: Sequence[str] = (),
 ) -> CollectiveModel:
-    """The model in a parameter file, or one that is fitted now (experiments that the store has are not run again).
+    """The model in a parameter file, or one that is fitted now. Experiments that the store has are not run again.
 
     The name may be None for the model that a file was made for.
     """

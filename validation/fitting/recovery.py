@@ -54,7 +54,7 @@ class Recovered:
 
     @property
     def ok(self) -> bool:
-        """Whether every value is within the tolerance."""
+        """True if every value is within the tolerance."""
         return self.worst_error <= (LMO_TOLERANCE if self.family == "lmo" else TOLERANCE)
 
 
@@ -81,7 +81,7 @@ def _grows_in_one_place(truth: PointToPoint) -> bool:
 
 
 def _gap_bends(truth: PointToPoint) -> bool:
-    """Whether the slower end of a pair is its sender for some sizes and its receiver for others."""
+    """True if the slower end of a pair is its sender for some sizes and its receiver for others."""
     by_base = np.sign(truth.send_seconds[:, None] - truth.receive_seconds[None, :])
     by_byte = np.sign(truth.send_seconds_per_byte[:, None] - truth.receive_seconds_per_byte[None, :])
     return bool(np.any(by_base * by_byte < 0))
@@ -111,7 +111,9 @@ def recover(
 
 
 def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, float, float, float]]:
-    """True and estimated means of each parameter over all pairs, and the worst error of any pair, or of the means."""
+    """True and estimated means of each parameter over all pairs, and the worst error. It is of any pair, or of the
+    means.
+    """
     pairs = list(permutations(range(fitted.procs), 2))
     sizes = [size for size in SIZES if size < truth.eager_limit_bytes]
     true = [named(true_parameters(fitted.family, truth, i, j, sizes), i, j, sizes) for i, j in pairs]

@@ -44,7 +44,7 @@ class Comparison:
 
     @property
     def violated(self) -> bool:
-        """Whether the call is slower than it may be."""
+        """True if the call is slower than it may be."""
         return self.verdict.slower
 
     @property

@@ -1,4 +1,6 @@
-"""Criteria by which one call is slower than another: a rank test over several launches, or a share of the time."""
+"""Criteria by which one call is slower than another. They are a rank test over several launches, and a share of the
+time.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ class Launches:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether the first of two calls is slower; the corrected p-value, nan without a test."""
+    """The verdict on the first of two calls, slower or not, with the corrected p-value. It is nan without a test."""
 
     slower: bool
     p_value: float = math.nan
@@ -44,7 +46,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Share:
-    """The first of two calls is slower: the second is faster by more than a share of its time, by medians of medians.
+    """The criterion of a share. The first of two calls is slower if the second is faster by more than that, by medians
+    of medians.
 
     With 0.1 it is the rule of Hunold & Carpen-Amarie 2018, section 4.2.
     """
@@ -93,7 +96,10 @@ class RankTest(Share):
         )
 
     def judge(self, pairs: Sequence[tuple[Launches, Launches]]) -> list[Verdict]:
-        """A verdict on each pair; one with a call that failed is not slower, and does not count for the correction."""
+        """A verdict on each pair.
+
+        A pair with a call that failed is not slower, and does not count for the correction.
+        """
         known = [index for index, (left, right) in enumerate(pairs) if left.medians and right.medians]
         values = [_p_value(pairs[index][0].medians, pairs[index][1].medians) for index in known]
         corrected = dict(zip(known, _corrected(values, self.correction), strict=True))
@@ -111,7 +117,7 @@ class RankTest(Share):
 
 
 def _p_value(left: Sequence[float], right: Sequence[float]) -> float:
-    """That of the one-sided test; exact where no two values are equal."""
+    """The p-value of the one-sided test. Exact where no two values are equal."""
     from scipy import stats
 
     distinct = len({*left, *right}) == len(left) + len(right)

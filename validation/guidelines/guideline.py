@@ -27,7 +27,9 @@ class MockUpPart:
 
 @dataclass(frozen=True)
 class Guideline:
-    """A guideline: the collective on its left side, and the parts of the mock-up on its right side, in their order."""
+    """A guideline. It has the collective on its left side, and the parts of the mock-up on its right side, in their
+    order.
+    """
 
     name: str
     collective: str

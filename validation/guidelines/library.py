@@ -53,7 +53,7 @@ class Library:
 
     @property
     def exact(self) -> bool:
-        """Whether times are exact, as simulated ones are."""
+        """True if times are exact, as simulated ones are."""
         return not self.launches
 
 

@@ -20,7 +20,9 @@ from collwise.validation.times.grid import case_of
 
 @dataclass(frozen=True)
 class Plan:
-    """What is checked: message sizes by collective, process counts, the criterion, and the kinds of guidelines."""
+    """The plan of a check. It has message sizes by collective, process counts, the criterion, and the kinds of
+    guidelines.
+    """
 
     sizes: Mapping[str, Sequence[int]]
     procs: Sequence[int]
@@ -59,7 +61,7 @@ class Outcome:
 
     @property
     def repaired(self) -> bool:
-        """Whether the repaired library does not have the violation."""
+        """True if the repaired library does not have the violation."""
         return not self.reason
 
 
@@ -101,7 +103,7 @@ class GuidelinesResult:
         return max((entry for entry in gains if not math.isnan(entry[1])), key=lambda entry: entry[1], default=None)
 
     def outcomes(self) -> tuple[Outcome, ...]:
-        """What became of every violation of before; empty if nothing was tuned."""
+        """The outcome of every violation found before repair. Empty if nothing was tuned."""
         if self.tuned is None:
             return ()
         left = {(one.guideline, one.call): one for one in self.tuned.checked.violations}
@@ -118,7 +120,10 @@ class GuidelinesResult:
         return tuple(Outcome(one, self._cause(one)) for one in found)
 
     def _reason(self, violation: Comparison, still: Comparison | None) -> str:
-        """Why a violation is left after repair, where the comparison `still` violates; empty if it is not."""
+        """The reason why a violation is left after repair, where the comparison `still` violates.
+
+        Empty if it is not.
+        """
         if still is None:
             return ""
         runs = next((one.guideline for one in self.repairs if one.call == violation.call), None)
@@ -134,7 +139,7 @@ class GuidelinesResult:
         return f"{gain}, the fastest in the first check; {faster} now takes {less:.0f} % less"
 
     def _cause(self, violation: Comparison) -> str:
-        """Why the repaired library has a violation that the first check did not find."""
+        """The reason why the repaired library has a violation that the first check did not find."""
         call = violation.call
         against = Call(call.collective, call.procs, violation.other_bytes)
         if violation.kind != PATTERN and self.gain(against) > 1 and any(one.call == against for one in self.repairs):

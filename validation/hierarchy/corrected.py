@@ -29,8 +29,9 @@ _SCALES = (0.125, 0.25, 0.5, 1.0, 2.0)
 """The scales that are tried."""
 
 _FAR_SIZE, _FAR_SIZE_ALONE, _FAR_PLACE, _FAR_CUT = 8.0, 4.0, 4.0, 4.0
-"""The doublings in which the covariance falls to 1/e: of message sizes, for parts in common and for a configuration's
-own; of nodes and processes on each; of segments and pieces."""
+"""The doublings in which the covariance falls to 1/e. They are of message sizes, for parts in common and for a
+configuration's own, of nodes and processes on each, and of segments and pieces.
+"""
 
 _EXACT = 1e-8
 """The least variance of a measured logarithm."""
@@ -41,7 +42,7 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 _MAX = 256
-"""The number of cases that are compared as the next benchmark: those most likely to be the best of their input."""
+"""The number of cases considered for the next benchmark, those most likely to be the best of their input."""
 
 
 class Corrected:

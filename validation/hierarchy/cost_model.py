@@ -1,4 +1,5 @@
-"""The cost model of hierarchical collectives from the times of their tasks: equations (3) and (4) of Luo et al. 2020.
+"""The cost model of hierarchical collectives from the times of their tasks. It is equations (3) and (4) of Luo et al.
+2020.
 
 The stabilised cost of a full task stands for all full tasks. The cost is that of the slowest node leader:
 

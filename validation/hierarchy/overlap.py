@@ -1,4 +1,4 @@
-"""How the parts of tasks overlap: figures 2 and 6 of Luo et al. 2020, and the trend of figure 3."""
+"""The overlap of the parts of tasks, as in figures 2 and 6 of Luo et al. 2020. The trend is that of figure 3."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SINGLE_AND_BOTH: Mapping[str, tuple[Probe, ...]] = MappingProxyType(
         ),
     }
 )
-"""The bars of figure 2, and those of figure 6: two parts alone, both at once, and with a staggered start."""
+"""The bars of figures 2 and 6. They are two parts alone, both at once, and with a staggered start."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class TaskStudy:
 
     @property
     def overlap(self) -> float:
-        """How much of the shorter part is hidden behind the longer one if both run at once: 1 all of it, 0 nothing.
+        """The share of the shorter part that the longer one hides if both run at once. 1 is all of it, 0 nothing.
 
         By the times of the slowest leader; nan for a collective without probes.
         """

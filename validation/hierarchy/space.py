@@ -30,7 +30,7 @@ WITHIN = ("point-to-point", "shared memory", "one-sided", "by socket")
 level: point to point within sockets, and between one process of each."""
 
 SIMULATED = (0, BY_SOCKET)
-"""Those of them that can be simulated."""
+"""The operations of these that can be simulated."""
 
 EXHAUSTIVE, PREDICT = "exhaustive", "predict"
 """The names of the search that the others are compared with, and of the one that needs predictions."""
@@ -66,7 +66,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Space:
-    """The inputs for which a collective is tuned, and the values of the parameters that are tuned for each of them.
+    """The inputs for which a collective is tuned, and for each the values of the tuned parameters.
 
     `algorithms` are those between nodes, without the prefix.
     """

@@ -38,12 +38,14 @@ MIN_GAIN = 1e-5
 """A benchmark is made only if choices are expected to become faster by this share, on average over the inputs."""
 
 _FIRST_ROUND, _FURTHER_ROUNDS = 1 / 32, 0.5
-"""The first round's share of the budget, and what a further one takes at most of what was spent before it."""
+"""The first round's share of the budget, and the largest share of a further round. That one is of what was spent before
+it.
+"""
 
 
 @dataclass
 class Billed:
-    """A timer with the bill of one search: each benchmark is paid for once, however often its time is asked for."""
+    """A timer with the bill of one search. Each benchmark is paid for once, however often its time is asked for."""
 
     timer: Timer
     timings: dict[Case, Timing] = field(default_factory=dict)
@@ -177,7 +179,7 @@ class Tuning:
 
     @property
     def is_estimate(self) -> bool:
-        """Whether the exhaustive search was not made."""
+        """True if the exhaustive search was not made."""
         return EXHAUSTIVE not in self.found
 
     @property
@@ -245,7 +247,8 @@ def _estimate(found: Sequence[Found]) -> float:
 
 
 def decision_tables(tuning: Tuning) -> list[DecisionTable]:
-    """Decisions of the last search for all inputs between the least and the largest sampled ones, a table for each p.
+    """Decisions of the last search for all inputs between the smallest and the largest sampled ones. Each p has a
+    table.
 
     Between two message sizes the choice of the larger one takes over where their times, on straight lines between the
     two sizes in logarithms, are equal. Between two node counts, or two numbers of processes per node, the nearer one in

@@ -99,7 +99,10 @@ def baseline(name: str | None = None) -> Baseline:
 
 
 def library_decisions(baseline: Baseline = DEFAULT) -> LibraryDecisions:
-    """What the library runs for its own collectives, for the recorder of mock-ups; digested are code and table."""
+    """The library's decisions for its own collectives, for the recorder of mock-ups.
+
+    The digest is of code and table.
+    """
     from collwise.simulator.schedule.library import LibraryDecisions
 
     module = inspect.getsourcefile(baseline.decision)

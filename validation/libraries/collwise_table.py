@@ -14,7 +14,8 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 
 def collwise_rules(tables: Sequence[DecisionTable]) -> str:
-    """The text of a table: one rule on each line, 'default' where nothing is decided or no choice beats MPI's own.
+    """The text of a table, with one rule on each line. It is 'default' where nothing is decided or no choice beats
+    MPI's own.
 
     For a call libcollwise takes the rules of its collective with the largest P that is not above the call's, among
     these the ones with the largest number of processes per node that is not above the call's, and among these likewise

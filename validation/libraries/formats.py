@@ -53,7 +53,7 @@ class Format:
 
     @property
     def one_procs(self) -> bool:
-        """Whether it holds for one process count."""
+        """True if it holds for one process count."""
         return self.holds_for == "procs"
 
 
@@ -112,7 +112,7 @@ def how_to_use(format_name: str, file: Path) -> str:
 
 
 def ways_to_use_openmpi_rules(file: Path) -> dict[str, str]:
-    """The ways to use a rules file: when each is the right one, and its commands, or lines of a file."""
+    """The ways to use a rules file. Each says when it is the right one, and has commands, or lines of a file."""
     path = file.resolve()
     return {
         "With mpirun": how_to_use(OPENMPI, file),
@@ -124,7 +124,10 @@ def ways_to_use_openmpi_rules(file: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Exported:
-    """The text of a file, the choices that its format could not say, and warnings of its use, a line each."""
+    """The text of a file, the choices that its format could not say, and warnings of its use.
+
+    Each warning is a line.
+    """
 
     text: str
     substitutions: tuple[Substitution, ...]

@@ -1,4 +1,4 @@
-"""What the installed libraries decide, to be compared with what is known here.
+"""The decisions of the installed libraries, to be compared with what is known here.
 
 Open MPI is asked itself: the program `openmpi_defaults` stands in for its algorithms. MPICH carries its selection as
 tables in JSON, which are read from its library.
@@ -40,7 +40,7 @@ class CheckedDecision:
 
     @property
     def agrees(self) -> bool:
-        """Whether both are the same."""
+        """True if both are the same."""
         return self.expected == self.found
 
 
@@ -71,7 +71,7 @@ def check(baseline: Baseline, points: Sequence[Point]) -> list[CheckedDecision]:
 
 
 def openmpis_algorithms(points: Sequence[Point]) -> list[str]:
-    """What the installed Open MPI runs for each call, by the catalogue's names."""
+    """The algorithms that the installed Open MPI runs for each call, by the catalogue's names."""
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
         file = Path(directory, "points")
         file.write_text("".join(f"{collective} {procs} {size}\n" for collective, procs, size in points))

@@ -1,4 +1,4 @@
-"""Calls that rules leave to the MPI library: those that it decides as fast untuned, and those far from a decided P.
+"""Calls that rules leave to the MPI library. It decides these as fast untuned, or they are far from a decided P.
 
 The library's own decision is one of the choices of its rules (LIBRARY_DECIDES).
 """
@@ -117,7 +117,8 @@ def _kept_whole(known: Times, procs: int, row: Row) -> Row:
 
 
 def beats_own(times: Times, choice: Choice, procs: int, message_bytes: int) -> bool:
-    """Whether a choice is faster than MPI's own collective at a point beyond both intervals, or that was not measured.
+    """True if a choice is faster than MPI's own collective at a point beyond both intervals. It is also true if that
+    was not measured.
 
     An interval of the choice that is not known counts as empty; one of MPI's own is beyond every choice.
     """
@@ -129,7 +130,8 @@ def beats_own(times: Times, choice: Choice, procs: int, message_bytes: int) -> b
 
 
 def summary_over_untuned(table: DecisionTable, consumer: str) -> str:
-    """A line on what rules gain over the library's own decisions, by the times that they were made from; or nothing.
+    """A line on what rules gain over the library's own decisions, by the times that they were made from. Empty if there
+    is none.
 
     Where other code of the library decides with several processes on a node, the line says that this is no gain over
     it.

@@ -49,12 +49,12 @@ class SelectionCheck:
 
     @property
     def matches(self) -> bool:
-        """Whether MPICH ran the algorithm that the file names."""
+        """True if MPICH ran the algorithm that the file names."""
         return self.observed == self.expected
 
     @property
     def changes_something(self) -> bool:
-        """Whether MPICH does something else without the file."""
+        """True if MPICH does something else without the file."""
         return self.observed != self.without
 
     @property

@@ -1,4 +1,4 @@
-"""What MPICH 4 decides itself for every collective, and the look-up of calls in such decisions.
+"""The decisions of MPICH 4 for every collective, and the look-up of calls in such decisions.
 
 They are trees of conditions, of which its selection file consists. `selected` looks a call up in them, also in those of
 an installed MPICH and in a file of ours. MPICH's own are in mpich.json, as its selection files are written, with the
@@ -61,7 +61,9 @@ def mpichs_algorithm(tables: Mapping[str, Any], collective: str, procs: int, mes
 
 
 def _scattered(collective: str, procs: int) -> Choice | None:
-    """All exchanges at once, up to a number; more go in groups, to which a limit of those under way comes nearest."""
+    """The scattered algorithm. It makes all exchanges at once, up to a number. More go in groups, to which a limit of
+    those under way comes nearest.
+    """
     if procs - 1 <= _EXCHANGES_AT_A_TIME:
         return Choice("linear")
     return Choice("linear_sync", parameter=_EXCHANGES_AT_A_TIME) if collective == "alltoall" else None
@@ -120,7 +122,7 @@ def selected(
 
 
 def _holds(condition: str, numbers: Mapping[str, int], facts: Mapping[str, str], at_the_call: bool) -> bool:
-    """Whether a condition such as 'comm_size<8', 'comm_size=pow2', 'count<pow2' or 'is_commutative=yes' holds.
+    """True if a condition such as 'comm_size<8', 'comm_size=pow2', 'count<pow2' or 'is_commutative=yes' holds.
 
     Conditions on the communicator alone are decided when it is made. MPICH 4.0 takes 'comm_size<8' for 'at most 8' if
     it decides this at the call, below a condition on its arguments.

@@ -53,12 +53,15 @@ class RulesCheck:
 
     @property
     def matches(self) -> bool:
-        """Whether Open MPI ran the algorithm that the file asks for: every message count and size is as expected."""
+        """True if Open MPI ran the algorithm that the file asks for.
+
+        Every message count and size is then as expected.
+        """
         return self.observed == self.expected_traffic
 
     @property
     def changes_something(self) -> bool:
-        """Whether Open MPI does something else without the file."""
+        """True if Open MPI does something else without the file."""
         return self.observed != self.without_rules
 
     @property
@@ -115,7 +118,7 @@ def _choice_of(rule: Rule, entry: Collective, version: str, path: Path) -> Choic
 
 
 def rules_decider(path: Path) -> Decider:
-    """A file of classic rules as a decider; where it leaves a call to Open MPI, its untuned decision is meant.
+    """A file of classic rules as a decider. Where it leaves a call to Open MPI, its untuned decision is meant.
 
     The file's head says for which version it is, 4.1 if nothing. Raises UsageError for a file that is no such rules.
     """
@@ -144,7 +147,8 @@ def observe(
     forced: Rule | None = None,
     element_bytes: int | None = None,
 ) -> Traffic:
-    """The messages of one call by the installed Open MPI: under a rules file, with one rule for all, or untuned.
+    """The messages of one call by the installed Open MPI. It runs under a rules file, with one rule for all, or
+    untuned.
 
     A forced rule holds where the file has none for the collective.
 
@@ -175,7 +179,7 @@ def recognise(collective: str, procs: int, message_bytes: int, observed: Traffic
 
 
 def traffic(collective: str, choice: Choice, procs: int, message_bytes: int) -> Traffic:
-    """The messages of Open MPI's implementation of an algorithm from root 0, or to it, with a process on each node.
+    """The messages of Open MPI's implementation of an algorithm from root 0, or to it. Each node has a process.
 
     They are those of our own, as the schedule engine records them, but in one case: Open MPI sends the second part of
     a block also where it is empty.
@@ -211,11 +215,11 @@ _SIZES = {
 }
 _OTHER_SIZES = (1024, 65536)
 _MAX_BYTES = 32 * 2**20
-"""The first message of rules that begin with longer ones than these is checked if P of them have at most so much."""
+"""The largest total of P first messages that is checked, where rules begin with longer ones."""
 
 
 def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
-    """Checks a short and a long message for each table: a line on what ran, and whether the rules ask for it.
+    """Checks a short and a long message for each table. A line says what ran, and if the rules ask for it.
 
     Where rules begin with longer messages, their first one is checked. A table whose rules begin with more processes
     than this machine can hold, or with too long messages, is not checked, which is no success.

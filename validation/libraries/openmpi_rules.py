@@ -127,7 +127,7 @@ def _json_rules(rules: Sequence[Rule]) -> list[dict[str, Any]]:
 
 
 def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) -> str:
-    """The comments at the top of a file: what it is made from, how it is used, and what to beware of."""
+    """The comments at the top of a file. They say what it is made from, how it is used, and what to beware of."""
     import jinja2  # which most commands do without
 
     warnings = [f"WARNING: {text}" for text in _warnings(tables, by_size)]

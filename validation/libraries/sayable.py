@@ -1,4 +1,5 @@
-"""Decision tables as a consumer's rules can say them: its second best choice, with the cost, where it cannot say one.
+"""Decision tables in the terms of a consumer's rules. Where these cannot say a choice, the second best is taken, with
+its cost.
 
 Rules of Open MPI know bytes only, and some of its algorithms need a number of elements (`min_bytes`): these are named
 from as many bytes on as the elements have when they are large, complex doubles.
@@ -173,12 +174,13 @@ def _costs(table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: i
 
 
 def needs_elements(table: DecisionTable) -> bool:
-    """Whether a table chooses an algorithm of Open MPI that needs a number of elements."""
+    """True if a table chooses an algorithm of Open MPI that needs a number of elements."""
     return any((table.collective, choice.algorithm) in NEEDS_ELEMENTS for choice in table.choices)
 
 
 def _divided(table: DecisionTable, needs_enough: bool) -> Iterator[tuple[int, int, Row]]:
-    """The first P, the largest P and the row of each part of a table in which algorithms have enough elements or not.
+    """The first P, the largest P and the row of each part of a table. Parts differ in which algorithms have enough
+    elements.
 
     Rows with such algorithms have a step at each size where one begins to have enough. Where that depends on P, they
     are divided at powers of two, so that what the largest P of a row needs is at most twice what the least one does,

@@ -51,7 +51,8 @@ def _ranges(
 
 
 def _each(low: int, high: int | None) -> Iterator[tuple[int, int]]:
-    """The P of a row whose thresholds depend on P; the last row's hold for 16 more, and from there on unchanged.
+    """The process counts of a row whose thresholds depend on P. The last row's hold for 16 more, and from there on
+    unchanged.
 
     Each for itself up to 64, and from there on in steps so small that a threshold is at most 1/33 too low.
     """

@@ -1,4 +1,4 @@
-"""What applications gain from other collectives: their simulated time, and that within collectives, by choice.
+"""Gains of applications from other collectives. They have simulated times, and those within collectives, by choice.
 
 Decision tables are made for the very calls that an application makes, among flat algorithms and among all.
 """
@@ -33,7 +33,7 @@ NAMES = (*SELECTORS, *BASELINES, FLAT, HIERARCHICAL)
 """Names of choices of collectives: selectors, what libraries decide untuned, and tuned ones. Files are choices, too."""
 COLLECTIVES = "ompi,flat,hierarchical"
 SEGMENTS = "64KiB:1MiB:x2"
-"""What is compared, and the segment sizes that are tried, unless others are asked for."""
+"""The compared collectives, and the segment sizes that are tried, unless others are asked for."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class ApplicationRow:
     algorithms: str = ""
     """The algorithms that the rules name, if there are rules."""
     error: str = ""
-    """Why there are no times, which are nan then."""
+    """The reason why there are no times, which are nan then."""
 
     @property
     def mean_share(self) -> float:
@@ -209,7 +209,7 @@ class _Tuning:
         return {collective: tuple(sorted(found)) for collective, found in sizes.items()}
 
     def _untuned(self, baseline: Baseline) -> list[DecisionTable]:
-        """What a library decides untuned; calls for which none of our algorithms is the same are left out."""
+        """The untuned decisions of a library. Calls for which none of our algorithms is the same are left out."""
         from collwise.validation.select.consumers import COLLWISE, sees_sizes
         from collwise.validation.select.decisions import DecisionTable
 

@@ -1,4 +1,4 @@
-"""How sure choices by predicted times are, by what predictions of measured machines were off.
+"""The confidence in choices by predicted times, from the errors of predictions of measured machines.
 
 The discrepancy of a cell is ln(measured / predicted) of its candidates, of which only the differences between them
 matter for choices. It is a multivariate Student t: each algorithm has a deviation of its own, another one grows with
@@ -37,7 +37,9 @@ _START = np.array([-1.5, -1.5, -1.5, 1.0])
 """The centre of the prior of the scales' logarithms and of ln(degrees of freedom - 1)."""
 _PRIOR_WEIGHT = 0.05
 _FAR, _MAY_BE_FASTEST = 20, 0.1
-"""Choices that are predicted this many times as slow as the fastest are none; what to measure is fastest as often."""
+"""The ratio of predicted times beyond which a choice is no candidate, and a probability. What is the fastest with this
+probability is worth measuring.
+"""
 _STEPS = 8
 """Messages of longer pipelines are extrapolated from these many segments and twice as many."""
 

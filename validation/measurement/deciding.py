@@ -14,8 +14,9 @@ from collwise.validation.measurement.judging import Cell
 from collwise.validation.times.choice import LIBRARY_DECIDES
 
 FIXED, VOTE = "best fixed", "others' vote"
-"""For each collective and size class the algorithm of least mean regret on the machine, which is known with hindsight
-only; the vote of all other machines."""
+"""The names of two deciders. One picks for each collective and size class the algorithm of least mean regret on the
+machine, which is known with hindsight only. The other is the vote of all other machines.
+"""
 RULES = "robust, or the library"
 """The decider of rules: the robust choice, or the library itself if nobody knows what it decides."""
 TABLE = "table of "
@@ -39,7 +40,7 @@ def with_choices(cells: Sequence[Cell], choosers: Mapping[str, Chooser]) -> list
 
 
 def choosers_among(cells: Sequence[Cell]) -> dict[str, Chooser]:
-    """What decides without predictions, by name: from the measured cells of a machine itself, of others, or of none."""
+    """Deciders without predictions, by name. They use the measured cells of a machine itself, of others, or of none."""
     machines = sorted({cell.place.machine for cell in cells})
     found: dict[str, Chooser] = {FIXED: best_fixed(cells)}
     found |= {BASELINES[name].title: partial(decided, BASELINES[name]) for name in _LIBRARIES}

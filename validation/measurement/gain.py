@@ -70,7 +70,7 @@ class GainRow:
         return math.nan if time is None else float(self.default.seconds / time.seconds)
 
     def significant(self, way: str) -> bool:
-        """Whether the two intervals do not overlap."""
+        """True if the two intervals do not overlap."""
         time = getattr(self, way)
         if time is None:
             return False

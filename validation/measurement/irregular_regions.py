@@ -101,7 +101,7 @@ class Series:
 
     @property
     def escalated(self) -> NDArray[np.bool_]:
-        """Whether each repetition had a time-out, shape (rounds, sizes); see the function `escalated`."""
+        """True for each repetition that had a time-out, shape (rounds, sizes). See the function `escalated`."""
         return escalated(self.seconds)
 
 
@@ -119,7 +119,7 @@ class Regions:
 
 
 def escalated(seconds: Array) -> NDArray[np.bool_]:
-    """Whether each time, shape (rounds, sizes ascending), exceeds that of some larger block by TIMEOUT_SECONDS.
+    """True for each time, shape (rounds, sizes ascending), that exceeds one of a larger block by TIMEOUT_SECONDS.
 
     No rising line has such times.
     """

@@ -1,4 +1,6 @@
-"""Irregular regions on test beds of their own: small switch buffers, and the TCP of today or of the thesis's years."""
+"""Irregular regions on test beds of their own. They have small switch buffers, and the TCP of today or of the thesis's
+years.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ PREDICTED, UNTUNED, POSSIBLE = "predicted", "untuned", "best candidate"
 """Deciders in each cell: the engine's predictions, the library's own decision, and, with hindsight, the fastest
 candidate. Others are predictions of models, by their names, and what `validation.measurement.deciding` has."""
 NODE_MAP = "node_map"
-"""The fact of predicted times, and the column of their file: the map by which a job is on the nodes where it ran."""
+"""The fact of predicted times, and the column of their file, that names the node map of a job."""
 SHEETS = "data sheets"
 """Predictions by the engine from the figures of data sheets alone."""
 _LIBRARYS_OWN = re.compile(r".*_(ompi|mpich)|default-.*|id \d+")
@@ -113,7 +113,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Regrets:
-    """The regrets of a decider over cells: the mean is that of the collectives' means, the others are over all cells.
+    """The regrets of a decider over cells. The mean is that of the collectives' means, the others are over all cells.
 
     `low` and `high` bound 95 % of the means of jobs that are drawn again; nan with a single job. `by_seconds` is the
     time lost over all cells, relative to the oracles' time. `worst_cell` is of those with enough iterations.
@@ -133,7 +133,7 @@ class Regrets:
 
 
 def platform_of(machine: str, facts: Mapping[str, str], description: Path | None = None) -> HostPlatform | None:
-    """The platform whose name is the machine's, but for signs and a number at its end; a torus has the job's shape.
+    """The platform with the machine's name, apart from signs and a number at its end. A torus has the job's shape.
 
     A `description` of its own comes first, then a platform that is called like the machine and the run's transport.
     None if there is no such platform. Raises UsageError for a malformed description.
@@ -173,7 +173,7 @@ def _places(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Times]]:
 
 
 def grids(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Grid, Times]]:
-    """The points of a run to predict: at each P above 1 two candidates or more that were measured, at their sizes.
+    """The points of a run to predict. At each P above 1 two candidates or more were measured, at their sizes.
 
     Each grid comes with the times that have it among others.
     """
@@ -331,7 +331,7 @@ def _means(cells: Sequence[Cell], jobs: Sequence[str], decider: str, weights: Ar
 
 
 def _drawn_again(cells: Sequence[Cell], jobs: Sequence[str], decider: str) -> tuple[float, float]:
-    """The bounds of 95 % of the means over jobs that are drawn again, with a fixed seed; nan for a single job."""
+    """The bounds of 95 % of the means over jobs that are drawn again, with a fixed seed. nan for a single job."""
     if len(jobs) < 2:
         return math.nan, math.nan
     drawn = np.random.default_rng(1).integers(len(jobs), size=(_RESAMPLES, len(jobs)))

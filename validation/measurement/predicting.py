@@ -131,7 +131,7 @@ def _where_it_ran(
     read_map: Callable[[Path], NodeMap],
     on_note: Callable[[str], None],
 ) -> HostPlatform:
-    """The platform with the run on its nodes, if these are known and a map has all of them, else the platform itself.
+    """The platform with the run on its nodes, or the platform itself. A map must have all of the nodes.
 
     `on_note` receives why a map does not place a run. What is wrong in a map itself is an error.
     """

@@ -99,5 +99,5 @@ def _files_in(path: Path) -> Iterator[Path]:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder is a run of PICO that somebody unpacked: it has folders of tests, by their numbers."""
+    """True if a folder is a run of PICO that somebody unpacked. It has folders of tests, by their numbers."""
     return any(child.name.isdecimal() and any(child.glob("*_*.csv")) for child in folder.iterdir() if child.is_dir())

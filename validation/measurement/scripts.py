@@ -96,7 +96,7 @@ def launcher_words(launcher: str, library: str, procs: int, per_node: int) -> li
 
 
 def batch_lines(launcher: str, procs: int, per_node: int) -> str:
-    """The lines with which a script for srun asks sbatch for nodes of its own for so many processes; else nothing."""
+    """The lines with which a script for srun asks sbatch for nodes for so many processes. Empty for others."""
     if launcher != "srun" or not per_node:
         return ""
     return f"#SBATCH --exclusive --nodes={-(-procs // per_node)} --ntasks-per-node={per_node}\n"

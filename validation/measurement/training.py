@@ -13,13 +13,14 @@ from collwise.validation.measurement.judging import Cell, grids, platform_of
 from collwise.validation.measurement.runs import MeasuredRun
 
 COPY_SECONDS_PER_BYTE = 1e-10
-"""The time to copy a byte where a description does not say: one is read and one written, at 20 GB/s."""
+"""The default time to copy a byte. One is read and one written, at 20 GB/s."""
 
 
 def timed(
     run: MeasuredRun, platform: HostPlatform | None = None, *, as_described: bool = False, messages: bool = False
 ) -> TimedCases | None:
-    """The measured cases of a run with one process on each node, on the platform that is called like its machine.
+    """The measured cases of a run with one process on each node. They are on the platform that is called like its
+    machine.
 
     `as_described` leaves the factors in that the description publishes. `messages` adds those between two nodes. None
     without cases or such a platform.

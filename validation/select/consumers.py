@@ -23,7 +23,7 @@ OPENMPI, COLLWISE = "openmpi", "collwise"
 RULES_VERSIONS = ("4.1", "5.0")
 """The versions of Open MPI whose rules decisions for every consumer can be written as."""
 CONSUMERS = (COLLWISE, *(f"openmpi-{version}" for version in RULES_VERSIONS))
-"""Those that a table is made for unless one is named."""
+"""The consumers that a table is made for unless one is named."""
 SMPI, PGMPI = "smpi", "pgmpi"
 ALL_CONSUMERS = (COLLWISE, *(f"openmpi-{version}" for version in OPENMPI_VERSIONS), *LIBRARIES, SMPI)
 
@@ -80,12 +80,12 @@ def openmpi_version(consumer: str) -> str | None:
 
 
 def leaves_calls(consumer: str) -> bool:
-    """Whether rules for the consumer can leave single calls to the MPI library: those of Open MPI and libcollwise."""
+    """True if rules for the consumer can leave single calls to the MPI library. Open MPI's and libcollwise's can."""
     return consumer == COLLWISE or openmpi_version(consumer) is not None
 
 
 def can_run(consumer: str, algorithm: Algorithm) -> bool:
-    """Whether a decision can ask the consumer for the algorithm."""
+    """True if a decision can ask the consumer for the algorithm."""
     if consumer == SMPI:
         return bool(algorithm.smpi) and (algorithm.collective, algorithm.name) not in _SMPI_SEGMENTS_BY_CALL
     if consumer in LIBRARIES:
@@ -102,7 +102,9 @@ def segments_for(consumer: str | None, segments: tuple[int, ...]) -> tuple[int, 
 
 
 def can_say(consumer: str, collective: str, choice: Choice) -> bool:
-    """Whether rules for a consumer can name a choice: an algorithm with its parameters, or that the library decides."""
+    """True if rules for a consumer can name a choice. It is an algorithm with its parameters, or the library's
+    decision.
+    """
     if consumer == COLLWISE or choice == LIBRARY_DECIDES:
         return True
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
@@ -118,7 +120,7 @@ def can_say(consumer: str, collective: str, choice: Choice) -> bool:
 
 
 def can_choose(consumer: str | None, collective: str, choice: Choice) -> bool:
-    """Whether decisions for the consumer (None: libcollwise) may name the choice: it can be chosen, and asked for."""
+    """True if decisions for the consumer (None: libcollwise) may name the choice. It can be chosen, and asked for."""
     entry = Catalogue.load().collective(collective)
     if choice.algorithm not in {*entry.selectable, *entry.by_node, *entry.mock_ups}:
         return False
@@ -167,7 +169,7 @@ def algorithms_for(
 
 
 def sees_sizes(consumer: str, collective: str) -> bool:
-    """Whether the consumer distinguishes messages of different sizes when it looks a call up."""
+    """True if the consumer distinguishes messages of different sizes when it looks a call up."""
     if consumer == SMPI:
         return False
     version = openmpi_version(consumer)
@@ -178,7 +180,7 @@ def sees_sizes(consumer: str, collective: str) -> bool:
 
 
 def needs_one_choice(collective: str, consumer: str | None = None) -> bool:
-    """Whether decisions for the consumer (None: for each of them) should have one choice for each process count.
+    """True if decisions for the consumer should have one choice for each process count. None stands for all consumers.
 
     They must where the consumer does not see message sizes, and should where processes may see different ones: two
     algorithms at once hang.
@@ -190,7 +192,7 @@ def needs_one_choice(collective: str, consumer: str | None = None) -> bool:
 
 
 def rule_message(collective: str, version: str, procs: int, message_bytes: int) -> int:
-    """The number that Open MPI compares with the message sizes of its rules, for a call with a datatype of a byte."""
+    """The number that Open MPI compares with the message sizes of its rules. The call has a datatype of a byte."""
     key = (collective, series(version))
     if key in _COUNT_IGNORED:
         return procs
@@ -201,5 +203,5 @@ def rule_message(collective: str, version: str, procs: int, message_bytes: int) 
 
 
 def multiplies_by_procs(collective: str, version: str) -> bool:
-    """Whether the rules compare message sizes that are multiplied by the process count."""
+    """True if the rules compare message sizes that are multiplied by the process count."""
     return rule_message(collective, version, 2, 2) == 4

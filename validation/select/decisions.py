@@ -34,7 +34,7 @@ _SOURCES = {"times measured under": "measured", "model ": "predicted"}
 DIGITS = "digits"
 """The fact of times that says to how many digits they are rounded."""
 WIDE_STEP = 4
-"""Choices are not expected to suit more than this many times the processes or the size that they were decided for."""
+"""The factor of processes or size beyond which choices are not expected to suit."""
 
 
 def wide_steps_texts(tables: Sequence[DecisionTable], are_left: bool = False) -> list[str]:
@@ -78,7 +78,7 @@ _DOUBT = (
 
 
 def is_doubtful(of: DecisionTable | Times, choice: Choice, procs: int) -> bool:
-    """Whether so many messages are under way at once that buffers matter, which no engine simulates."""
+    """True if so many messages are under way at once that buffers matter, which no engine simulates."""
     return of.source == "simulated" and procs >= _MANY_PROCS and (of.collective, choice.algorithm) in _ALL_AT_ONCE
 
 
@@ -128,7 +128,8 @@ def choice_in(row: Row, message_bytes: int) -> Choice | None:
 def refined(
     row: Row, message_bytes: Iterable[int], choose: Callable[[int, Choice], _Held]
 ) -> tuple[tuple[int, _Held], ...]:
-    """A row of what `choose` makes of the row's choices, asked where these begin and at the sizes after the first one.
+    """A row of what `choose` makes of the row's choices. It is asked where these begin, and at the sizes after the
+    first one.
 
     Neighbours that are equal are one step.
     """
@@ -189,7 +190,9 @@ class DecisionTable:
 
     @property
     def decided_procs(self) -> tuple[int, ...]:
-        """The process counts that were decided, as far as it is known: those of the times, else those of the rows."""
+        """The process counts that were decided, as far as they are known. They are those of the times, else of the
+        rows.
+        """
         return self.times.procs if self.times is not None else tuple(sorted(self.rules))
 
     @property
@@ -237,7 +240,7 @@ class DecisionTable:
         return choice_in(self.row(procs), message_bytes)
 
     def seconds_at(self, procs: int, message_bytes: int) -> dict[Choice, float]:
-        """The seconds of the choices at the point of the times that a row from P and m on starts at.
+        """The seconds of the choices at one point of the times. A row from P and m on starts there.
 
         Where P or m is not among the points, the next lower one counts, else the first one. Exact times of the MPI
         library's own decision are among them; measured ones are not, since it is asked for by no rule.
@@ -269,7 +272,7 @@ class DecisionTable:
         return [(low, high) for low, high in pairwise(sorted(decided)) if high > WIDE_STEP * low]
 
     def rests_on_gaps(self, procs: int, start: int, end: int | None) -> bool:
-        """Whether the choice for P from one size up to another has times there that fill gaps."""
+        """True if the choice for P from one size up to another has times there that fill gaps."""
         from collwise.validation.times.times import State
 
         known = self.times
@@ -281,7 +284,9 @@ class DecisionTable:
 
 
 def loss_of(table: DecisionTable) -> SlowdownSummary:
-    """The slowdowns of a table's choices against the best one, by the times that it was made from, at their points."""
+    """The slowdowns of a table's choices against the best one. They are at the points of the times that it was made
+    from.
+    """
     points = table.timed_points()
     costs = [slowdown(times[chosen], min(times.values())) for chosen, times in points if chosen in times]
     return summary_of(costs, 0.0)

@@ -84,7 +84,7 @@ def select(
 
 
 def competing_for(times: Times, consumer: str | None) -> tuple[Times, Times]:
-    """The times of the choices that decisions for a consumer may name at all, and where each of them may be named.
+    """The times of the choices that decisions for a consumer may name, and where each of them may be named.
 
     Open MPI runs some algorithms only where a message has enough elements (`Grid.competes`). Exact times at single
     points compete from there on for its rules; what was measured was also run, and what a model says between the sizes
@@ -160,7 +160,7 @@ _SIZES_BETWEEN = 7
 
 
 def _loss_between(model: CollectiveModel, grid: Grid, rules: Mapping[int, Row]) -> SlowdownSummary | None:
-    """The loss of rules at sizes between those of the grid, among them the last byte before each; None without any."""
+    """The loss of rules at sizes between those of the grid, among them the last byte before each. None without any."""
     sizes = sorted(grid.message_bytes)
     between = {
         size
@@ -263,7 +263,8 @@ def _set(marks: NDArray[np.bool_]) -> frozenset[int]:
 
 
 def _good_for_all_sizes(times: Array, tolerance: float) -> NDArray[np.bool_]:
-    """Whether each candidate (first axis), of those with most times, has about the least worst slowdown over the sizes.
+    """True for each candidate (first axis) with about the smallest worst slowdown over the sizes. It must be one of
+    those with most times.
 
     Worst times relative to the best one are compared, and may be above the least one by the tolerance.
     """

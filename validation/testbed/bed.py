@@ -162,7 +162,7 @@ def temporarily_up(shape: Shape, name: str) -> Iterator[Bed]:
 
 
 def switch_off(bed: Bed, node: int) -> int:
-    """Takes a node off the network and ends what runs on it, as a failure of its power would; returns how many ended.
+    """Takes a node off the network and ends its processes, as a power failure would. Returns how many ended.
 
     Raises CollwiseError when a command fails.
     """

@@ -41,7 +41,7 @@ class Exchange:
 
     @property
     def scaling(self) -> float:
-        """The product of time and rate at half the rate over that at full rate: 1 if the network limits, 0.5 if not."""
+        """The product of time and rate at half the rate over that at full rate. 1 if the network limits, 0.5 if not."""
         return self.slower_seconds / (2 * self.seconds)
 
 
@@ -87,7 +87,7 @@ class BedCheck:
 
     @property
     def ok(self) -> bool:
-        """Whether there are no problems."""
+        """True if there are no problems."""
         return not self.problems
 
     def as_json(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def highest_rate(
     on_check: Callable[[float, BedCheck], None],
     measured: Callable[[Bed], BedCheck] = check,
 ) -> float:
-    """The first of these rates, in bits per second, at which a test bed of that shape passes its check with a margin.
+    """The first of these rates, bits per second, at which such a test bed passes its check with a margin.
 
     The margin is half of the tolerance of scaling. The last rate is taken unchecked where none passes. Each bed is up
     only for its check; `on_check` gets what was found, `measured` makes the check. Raises what `check` raises.

@@ -1,4 +1,4 @@
-"""Slurm on a test bed: a slurmd on each node, and at the switch a login node with munged and slurmctld.
+"""Slurm on a test bed. Each node has a slurmd, and the switch a login node with munged and slurmctld.
 
 All daemons run in the namespaces of the bed, from which they end with it, and keep their files in its directory.
 """

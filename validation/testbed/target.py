@@ -115,7 +115,7 @@ def _no_answer(bed: Bed, nodes: Sequence[int]) -> str:
 
 
 def _unreachable_nodes(bed: Bed, nodes: Iterable[int]) -> list[int]:
-    """The nodes that do not answer the first one within a second; the first node alone if its own link is down.
+    """The nodes that do not answer the first one within a second. The first node alone if its own link is down.
 
     Raises CollwiseError when the bed was taken down.
     """

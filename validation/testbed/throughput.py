@@ -24,7 +24,7 @@ _ROUND_TRIPS = 500
 
 @dataclass(frozen=True)
 class StreamRates:
-    """Payload rate of each stream in bytes/s, and the share of all processors' time that was not idle, from 0 to 1."""
+    """The payload rate of each stream, bytes/s, and the busy share of all processor time, from 0 to 1."""
 
     bytes_per_second: tuple[float, ...]
     busy_share: float

@@ -113,7 +113,7 @@ def cause_of(worst: Pair, unchanged: Pair | None, under: Mapping[str, Pair]) -> 
 
 
 def spread(found: Sequence[Disagreement], most: int) -> list[Disagreement]:
-    """At most `most` of them: the worst of every collective first, then the second worst of every one, and so on."""
+    """At most `most` of them. The worst of every collective is first, then the second worst of every one, and so on."""
     by_collective: dict[str, list[Disagreement]] = {}
     for one in found:
         by_collective.setdefault(one.case.collective, []).append(one)

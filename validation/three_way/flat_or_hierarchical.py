@@ -36,7 +36,9 @@ def with_component(target: ExecutionTarget, name: str) -> ExecutionTarget:
 
 
 def can_be_simulated(collective: str, choice: Choice) -> bool:
-    """Whether engines can simulate it: neither memory that processes share nor MPI's own collectives within ours."""
+    """True if engines can simulate it. They simulate neither memory that processes share nor MPI's own collectives
+    within ours.
+    """
     entry = Catalogue.load().algorithm(collective, choice.algorithm)
     return not entry.real_mpi_only and not (entry.count_parameter == "within" and choice.parameter not in SIMULATED)
 
@@ -78,7 +80,7 @@ def best_of_kinds(times: Times) -> Times:
 
 
 def choices_of_kind(every: AllScores, source: str) -> pd.DataFrame:
-    """What each choice between the two kinds costs: a row for each point at which the source predicts both.
+    """The cost of each choice between the two kinds. Each point at which the source predicts both has a row.
 
     The source chooses the kind of its fastest algorithm, `chosen`. `best` is the kind of the fastest measured one.
     `slowdown` compares the measured times of the fastest algorithm of either kind, so that it does not depend on which

@@ -84,7 +84,8 @@ class Validation:
     """The platforms that were simulated, by name of the test bed; elsewhere by their own."""
     repeated: Repeatability = field(default_factory=lambda: repeatability([]))
     checked: BedCheck | None = None
-    """Whether the network or the processors limit messages on the main test bed; None with a quick plan."""
+    """The check of whether the network or the processors limit messages on the main test bed. None with a quick plan.
+    """
     disagreements: list[Disagreement] = field(default_factory=list)
     diagnoses: list[Diagnosis] = field(default_factory=list)
     failed: list[Timing] = field(default_factory=list)
@@ -121,12 +122,12 @@ class Validation:
 
     @property
     def on_testbed(self) -> bool:
-        """Whether everything was measured on test beds."""
+        """True if everything was measured on test beds."""
         return self.plan.main.shape is not None
 
 
 OnStage = Callable[[str, float | None], None]
-"""Is called with the name of a stage and None when it starts, and with its seconds when it is done."""
+"""Is called with a stage's name and None when it starts, and with its seconds when done."""
 MethodOf = Callable[[Case], Method]
 
 
@@ -286,7 +287,7 @@ class ThreeWayComparison:
         self.result.repeated = repeatability((first[case], second[case]) for case in sample)
 
     def _on_shared_nodes(self, target: ExecutionTarget) -> None:
-        """What is measured besides where nodes have several processes."""
+        """The additional measurements where nodes have several processes."""
         main, result = self.plan.main, self.result
         own = [replace(grid, choices=(LIBRARY_DECIDES,), besides=()) for grid in main.grids()]
         for name in COMPONENTS:

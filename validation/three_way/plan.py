@@ -50,7 +50,9 @@ def hierarchical_choices(collective: str) -> tuple[Choice, ...]:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A number of processes, some on each node, and the message sizes by collective; on a test bed also its shape."""
+    """A number of processes, some on each node, and the message sizes by collective. On a test bed it has also its
+    shape.
+    """
 
     procs: int
     processes_per_node: int
@@ -69,7 +71,7 @@ class Scenario:
 
     @property
     def by_node(self) -> bool:
-        """Whether hierarchical algorithms are compared, too: on test beds whose nodes have several processes."""
+        """True if hierarchical algorithms are compared, too: on test beds whose nodes have several processes."""
         return self.shape is not None and self.processes_per_node > 1
 
     def grids(self) -> list[Grid]:

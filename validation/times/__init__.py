@@ -1,1 +1,1 @@
-"""What is timed of a collective, and its times: one labelled array, wherever they come from."""
+"""The timed cases of a collective, and its times in one labelled array."""

@@ -1,4 +1,4 @@
-"""Times over allocations, the nodes that a job may get: what is typical of them, and what choices lose on each."""
+"""Times over allocations, the nodes that a job may get. They tell what is typical, and what choices lose on each."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ SEGMENTS = (SEGMENT_BYTES, 16384, 32768, 65536, 131072)
 SEGMENTS_TEXT = "8KiB:128KiB:x2"
 """SEGMENTS as an option says it."""
 TOLERANCE_PERCENT = 1.0
-"""The slowdown against the best that a choice of a decision table may have, so that the table has few rows."""
+"""The slowdown against the best that a choice of a decision table may have. It keeps the table short."""
 TIE_LIMIT = 0.1
-"""The slowdown by mean times that a tie may have, since a wide interval is no evidence that a choice is good."""
+"""The slowdown by mean times that a tie may have. A wide interval is no evidence that a choice is good."""
 AGREEMENT = 0.1
 """The largest difference of a source's times from those measured nearby, as a share, with which it fills a gap."""
 

@@ -58,7 +58,7 @@ def candidates(
 
 
 def cuts_nothing(case: Case) -> bool:
-    """Whether the case has segments that hold the whole message: with any such size it sends the same messages."""
+    """True if the case has segments that hold the whole message. With any such size it sends the same messages."""
     return case.segment_bytes >= max(case.message_bytes, 1) and not case.limit_bytes
 
 
@@ -96,7 +96,7 @@ def choice_of(case: Case) -> Choice:
 
 @dataclass(frozen=True)
 class Grid:
-    """What is timed of one collective: the choices that compete at every P and m, and others besides at some points.
+    """The timed choices of one collective. Some compete at every P and m, others are timed besides at some points.
 
     With `for_openmpi` a choice competes only where a message has enough elements for it in Open MPI, also large ones
     (`min_bytes`). `besides` are choices that are timed without competing, each at one point (P, m): what an untuned
@@ -188,18 +188,18 @@ class Grid:
         return math.inf if limit is None or not buffers else limit // buffers
 
     def fits(self, procs: int, message_bytes: int) -> bool:
-        """Whether a node can hold the buffers at a point."""
+        """True if a node can hold the buffers at a point."""
         return message_bytes <= self.max_bytes(procs)
 
     def runs(self, choice: Choice, procs: int, message_bytes: int) -> bool:
-        """Whether the choice's algorithm runs at a point, and a node can hold the buffers."""
+        """True if the choice's algorithm runs at a point, and a node can hold the buffers."""
         if not self.fits(procs, message_bytes):
             return False
         entry = Catalogue.load().find(self.collective, choice.algorithm)
         return entry is None or not entry.objection(procs, message_bytes)
 
     def competes(self, choice: Choice, procs: int, message_bytes: int) -> bool:
-        """Whether a choice that runs at a point is to be timed there as one that competes."""
+        """True if a choice that runs at a point is to be timed there as one that competes."""
         if not self.for_openmpi:
             return True
         return message_bytes >= min_bytes(self.collective, choice.algorithm, procs)

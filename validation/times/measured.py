@@ -241,7 +241,7 @@ def robust(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
 
 
 def _one_mapping(found: Iterable[Mapping[Case, Timing]]) -> bool:
-    """Whether all cases fill nodes with the same number of processes, of which small ones have fewer."""
+    """True if all cases fill nodes with the same number of processes. Small ones have fewer."""
     cases = [case for timings in found for case in timings if _is_ours(case)]
     most = max(case.processes_per_node for case in cases)
     return all(case.processes_per_node == min(most, case.procs) for case in cases)

@@ -65,7 +65,7 @@ def within_memory(platform: HostPlatform, grids: Iterable[Grid]) -> list[Grid]:
 
 
 def cases_within_memory(platform: HostPlatform, cases: Sequence[Case], processes_per_node: int) -> list[Case]:
-    """The cases of a measurement that a node of the platform holds with so many processes; a note names the others."""
+    """The cases that a node of the platform can hold with so many processes. A note names the others."""
     points: dict[str, tuple[dict[int, None], dict[int, None]]] = {}
     for case in cases:
         procs, sizes = points.setdefault(case.collective, ({}, {}))

@@ -1,4 +1,4 @@
-"""The slowdown of a choice against the best one, as tables 2, 3 and 8 of Nuriyev & Lastovetsky 2021 print it."""
+"""The slowdown of a choice against the best one. Tables 2, 3 and 8 of Nuriyev & Lastovetsky 2021 print it so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where times come from: a model's predictions, a simulation, or what the store has of measurements."""
+"""The sources of times. They are a model's predictions, a simulation, and measurements in the store."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def covered_by_model(model: CollectiveModel, grid: Grid) -> tuple[Grid, str]:
 
 
 def without_prediction(times: Times) -> str:
-    """A line for the user that names the algorithms for which the model has no prediction at some point, or nothing.
+    """A note that names the algorithms for which the model has no prediction at some point. Empty if there are none.
 
     They are never chosen there.
     """
@@ -70,7 +70,7 @@ def predict_choice(
 def predicted(
     model: CollectiveModel, grid: Grid, margin: float | None = None, progress: ShowProgress = without_progress
 ) -> Times:
-    """The times of a grid by a model; notes name the algorithms that it does not cover, and where it says nothing.
+    """The times of a grid by a model. Notes name the algorithms that it does not cover, and where it says nothing.
 
     A model that plays schedules leaves out choices that are slower than the fastest by more than the `margin`, if one
     is given. Raises UsageError if the model can predict no algorithm of the grid.
@@ -143,7 +143,7 @@ def simulate(
     margins: Mapping[str, float] = MappingProxyType({}),
     label: str = "",
 ) -> list[Times]:
-    """The times of each grid on a platform; what the store does not have is simulated now, by one sweep over all.
+    """The times of each grid on a platform. One sweep over all simulates what the store does not have.
 
     Of collectives in `margins` an engine may leave out choices that are slower than the fastest one by more than that
     (0.01: 1 %); what is timed besides never is. Raises UsageError when the engine is missing or a case does not fit.

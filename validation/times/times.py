@@ -41,7 +41,7 @@ _NEAR_SIZES, _NEAR_PROCS = 4.0, 2.0
 
 
 class State(IntEnum):
-    """What is known of a choice at a point, and why there is no time."""
+    """The state of a choice at a point, such as the reason why there is no time."""
 
     TIMED = 0
     FILLED = 1
@@ -142,7 +142,7 @@ class Times:
 
     @property
     def title(self) -> str:
-        """What the times are called in tables and figures: what made them, or the name of the model."""
+        """The name of the times in tables and figures. It is what made them, or the name of the model."""
         return self.maker.removeprefix("model ")
 
     @property
@@ -187,17 +187,17 @@ class Times:
 
     @property
     def state(self) -> xr.DataArray:
-        """What is known of each choice at each point: values of `State`."""
+        """The state of each choice at each point, as values of `State`."""
         return self.data["state"]
 
     @property
     def is_exact(self) -> bool:
-        """Whether another run would give the same times: those of simulations and models, not measured ones."""
+        """True if another run would give the same times. Simulations and models are exact, measurements not."""
         return self.source != "measured"
 
     @property
     def has_intervals(self) -> bool:
-        """Whether the confidence interval of every time of the choices that compete is known."""
+        """True if the confidence interval of every time of the choices that compete is known."""
         return not bool(np.isinf(self.competing(self.half_widths)).any())
 
     @cached_property
@@ -270,7 +270,7 @@ class Times:
         return self._value(self.half_widths, choice, procs, message_bytes)
 
     def state_of(self, choice: Choice, procs: int, message_bytes: int) -> State:
-        """What is known of a choice at a point of the grid."""
+        """The state of a choice at a point of the grid."""
         found = self._value(self.state, choice, procs, message_bytes)
         return State.NOT_ASKED if math.isnan(found) else State(int(found))
 
@@ -470,7 +470,7 @@ def joined(times: Sequence[Times], dim: str, labels: Sequence[Any]) -> Times:
 
 
 def running(grid: Grid) -> Any:
-    """Whether each of a grid's choices runs at each point and its buffers fit: booleans of shape (choices, P, m)."""
+    """True where a choice of the grid runs and its buffers fit, shape (choices, P, m)."""
     sizes = np.array(grid.message_bytes)
     fits = sizes[None] <= np.array([grid.max_bytes(procs) for procs in grid.procs])[:, None]
 
@@ -486,7 +486,7 @@ def running(grid: Grid) -> Any:
 
 
 def timed_at(grid: Grid) -> Any:
-    """Whether a grid times each choice at each point, shape (choices, P, m): choices besides at their own points."""
+    """True where a grid times a choice, shape (choices, P, m). Choices besides are timed at their own points."""
     asked = np.ones((len(grid.timed), len(grid.procs), len(grid.message_bytes)), dtype=bool)
     asked[len(grid.choices) :] = False
     for procs, size, choice in grid.besides:

@@ -1,1 +1,1 @@
-"""What-if: the choices, times and limits of a platform that is changed."""
+"""Questions about the choices, times and limits of a platform that is changed."""

@@ -1,4 +1,4 @@
-"""What limits a choice: the shares of its critical path, in the terms of LogGP."""
+"""The limits of a choice, as shares of its critical path, in the terms of LogGP."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ of nodes, in the memory of a node, on the path between its sockets, or on links 
 
 
 def limits_of(platform: HostPlatform, case: Case) -> dict[str, float]:
-    """The share of each limit in the critical path of a case, by the schedule engine; they add up to 1."""
+    """The share of each limit in the critical path of a case, by the schedule engine. They add up to 1."""
     node_of = platform.places(case.procs, case.processes_per_node)
     tables_of = partial(network_tables, platform, case.procs, case.processes_per_node)
     schedule = Schedule(case, node_of, proportions=proportions_for(case, tables_of))

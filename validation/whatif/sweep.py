@@ -75,7 +75,7 @@ def _timed(platform: HostPlatform, grid: Grid, context: SimulationContext, margi
 
 
 def changes_choice(times: Times) -> npt.NDArray[np.bool_]:
-    """Where the best choice is another one than before, and not only as good, shape (P, m)."""
+    """True where the best choice is another one than before, and not only as good, shape (P, m)."""
     before, after = (times.best.sel({CHANGE: label}).values for label in (BEFORE, AFTER))
     same = slowdown(times.at(before).values, times.at(times.best).values)[..., -1]
     found: npt.NDArray[np.bool_] = (before != NOBODY) & (after != NOBODY) & ~(same <= _SAME)
@@ -84,7 +84,7 @@ def changes_choice(times: Times) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Factors:
-    """The factors of a sweep over one change, ascending, evenly spaced in logarithms; 1 is among them if it is within.
+    """The factors of a sweep over one change, ascending, evenly spaced in logarithms. 1 is among them if it is within.
 
     `name` is the change's; the changes of `others` hold at all factors.
     """
@@ -175,7 +175,7 @@ def with_left_out(times: Times, platform: HostPlatform, factors: Factors) -> Tim
 
 
 def crossovers(times: Times, dim: str, timer: Timer | None = None, tolerance: float = 0.0) -> Iterator[CrossOver]:
-    """The values of a dimension at which the choice changes, at every point of the others, by P and then by m.
+    """The values of a dimension at which the choice changes. They are at every point of the others, by P and then by m.
 
     Between the values of `times` the timer says the seconds, by default the model that predicted them. With a tolerance
     of 0.01 a choice stays until it is 1 % slower than the fastest one: choices that are nearly as fast as each other at
@@ -244,7 +244,7 @@ def _chosen(now: int, tolerance: float, seconds: Array) -> int:
 
 
 def _faster(one: int, other: int, seconds: Array) -> int:
-    """Which of two candidates is the faster one; candidates that were left out are slower than others."""
+    """The faster of two candidates. Candidates that were left out are slower than others."""
     return other if fastest(seconds[[one, other]]) == 1 else one
 
 

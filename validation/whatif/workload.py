@@ -31,16 +31,17 @@ from collwise.validation.times.times import Times
 _ELEMENT_BYTES = 8
 
 AS_RUN, AS_MEASURED, BEST_BEFORE = "as it ran", "as measured", "best before"
-"""What the default of calls is, if it is no library's decision: the algorithm of ours that ran; MPI's own, which was
-measured; or what was the best before a change, where the library's algorithm is not in the catalogue."""
+"""The default of calls where it is no library's decision. It is the algorithm of ours that ran, MPI's own, which was
+measured, or the best before a change, where the library's algorithm is not in the catalogue.
+"""
 
 Default = Callable[["Calls", Choice], tuple[Choice, str] | None]
-"""What runs untuned for calls of which the tuned choice is known, and why; None where that is unknown."""
+"""The untuned choice for calls with a known tuned choice, and the reason. None if it is unknown."""
 
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls of a row of the report, which are timed at their mean size, in whole doubles where that is as fine."""
+    """The calls of a row of the report. They are timed at their mean size, in whole doubles if that is as fine."""
 
     row: ProfileRow
 
@@ -75,7 +76,7 @@ class Calls:
         return ""
 
     def untuned(self, baseline: Baseline) -> tuple[Choice, str] | None:
-        """What runs untuned, and why; None where the catalogue does not have the library's algorithm."""
+        """The untuned choice, and its reason. None if the catalogue does not have the library's algorithm."""
         if not self.row.ran.startswith(OWN):
             return self._as_run, AS_RUN
         if self.row.collective not in baseline.collectives:
@@ -136,7 +137,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Saving:
-    """What a row's calls would save: `default` is what MPI runs untuned, `tuned` the choice with the saving.
+    """The saving of a row's calls: `default` is what MPI runs untuned, `tuned` the choice with the saving.
 
     `default_seconds` and `tuned_seconds` are the times of one call, the half-widths those of their confidence
     intervals, nan where these are not known, as those of simulations.
@@ -189,7 +190,7 @@ class Savings:
 
 
 def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable], default: Default) -> Savings:
-    """What the best choices of times, or the choices of decision tables, would save of a workload by these times.
+    """The savings of a workload by the best choices of times, or by decision tables.
 
     Where P or m is not among a table's points, the next lower one counts. `default` says what runs untuned where MPI's
     own collectives are not measured. Raises UsageError for tables without times.
@@ -228,7 +229,7 @@ def _kind(grid: Grid) -> tuple[str, int]:
 
 
 def _saving(row: ProfileRow, calls: Calls, times: Times, tuned: Choice, default: Default) -> Saving | None:
-    """The saving of a row by times at its point or the next lower one; None where these do not say it."""
+    """The saving of a row by times at its point or the next lower one. None where these do not say it."""
     point = times.at_or_below(*calls.point)
     seconds = times.at_point(*point)
     own = None if times.is_exact else seconds.pop(LIBRARY_DECIDES, None)
@@ -267,7 +268,7 @@ class Achieved:
 
     @property
     def changed(self) -> bool:
-        """Whether another algorithm ran than before; MPI's own is the same, whatever the reason is that it ran."""
+        """True if another algorithm ran than before. MPI's own is the same, whatever the reason is that it ran."""
         return self.row.ran != self.ran and not all(ran.startswith(OWN) for ran in (self.row.ran, self.ran))
 
 

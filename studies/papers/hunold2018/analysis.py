@@ -17,7 +17,7 @@ from collwise.validation.guidelines.workflow import GuidelinesResult
 from collwise.validation.libraries.baselines import BASELINES
 
 SIZES = (8, 64, 512, 1024, 4096, 10_000, 32768, 98304)
-"""Those of the paper, rounded so that they are whole numbers of doubles: it has 1 to 100000 bytes in figure 4."""
+"""The paper's sizes, rounded so that they are whole numbers of doubles. It has 1 to 100000 bytes in figure 4."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Setting:
 
 _ALL = ("allgather", "allreduce", "alltoall", "bcast", "gather", "reduce", "reduce_scatter_block", "scan", "scatter")
 _LONG = (2**18, 2**19, 2**20)
-"""Those of section 4.4 in addition."""
+"""The additional sizes of section 4.4."""
 _FEW = (16, 4)
 _OPENMPI, _MVAPICH2 = ("jupiter", "Open MPI 2.1.0"), ("jupiter", "MVAPICH2-2.2")
 _INTEL, _BG_MPI = ("vsc-3", "Intel MPI 2017 (Update 2)"), ("juqueen", "IBM BG MPI")
@@ -129,7 +129,9 @@ def compared(found: Mapping[Setting, GuidelinesResult], findings: Sequence[State
 
 
 def _row(finding: StatedViolation, setting: Setting, simulated: GuidelinesResult) -> dict[str, object]:
-    """The finding agrees if half of the checked sizes show it, and the ratio exceeds 1 by half as much as stated."""
+    """A row of the table, which says if the finding agrees. Half of the checked sizes must show it, and the ratio
+    exceed 1 by half as much as stated.
+    """
     compared = [
         one
         for one in simulated.before.comparisons

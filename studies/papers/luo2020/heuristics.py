@@ -25,7 +25,7 @@ PIECES_FROM_BYTES = 4
 
 
 def worth_testing(case: Case) -> bool:
-    """Whether the rules of thumb let a configuration be tested for an input."""
+    """True if the rules of thumb let a configuration be tested for an input."""
     segment = min(case.segment_bytes, case.message_bytes)
     segments = segments_of(case.message_bytes, case.segment_bytes)
     pieces = segments * segments_of(segment, case.limit_bytes or segment)

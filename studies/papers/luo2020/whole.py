@@ -63,7 +63,7 @@ FEW_NODES = {
     SHAHEEN: Machine("shaheen-ii", "4 nodes of Shaheen II", 64, 16),
     STAMPEDE2: Machine("stampede2", "4 nodes of Stampede2", 64, 16),
 }
-"""Parts of the machines that SMPI's selectors reach; each has a power of two of processes, which some of them need."""
+"""Parts of the machines that SMPI's selectors reach. Some of these need a power of two of processes."""
 FIGURES = {
     10: (SHAHEEN, "bcast"),
     12: (STAMPEDE2, "bcast"),
@@ -74,7 +74,7 @@ FIGURES = {
 COLLECTIVES = ("bcast", "allreduce")
 SEGMENTS = (8 * KIB, 64 * KIB, 512 * KIB)
 LEADERS = {"leaders": (4,)}
-"""How many processes of each node drive the network, in the algorithms that let several do so."""
+"""The numbers of processes of each node that drive the network, in algorithms that let several do so."""
 SEARCHED_SIZES = {"bcast": "4B:128MiB:x2", "allreduce": "4B:32MiB:x2"}
 SEARCHED = {"segments": "32KiB:2MiB:x4", "pieces": "0,32KiB"}
 """The message sizes, segment sizes and pieces of the searches."""
@@ -96,7 +96,7 @@ _LEFT_OUT = {"segmented_ring", "tasks_library", "tasks_ring"}
 
 HIERARCHICAL, FLAT, DEFAULT = "best hierarchical", "best flat", f"{OPENMPI}'s decision"
 DECISIONS = {f"{BASELINES[name].title}'s decision": BASELINES[name] for name in ("openmpi-4.1", "mpich-4")}
-"""What newer libraries decide untuned for one process on each node; the paper's are not known to the engine."""
+"""Untuned decisions of newer libraries for one process on each node. The paper's are not known to the engine."""
 DECISION_OF = {OPENMPI: DEFAULT, CRAY: "MPICH 4's decision"}
 SELECTOR_OF = {INTEL: "impi", MVAPICH2: "mvapich2"}
 """The decision or the selector of SMPI that stands for a library of the paper."""
@@ -144,7 +144,7 @@ def _has_short_blocks(procs: int, message_bytes: int) -> bool:
 
 
 def _is_played(choice: Choice, procs: int, message_bytes: int) -> bool:
-    """Whether the engine plays a choice: not long rings of short blocks."""
+    """True if the engine plays a choice. It does not play long rings of short blocks."""
     long = choice.algorithm in _RINGS and procs**2 > _MAX_BLOCKS
     return not (long and _has_short_blocks(procs, message_bytes))
 
@@ -156,7 +156,7 @@ def _label(choice: Choice) -> str:
 
 
 def default_choice(collective: str, procs: int, message_bytes: int) -> Choice:
-    """What Open MPI 4.0 decides untuned; its broadcast decision is that of 3.1."""
+    """The untuned decision of Open MPI 4.0. Its broadcast decision is that of 3.1."""
     if collective == "allreduce":
         return decide_allreduce(procs, message_bytes)
     return decide(collective, procs, message_bytes)
@@ -184,7 +184,9 @@ def simulate_whole(
     selectors: Sequence[str] = (),
     smpi_sizes: Sequence[int] = QUICK_SIZES,
 ) -> Whole:
-    """Times a collective on a machine by both engines; in SMPI at some sizes, there also by these of its selectors."""
+    """Times a collective on a machine by both engines. In SMPI some sizes are timed, there also by these of its
+    selectors.
+    """
     label = f"{machine.title}: {collective}"
     best, seconds = _fastest(machine, sizes, _sources(collective), context, collective, label)
     # What is asked of each engine, by source and size.

@@ -187,7 +187,7 @@ def named(values: pd.DataFrame, algorithms: pd.Series) -> pd.Series:
 
 
 def published_choices(table: pd.DataFrame, reading: str = "", gamma: str = "") -> pd.DataFrame:
-    """The rows of a table with the `choice` of the formulas, by default with the adopted reading and the first gamma.
+    """The rows of a table with the `choice` of the formulas. The default is the adopted reading and the first gamma.
 
     `matches`: it is the printed choice; `excess`: how much longer the printed one is predicted to take (0.1: 10 %).
     `within_rounding`: some alpha and beta that round to the printed ones would make the printed choice.
@@ -271,7 +271,7 @@ def openmpi_contradictions() -> pd.DataFrame:
 
 
 def alpha_beta_ratios() -> pd.DataFrame:
-    """The ratios m_s alpha / beta of the broadcast rows of tables 4, 5 and 7, and what the printed digits allow.
+    """The ratios m_s alpha / beta of the broadcasts in tables 4, 5 and 7, with the range of their digits.
 
     A ratio of 1 means alpha : beta = 1 : m_s as numbers, the direction of the smallest pair with a given alpha + m_s
     beta.

@@ -107,7 +107,7 @@ class FittedTable:
         return over_sizes(times or self.scores.right, self.cluster.table_procs)
 
     def slowdowns(self) -> dict[str, SlowdownSummary]:
-        """Those of the picks of SOURCES over all process counts and sizes."""
+        """The slowdowns of the picks of SOURCES over all process counts and sizes."""
         return {label: self.scores.summary(title) for label, title in SOURCES.items()}
 
 
@@ -186,7 +186,7 @@ class Shaheen:
 
 
 def shaheen(context: SimulationContext) -> Shaheen:
-    """Fits the models on some nodes in SMPI, and times the algorithms at the points of table 8 by both engines."""
+    """Fits the models on some nodes in SMPI, and times the points of table 8 by both engines."""
     parameters, scheduling = _fitted(SHAHEEN, context), replace(context, engine=SCHEDULE)
     grid = _grid(SHAHEEN, "bcast", SHAHEEN.procs, tuple(TABLE_8_SHAHEEN.message_bytes))
     scores = _compared(SHAHEEN, grid, parameters, (BY_PARTS, AS_PRINTED), scheduling)
@@ -205,7 +205,7 @@ def both_engines(of: Shaheen) -> pd.DataFrame:
 
 
 def engines_apart(of: Shaheen) -> pd.Series:
-    """How far SMPI's times are from the schedule engine's at the points of both (0.1: 10 %)."""
+    """The relative difference of SMPI's times from the schedule engine's at the points of both (0.1: 10 %)."""
     return (of.smpi / of.scheduled.loc[of.smpi.index] - 1).abs().stack()
 
 

@@ -45,7 +45,7 @@ THRESHOLDS = row_of(Thresholds, PUBLISHED["thresholds"])
 PROCS = 16
 ALL_PAIRS = tuple(combinations(range(PROCS), 2))
 PAIR = (0, 8)
-"""The pair of figure 5.2: the root, of type 1, and a node of type 3; the thesis does not name its own pair."""
+"""The pair of figure 5.2, the root, of type 1, and a node of type 3. The thesis does not name its own pair."""
 SIZES_OF_ALL_PAIRS = (3 * KIB, 24 * KIB, 56 * KIB, 96 * KIB, 176 * KIB)
 MODELS: Mapping[str, str] = {
     "hockney": "Hockney, homogeneous",
@@ -61,7 +61,7 @@ MODELS: Mapping[str, str] = {
 
 
 def errors(relative: Mapping[str, Array] | pd.DataFrame) -> pd.DataFrame:
-    """The mean and the worst |predicted / simulated - 1| of each model, over the points that it predicts at all."""
+    """The mean and the worst |predicted / simulated - 1| of each model, over the points that it predicts."""
     found = {name: Errors.of(values) for name, values in relative.items()}
     rows = {
         name: {"points": one.count, "mean": one.mean, "worst": abs(one.worst)} for name, one in found.items() if one
@@ -95,7 +95,7 @@ ESTIMATES = {
 def estimates(
     platform: HostPlatform, context: SimulationContext, names: Iterable[str] = ESTIMATES
 ) -> dict[str, FittedParameters]:
-    """Those of ESTIMATES with these names, each with the effort of its estimation."""
+    """The entries of ESTIMATES with these names, each with the effort of its estimation."""
     return {name: parameters_on(Simulated(platform, context), ESTIMATES[name]) for name in names}
 
 
@@ -349,7 +349,7 @@ def without_shared_links(platform: HeterogeneousPlatform, context: SimulationCon
 
 
 def binomial_regions(eager_limit_bytes: int) -> dict[str, np.ndarray]:
-    """Masks of SIZES by how the root of a binomial tree sends; its messages have 1 to PROCS / 2 blocks."""
+    """Masks of SIZES by how the root of a binomial tree sends. Its messages have 1 to PROCS / 2 blocks."""
     sizes = np.array(SIZES)
     largest_eager = sizes * (PROCS // 2) < eager_limit_bytes
     none_eager = sizes >= eager_limit_bytes

@@ -74,7 +74,7 @@ class Claim:
 
     @property
     def open(self) -> bool:
-        """Whether no reason is known."""
+        """True if no reason is known."""
         return self.reason.startswith("open")
 
     @property

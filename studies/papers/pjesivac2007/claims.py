@@ -33,7 +33,9 @@ YES, IN_PART, NO = "yes", "in part", "no"
 SMALL, LARGE = SIZES["small"], SIZES["large"]
 
 NEARLY_ALL, A_FEW = 0.9, 0.1
-"""A claim about points holds if it does at this share of them at least, and not at all if at no more than that one."""
+"""The shares of points at which a claim about points holds or fails. It holds from the first on, and fails up to the
+second.
+"""
 
 # The paper's words as shares: "about" and "largely", "reasonable", "the same" or a difference worth mentioning.
 _ABOUT, _REASONABLE, _SAME = 0.5, 0.25, 0.1
@@ -64,7 +66,7 @@ def if_true(*holds: bool) -> str:
 
 
 def about(value: float, wanted: float) -> bool:
-    """Whether a value is about the wanted one: between half of it and one and a half times it."""
+    """True if a value is about the wanted one, between half of it and one and a half times it."""
     return bool(abs(value - wanted) <= _ABOUT * abs(wanted))
 
 
@@ -107,7 +109,7 @@ def _methods(scores: Scores) -> tuple[dict[str, pd.DataFrame], dict[str, dict[st
 
 
 def same_order(claim: str, text: str, scores: Scores, labels: Iterable[str] | None = None) -> CheckedClaim:
-    """Whether each model ranks the methods as simulation does; a tie agrees with any rank."""
+    """True for each model that ranks the methods as simulation does. A tie agrees with any rank."""
     ours, models = _methods(scores)
     shares = {}
     for name, theirs in models.items():
@@ -189,7 +191,9 @@ def reductions(
 
 
 def _steepening(seconds: pd.DataFrame, part: tuple[int, int], eager_limit_bytes: int) -> float:
-    """The extra cost of a byte in a part of the sizes against the rest below the eager limit: the largest over P."""
+    """The extra cost of a byte in a part of the sizes against the rest below the eager limit. The largest over P
+    counts.
+    """
     sizes = seconds.columns.to_numpy()
     inside = (sizes >= part[0]) & (sizes <= part[1])
     rest = ~inside & (sizes < eager_limit_bytes)

@@ -1,4 +1,4 @@
-"""Figures 1 to 5 of Pješivac-Grbović et al. 2007: simulated times as markers, predicted ones as lines, over P or m."""
+"""Figures 1 to 5 of Pješivac-Grbović et al. 2007. Simulated times are markers, predicted ones lines, over P or m."""
 
 from __future__ import annotations
 

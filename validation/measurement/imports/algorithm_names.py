@@ -78,7 +78,7 @@ def mpich_choice(collective: str, name: str) -> Choice | None:
 
 
 def choice_of(collective: str, name: str, library: str, procs: int) -> tuple[Choice, str]:
-    """The choice that a name or an id stands for, and an objection to it, which is empty if there is none.
+    """The choice that a name or an id stands for, and an objection to it. The objection is empty if there is none.
 
     A number is an id of the library: Open MPI or Intel MPI. A name is one of the catalogue, or of an algorithm that it
     does not have. No name, 'default' and '-' are the library's own decision.

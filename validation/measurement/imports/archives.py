@@ -16,7 +16,7 @@ _LARGEST_BYTES = 256 << 20
 
 
 def is_archive(path: Path) -> bool:
-    """Whether the name is that of an archive."""
+    """True if the name is that of an archive."""
     return path.name.endswith(SUFFIXES)
 
 

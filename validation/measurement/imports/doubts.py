@@ -19,7 +19,7 @@ _MIN_MESSAGE_SECONDS = 0.49e-6
 _IN_ROUNDS = ("bcast", "allreduce", "allgather", "reduce_scatter", "barrier")
 """Collectives of which the last process hears from the first one only after ceil(log2 nodes) messages."""
 _FLOOR, _UNKNOWN_FLOOR = 0.02, 0.2
-"""How far times of one algorithm are apart within a run, with and without intervals: relative."""
+"""The relative differences of times of one algorithm within a run, with and without intervals."""
 _ALIKE, _MIN_SIZES = 0.8, 4
 """The share of sizes at which a column equals the default one, and the least number of them that tells."""
 

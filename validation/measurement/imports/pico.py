@@ -74,7 +74,7 @@ class _Test:
 
 
 def read(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[Configuration, list[Timing]]]:
-    """The times of all runs in a folder or an archive, each by its configuration; cells that cannot be are marked.
+    """The times of all runs in a folder or an archive, each by its configuration. Impossible cells are marked.
 
     `missing` may name the platform, which else is that of the metadata's file, and facts about the times. Without
     `values` no file with times is looked into, and each cell has failed as NOT_READ.

@@ -20,7 +20,7 @@ _VERSION = re.compile(r"Open MPI v(?P<openmpi>[^\s,]+)|MPICH Version:\s*(?P<mpic
 
 
 def recognised(lines: Lines) -> bool:
-    """Whether one of our scripts wrote this text."""
+    """True if one of our scripts wrote this text."""
     return lines.lines[0].startswith(f'{{"{MARK}"')
 
 

@@ -51,7 +51,7 @@ _SHORTEST_SECONDS = 1e-9
 
 
 def recognised(lines: Lines) -> bool:
-    """Whether the first line that is no comment names the columns of such a table."""
+    """True if the first line that is no comment names the columns of such a table."""
     title = next((line for line in lines.lines if line.strip() and not line.startswith("#")), "")
     return "collective" in (names := [name.strip() for name in title.split(",")]) and "algorithm" in names
 

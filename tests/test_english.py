@@ -1,11 +1,18 @@
-"""Docstrings begin with a short sentence, and texts for people are in plain English."""
+"""Docstrings begin with a short sentence, and texts for people pass a linter of prose."""
 
 from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+
+from proselint.checks import __register__
+from proselint.config import DEFAULT
+from proselint.registry import CheckRegistry
+from proselint.tools import LintFile
 
 ROOT = Path(__file__).resolve().parents[1]
 FLOORS = ("common", "algorithms", "platforms", "simulator", "models", "validation", "studies")
@@ -15,9 +22,18 @@ SENTENCE = re.compile(r"(?<!\bal)[.:;?!](?=\s|$)")
 FORMULA = re.compile(r" [+=] | [-*/] |\w\(")
 """What is no word is not counted: docstrings of models start with the formula, as the papers print it."""
 
+SWITCHED_OFF = {
+    "typography": "texts are ASCII, since terminals show them and sources have them",
+    "lexical_illusions": "'medians of medians' and 'reduce reduce_scatter' are meant",
+    "dates_times": "it takes ranges of sizes and names of parameters for dates and times",
+}
+"""Checks of proselint that are off, and why."""
 
-def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+
+@cache
+def docstrings(path: Path) -> list[tuple[int, str]]:
     """Of the module, its classes and functions; and the strings below its constants and its classes' fields."""
+    found = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             after_constant = [
@@ -28,15 +44,61 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
             first = [one.value for one in node.body[:1] if isinstance(one, ast.Expr)]
             for text in [*first, *after_constant]:
                 if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                    yield text.lineno, " ".join(text.value.split())
+                    found.append((text.lineno, " ".join(text.value.split())))
+    return found
+
+
+def sources() -> list[Path]:
+    return [path for floor in FLOORS for path in sorted((ROOT / floor).rglob("*.py"))]
 
 
 def test_docstrings_begin_with_a_short_sentence() -> None:
     found = []
-    for path in (path for floor in FLOORS for path in sorted((ROOT / floor).rglob("*.py"))):
+    for path in sources():
         for line, text in docstrings(path):
             sentence = SENTENCE.split(text, maxsplit=1)[0]
             words = 0 if FORMULA.search(sentence) else len(sentence.split())
             if words > MAX_WORDS or FRAGMENT.match(sentence):
                 found.append(f"{path.relative_to(ROOT)}:{line}: {words} words: {sentence}")
+    assert not found, "\n".join(found)
+
+
+def pages() -> Iterator[str]:
+    """The text of README and of pages written by hand, without code, headings and blocks that commands write."""
+    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]:
+        text = path.read_text(encoding="utf-8")
+        if "Written by" not in text[:300]:
+            text = re.sub(r"<!-- (\S+): begin -->.*?<!-- \1: end -->", "", text, flags=re.DOTALL)
+            text = re.sub(r"^```.*?^```|^#.*?$|<!--.*?-->", "", text, flags=re.DOTALL | re.MULTILINE)
+            yield re.sub(r"`[^`]*`|\]\([^)]*\)", "(code)", text)
+
+
+def texts_of_code() -> Iterator[str]:
+    """Help of options, and all strings of the code that have several words: docstrings, help and messages."""
+    yield from strings(tomllib.loads((ROOT / "studies" / "cli" / "options.toml").read_text(encoding="utf-8")))
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.count(" ") > 2:
+                yield node.value
+
+
+def strings(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from strings(one)
+    elif isinstance(value, str):
+        yield value
+
+
+def test_prose_passes_the_linter() -> None:
+    """All texts are checked as one, which takes half the time."""
+    registry = CheckRegistry()
+    if not registry.checks:
+        registry.register_many(__register__)
+    config = {**DEFAULT, "checks": {**DEFAULT["checks"], **dict.fromkeys(SWITCHED_OFF, False)}}
+    text = LintFile("texts", "\n(code)\n".join([*pages(), *texts_of_code()]))
+    found = [
+        f"{one.check_path}: {one.message}: ...{text.content[max(one.span[0] - 80, 0) : one.span[1] + 20]}..."
+        for one, _ in text.lint(config)
+    ]
     assert not found, "\n".join(found)

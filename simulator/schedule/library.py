@@ -313,7 +313,7 @@ class Schedule:
     def play(self, network: NetworkTables, trace: _Trace | None = None, log: _Log | None = None) -> Played:
         """The times on a network, with the trace and the log of C filled if they are given.
 
-        Raises CollwiseError if processes wait for ever or messages do not match.
+        Raises CollwiseError if processes wait forever or messages do not match.
         """
         ends = np.zeros(self.procs)
         result = self._library.schedule_play(self._made, network.structure, self.root, address(ends), trace, log)
@@ -364,7 +364,7 @@ class Schedule:
     def rounds(self, synchronous_sends: bool = False) -> int:
         """The depth of the schedule: the largest number of messages that follow from one another.
 
-        With `synchronous_sends` all sends are synchronous. Raises CollwiseError if the processes then wait for ever.
+        With `synchronous_sends` all sends are synchronous. Raises CollwiseError if the processes then wait forever.
         """
         protocol = RENDEZVOUS if synchronous_sends else EAGER
         one_second_each = NetworkTables.of_model(self.procs, self.sizes, latency_seconds=1.0, protocol=protocol)

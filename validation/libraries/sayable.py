@@ -58,14 +58,14 @@ def for_consumer(
 ) -> tuple[list[DecisionTable], tuple[Substitution, ...]]:
     """Tables as rules for a consumer ('openmpi-4.1', 'mpich', 'collwise') can say them, and what was replaced in them.
 
-    A choice is replaced by that of those that can be said which has the least worst slowdown over the sizes for which
-    times are known; where none can, the library decides, or, of too few elements, the choice for smaller sizes stays in
-    force. Times of fewer processes do not tell what is best with too few elements: there the library decides. Without
-    `by_size` a row has one choice, as where the consumer does not see message sizes.
+    If rules cannot say a choice, they get another one: that with the smallest maximum of slowdowns over the sizes with
+    known times. If they can say none, the library decides. With too few elements the choice for smaller sizes stays in
+    force; where only fewer processes were timed, the library decides. Without `by_size` a row has one choice, as it does
+    for consumers that do not see message sizes.
 
-    Open MPI and libcollwise are also left calls for process counts between those with times, where the choices are for
-    less than a quarter of the processes, and where the library's own decision is known, timed and faster
-    (`left_to_library`). A table that Open MPI's rules cannot say even so stays as it is.
+    Open MPI and libcollwise also decide some calls themselves (`left_to_library`): for process counts between those
+    with times, for counts more than four times those of the choices, and where the library's own decision is known,
+    timed and faster. A table that Open MPI's rules cannot say even so stays as it is.
     """
     found = [_sayable(table, consumer, by_size and sees_sizes(consumer, table.collective)) for table in tables]
     return [table for table, _ in found], tuple(one for _, replaced in found for one in replaced)

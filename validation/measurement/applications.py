@@ -1,6 +1,6 @@
 """Gains of applications from other collectives. They have simulated times, and those within collectives, by choice.
 
-Decision tables are made for the very calls that an application makes, among flat algorithms and among all.
+Decision tables are made for the calls that an application makes, among flat algorithms and among all.
 """
 
 from __future__ import annotations

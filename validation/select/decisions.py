@@ -83,7 +83,7 @@ def is_doubtful(of: DecisionTable | Times, choice: Choice, procs: int) -> bool:
 
 
 def all_at_once_text(tables: Sequence[DecisionTable]) -> str:
-    """A sentence on choices in which very many messages are under way at once, which no engine limits; or nothing."""
+    """A warning of choices with many messages under way at once, which no engine limits. Empty without such choices."""
     found: dict[str, set[int]] = {}
     for table in tables:
         for procs in {*table.rules, *(table.times.procs if table.times is not None else ())}:

@@ -110,7 +110,7 @@ def _renamed(platform: Described, changes: Sequence[Change]) -> Described:
 
 def _homogeneous(platform: Described, what: str) -> Platform:
     if not isinstance(platform, Platform):
-        raise UsageError(f"the nodes of platform '{platform.name}' differ, so that it has no {what} for all of them")
+        raise UsageError(f"the nodes of platform '{platform.name}' differ, so there is no one {what} to change")
     return platform
 
 

@@ -160,7 +160,7 @@ def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
     least = before * min(factor for start, factor in factors.items() if start < max(limit, 1))
     if least <= both:
         raise UsageError(
-            f"--overheads: those of {interconnect_name} ({both * 1e6:g} us) are more than the latency of platform "
+            f"--overheads: {interconnect_name} has {both * 1e6:g} us, which is not below the latency of platform "
             f"'{platform.name}' ({least * 1e6:g} us)"
         )
     after = before - both / factors[0]

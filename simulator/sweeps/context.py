@@ -224,14 +224,14 @@ class SimulationContext:
         """The same context, with SMPI in place of an engine without experiments, so that models can be fitted."""
         if self.engine.experiments is not None:
             return self
-        note(f"models are fitted by SMPI, since engine {self.engine.name} has no experiments between a few processes")
+        note(f"models are fitted by SMPI, since engine {self.engine.name} cannot run the experiments that this takes")
         return replace(self, engine=SMPI)
 
     def _experiments(self, platform: HostPlatform, procs: int, processes_per_node: int, in_parallel: bool) -> Runner:
         if self.engine.experiments is None:
             others = ", ".join(engine.name for engine in ENGINES.values() if engine.experiments)
             raise UsageError(
-                f"engine {self.engine.name} has no experiments between a few processes, with which models are fitted; "
+                f"engine {self.engine.name} cannot run the experiments that fit models; "
                 f"valid here: --engine {others}, or --parameters FILE where a command has it"
             )
         return self.engine.experiments(platform, procs, processes_per_node, in_parallel, self)

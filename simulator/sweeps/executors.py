@@ -151,7 +151,7 @@ def _result(future: Future[Made], part: Part, lost: tuple[type[Exception], ...])
             if isinstance(problem, BrokenExecutor)
             else "it cancelled them, as Dask does when its scheduler is gone"
         )
-        raise CollwiseError(f"the executor does not go on: {why}; the same command resumes") from None
+        raise CollwiseError(f"the executor has stopped: {why}; the same command resumes") from None
     except (ImportError, AttributeError) as problem:
         raise UsageError(
             f"a worker has no collwise, or an older one than here ({problem}); install the same version and restart it"
@@ -186,7 +186,7 @@ def _runner_of(order: bytes) -> DividedRunner:
         there, here = {"maker": found.maker, **dict(found.details)}, {"maker": wanted.maker, **dict(wanted.details)}
         names = [name for name in sorted(there.keys() | here.keys()) if there.get(name) != here.get(name)]
         raise UsageError(
-            f"its times would have another configuration than those of the sweep, which differs in {', '.join(names)}; "
+            f"its configuration is not that of the sweep and differs in {', '.join(names)}; "
             "install the same versions and the same build, for example on a file system that all nodes share"
         )
     return runner
@@ -197,8 +197,7 @@ def _check_code(wanted: Mapping[str, str]) -> None:
     if found[_CODE] != wanted[_CODE]:
         there, here = (", ".join(f"{key} {value[:12]}" for key, value in one.items()) for one in (found, wanted))
         raise UsageError(
-            f"its collwise is another one ({there}) than that of the sweep ({here}); install the same version and "
-            "restart the worker"
+            f"its collwise ({there}) is not that of the sweep ({here}); install the same version and restart the worker"
         )
 
 

@@ -183,9 +183,7 @@ def _trusted(found: dict[str, Times]) -> dict[str, Times]:
     nothing = [name for name, one in kept.items() if not one.message_bytes]
     if nothing and len(nothing) < len(kept):
         where = found[nothing[0]].platform
-        note(
-            f"{', '.join(nothing)} left out: short messages cost processors nothing on {where}, so that many look free"
-        )
+        note(f"{', '.join(nothing)} left out: on {where} short messages take no processor time, so many look free")
     return {name: one for name, one in kept.items() if one.message_bytes} or found
 
 
@@ -298,7 +296,7 @@ def _tell(made: Exported, format_name: str, version: str) -> None:
     consumer = f"{OPENMPI}-{version}" if consumer == OPENMPI else consumer
     if consumer in ALL_CONSUMERS and any(not one.too_few for one in made.substitutions):
         note(
-            "replacements are the best of the choices that the table has times of, often few; "
+            "replacements are the best among the timed choices, which are often few; "
             f"'collwise simulate ... --for {consumer}' times all that these rules can express"
         )
 

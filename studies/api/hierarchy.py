@@ -269,13 +269,13 @@ def _check_searches(
     for name in names:
         check_name("search", name, SEARCHES)
     if drawn is not None and target is not None:
-        raise UsageError("a machine is drawn to be simulated; an execution target is what it is")
+        raise UsageError("--drawn simulates a random machine, so it does not go together with an execution target")
     if PREDICT not in names:
         return
     if platform is None:
         raise UsageError("the search 'predict' needs a platform, on which the schedule engine predicts")
     if target is None and drawn is None and context.engine.name == SCHEDULE.name:
         raise UsageError(
-            "the search 'predict' predicts by the schedule engine, which cannot be the machine as well; "
-            "take --engine smpi, an execution target, a machine that differs (--drawn), or another search"
+            "the search 'predict' uses the schedule engine for its predictions, so the machine must be another one; "
+            "valid: --engine smpi, an execution target, --drawn, or another search"
         )

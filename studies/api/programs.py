@@ -311,8 +311,8 @@ def _warn_of_other_calls(first: Profile, second: Profile, what: str) -> None:
     if differing or first.processes != second.processes:
         warn(
             f"{what} differ in the number of {differing} of {counted(kinds, 'kind')} of calls (collective, "
-            "communicator, size): they seem to be of different programs, inputs or process counts, and what is saved "
-            "between such runs means nothing"
+            "communicator, size): probably the programs, inputs or process counts differ, and savings between them "
+            "mean nothing"
         )
 
 

@@ -162,7 +162,7 @@ COUNTS = group(
 def _min_and_max(text: str) -> tuple[int, int]:
     least, colon, most = text.partition(":")
     if not least.isdecimal() or not (most if colon else least).isdecimal():
-        raise UsageError(f"malformed '{text}': write one number, or LEAST:MOST, for example 5:100")
+        raise UsageError(f"malformed '{text}': write one number, or MIN:MAX, for example 5:100")
     return int(least), int(most if colon else least)
 
 

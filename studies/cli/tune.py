@@ -41,8 +41,8 @@ def _placed(cluster: str | None, **places: Any) -> Any:
     if asked and (word.isdecimal() or word in interconnect_names()):
         new = f"platforms new NAME --interconnect {INTERCONNECT if word.isdecimal() else word} --nodes N"
         raise UsageError(
-            f"--{asked[0].replace('_', '-')} is for a cluster that is described; '{word}' is not (valid: a file that "
-            f"'{program_name()} {new}' writes)"
+            f"--{asked[0].replace('_', '-')} needs the description of a cluster, which '{word}' is not (valid: a file "
+            f"that '{program_name()} {new}' writes)"
         )
     return options.placed(arguments.platform(word), **places) if asked else word
 

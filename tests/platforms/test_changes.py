@@ -297,5 +297,5 @@ def test_clusters_of_different_nodes_can_be_changed(text: str) -> None:
     base = load("hcl16")
     found = changed(base, [parse_change(text)]).platform
     assert found.digest() != base.digest()
-    with pytest.raises(UsageError, match="has no number of nodes for all of them"):
+    with pytest.raises(UsageError, match="there is no one number of nodes to change"):
         changed(base, [parse_change("nodes=4")])

@@ -204,6 +204,6 @@ def _warn_of_few_launches(library: Library, plan: Plan, comparisons: int) -> Non
     needed = plan.criterion.min_launches(comparisons)
     if library.launches < needed:
         warn(
-            f"with {library.launches} launches the rank test finds no violation that stands alone among "
+            f"with {library.launches} launches the rank test cannot find a single violation among "
             f"{comparisons} comparisons; that takes {needed} (--launches {needed})"
         )

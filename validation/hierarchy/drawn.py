@@ -103,7 +103,7 @@ class DrawnMachine:
 def draw(platform: HostPlatform, seed: int) -> DrawnMachine:
     """The machine of a seed. Raises UsageError for platform XML and for nodes of several types."""
     if not isinstance(platform, Platform):
-        raise UsageError(f"platform '{platform.name}': machines are drawn about the description of equal nodes only")
+        raise UsageError(f"platform '{platform.name}': random machines need a description with equal nodes")
     generator = np.random.default_rng(seed)
 
     def factor() -> float:

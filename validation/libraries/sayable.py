@@ -60,8 +60,8 @@ def for_consumer(
 
     If rules cannot say a choice, they get another one: that with the smallest maximum of slowdowns over the sizes with
     known times. If they can say none, the library decides. With too few elements the choice for smaller sizes stays in
-    force; where only fewer processes were timed, the library decides. Without `by_size` a row has one choice, as it does
-    for consumers that do not see message sizes.
+    force; where only fewer processes were timed, the library decides. Without `by_size` a row has one choice, as for
+    consumers that do not see message sizes.
 
     Open MPI and libcollwise also decide some calls themselves (`left_to_library`): for process counts between those
     with times, for counts more than four times those of the choices, and where the library's own decision is known,

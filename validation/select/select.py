@@ -57,8 +57,8 @@ def select(
         raise UsageError(f"times of {times.collective} differ by {times.seconds.dims[3]}, too; select by one of them")
     if DIGITS in times.facts:
         raise UsageError(
-            f"times of {times.collective} are rounded to {times.facts[DIGITS]} digits, as decision files have them; "
-            "select by the times that they were made from"
+            f"times of {times.collective} are rounded to {times.facts[DIGITS]} digits, as in decision files; "
+            "select by the original times"
         )
     if times.margin is not None and (one_choice or tolerance > times.margin):
         need = "one choice for all sizes needs" if one_choice else f"a tolerance of {tolerance * 100:g} % needs"

@@ -95,6 +95,6 @@ def warn_of_doubtful(platform: HostPlatform, grids: Sequence[Grid]) -> None:
         size, collective, procs, message_bytes = largest
         warn(
             f"the buffers of one process take up to {size / 2**30:.3g} GiB ({collective} of "
-            f"{format_size(message_bytes)} with P = {procs}), and '{platform.name}' does not say what its nodes have: "
-            "with memory_bytes_per_node in its description, what does not fit is left out"
+            f"{format_size(message_bytes)} with P = {procs}), and the memory of nodes of '{platform.name}' is unknown; "
+            "give memory_bytes_per_node in its description, and cases that do not fit are left out"
         )

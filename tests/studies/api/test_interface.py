@@ -198,7 +198,7 @@ def test_select_takes_no_mode_and_refuses_what_cannot_decide(tmp_path: Path) -> 
     collwise.select(times).save(tmp_path / "d.json")
     (rounded,) = (table.times for table in collwise.Decisions.load(tmp_path / "d.json").tables)
     assert rounded is not None
-    with pytest.raises(collwise.UsageError, match="rounded to 4 digits, as decision files have them"):
+    with pytest.raises(collwise.UsageError, match="rounded to 4 digits, as in decision files"):
         collwise.select(rounded)
     with pytest.raises(collwise.UsageError, match="not a file of times of this version"):
         collwise.select(tmp_path / "d.json")

@@ -177,7 +177,7 @@ def test_too_few_launches_are_told_of_before_anything_is_measured(capsys: pytest
         raise KeyboardInterrupt
 
     warn.cache_clear()
-    for launches, said in ((2, "with 2 launches the rank test finds no violation that stands alone among"), (9, "")):
+    for launches, said in ((2, "with 2 launches the rank test cannot find a single violation among"), (9, "")):
         library = replace(MadeUp().library, times=measured, launches=launches)
         with pytest.raises(KeyboardInterrupt):
             run(library, replace(plan(), criterion=RankTest()))

@@ -71,7 +71,7 @@ def test_a_seed_is_a_machine() -> None:
     }
     assert len(rules) == 4
     assert len({platform.digest() for platform in drawn_platforms()}) == len(SEEDS)
-    with pytest.raises(UsageError, match="equal nodes only"):
+    with pytest.raises(UsageError, match="a description with equal nodes"):
         draw(load("hcl16"), 1)
 
 

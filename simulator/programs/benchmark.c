@@ -56,7 +56,7 @@ static void fail(const char *what, const char *detail) {
     abort_program();
 }
 
-enum { MOST_BYTES = 1 << 30 };
+enum { MAX_BYTES = 1 << 30 };
 
 static bench_case parse_case(work_line *line, int world_procs) {
     bench_case one = {.id = work_integer(line, "id", 0, LONG_MAX)};
@@ -66,10 +66,10 @@ static bench_case parse_case(work_line *line, int world_procs) {
     work_word(line, "algorithm", one.algorithm, sizeof one.algorithm);
     one.procs = (int)work_integer(line, "procs", 1, world_procs);
     one.root = (int)work_integer(line, "root", 0, one.procs - 1);
-    one.message_bytes = work_integer(line, "message_bytes", 0, MOST_BYTES);
+    one.message_bytes = work_integer(line, "message_bytes", 0, MAX_BYTES);
     one.part_bytes = work_integer(line, "part_bytes", 0, LLONG_MAX);
     one.count = (int)work_integer(line, "count", INT_MIN, INT_MAX);
-    one.gather_bytes = work_integer(line, "gather_bytes", 0, MOST_BYTES);
+    one.gather_bytes = work_integer(line, "gather_bytes", 0, MAX_BYTES);
     one.limit_bytes = work_integer(line, "limit_bytes", 0, LLONG_MAX);
     return one;
 }

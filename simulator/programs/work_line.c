@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define BLANKS " \t\r"
-#define MOST_SECONDS 1e6
+#define MAX_SECONDS 1e6
 
 work_line work_line_of(const char *text) { return (work_line){.rest = text}; }
 
@@ -28,19 +28,19 @@ static size_t next_field(work_line *of, const char **field) {
     return length;
 }
 
-long long work_integer(work_line *of, const char *name, long long least, long long most) {
+long long work_integer(work_line *of, const char *name, long long min, long long max) {
     const char *field;
     size_t length = next_field(of, &field);
     char *end = NULL;
     errno = 0;
     long long value = length > 0 ? strtoll(field, &end, 10) : 0;
-    if (length > 0 && end == field + length && errno == 0 && least <= value && value <= most) {
+    if (length > 0 && end == field + length && errno == 0 && min <= value && value <= max) {
         return value;
     }
     char problem[sizeof of->wrong];
-    snprintf(problem, sizeof problem, "%s is not a whole number from %lld to %lld", name, least, most);
+    snprintf(problem, sizeof problem, "%s is not a whole number from %lld to %lld", name, min, max);
     work_refuse(of, problem);
-    return least;
+    return min;
 }
 
 double work_seconds(work_line *of, const char *name) {
@@ -48,11 +48,11 @@ double work_seconds(work_line *of, const char *name) {
     size_t length = next_field(of, &field);
     char *end = NULL;
     double value = length > 0 ? strtod(field, &end) : -1;
-    if (length > 0 && end == field + length && 0 <= value && value <= MOST_SECONDS) {
+    if (length > 0 && end == field + length && 0 <= value && value <= MAX_SECONDS) {
         return value;
     }
     char problem[sizeof of->wrong];
-    snprintf(problem, sizeof problem, "%s is not a number of seconds from 0 to %g", name, MOST_SECONDS);
+    snprintf(problem, sizeof problem, "%s is not a number of seconds from 0 to %g", name, MAX_SECONDS);
     work_refuse(of, problem);
     return 0;
 }

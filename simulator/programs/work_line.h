@@ -12,9 +12,9 @@ typedef struct {
 
 work_line work_line_of(const char *text);
 
-/* The next field: a whole number from `least` to `most`, a number of seconds from 0 to 1e6, or a word, which is cut
- * where `word` has no room. After a problem every field is `least`, 0 or empty. */
-long long work_integer(work_line *of, const char *name, long long least, long long most);
+/* The next field: a whole number from `min` to `max`, a number of seconds from 0 to 1e6, or a word, which is cut
+ * where `word` has no room. After a problem every field is `min`, 0 or empty. */
+long long work_integer(work_line *of, const char *name, long long min, long long max);
 double work_seconds(work_line *of, const char *name);
 void work_word(work_line *of, const char *name, char *word, size_t room);
 

@@ -58,7 +58,7 @@ static int *parse_ranks(work_line *line, const experiment *one, int world_procs)
 }
 
 /* Long messages in great numbers would take all memory. */
-enum { MOST_BYTES = 1 << 30, MOST_MESSAGES = 100000, MOST_REPETITIONS = 1 << 24 };
+enum { MAX_BYTES = 1 << 30, MAX_MESSAGES = 100000, MAX_REPETITIONS = 1 << 24 };
 
 static experiment parse_experiment(work_line *line, int world_procs) {
     experiment one = {0};
@@ -68,11 +68,11 @@ static experiment parse_experiment(work_line *line, int world_procs) {
     one.round = work_integer(line, "round", 0, LONG_MAX);
     work_word(line, "kind", kind, sizeof kind);
     one.kind = kind_of(kind);
-    one.message_bytes = (int)work_integer(line, "message_bytes", 0, MOST_BYTES);
-    one.reply_bytes = (int)work_integer(line, "reply_bytes", 0, MOST_BYTES);
-    one.count = (int)work_integer(line, "count", 1, MOST_MESSAGES);
+    one.message_bytes = (int)work_integer(line, "message_bytes", 0, MAX_BYTES);
+    one.reply_bytes = (int)work_integer(line, "reply_bytes", 0, MAX_BYTES);
+    one.count = (int)work_integer(line, "count", 1, MAX_MESSAGES);
     one.delay_seconds = work_seconds(line, "delay_seconds");
-    one.repetitions = (int)work_integer(line, "repetitions", 0, MOST_REPETITIONS);
+    one.repetitions = (int)work_integer(line, "repetitions", 0, MAX_REPETITIONS);
     one.procs = (int)work_integer(line, "procs", 1, world_procs);
     const char *wrong = work_is_right(line) ? objection(&one) : NULL;
     if (wrong != NULL) {

@@ -126,6 +126,9 @@ uint64_t interpose_group_id(MPI_Comm comm) {
     return hash == 0 ? 1 : hash;
 }
 
+/* A program that makes communicators without end has its later ones counted together, as unknown ones are. */
+enum { MAX_GROUPS = 4096 };
+
 /* The index of the communicator in own->groups; negative if memory runs out. */
 static int group_index(interpose_counts *own, uint64_t id, MPI_Comm comm) {
     for (int i = own->group_count - 1; i >= 0; i--) {
@@ -133,11 +136,17 @@ static int group_index(interpose_counts *own, uint64_t id, MPI_Comm comm) {
             return i;
         }
     }
-    interpose_group *longer = realloc(own->groups, ((size_t)own->group_count + 1) * sizeof *longer);
-    if (longer == NULL) {
-        return -1;
+    if (id != 0 && own->group_count >= MAX_GROUPS) {
+        return group_index(own, 0, comm);
     }
-    own->groups = longer;
+    if ((own->group_count & (own->group_count - 1)) == 0) { /* room for twice as many at each power of two */
+        size_t room = own->group_count == 0 ? 1 : 2 * (size_t)own->group_count;
+        interpose_group *longer = realloc(own->groups, room * sizeof *longer);
+        if (longer == NULL) {
+            return -1;
+        }
+        own->groups = longer;
+    }
     interpose_group made = {.id = id};
     if (id != 0) {
         made.ranks = world_ranks(comm, &made.procs);

@@ -59,7 +59,7 @@ static char *read_whole(FILE *file) {
         taken = fread(text + length, 1, room - length - 1, file);
         length += taken;
     } while (taken > 0);
-    if (ferror(file) || length > INT_MAX) {
+    if (ferror(file) || length >= INT_MAX) { /* what MPI_Bcast can count, with the zero at the end */
         errno = ferror(file) ? errno : EFBIG;
         free(text);
         return NULL;
@@ -125,40 +125,46 @@ static request read_request(void) {
     return asked;
 }
 
-/* Fills in the names that rules may use, from the registry; returns 0 if memory runs out. The caller frees
- * names->algorithms. */
-static int make_names(table_names *names) {
+/* Processes that went on without the rules of the others would wait for these for ever. */
+static void *checked(void *memory) {
+    if (memory == NULL) {
+        fprintf(stderr, "collwise: out of memory for a decision table\n");
+        PMPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    return memory;
+}
+
+/* The names that rules may use, from the registry. The caller frees `algorithms` of it. */
+static table_names make_names(void) {
     int count = 0;
     while (collwise_registry[count].collective != NULL) {
         count++;
     }
-    table_algorithm *algorithms = malloc(((size_t)count + 1) * sizeof *algorithms);
-    for (int i = 0; algorithms != NULL && i < count; i++) {
+    table_algorithm *algorithms = checked(malloc(((size_t)count + 1) * sizeof *algorithms));
+    for (int i = 0; i < count; i++) {
         const collwise_algorithm *entry = &collwise_registry[i];
         algorithms[i] = (table_algorithm){(int)entry->kind, entry->name, entry->part_parameter, entry->count_parameter,
                                           entry->limit_parameter};
     }
-    *names = (table_names){collwise_collective_names, COLLWISE_COLLECTIVES, algorithms, count};
-    return algorithms != NULL;
+    return (table_names){collwise_collective_names, COLLWISE_COLLECTIVES, algorithms, count};
 }
 
 /* The table that the texts describe; NULL if they are empty or malformed. A process that `warns` says what is wrong. */
 static decision_table *make_table(const request *asked, int warns) {
-    table_names names;
+    table_names names = make_names();
     table_rules rules = {0};
     table_problem problem = {0};
     decision_table *table = NULL;
     const char *place = "COLLWISE_ALGORITHMS";
-    int is_valid = make_names(&names);
-    if (is_valid && asked->table != NULL && !table_read(asked->table, &names, &rules, &problem)) {
+    int is_valid = asked->table == NULL || table_read(asked->table, &names, &rules, &problem);
+    if (!is_valid) {
         place = interpose_variable("COLLWISE_TABLE");
-        is_valid = 0;
     }
     if (is_valid && asked->algorithms != NULL) {
         is_valid = table_read_algorithms(asked->algorithms, &names, &rules, &problem);
     }
     if (is_valid && rules.count > 0) {
-        table = decision_table_make(rules.list, rules.count, COLLWISE_COLLECTIVES);
+        table = checked(decision_table_make(rules.list, rules.count, COLLWISE_COLLECTIVES));
     } else if (!is_valid && warns) {
         warn(place, problem.line, problem.text);
     }
@@ -181,9 +187,9 @@ static void publish(request *asked, int warns) {
     free(asked->table);
     free(asked->algorithms);
     collwise_limit_memory(asked->memory);
-    interpose_settings *settings = malloc(sizeof *settings);
+    interpose_settings *settings = checked(malloc(sizeof *settings));
     const interpose_settings *none = NULL;
-    if (settings != NULL && (table != NULL || asked->counting != 0)) {
+    if (table != NULL || asked->counting != 0) {
         *settings = (interpose_settings){table, asked->counting};
         if (atomic_compare_exchange_strong(&interpose_published, &none, settings)) {
             atomic_store(&interpose_watched, watched_by(settings));
@@ -221,11 +227,7 @@ static void broadcast_text(char **text, long length, int is_first) {
         return;
     }
     if (!is_first) {
-        *text = malloc((size_t)length + 1);
-        if (*text == NULL) {
-            fprintf(stderr, "collwise: out of memory for a decision table\n");
-            PMPI_Abort(MPI_COMM_WORLD, 1);
-        }
+        *text = checked(malloc((size_t)length + 1));
     }
     PMPI_Bcast(*text, (int)length + 1, MPI_CHAR, 0, MPI_COMM_WORLD);
 }

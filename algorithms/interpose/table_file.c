@@ -177,7 +177,7 @@ static int read_parameter(reader with, span word, decision_choice *choice) {
     }
     if (is_named(name, algorithm->count_parameter)) {
         int is_form = equals(name, "within");
-        uint64_t least = equals(name, "radix") ? 2 : !is_form, most = is_form ? 2 : INT_MAX;
+        uint64_t least = equals(name, "radix") ? 2 : !is_form, most = is_form ? 3 : INT_MAX;
         int valid = read_number(with, value, algorithm->count_parameter, least, most, &number);
         choice->count = (int)number;
         return valid;

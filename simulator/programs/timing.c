@@ -2,6 +2,7 @@
 
 #include "internal.h"
 
+#include <limits.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -101,6 +102,7 @@ char *read_text(const char *path) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0) {
         length = read_file(path, &text);
+        length = length < INT_MAX ? length : -1; /* `share` counts bytes in an int */
     }
     share(&length, sizeof length);
     if (length < 0) {

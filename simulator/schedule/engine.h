@@ -150,6 +150,9 @@ typedef struct {
     char problem[160];
 } schedule_result;
 
+/* The bytes of a structure, by its place in layout.c; 0 of none. */
+size_t schedule_layout(int structure);
+
 /* Plays the schedule. Unless they are NULL, `ends` receives the time at which each process is done, `trace` the spans
  * of all processes, and `log` all comparisons; schedule_trace_free and schedule_log_free free them. */
 schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,

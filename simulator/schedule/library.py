@@ -422,7 +422,11 @@ def library_file() -> Path:
     return schedule_build().file("libschedule.so")
 
 
+_STRUCTURES = (_Schedule, _Choice, _Case, _Proportions, SPANS, _Trace, COMPARISONS, _Log, _Result, Network)
+"""The structures that C shares with this module, in the order of layout.c."""
+
 _FUNCTIONS: Mapping[str, tuple[type | None, Sequence[type]]] = {
+    "schedule_layout": (c_size_t, (c_int,)),
     "schedule_record": (POINTER(_Schedule), (POINTER(_Case), c_char_p, c_size_t)),
     "schedule_record_root": (POINTER(_Schedule), (POINTER(_Case), c_char_p, c_size_t)),
     "schedule_record_begin": (POINTER(_Schedule), (POINTER(_Case), c_uint64, c_char_p, c_size_t)),
@@ -452,9 +456,17 @@ _FUNCTIONS: Mapping[str, tuple[type | None, Sequence[type]]] = {
 
 @cache
 def load_library() -> ctypes.CDLL:
-    """The C library. Raises CollwiseError and UsageError as `Build.file` does."""
-    library = ctypes.CDLL(str(library_file()))
+    """The C library. Raises CollwiseError and UsageError as `Build.file` does.
+
+    A library whose structures have other sizes than those of this module is a CollwiseError, too.
+    """
+    file = library_file()
+    library = ctypes.CDLL(str(file))
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
+    for place, mirrored in enumerate(_STRUCTURES):
+        here = mirrored.itemsize if isinstance(mirrored, np.dtype) else ctypes.sizeof(mirrored)
+        if (there := library.schedule_layout(place)) != here:
+            raise CollwiseError(f"{file}: structure {place} of layout.c has {there} bytes, not {here}; build it again")
     return library

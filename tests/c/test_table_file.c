@@ -11,8 +11,9 @@ static const table_algorithm algorithms[] = {
     {0, "k_chain", "segment_bytes", "chains", NULL},
     {1, "lmo", "bound_bytes", NULL, "limit_bytes"},
     {2, "ring", NULL, NULL, NULL},
+    {2, "tasks_ring", "segment_bytes", "within", NULL},
 };
-static const table_names names = {collectives, 3, algorithms, 4};
+static const table_names names = {collectives, 3, algorithms, 5};
 
 typedef int reader(const char *text, const table_names *names, table_rules *rules, table_problem *problem);
 
@@ -63,9 +64,11 @@ static long check_tables(void) {
     decision_rule own = {1, 2, 1, 0, {DECISION_DEFAULT, 0, 0, 0}};
     decision_rule large = {0, 1, 1, 9223372036854775807u, {0, 0, 0, 0}};
     decision_rule limited = {1, 2, 1, 0, {2, 0, 5120, 65536}};
+    decision_rule sockets = {2, 2, 1, 0, {4, 3, 0, 0}};
     return right(table_read, "", 0, none) + right(table_read, "# nothing\n\n  \t\r\n", 0, none) +
            right(table_read, "bcast 2 1 8192 k_chain segment_bytes=8192", 1, rule) +
            right(table_read, "# a\r\nbcast 2 1 8192 k_chain segment_bytes=8192 # why\r\n", 1, rule) +
+           right(table_read, "allreduce 2 1 0 tasks_ring within=3", 1, sockets) +
            right(table_read, "gather 2 1 0 default\n\tbcast\t4 2 0 k_chain chains=5\n", 2, wide) +
            right(table_read, "gather 2 1 0 default", 1, own) +
            right(table_read, "bcast 1 1 9223372036854775807 binomial", 1, large) +
@@ -89,6 +92,7 @@ static long check_tables(void) {
            malformed(table_read, "gather 2 1 0 lmo limt_bytes=1", 1, "valid: bound_bytes, limit_bytes") +
            malformed(table_read, "gather 2 1 0 lmo limit_bytes=-1", 1, "limit_bytes is '-1'") +
            malformed(table_read, "bcast 2 1 0 k_chain chains=0", 1, "chains is '0'") +
+           malformed(table_read, "allreduce 2 1 0 tasks_ring within=4", 1, "within is '4'") +
            malformed(table_read, "bcast 2 1 0 default chains=2", 1, "default has no parameter 'chains'; valid: none") +
            malformed(table_read,
                      "\x7f"

@@ -53,7 +53,7 @@ def fastest(seconds: Array) -> Indices:
 
 
 def picked_seconds(seconds: Array, picks: Indices) -> Array:
-    """The seconds of the candidate (first axis) that is picked at every point, nan where that is NOBODY."""
+    """The seconds of the picked candidate (first axis) at every point, nan for NOBODY."""
     found = np.take_along_axis(seconds, np.maximum(picks, 0)[None], axis=0)[0]
     return np.where(picks == NOBODY, np.nan, found)
 

@@ -1,7 +1,7 @@
 """Allocations: the hosts of a job, read or drawn, and the nodes of a description that stand for them.
 
-The network of a description is even, so that it does not matter which of its switches stands for which: hosts that
-share a switch, or a group of switches, get nodes that share one, and those that do not get nodes that do not.
+The network of a description is even, so that it does not matter which of its switches stands for which: hosts of one
+switch, or of one group of switches, get nodes of one, and hosts of different ones get nodes of different ones.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class ScatteredPlatform(DerivedPlatform):
     """A job on nodes of `base` that others leave free in a random draw, whose seed is `number`.
 
     How many nodes are free is drawn from the job's own number to all, evenly by its logarithm, since machines are busy;
-    then which ones are. The job gets those that follow one that is drawn too, with blocks of ranks in the order of
+    then which ones are. The job gets the free nodes that follow a random one, with blocks of ranks in the order of
     nodes. Each number of nodes has draws of its own.
     """
 

@@ -74,7 +74,7 @@ def parse_change(text: str) -> Change:
 def changed(platform: HostPlatform, changes: Sequence[Change]) -> Changed:
     """The platform with these changes, made in the order given; placement and processes per node hold in the end.
 
-    Its name says what was changed, so that its times are never taken for those of the platform.
+    Its name says what was changed, so its times are never mistaken for the platform's.
     """
     per_node: int | None = None
     placement: str | None = None

@@ -1,8 +1,8 @@
 """Topologies of networks: switches, the cables between them, and the route of a message from switch to switch.
 
 Nodes fill the switches in order: node i is at switch i // nodes_per_switch. Cables have two links, one for each
-direction: link 2 i leads from `one` to `other` of cable i, link 2 i + 1 back. Routes are fixed. Parallel cables are one
-here, with the sum of their rates where messages spread over them, or what is left of it where their routes collide.
+direction: link 2 i leads from `one` to `other` of cable i, link 2 i + 1 back. Routes are fixed. Parallel cables count
+as one here. Its rate is the sum of theirs if messages spread over them, and less if routes collide.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Routes of platform XML files, read as one switch or as a fat tree of two levels. They must be exactly that.
 
 Attributes and defaults are those of SimGrid 3.32. A leg is a link in the direction in which a route passes it. Flows
-compete for legs of SPLITDUPLEX links in each direction, for those of SHARED links in both together, and never for
-those of FATPIPE links, which limit each flow.
+compete for SPLITDUPLEX links in each direction, for SHARED links in both directions together, and never for FATPIPE
+links, which limit each flow.
 """
 
 from __future__ import annotations

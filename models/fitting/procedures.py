@@ -37,8 +37,8 @@ _ALL_PAIRS_PROCS = 4
 class Detail:
     """The detail in which procedures measure. Noise bends curves everywhere, so more detail also shows more bends.
 
-    `sizes` are those at which a function of the size is measured, `line_sizes` those for a straight line;
-    `stride_bytes` and `finest_stride_bytes` belong to the search for LMO's thresholds.
+    Functions of the size are measured at `sizes`, straight lines at `line_sizes`; `stride_bytes` and
+    `finest_stride_bytes` belong to the search for LMO's thresholds.
     """
 
     sizes: Sizes = SIZES

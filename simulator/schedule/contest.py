@@ -28,8 +28,8 @@ def hold_contests(
 
     Those are found that take no longer than the fastest one of their size by more than the tolerance (0.01: 1 %), and
     some others. Algorithms that run on every P have a contest of their own as well, since they are chosen between the
-    process counts of the others. The order of playing is that of the size before, so that the fastest ones, which limit
-    the others, come first. `known` has seconds that were found before, by contest.
+    process counts of the others. Cases are played from the fastest to the slowest of the size before, since the fastest
+    ones limit the others. `known` has seconds that were found before, by contest.
     """
     sizes = collections.defaultdict(list)
     for case in cases:

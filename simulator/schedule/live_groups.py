@@ -66,8 +66,8 @@ class LiveTimes:
 class Terms:
     """Plays by position, with their weights in a case's time and error. They also have the smallest relative error.
 
-    The case takes at least `first_share` of the time of its first play. `whole` is the position of its own play where
-    the terms are those of a pipeline that may not have found its rate.
+    The case takes at least `first_share` of the time of its first play. `whole` is the position of the case's own play,
+    for a pipeline that may not have found its rate.
     """
 
     plays: Sequence[int]

@@ -235,7 +235,7 @@ def _classes_of(
 ) -> tuple[list[_NodeClass], npt.NDArray[np.intp]]:
     """The classes of a platform's nodes, and the class of each of the nodes that are used.
 
-    Of nodes with faults there are only those classes that are used, so that faults elsewhere change nothing.
+    Classes with faults exist only if they are used, so faults elsewhere change nothing.
     """
     calibration: Calibration = platform.calibration
     if isinstance(platform, Platform):

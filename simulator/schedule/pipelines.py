@@ -13,8 +13,8 @@ ones than those of these two periods. The times of the whole pipeline follow exa
 the share of acknowledgements, which depends on how the two directions overlap, is compared only by the times that it
 leads to. Where nothing repeats a longer period is tried, and at last the whole pipeline is played.
 
-Sizes that depend on the number of segments, such as those of the halves that split-binary exchanges at its end, are
-those of the whole pipeline in all three plays.
+Some sizes depend on the number of segments, as the halves that split-binary exchanges at its end. All three plays have
+them as in the whole pipeline.
 """
 
 from __future__ import annotations
@@ -214,7 +214,8 @@ class _Comparisons:
     def begin_of_end(self, longer: _Comparisons) -> npt.NDArray[np.int64] | None:
         """The first comparison of each entity that belongs to the end or to two periods before it; None without these.
 
-        Until an entity notices that the pipeline ends, its comparisons are those of the one that is a period longer.
+        Until an entity notices that the pipeline ends, it makes the same comparisons as in the pipeline that is a
+        period longer.
         """
         entities = 1 + int(max(self.entity.max(initial=0), longer.entity.max(initial=0)))
         own, others = self.counts(entities), longer.counts(entities)

@@ -25,7 +25,7 @@ from collwise.simulator.sweeps.smpi_runner import simulated_configuration
 from collwise.simulator.timing import Case, Configuration, Timing
 
 APPLICATION = "application"
-"""The experiment whose seconds are those of the application, until its slowest process is done."""
+"""The experiment with the seconds of the application, until its slowest process is done."""
 IN_COLLECTIVES = "application_collectives"
 """The experiment whose seconds are those within collectives, by the mean process; `greatest_seconds` is the most."""
 

@@ -148,8 +148,8 @@ class SimulationContext:
     `simgrid` is a version of SimGrid, by default the system's; `jobs` how many simulations run side by side, by default
     one per core. `progress` shows how far a simulation with a label is. Of collectives in `tolerances` the schedule
     engine leaves out the cases that are no choice within the tolerance (0.01: 1 %) of the fastest one. `library`
-    decides what runs for the collectives that mock-ups call, with an engine that has none of its own. `executor`
-    simulates collectives and experiments instead of threads here; whole programs always run here.
+    decides for the collectives that mock-ups call, if the engine has no MPI library. `executor` simulates collectives
+    and experiments instead of threads here; whole programs always run here.
     """
 
     store: Store

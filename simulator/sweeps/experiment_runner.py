@@ -67,7 +67,7 @@ RunProgram = Callable[[str, Callable[[str], None], threading.Event], ProgramRun]
 
 @dataclass(frozen=True)
 class _Share(Part):
-    """A part whose experiments, which are those of `cases` in their order, are made in rounds."""
+    """A part whose experiments, one for each of `cases`, are made in rounds."""
 
     rounds: _Rounds = ()
 

@@ -135,9 +135,9 @@ def combine(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
     """The times of one case in several launches as one. It has the mean of the launches' means and the interval of
     these.
 
-    So the interval covers what differs between launches. The median is that of the launches' medians, the least and the
-    greatest are those of all repetitions, repetitions and late starts are sums, samples follow one another. A single
-    launch is returned as it is; a launch that failed makes the case fail.
+    So the interval covers what differs between launches. The median is that of the launches' medians. The least and the
+    greatest are over all repetitions. Repetitions and late starts are added up, and samples joined. A single launch is
+    returned as it is; a launch that failed makes the case fail.
     """
     import numpy as np
 

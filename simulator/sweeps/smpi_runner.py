@@ -165,7 +165,7 @@ class SmpiRunner(DividedRunner):
         return bool(done)
 
     def _run_process(self, cases: Sequence[Case], keep: Keep, stop: threading.Event) -> tuple[set[Case], str]:
-        """Runs one smpirun over the cases. Returns those that are done, and the reason in case that it ended early."""
+        """Runs one smpirun over the cases. Returns the finished ones, and the reason if it ended early."""
         procs = max(case.procs for case in cases)
         limit = None
         if self._own_algorithms:

@@ -121,7 +121,7 @@ def _pool(executor: str | Any, jobs: int | None) -> AbstractContextManager[Pool 
 
 
 def store_path(given: str | Path | None = None) -> Path:
-    """The store that is named, that of COLLWISE_STORE, that of the project, or the one in the working directory."""
+    """The store by name, by COLLWISE_STORE, of the project, or in the working directory, in this order."""
     return Path(given or os.environ.get("COLLWISE_STORE") or default_store_path())
 
 

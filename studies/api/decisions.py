@@ -106,15 +106,15 @@ def select(
     """Decides which algorithm to run for each P, and the message size from which to run it.
 
     A table has the fewest rows in which no choice is slower than the best one by more than the tolerance at any size of
-    the times. By predicted times a row changes between two sizes at the byte from which on the later choice is faster,
-    and a line says what is lost between the sizes, if formulas predict; with `exact` nothing beyond the tolerance is.
-    Measured choices whose confidence interval overlaps that of the fastest one are as good as it is. An algorithm that
-    needs a power of two or an even number of processes holds only for the P where it was decided; from P + 1 on the
-    best one that always runs follows it. With `robust` choices by simulated times lose least in the worst case: at the
-    95th percentile of what predictions of measured machines were off by.
+    the times. With predicted times, a row changes at the byte from which on the later choice is faster. If formulas
+    predict, a line says what is lost between the sizes; with `exact` nothing beyond the tolerance is. Measured choices
+    are as good as the fastest one if their confidence intervals overlap. An algorithm that needs a power of two or an
+    even number of processes holds only for the P where it was decided; from P + 1 on the best one that always runs
+    follows it. With `robust` choices by simulated times lose least in the worst case: at the 95th percentile of what
+    predictions of measured machines were off by.
 
-    Returns Decisions. Raises UsageError for wrong arguments, and for times that cannot decide: rounded ones, as a
-    decision file has them, and those of which a contest left out what the tolerance, the consumer or one choice needs.
+    Returns Decisions. Raises UsageError for wrong arguments, and for times that cannot decide: rounded times of a
+    decision file, and times of a contest that left out what the tolerance, the consumer or one choice needs.
 
     >>> import collwise
     >>> times = collwise.predict(collwise.fit("exact", "hockney"), "bcast", procs="2:8:+1")

@@ -86,8 +86,8 @@ def guidelines(
 
     A collective must not be slower than a mock-up of other collectives (GL1 to GL22), than itself on a larger message
     (monotony), or than several calls on parts of the message (split-robustness). The fastest mock-up repairs a
-    violation: the benchmark then runs again under libcollwise. Libraries are those that SMPI's selectors stand for, or
-    with --engine schedule those whose decisions are known, also with thousands of processes.
+    violation: the benchmark then runs again under libcollwise. Libraries are SMPI's selectors, or with --engine
+    schedule the untuned libraries, also with thousands of processes.
 
     Returns Guidelines, by library.
 
@@ -220,7 +220,7 @@ def check_decisions(
 
 
 def _sizes(table: DecisionTable) -> Sequence[int]:
-    """The message sizes that a table was made from, else those that its rows start at."""
+    """The message sizes that a table was made from, or else the starts of its rows."""
     if table.times is not None:
         return table.times.message_bytes
     return sorted({start for row in table.rules.values() for start, _ in row if start > 0})

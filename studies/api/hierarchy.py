@@ -207,11 +207,11 @@ def search_tasks(
 ) -> TaskSearches:
     """Finds the best configuration of hierarchical collectives for each n, p and m, by few benchmarks or many.
 
-    The searches are those of Luo et al. 2020, and one that predicts all configurations by the schedule engine and
-    times those that decide. Times are in the store, so that a stopped search resumes. The machine time of a search is
-    what its benchmarks would take on the machine. Beside the exhaustive search the others show what their choices
-    cost, and how wrong the times are that they assume: those of tasks are by the cost model, equations (3) and (4) of
-    that paper. Between the sampled sizes the choice changes where both would take equally long.
+    The searches are those of Luo et al. 2020, and one that predicts all configurations by the schedule engine and times
+    only the decisive ones. Times are in the store, so that a stopped search resumes. The machine time of a search is
+    what its benchmarks would take on the machine. Beside the exhaustive search the others show what their choices cost,
+    and how wrong the times are that they assume: those of tasks are by the cost model, equations (3) and (4) of that
+    paper. Between the sampled sizes the choice changes where both would take equally long.
 
     Returns TaskSearches: by collective what each search `found`, with the `best` choice for each input, and `scores`;
     `decisions` are those of the last search. Raises UsageError for wrong arguments, also for 'predict' on the schedule

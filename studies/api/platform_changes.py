@@ -149,9 +149,8 @@ def live_map(
 
     Parameters: as for `whatif`; `jobs`, the number of threads, by default one per core.
 
-    Returns a LiveMap, whose `on(changes)` gives Times of all choices that are about as fast as the best one, with
-    half-widths where they were not played exactly (docs/whatif.md). `on(changes, every=True)` has the times of every
-    choice.
+    Returns a LiveMap. Its `on(changes)` gives Times of all choices that are about as fast as the best one. Inexact
+    times have half-widths (docs/whatif.md). `on(changes, every=True)` has the times of every choice.
 
     >>> import collwise
     >>> from collwise.platforms.changes import parse_change

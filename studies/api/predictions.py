@@ -343,8 +343,8 @@ def _with_formula(model: CollectiveModel, collective: str, given: Names | None) 
 def models(collectives: Names | None = None) -> pd.DataFrame:
     """Lists the models of collectives with the procedures that estimate them; or those with formulas for collectives.
 
-    If a model has no formula or schedule, predict leaves the algorithm out and
-    says so. Models that end in _as_printed have formulas where those without it have.
+    If a model has no formula or schedule, predict leaves the algorithm out and says so. A model that ends in
+    _as_printed has formulas for the same algorithms as the one without it.
 
     Returns a DataFrame: `name`, `what` it is, `procedures` and `paper`; or `collective`, `algorithm`, and whether it
     has `formulas`, by model.

@@ -84,7 +84,7 @@ class Parsed(click.ParamType):
         return parsed(self._parse, value, param) if isinstance(value, str) else value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The names that are offered and begin with the last word typed, without those that stand before it."""
+        """The offered names that begin with the last typed word, without names that were typed before."""
         before, comma, last = incomplete.rpartition(",") if self._listed else ("", "", incomplete)
         given = before.split(",")
         offered = (name for name in self._offer(ctx) if name.startswith(last) and name not in given)

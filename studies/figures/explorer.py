@@ -15,7 +15,7 @@ from collwise.validation.times.slowdown import slowdown
 from collwise.validation.whatif.live_map import LiveMap, largest_error
 
 _PAUSE_SECONDS = 0.02
-"""Time in which further moves of a slider arrive, of which only the last counts."""
+"""The pause after a slider's move. Of the moves within it only the last one counts."""
 
 _SAME = "as it is"
 _LIMITS = (_SAME, "4KiB", "16KiB", "64KiB", "256KiB", "1MiB")

@@ -1,6 +1,6 @@
 """Times of the picks of models and libraries, and of all algorithms. The ratios to the best are beside the times.
 
-Markers and colours are those of algorithms, line styles those of sources.
+Markers and colours stand for algorithms, line styles for sources.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ def apart(found: AllScores) -> list[str]:
 def score_records(scores: Scores) -> list[dict[str, Any]]:
     """Errors and losses of each model and of the untuned library on a collective, as plain data.
 
-    `picks` are the points where it picks anything that was timed, `best_picks` those where it picks the best.
-    `left_out` are algorithms that a model has no formula for, `unpredicted` choices at points without a prediction.
+    `picks` counts the points with a timed pick, `best_picks` the points where it is the best. `left_out` are algorithms
+    that a model has no formula for, `unpredicted` choices at points without a prediction.
     """
     return [_score(scores, title) for title in scores.others]
 
@@ -113,8 +113,8 @@ def _predicted(one: Mapping[str, Any]) -> tuple[str, str, str]:
 def remarks(scores: Scores) -> list[str]:
     """Sentences on times beside the right ones.
 
-    They name the times whose picks have the least mean slowdown, the algorithms that each leaves out, and models that
-    were fitted to other times than those that judge.
+    They name the times with the best picks on average, the algorithms that each leaves out, and models that were fitted
+    to times other than the right ones.
     """
     costs = {title: found for title in scores.times if (found := scores.summary(title)).points}
     unknown: dict[tuple[str, ...], list[str]] = {}

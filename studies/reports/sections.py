@@ -23,7 +23,7 @@ from collwise.studies.present.shown import Table
 class Picture:
     """A drawn figure (SVG), the name of its file without ending, and a sentence on what it shows.
 
-    `alt` says what it shows to those who do not see it, if that is not the caption.
+    `alt` describes it for people who do not see it, unless the caption does.
     """
 
     name: str

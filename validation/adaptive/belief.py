@@ -33,8 +33,8 @@ Predictions = Mapping[Case, float]
 class Spread:
     """Standard deviations, in logarithms, of what makes a case's time differ from its mean.
 
-    `level` is common to all cases, `shape` to those of near sizes and process counts, `algorithm` to those of one
-    algorithm, `course` to those of it that are also near; `alone` is each case's own. Only the last three change which
+    `level` is common to all cases, `shape` to cases of near sizes and process counts, `algorithm` to all cases of one
+    algorithm, `course` to near cases of one algorithm; `alone` is each case's own. Only the last three change which
     case is the fastest; they are scaled.
     """
 

@@ -1,9 +1,9 @@
 """The adaptive search: measures the cases that tell most about the choice for their machine time, round by round.
 
 Each round is one execution of MPI, and each case in it is repeated a few times. The next case of a round is the one
-from which most is expected for its time: that it turns out to be faster than what looks best at its point, or that this
-one turns out to be slower (the knowledge gradient). What is clearly beaten is left alone. In the end the choice of
-every point has been measured.
+from which most is expected for its time: the choice at its point may change, since the case turns out to be faster, or
+the apparent best slower (the knowledge gradient). What is clearly beaten is left alone. In the end the choice of every
+point has been measured.
 """
 
 from __future__ import annotations

@@ -253,6 +253,6 @@ def _overhead_rows(segments: Sequence[Segment]) -> tuple[OverheadRow, ...]:
 
 
 def _rows(rows: Sequence[tuple[float, ...]]) -> tuple[Any, ...]:
-    """The rows, rounded, without those that begin where the next one does, which apply to no size."""
+    """The rounded rows. A row that begins where the next one does applies to no size and is left out."""
     kept = [row for row, after in pairwise([*rows, (math.inf,)]) if row[0] < after[0]]
     return tuple((start, *map(rounded, values)) for start, *values in kept)

@@ -325,8 +325,8 @@ class AllScores(dict[str, Scores]):
     def trusted(self) -> pd.DataFrame:
         """For each collective and size the source whose picks are the least slow; of equal ones that with least error.
 
-        Columns: those of `table` for this source, and `good_choices`, the sources whose picks are at most 1 % slower
-        than the best on the mean.
+        Columns: the columns of `table` for this source, and `good_choices`, the sources with picks at most 1 % slower
+        than the best on average.
         """
         order, by = ["mean_slowdown", "mean_error"], ["collective", "message_bytes"]
         groups = self.table([*by, "source"]).dropna(subset=order).groupby(by, sort=False)

@@ -41,7 +41,7 @@ def remarks(scores: Scores) -> list[str]:
 
 
 def one_segment_is_none(times: Times) -> Times:
-    """The times without those of choices whose segments cut nothing, where their algorithms have one without segments.
+    """The times without choices whose segments cut nothing, if the algorithm was also timed without segments.
 
     A message of one segment is unsegmented, even if a model has other parameters for either.
     """

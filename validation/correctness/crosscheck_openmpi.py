@@ -1,8 +1,8 @@
 """Compares our algorithms with the same ones inside Open MPI, forced by its options: results, and every message.
 
-The program `agree` makes both calls. Open MPI's own monitoring counts the messages, those of its collectives apart from
-ours, which are the program's. Only the algorithm that was asked for sends the same messages as ours between every two
-processes, so equal counts also show that it was the one to run.
+The program `agree` makes both calls. Open MPI's own monitoring counts the messages. It counts those of its collectives
+apart from the program's, which ours are. Only the algorithm that was asked for sends the same messages as ours between
+every two processes, so equal counts also show that it was the one to run.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A seed says everything about one sequence: its calls, the number of processes, and whether the algorithms are linked to
 the program or run in libcollwise in place of MPI's functions. The program `verify` makes the calls and checks what each
-process gets. Its processes note on a board, a file, where they are, so that a hang or a crash is told with the call
-that each is in.
+process gets. Its processes note in a file, the board, where they are. After a hang or a crash it tells the call of each
+process.
 """
 
 from __future__ import annotations

@@ -84,8 +84,7 @@ def path_tables(
 ) -> NetworkTables:
     """The network on which the model plays schedules of P processes, with alpha and beta by class of messages.
 
-    Empty messages that are `tokens`, as those of barriers, have a byte in simulation, where really empty ones have no
-    overheads.
+    Messages that are `tokens`, as in barriers, have a byte in simulation, where empty messages have no overheads.
     """
     m = np.maximum(sizes.astype(np.float64), 1.0 if tokens else 0.0)
     eager = m < known.eager_limit_bytes

@@ -46,8 +46,8 @@ _CHAIN_PROCS, _CHAIN_BYTES, _CHAIN_SEGMENT = 5, 16384, 512
 class PathPlan:
     """The extent of a fit: process counts and sizes of the experiments. No `collectives` are all.
 
-    `message_bytes` are those of a collective that has them among its usual sizes; `segment_bytes` may have 0, for whole
-    messages. `single_bytes` are the sizes of single messages, to which those around the eager limit come.
+    `message_bytes` are used for collectives that have them among their usual sizes; `segment_bytes` may have 0, for
+    whole messages. `single_bytes` are the sizes of single messages, to which those around the eager limit come.
     """
 
     procs: tuple[int, ...]

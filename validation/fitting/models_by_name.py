@@ -114,8 +114,8 @@ def measured_models(
     """Every model that can be fitted within the time, each with its printed form if it has one.
 
     `bench_within` gives a bench that stops after so many seconds. Point-to-point models are fitted on no more processes
-    than change anything, LMO and the implementation-aware models on `procs`. A model whose fit fails, or for which no
-    time is left, is missing; `on_note` receives the reason.
+    than change anything, LMO and the implementation-aware models on `procs`. A model is missing if its fit fails or no
+    time is left for it; `on_note` receives the reason.
     """
     until = time.monotonic() + budget_seconds
     found: dict[str, CollectiveModel] = {}
@@ -157,9 +157,9 @@ def models_on(
 ) -> list[CollectiveModel]:
     """Models fitted on the platform, in the order of their names; a fit that serves several is made once.
 
-    `collectives` are those for which models with parameters of each algorithm are fitted, all if it is empty, and
-    `segments` the sizes for which implementation-aware models are (see `fitted_segments`). If nodes differ, homogeneous
-    models are the means of heterogeneous ones, if there is a procedure for these.
+    Models with parameters of each algorithm are fitted for `collectives`, or for all if it is empty.
+    Implementation-aware models are fitted for the sizes `segments` (see `fitted_segments`). If nodes differ,
+    homogeneous models are the means of heterogeneous ones, if there is a procedure for these.
     """
     bench, found = Simulated(platform, context), dict[str, CollectiveModel]()
     for name in names:

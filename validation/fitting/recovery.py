@@ -173,7 +173,7 @@ def named(parameters: object, i: int = 0, j: int = 1, sizes: Sequence[int] = ())
 def true_parameters(
     family: str, truth: PointToPoint, i: int = 0, j: int = 1, sizes: Sequence[int] = SIZES
 ) -> Parameters:
-    """The parameters of a family, of which those of messages from i to j are true at these sizes."""
+    """The true parameters of a family. For messages from i to j they hold at these sizes."""
     if family == "hockney":
         return Hockney(truth.alpha_seconds, truth.beta_seconds_per_byte)
     if family == "lmo":

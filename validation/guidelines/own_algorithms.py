@@ -124,7 +124,7 @@ def _case(call: Call, choice: Choice, ppn: int) -> Case:
 
 
 def _competing(tables: Mapping[str, DecisionTable], call: Call, ppn: int, segments: Sequence[int]) -> list[Case]:
-    """The case of the table's choice, or those of all choices where there is no table."""
+    """The case of the table's choice, or without a table the cases of all choices."""
     if call.collective in tables:
         try:
             return [_case(call, tables[call.collective].choose(call.procs, call.message_bytes), ppn)]

@@ -14,7 +14,7 @@ from collwise.validation.libraries.pgmpi import PgmpiProfile, Range
 
 @dataclass(frozen=True)
 class Repair:
-    """A call that violates guidelines, and the one whose mock-up is the fastest of those."""
+    """A call that violates guidelines, and the guideline among them with the fastest mock-up."""
 
     call: Call
     guideline: Guideline

@@ -69,8 +69,8 @@ class Outcome:
 class GuidelinesResult:
     """A library's times and its violations, before and after repair. `seconds` is how long the first check took.
 
-    `unused` are mock-ups that do not run, such as those whose buffers are too small, with the reason, by guideline and
-    call; `failed` are the problems of calls without a time.
+    `unused` are mock-ups that do not run, with the reason (such as too small buffers), by guideline and call; `failed`
+    are the problems of calls without a time.
     """
 
     library: Library

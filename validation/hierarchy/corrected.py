@@ -2,9 +2,9 @@
 
 The logarithm of the ratio of measured to predicted time is a Gaussian process over all configurations and inputs. Parts
 of it are common to all, to near sizes and places, to an algorithm there, to similar segments and pieces of it, and to
-one configuration. How large those of algorithms, segments and pieces are is estimated from the measured times, by which
-of a few scales had them surprise the least. That of a configuration is not: where predictions were right so far, others
-may still be wrong.
+one configuration. The scales for algorithms, segments and pieces are estimated: of a few, those under which the
+measured times are the least surprising. That of a configuration is not estimated: where predictions were right so far, others may
+still be wrong.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Corrected:
         return max(self._beliefs, key=lambda belief: belief.plausibility)
 
     def _candidates(self, belief: Process, still_open: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-        """Cases that are not measured, those first that are the least behind the best one for their uncertainty."""
+        """Cases that are not measured. First come those closest to the best one for their uncertainty."""
         behind = belief.mean - np.repeat(np.minimum.reduceat(belief.mean, self._first), self._counts)
         found = np.flatnonzero(still_open)
         order = np.argsort(behind[found] / np.sqrt(belief.variance[found] + _EXACT), kind="stable")

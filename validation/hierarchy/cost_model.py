@@ -59,7 +59,7 @@ def _segments(case: Case) -> int:
 
 
 def runs_needed(collective: str, segments: Iterable[int], most: int = SEGMENTS, within: int = 0) -> tuple[int, ...]:
-    """The numbers of segments with which tasks must be timed, so that costs for all those numbers follow.
+    """The numbers of segments with which tasks must be timed to know the costs for all these numbers.
 
     A pipeline is timed with `most` segments, or as many as the longest one has; numbers below d - 1 each for itself.
     """

@@ -23,7 +23,7 @@ PREFIX = "tasks_"
 """The names of algorithms made of tasks begin with it; the algorithm between nodes follows."""
 
 BETWEEN = ("chain", "binary", "binomial", "library")
-"""The algorithms between nodes by which an allreduce has the steps sr, ir, ib and sb, those of equation (4)."""
+"""The algorithms between nodes with which an allreduce has the steps sr, ir, ib and sb of equation (4)."""
 
 WITHIN = ("point-to-point", "shared memory", "one-sided", "by socket")
 """The ways in which the processes of a node communicate, in the order of the parameter's values. By socket is a third

@@ -6,10 +6,10 @@ whole collectives:
 
 1. The schedule engine predicts every configuration for every input.
 2. Measured times correct predictions nearby, and tell how uncertain the others are (`Corrected`).
-3. Each round times what is expected to improve the choices most for its machine time, mostly short messages, whose
-   times also correct the predictions for long ones.
-4. It ends where nothing is worth its time any more, or with a share of what the exhaustive search would cost, of which
-   it is sure by its own predictions.
+3. Each round times the cases with the largest expected improvement per machine time. These are mostly short messages;
+   their times also correct the predictions for long ones.
+4. It ends when nothing is worth its time any more, or after a share of the exhaustive search's cost, as its own
+   predictions tell it.
 """
 
 from __future__ import annotations
@@ -143,9 +143,9 @@ def _predicted_and_corrected(
 class SearchScore:
     """The costs of a search and of its choices, against timing every configuration.
 
-    `cost` is its machine time relative to the exhaustive search's, `mean` and `worst` are slowdowns of its choices
-    against the best configuration, `best_found` counts the inputs for which it chose that one, `median_error` is that
-    of the times that it assumes. nan where the exhaustive search's times are unknown.
+    `cost` is its machine time relative to the exhaustive search's. `mean` and `worst` are slowdowns of its choices
+    against the best configuration, which it chose for `best_found` inputs. `median_error` is the median error of the
+    times that it assumes. nan where the exhaustive search's times are unknown.
     """
 
     search: str
@@ -309,7 +309,7 @@ def _switch(found: Found, low: Input, high: Input) -> int:
 
 
 def at_size(sampled: Collection[Choice], choice: Choice, message_bytes: int) -> Choice:
-    """The configuration of those sampled that does the same, or most nearly so, for a message of that size."""
+    """The sampled configuration that does the same, or nearly the same, for a message of that size."""
     if choice in sampled:
         return choice
     alike = [one for one in sampled if (one.algorithm, one.parameter) == (choice.algorithm, choice.parameter)]

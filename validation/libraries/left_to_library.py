@@ -150,7 +150,7 @@ def summary_over_untuned(table: DecisionTable, consumer: str) -> str:
 
 
 def gains_over_untuned(table: DecisionTable) -> list[float]:
-    """The library's own time divided by that of the table's choice, at every point that has both."""
+    """The library's own time divided by the choice's time, at every point that has both."""
     return [
         times[LIBRARY_DECIDES] / times[chosen]
         for chosen, times in table.timed_points()

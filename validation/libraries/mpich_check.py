@@ -35,7 +35,7 @@ _THROUGH_UCX = {"MPIR_CVAR_NOLOCAL": "1"}
 class SelectionCheck:
     """One call under a selection file: the algorithm that the file names, and the messages that were sent.
 
-    `expected` are those of the algorithm by MPICH's control variable, `without` those of MPICH by itself.
+    `expected` are the messages of the algorithm under MPICH's control variable, `without` those of untuned MPICH.
     """
 
     collective: str

@@ -221,8 +221,8 @@ _MAX_BYTES = 32 * 2**20
 def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
     """Checks a short and a long message for each table. A line says what ran, and if the rules ask for it.
 
-    Where rules begin with longer messages, their first one is checked. A table whose rules begin with more processes
-    than this machine can hold, or with too long messages, is not checked, which is no success.
+    Where rules begin with longer messages, their first one is checked. A table is not checked if its rules begin with
+    more processes than this machine can hold, or with too long messages. This counts as no success.
 
     The calls start at once and run beside what the caller does before it takes the lines. Taking one raises
     CollwiseError when Open MPI does not run. Raises UsageError when it is missing.

@@ -29,7 +29,7 @@ Says = Callable[[Choice], bool]
 class Substitution:
     """A choice that a format cannot say, and what it says instead: another choice, or that the library decides (None).
 
-    `cost` is the largest slowdown of that against what was chosen, over the sizes that times are known for; nan where
+    `cost` is the largest slowdown of the replacement against the choice, over the sizes with known times; nan where
     none are. `too_few`: only since the library would run another algorithm where a message has few elements.
     """
 
@@ -91,7 +91,7 @@ def _sayable(table: DecisionTable, consumer: str, by_size: bool) -> tuple[Decisi
 def _in_force(
     table: DecisionTable, rows: Mapping[int, Steps], replaced: Sequence[Substitution]
 ) -> tuple[DecisionTable, list[Substitution]]:
-    """The table with these rows, but those that repeat the one before, and what was replaced in them."""
+    """The table with these rows, without repetitions of the row before, and what was replaced in them."""
     decided = ((procs, _decided(row)) for procs, row in rows.items())
     rules = without_repeated_rows(decided, table.rules)
     return replace(table, rules=rules), [one for one in replaced if one.procs in rules]
@@ -182,9 +182,9 @@ def _divided(table: DecisionTable, needs_enough: bool) -> Iterator[tuple[int, in
     """The first P, the largest P and the row of each part of a table. Parts differ in which algorithms have enough
     elements.
 
-    Rows with such algorithms have a step at each size where one begins to have enough. Where that depends on P, they
-    are divided at powers of two, so that what the largest P of a row needs is at most twice what the least one does,
-    and at the first P between two of these for which there are times.
+    Rows with such algorithms have a step at each size where one begins to have enough. If that depends on P, rows are
+    divided at powers of two. The largest P of a row then needs at most twice the elements of the smallest one. They are
+    also divided at the first timed P between two powers.
     """
     needs = [name for collective, name in NEEDS_ELEMENTS if needs_enough and collective == table.collective]
     for first, end, row in spans(sorted(table.rules.items())):

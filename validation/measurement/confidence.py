@@ -48,7 +48,7 @@ _STEPS = 8
 class Outlook:
     """The possible loss of a choice against the fastest candidate; `mean` is geometric.
 
-    `probability` is that of losing less than 5 %, `fastest` that of being the fastest.
+    `probability` is the probability of losing less than 5 %, `fastest` that of being the fastest.
     """
 
     mean: float
@@ -91,7 +91,7 @@ class Discrepancy:
 class Sureness:
     """A cell's choice by predictions: the probability of losing less than 5 % against the fastest candidate, and more.
 
-    It was `right` where the choice did so, and the cell tells where the second best candidate loses more than that.
+    The choice was `right` if it did so. The cell tells if the second best candidate loses more.
     """
 
     cell: Cell
@@ -255,8 +255,8 @@ def kept(said: Sequence[Sureness], right: Sequence[bool]) -> Kept:
 def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOutlook]:
     """The outlooks on a table's decisions at the points of its simulated times that have two candidates or more.
 
-    Nothing for other times, for those of which slower choices were left out, for mock-ups that call what a library
-    decides, and where the library decides. Doubtful choices are no candidates, unless they are chosen.
+    Empty for other times, for times without the slower choices, for mock-ups of a library's decisions, and where the
+    library decides. Doubtful choices are no candidates, unless they are chosen.
     """
     times = table.times
     if times is None or times.source != "simulated" or times.margin is not None or DIGITS in times.facts:

@@ -190,7 +190,7 @@ def grids(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Grid, Times]]:
 
 
 def cells_of(run: MeasuredRun, predicted: Mapping[str, Predictions]) -> Iterator[Cell]:
-    """The cells of a run whose place the engine predicts, with at least two candidates that have both times.
+    """The cells of a run that the engine predicts, with at least two candidates that have both times.
 
     `predicted` has the engine's predictions as PREDICTED, and others by their names, which choose where they have times
     of two candidates.
@@ -259,7 +259,7 @@ def _is_librarys(measured: Times, choice: Choice) -> bool:
 
 
 def regrets_of(cells: Sequence[Cell], decider: str) -> Regrets | None:
-    """The regrets of a decider over those of these cells for which it chooses; None if there are none."""
+    """The regrets of a decider over the cells for which it chooses; None if there are none."""
     chosen = [cell for cell in cells if decider in cell.choices]
     if not chosen:
         return None

@@ -45,7 +45,7 @@ Grids = Sequence[tuple[MeasuredPlace, Grid]]
 
 @dataclass(frozen=True)
 class Predicted:
-    """Predictions by what predicts, the platforms by the machines that they describe, and what was left out.
+    """Predictions by predictor, platforms by machine, and what was left out.
 
     `placed` has the jobs that were predicted on the nodes where they ran, by the names of the maps that say where.
     """

@@ -28,9 +28,8 @@ _NONE = MissingFacts()
 class MeasuredRun:
     """A job on a machine under a library: its facts, and the times of each collective by processes per node.
 
-    `node_map` is the file that says at which switches the machine's nodes are, and `description` that of the machine's
-    platform, where there is one beside the run. `messages` are the seconds of roundtrips and of messages in a row
-    between two nodes.
+    `node_map` is the file with the switches of the machine's nodes, and `description` the file of its platform, if they
+    lie beside the run. `messages` are the seconds of roundtrips and of messages in a row between two nodes.
     """
 
     machine: str

@@ -140,7 +140,7 @@ def refined(
 
 
 def merged(steps: Iterable[tuple[int, _Held]]) -> tuple[tuple[int, _Held], ...]:
-    """The steps without those that repeat what the step before them holds."""
+    """The steps without repetitions of the step before."""
     return tuple(next(equal) for _, equal in groupby(steps, key=lambda step: step[1]))
 
 
@@ -168,8 +168,8 @@ class DecisionTable:
 
     `source` and `made_by` say what made the times that decided: simulated, measured or predicted, and by what. A point
     between two entries takes the lower one, in P and in m. Nothing is decided below the first entries and where a row
-    is empty. `times` are those that decided, if they are known, and `between` the loss at sizes between theirs, where a
-    model says it. `platform_procs` is the platform's largest process count, if it is known.
+    is empty. `times` are the times that decided, if they are known. `between` is the loss at sizes between theirs, if a
+    model tells it. `platform_procs` is the platform's largest process count, if it is known.
     """
 
     collective: str
@@ -293,7 +293,7 @@ def loss_of(table: DecisionTable) -> SlowdownSummary:
 
 
 def undecided_points(table: DecisionTable) -> tuple[int, int]:
-    """The number of points whose intervals do not tell the fastest choice from another one, and that of all points.
+    """The number of points where intervals do not separate the fastest choice from others, and that of all points.
 
     There the interval of another one overlaps that of the fastest. 0 of 0 for a table without intervals.
     """

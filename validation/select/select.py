@@ -177,7 +177,7 @@ def _loss_between(model: CollectiveModel, grid: Grid, rules: Mapping[int, Row]) 
 
 
 def tied_seconds(times: Times, limit: float = TIE_LIMIT) -> Array:
-    """The seconds, with the best time in place of those whose confidence interval overlaps that of the fastest one.
+    """The seconds, with the best time for all choices whose confidence interval overlaps the fastest one's.
 
     A time above the best one by more than the share `limit` is no tie, however wide its interval is. An interval that
     is not known counts as empty.

@@ -1,7 +1,7 @@
 """Test beds: namespaces for nodes and switches, veth pairs, bridges, and token buckets in both directions.
 
-The state file lists the parts of a bed before any of them is made, so that after any end of the process that makes it
-the next `up` or `down` knows what to remove, and touches nothing else.
+The state file lists the parts of a bed before any of them is made. If the making process ends early, the next `up` or
+`down` knows what to remove, and touches nothing else.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ SIZES = {
 # No published figure tells what a short message costs the processor on the clusters of the paper, so nothing is decided
 # below the sizes that their calibration rests on.
 MIN_DECIDED = dict.fromkeys(SIZES, 8 * _KIB) | {"gather": 64 * _KIB, "barrier": 0}
-"""The size from which on times are trusted to decide where they lack what a short message costs, by collective."""
+"""The size from which on times may decide, by collective, if they lack the costs of short messages."""
 
 BCAST_SIZES = tuple(8192 * 2**k for k in range(10))
 GATHER_SIZES = tuple(65536 * 2**k for k in range(5))

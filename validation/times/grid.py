@@ -63,7 +63,7 @@ def cuts_nothing(case: Case) -> bool:
 
 
 def without_repeats(found: Iterable[Case]) -> list[Case]:
-    """The cases but those that differ from an earlier one only in a segment size that cuts nothing."""
+    """The cases without those that differ from an earlier one only in a segment size that cuts nothing."""
     kept: dict[Case, Case] = {}
     for case in found:
         kept.setdefault(replace(case, segment_bytes=max(case.message_bytes, 1)) if cuts_nothing(case) else case, case)
@@ -176,7 +176,7 @@ class Grid:
         return replace(self, choices=tuple(sorted(self.choices, key=lambda one: self.names.index(one.algorithm))))
 
     def with_besides(self, choice_at: Callable[[int, int], Choice | None]) -> Grid:
-        """The grid that times, besides, what a function names at a point, where it names something."""
+        """The grid that also times the choice which a function names for a point, if it names one."""
         named = ((procs, size, choice_at(procs, size)) for procs, size in self.points)
         more = [(procs, size, choice) for procs, size, choice in named if choice is not None]
         return replace(self, besides=tuple(dict.fromkeys([*self.besides, *more])))
@@ -209,7 +209,7 @@ class Grid:
         return case_of(self.collective, choice, procs, message_bytes, self.processes_per_node, self.root)
 
     def cases(self) -> list[Case]:
-        """Every choice at every point where it runs and competes, then those that are timed besides."""
+        """Every choice at every point where it runs and competes, then the additional choices."""
         competing = [
             self.case(choice, procs, size)
             for procs, size in self.points

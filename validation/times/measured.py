@@ -207,7 +207,7 @@ def _nothing(store: Store, platform: str, collective: str, wanted: Sequence[Stor
 
 
 def _combined(store: Store, group: Sequence[StoredConfiguration], collective: str) -> dict[Case, Timing]:
-    """The times of a measurement, each from those of its executions that have the case, if it ran there."""
+    """The times of a measurement. Each combines the executions that have the case, if it ran there."""
     launches = [
         {
             case: timing

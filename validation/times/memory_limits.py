@@ -27,7 +27,7 @@ def asked_points(platform: HostPlatform, grids: Iterable[Grid]) -> list[Grid]:
 
 
 def remark_on_sizes(grids: Sequence[Grid]) -> None:
-    """Notes that reductions of some sizes combine bytes, and that segments which were asked for cut no message."""
+    """Notes that reductions of some sizes combine bytes, and that requested segments cut no message."""
     bytewise = {
         grid.collective: ", ".join(odd)
         for grid in grids

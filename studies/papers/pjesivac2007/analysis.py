@@ -198,7 +198,7 @@ CUT = f", {format_size(SMALL_SEGMENT)}"
 """The end of the label of a method with small segments."""
 
 EXCHANGES = Grid.of("alltoall", tuple(range(2, 25, 2)), doubling(64 * KIB, 4), 1, (0,), ("pairwise",))
-"""Figure 5; message bytes are those of a block, of which every process sends P."""
+"""Figure 5; message bytes are those of one block; every process sends P blocks."""
 
 BROADCASTS = Grid.of(
     "bcast", tuple(range(3, 33)), doubling(LARGEST_BYTES), 1, (0, SMALL_SEGMENT, LARGE_SEGMENT),

@@ -362,7 +362,7 @@ def _range(sizes: Array) -> str:
 
 
 def findings_table(found: Iterable[CheckedClaim], derived: Iterable[CheckedClaim] = ()) -> pd.DataFrame:
-    """The claims with what simulation shows, and the reason for those that do not hold.
+    """The claims with what simulation shows, and the reasons why some do not hold.
 
     `derived` are findings on the same claims with derived formulas; they add a column.
     """

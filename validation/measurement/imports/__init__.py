@@ -26,8 +26,8 @@ FORMATS = (
 class Imported:
     """The times in a file, and the number of cases that its run was to measure.
 
-    That number is larger if the run ended early.
-    Cases that failed are those of our own scripts, or else `marked` by the reader, since they cannot be what they say.
+    That number is larger if the run ended early. Failed cases are those of our own scripts. Others are `marked` by the
+    reader if their times cannot be true.
     """
 
     timings: Sequence[Timing]

@@ -28,7 +28,7 @@ _USUAL_ELEMENT_BYTES = 4
 
 
 def doubted(timings: Sequence[Timing], library: str, to_last: bool, element_bytes: int = 0) -> list[Timing]:
-    """The timings of one run, where those that cannot be have the reason as their error, and no time.
+    """The timings of one run. Impossible ones have the reason as their error, and no time.
 
     They are: times of 0; a collective that is faster than its least number of messages one after another, where times
     end with the last process (`to_last`); algorithms that do not run on P processes, or with so few elements, so that

@@ -32,8 +32,8 @@ class ProfileRow:
     """The calls of a collective on one communicator whose sizes lie between a power of two and the next one.
 
     `seconds` is the time within all of them by the mean process; `parameters` are those that it ran with. `algorithm`
-    is empty if MPI's own ran, and `mpis_own` then says why. The bytes are None where the sizes are not known to all processes.
-    Of several runs, `seconds` is the median, between those of the fastest and of the slowest run.
+    is empty if MPI's own ran, and `mpis_own` then says why. The bytes are None where not all
+    processes know the sizes. Of several runs, `seconds` is the median, between those of the fastest and slowest run.
     """
 
     collective: str

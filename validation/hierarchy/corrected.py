@@ -3,8 +3,8 @@
 The logarithm of the ratio of measured to predicted time is a Gaussian process over all configurations and inputs. Parts
 of it are common to all, to near sizes and places, to an algorithm there, to similar segments and pieces of it, and to
 one configuration. The scales for algorithms, segments and pieces are estimated: of a few, those under which the
-measured times are the least surprising. That of a configuration is not estimated: where predictions were right so far, others may
-still be wrong.
+measured times are the least surprising. That of a configuration is not estimated: where
+predictions were right so far, others may still be wrong.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def _digest_of_c_sources(root: Path) -> str:
 
 
 def digest_of(root: Path, files: Iterable[Path]) -> str:
-    """SHA-256, hex, of files below a folder, in their order: their names there and their contents."""
+    """The SHA-256 digest, hex, of the names and contents of files below a folder, in their order."""
     digest = hashlib.sha256()
     for file in files:
         content = hashlib.sha256(file.read_bytes()).hexdigest()

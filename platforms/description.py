@@ -161,7 +161,7 @@ class Description(HostPlatform):
 
 @dataclass(frozen=True)
 class NodeFault:
-    """Factors by which a node differs: of its processors' overheads, and of the rate of its link and port."""
+    """Factors by which a node differs, for its processors' overheads and for the rate of its link and port."""
 
     node: int
     overhead_factor: float = 1.0

@@ -39,7 +39,7 @@ class HostPlatform(ABC):
 
     @abstractmethod
     def smpi_options(self) -> dict[str, str]:
-        """Simulator option names and values, in SimGrid's syntax, that the XML text sets."""
+        """The simulator options that the XML text sets, by name, in SimGrid's syntax."""
 
     @abstractmethod
     def xml_text(self) -> str:

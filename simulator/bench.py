@@ -29,8 +29,8 @@ class Timer(Protocol):
 class Simulated:
     """An engine on a platform.
 
-    Of collectives in `margins` the engine may leave out cases that are slower than the fastest one by more than that
-    (0.01: 1 %).
+    For collectives in `margins` the engine may leave out cases that are slower than the fastest one by more than the
+    margin (0.01: 1 %).
     """
 
     platform: HostPlatform

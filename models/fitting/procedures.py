@@ -243,7 +243,7 @@ def _remarks(parameters: Parameters) -> tuple[str, ...]:
 
 
 def sample_pairs(procs: int) -> list[Pair]:
-    """All pairs of few processes; of many, each process with its successor, so that all of them count alike."""
+    """All pairs if the processes are few. Many are paired each with its successor, so all of them count equally."""
     if procs <= _ALL_PAIRS_PROCS:
         return [(i, j) for i in range(procs) for j in range(i + 1, procs)]
     return [(i, (i + 1) % procs) for i in range(procs)]

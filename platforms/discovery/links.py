@@ -80,7 +80,7 @@ def port_of_word(word: str, where: str) -> Port | None:
 def link_facts(ports: Sequence[Port]) -> Facts:
     """The interconnect that MPI would use on a node with these ports, with its rate and links per node.
 
-    Of several networks the one that is made for MPI counts, and of ports of one kind the fastest ones.
+    If there are several networks, the one made for MPI counts. Among ports of one kind the fastest ones count.
     """
     if not ports:
         return {}
@@ -109,7 +109,7 @@ def link_facts(ports: Sequence[Port]) -> Facts:
 
 
 def _infiniband_preset(gbits: float | None, generation: str) -> str:
-    """The description of the generation that has this rate; of HDR, which was measured, where that is not known."""
+    """The description of the generation with this rate. If that is unknown, it is HDR's, which was measured."""
     if gbits == NOMINAL_GBITS["infiniband-hdr100"] and "hdr" in generation.lower():
         return "infiniband-hdr100"
     return _BY_INFINIBAND_GBITS.get(round(gbits or 0), "infiniband-hdr")

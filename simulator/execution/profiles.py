@@ -61,7 +61,7 @@ class ProfileRow:
 
     @property
     def ran(self) -> str:
-        """The algorithm that ran, or that MPI's own did."""
+        """The name of the algorithm that ran, or a name for MPI's own."""
         return self.algorithm or f"{OWN}: {self.mpis_own}"
 
     @property
@@ -84,7 +84,7 @@ class ProfileRow:
 class Profile:
     """The collectives of a program: rows, and the seconds between MPI_Init and MPI_Finalize by the mean process.
 
-    Of several runs, all seconds are medians, and `run_seconds` has those within collectives of each run.
+    For several runs, all seconds are medians, and `run_seconds` has the seconds within collectives of each run.
     """
 
     processes: int

@@ -37,7 +37,7 @@ def slots_of_job(environment: Mapping[str, str]) -> Slots:
 
 
 def srun_words(procs: int, per_node: int, pmi: str = PMI["openmpi"]) -> list[str]:
-    """The srun that starts processes by blocks of `per_node` on as many nodes as that takes."""
+    """The srun command that starts processes by blocks of `per_node`, on as many nodes as needed."""
     words = ["srun", f"--mpi={pmi}", f"--ntasks={procs}", f"--nodes={-(-procs // per_node)}"]
     return [*words, f"--ntasks-per-node={per_node}", "--distribution=block", "--kill-on-bad-exit=1"]
 

@@ -95,7 +95,7 @@ class Anchor:
     def with_parts(self, found: Doubles, slower: Sequence[Doubles | None]) -> Anchor:
         """The anchor with parts that follow from the times found, and from those on the networks of `a_little_slower`.
 
-        Of a kind without times there no case has any costs.
+        If a kind has no times there, no case has costs of this kind.
         """
         parts = np.zeros((len(KINDS), len(found)))
         for kind, seconds in enumerate(slower):
@@ -147,7 +147,7 @@ def _has(tables: NetworkTables, kind: int) -> bool:
 
 
 def _costs(tables: NetworkTables, kind: int) -> dict[str, Doubles]:
-    """The tables of a kind; of overheads that a network does not have, those that stand for them."""
+    """The tables of a kind. If a network has no overheads, the tables that stand for them."""
     found = _tables_of(tables, kind)
     if kind == OVERHEAD and not _has(tables, kind):
         eager = tables.protocol == EAGER

@@ -341,7 +341,7 @@ class Schedule:
         return float(result.seconds) if result.is_open else 0.0
 
     def play_many(self, networks: Sequence[NetworkTables]) -> list[Played]:
-        """The times on several networks, those of `play` on each, and its errors.
+        """The times on several networks, as `play` finds them on each, and its errors.
 
         Point-to-point models in succession whose nodes and protocols are the same are played in one pass.
         """

@@ -1,7 +1,7 @@
 """Times of many cases at once, computed again whenever the network changes: maps that follow a slider.
 
-The cases are recorded once. Of those of one P and size only the ones that may be the fastest are played on each further
-network (live_groups.py). And what costs most is not played at all:
+The cases are recorded once. On each further network only the cases that may be the fastest of their P and size are
+played (live_groups.py). The most expensive ones are not played at all:
 
 - Blocks of a message that is no multiple of P doubles differ by an element, so that the processes of a ring differ,
   too. Such a case takes between the times of the next multiples below and above, whose processes are alike. It gets the

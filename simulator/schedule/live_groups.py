@@ -1,9 +1,8 @@
 """The cases of one process count in a map that follows a slider, and their plays on a network.
 
-Of the cases of one message size, the choices, those that may be the fastest one are played. Bounds follow from the
-first network, on which all were played (bounds.py), and from what each choice has to do (work.py): the choice with the
-lowest bound is played first, then the others whose bound is not clearly longer, each until it is longer than the
-fastest so far.
+For each message size, the choices that may be the fastest are played. Bounds follow from the first network, on which
+all were played (bounds.py), and from what each choice has to do (work.py): the choice with the lowest bound is played
+first, then the others whose bound is not clearly longer, each until it is longer than the fastest so far.
 """
 
 from __future__ import annotations
@@ -134,7 +133,7 @@ class Group:
 
     @cached_property
     def work(self) -> Work:
-        """The work of each play, followed by the work that each case's first play has beyond its second one."""
+        """The work of each play, then the extra work of each case's first play over its second one."""
         plays = [(schedule, None) for schedule in self.schedules]
         further = [(self.schedules[first], self.schedules[second]) for first, second, *_ in self._plays]
         columns = [*self.columns, *(self.columns[play] for play in self._plays[:, 0])]

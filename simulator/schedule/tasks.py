@@ -36,7 +36,9 @@ BY_SOCKET = 3
 
 
 def parts_of(collective: str, within: int = 0) -> tuple[str, ...]:
-    """The parts of a collective; of three levels those between sockets, too. Raises UsageError if it has none."""
+    """The parts of a collective. With three levels, they include those between sockets. Raises UsageError if it has
+    none.
+    """
     if collective not in PARTS:
         raise unknown_name("collective with tasks", collective, PARTS)
     if within != BY_SOCKET:

@@ -97,7 +97,7 @@ _SELECTED_REDUCTIONS = ("reduce", "allreduce", "reduce_scatter")
 SMPI_SELECTED = frozenset(
     (*_SELECTED_REDUCTIONS, "bcast", "gather", "scatter", "allgather", "allgatherv", "alltoall", "alltoallv", "barrier")
 )
-"""The collectives that the selectors choose for; of the others SMPI has one algorithm."""
+"""The collectives for which selectors choose. SMPI has one algorithm for each of the others."""
 
 
 def _schedule_engine(like_smpi: bool) -> Engine:
@@ -146,10 +146,10 @@ class SimulationContext:
     """The way in which simulated times are made, and the store that holds them.
 
     `simgrid` is a version of SimGrid, by default the system's; `jobs` how many simulations run side by side, by default
-    one per core. `progress` shows how far a simulation with a label is. Of collectives in `tolerances` the schedule
-    engine leaves out the cases that are no choice within the tolerance (0.01: 1 %) of the fastest one. `library`
-    decides for the collectives that mock-ups call, if the engine has no MPI library. `executor` simulates collectives
-    and experiments instead of threads here; whole programs always run here.
+    one per core. `progress` shows how far a simulation with a label is. For collectives in `tolerances` the schedule
+    engine leaves out cases that are not within the tolerance (0.01: 1 %) of the fastest one. `library` decides for the
+    collectives that mock-ups call, if the engine has no MPI library. `executor` simulates collectives and experiments
+    instead of threads here; whole programs always run here.
     """
 
     store: Store

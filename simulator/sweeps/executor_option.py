@@ -16,7 +16,7 @@ from collwise.common.units import parse_size
 
 LOCAL, DASK = "local", "dask"
 BATCH_SYSTEMS = {"slurm": ("Slurm", "sbatch"), "oar": ("OAR", "oarsub")}
-"""Batch systems by the names that options have for them: what they are called, and the command that submits."""
+"""Batch systems by their names in options, with their own name and the command that submits jobs."""
 
 EXECUTORS = (LOCAL, f"{DASK}:ADDRESS", *BATCH_SYSTEMS)
 """The forms that the name of an executor can have, for messages and help."""

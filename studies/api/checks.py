@@ -67,10 +67,10 @@ class JudgedMachines:
     """Cells of measured runs with what predictions chose there; the file of the predictions, its SHA-256, and notes.
 
     `placed` has the jobs that were predicted on the nodes where they ran, by the names of the maps that say where.
-    `sure` says how sure the choices by predictions are: of each machine by the others' discrepancy, of a single one by
-    that which the project has. `discrepancy` was learned on all of them; None without cells. Neither is there if
-    figures were `trained` on some of the times, which then were read before. `messages` are then predictions of runs
-    from their messages between two nodes alone.
+    `sure` says how sure the choices by predictions are. It uses the discrepancy of the other machines, or for a single
+    machine the project's own. `discrepancy` was learned on all machines; None without cells. Both are missing if
+    figures were `trained` on some of the times. `messages` are then predictions of runs from their messages between two
+    nodes alone.
     """
 
     cells: Sequence[Cell]

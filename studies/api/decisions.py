@@ -350,9 +350,8 @@ def defaults(
     """Shows the algorithms that an MPI library runs untuned, for each P and from each message size on.
 
     'in the catalogue' is the choice that sends the same messages, with which the library is timed. Decisions are for
-    one process on each node, a commutative operation, and blocks of one size. If it is checked, Open MPI itself is
-    asked, for any number of processes, without running the algorithms; of MPICH the tables are read by which it selects
-    them.
+    one process on each node, a commutative operation, and blocks of one size. `check` asks Open MPI itself, for any
+    number of processes, without running the algorithms. For MPICH it reads the tables with which MPICH selects.
 
     >>> import collwise
     >>> found = collwise.defaults("bcast", procs=16, sizes="1KiB", baseline="mpich-4")

@@ -101,7 +101,7 @@ def stored(query: str, store: str | Path | None = None) -> AllTimes:
     measurements; several values of a word are joined by '+'. `store`, or the word `file`, is the SQLite file of
     timings, by default that of `simulate`.
 
-    Returns Times by collective. Of several measurements they are those of the one with the most times, else the newest;
+    Returns Times by collective. If there are several measurements, the one with the most times counts, else the newest;
     `facts` name its configurations and how many others there are. A word that the query leaves out may be missing where
     the store has one source or one platform only.
 

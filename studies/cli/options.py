@@ -266,7 +266,7 @@ def _targets(make: Callable[..., Any], *without: str, **more: Any) -> Any:
 
 
 def target(*without: str) -> Any:
-    """The options that name a target, without some, as the ExecutionTarget."""
+    """The ExecutionTarget from the options that name a target, without some of them."""
     return _targets(lambda **given: target_from(TargetOptions(**given)), *without)
 
 

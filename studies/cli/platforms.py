@@ -334,7 +334,7 @@ def new(
 def _known(
     machine: bool, hardware: Path | None, sys: Path | None, slurm: str | None, partition: str | None, ask: bool
 ) -> Facts:
-    """The facts of the sources that were named; without any, those of this machine, unless questions are asked."""
+    """The facts of the named sources. Without any they are those of this machine, unless questions are asked."""
     if partition is not None and slurm is None:
         raise UsageError("--partition is for --slurm")
     if machine and (hardware is not None or sys is not None):

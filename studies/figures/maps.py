@@ -126,7 +126,7 @@ def slowdown_map(
 
 
 def closeness_map(panels: Mapping[str, Array], procs: Sequence[int], sizes: Sequence[int], title: str = "") -> Figure:
-    """By how many percent the best choice of another algorithm is slower than the best: the paler, the closer."""
+    """A map of the slowdown, in percent, of the best choice with another algorithm. Paler is closer."""
     asked = {name: Slowdowns(values, np.isfinite(values)) for name, values in panels.items()}
     colours = (_CLOSENESS, LogNorm(1, 300))
     figure, axes = _heat_panels(asked, procs, sizes, title, colours, NOT_TIMED)

@@ -15,7 +15,7 @@ def times_figure(times: Times, procs: int, beside: Times | None = None) -> Figur
     """The time of every algorithm over m on P processes, and its ratio to the best. Each has its best segment size
     there.
 
-    Measured times have their confidence intervals. With others `beside` them times are markers, and these lines.
+    Measured times have their confidence intervals. With times `beside`, `times` are markers and those beside are lines.
     """
     if procs not in times.procs:
         valid = ", ".join(map(str, times.procs))

@@ -1,6 +1,6 @@
 """Figures of what-if: maps before and after a change, sweeps with their cross-over points, and a map that is redrawn.
 
-An algorithm has its colour in every figure; of its segment sizes larger ones are darker.
+An algorithm has its colour in every figure, darker for larger segments.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ def _of_model(part: _Part, name: str) -> str:
 
 
 def _messages(found: Sequence[FromMessages]) -> Iterator[Table | str]:
-    """The tables of predictions from messages between two nodes alone, and what these rest on; nothing without any."""
+    """The tables of predictions from messages between two nodes alone, and their basis. Empty without any."""
     if not found:
         return
     rows = [

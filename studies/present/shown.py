@@ -86,7 +86,7 @@ def said(block: str, /, **values: Any) -> list[str]:
 
 
 def problem_of(failed: Sequence[Timing]) -> str:
-    """The problem that some cases failed, with the first one; nothing if none did."""
+    """The problem that some cases failed, with the first one. Empty if none did."""
     return f"{counted(len(failed), 'case')} failed; first: {describe(failed[0])}" if failed else ""
 
 

@@ -195,7 +195,7 @@ class Belief:
     def _from_lines(self) -> Array:
         """The logarithm of an algorithm's latency and times per byte, at the nearest P at which it was measured.
 
-        Of an algorithm that was not measured it is the mean over the others.
+        An algorithm without measurements gets the mean over the others.
         """
         prior = np.full(len(self.cases), math.nan)
         for numbers in self._lines.values():

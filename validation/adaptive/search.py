@@ -48,7 +48,7 @@ _UNKNOWN_SECONDS = 0.01
 
 @dataclass
 class Spent:
-    """Machine time: of executions of MPI as they were timed, or as repetitions add up where the store has them."""
+    """Machine time. It is the timed duration of executions of MPI, or the sum of repetitions for times in the store."""
 
     seconds: float = 0.0
     rounds: int = 0

@@ -2,9 +2,9 @@
 
 The times are those of one machine or of several together.
 
-A factor multiplies each figure. Its logarithm has a normal prior about 0 with the figure's spread. Of several machines
-each has factors of its own, which scatter about common ones by the same spread. The common ones are what is expected of
-a machine that is not among them.
+A factor multiplies each figure. Its logarithm has a normal prior about 0 with the figure's spread. Each of several
+machines has factors of its own, which scatter about common ones by the same spread. The common ones are the expectation
+for any other machine.
 
 The schedule engine predicts the cases. The differences of logarithms are minimised, robustly. A cell has the cases of
 one collective, P and size. It counts by the mean over its algorithms, and by each algorithm's deviation from that mean,
@@ -139,7 +139,7 @@ class Fitted:
     covariance: Array
 
     def interval(self, machine: str, name: str) -> tuple[float, float]:
-        """The bounds between which a machine's factor is with 95 %."""
+        """The 95 % interval of a machine's factor."""
         middle, width = self.of_machine[machine][name], math.exp(1.96 * self.deviations[machine][name])
         return middle / width, middle * width
 
@@ -277,8 +277,8 @@ def without_each_collective(machine: str, runs: Sequence[TimedCases]) -> dict[st
 def jump(messages: Mapping[Case, float]) -> tuple[int, float] | None:
     """The size from which messages take longer than shorter ones do, and their further time relative to these.
 
-    It is the largest jump of the latency curve: what a step exceeds the slope of both steps beside it by. None without
-    one of a quarter.
+    It is the largest jump of the latency curve: the step that rises most above the slopes of both steps beside it. None
+    if no jump is at least a quarter.
     """
     seconds = {case.message_bytes: one for case, one in messages.items() if case.experiment == ROUNDTRIP}
     sizes = sorted(seconds)

@@ -1,7 +1,7 @@
 """The measurements that would tell most about what to choose: after which choices are expected to lose least.
 
-Figures are known but for a normal error of their logarithms. Of each cell the two algorithms that are predicted fastest
-compete. By the figures' errors the second may be the faster one, and the expected loss follows from the normal
+Figures are known but for a normal error of their logarithms. In each cell the two algorithms that are predicted fastest
+compete. Since figures have errors, the second may be the faster one. The expected loss follows from the normal
 distribution of the logarithm of their times' ratio. A measured time of a case, which has the error ERROR besides,
 narrows the figures as in linear regression. The measurements are found one after another, each the best after those
 before it.

@@ -181,9 +181,9 @@ class Scores:
             return np.where(np.isfinite(other) & (best > 0), other / best - 1, np.nan)
 
     def pick(self, title: str | None, i: int, j: int) -> Picked:
-        """The pick at the place (i, j) of P and m; without a title that of `right`, the best.
+        """The pick at the place (i, j) of P and m; without a title the best choice of `right`.
 
-        Of an untuned library's algorithm that the catalogue does not have, it is the name alone.
+        It is a name alone for an untuned library's algorithm that the catalogue lacks.
         """
         place = int((self.right.best if title is None else self.picks[title]).values[i, j])
         if place == NOBODY:
@@ -323,7 +323,7 @@ class AllScores(dict[str, Scores]):
         return _together(one.pick_rows() for one in self.values())
 
     def trusted(self) -> pd.DataFrame:
-        """For each collective and size the source whose picks are the least slow; of equal ones that with least error.
+        """The source with the best picks for each collective and size. Equal ones are ranked by their errors.
 
         Columns: the columns of `table` for this source, and `good_choices`, the sources with picks at most 1 % slower
         than the best on average.

@@ -225,7 +225,7 @@ class CriticalPath(FittedToObservations, PlayedModel):
         return tuple(self.parameters.fits.get(collective, {}))
 
     def rows(self, sizes: Mapping[Case, Sequence[int]]) -> list[dict[int, float]]:
-        """As `PlayedModel.rows`. Of many sizes not all are played: see `_between`."""
+        """As `PlayedModel.rows`. If there are many sizes, not all are played: see `_between`."""
 
         def at_sizes(row: tuple[Case, Sequence[int]], stop: threading.Event) -> dict[int, float]:
             def seconds(m: int) -> float:

@@ -71,7 +71,7 @@ def _costs(parameters: Parameters, m: Array, classes: int) -> _Costs:
     """
 
     def each(value: float | Array) -> Array:
-        """The value itself, or its entries for these processors or for their pairs, to be multiplied by sizes."""
+        """The value itself, or its entries for these processors or pairs, shaped for multiplication by sizes."""
         array = np.asarray(value, dtype=float)
         return array[(slice(classes),) * array.ndim][..., None]
 

@@ -23,7 +23,7 @@ from collwise.validation.adaptive.process import Process
 from collwise.validation.hierarchy.space import Input, input_of
 
 _LEVEL, _SIZE, _ALGORITHM, _CUT, _ALONE = 0.3, 0.2, 0.15, 0.1, 0.05
-"""The standard deviations of the parts, in logarithms; of algorithms, segments and pieces at the scale 1."""
+"""The standard deviations of the parts, in logarithms. Those for algorithms, segments and pieces are at the scale 1."""
 
 _SCALES = (0.125, 0.25, 0.5, 1.0, 2.0)
 """The scales that are tried."""

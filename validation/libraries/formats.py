@@ -38,9 +38,9 @@ class Format:
     """A format: the consumer whose algorithms it names, how it is used and how it is written.
 
     `use` is how the file is used: a whole command, in which {file} stands for its name, {collwise} for ours, and P and
-    PROGRAM for the user's own. `write` makes the text of tables. `holds_for` is what it is given besides: the number of
-    processes that the file holds for (`procs`), or the `version` of the library. `by_size`: the format sees message
-    sizes.
+    PROGRAM for the user's own. `write` makes the text of tables. `holds_for` is a further argument of `write`: the
+    number of processes that the file holds for (`procs`), or the `version` of the library. `by_size`: the format sees
+    message sizes.
     """
 
     name: str

@@ -1,9 +1,9 @@
 """Checks that the installed Open MPI follows a rules file, by the messages that it sends in one call.
 
-The program `call` makes the call, Open MPI's own monitoring counts the messages, and the counts are compared with
-those of the algorithm that the file asks for. Of some algorithms our own code sends the same messages, and is recorded.
-Those of the others are observed while Open MPI runs the algorithm by its own option, with the file's rules for the
-other collectives in force: some algorithms call these.
+The program `call` makes the call, Open MPI's own monitoring counts the messages, and the counts are compared with those
+of the algorithm that the file asks for. For some algorithms our own code sends the same messages, and is recorded. The
+messages of others are observed while Open MPI's own option forces the algorithm. The file's rules for other collectives
+are then in force, since some algorithms call these.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def observe(
 
     A forced rule holds where the file has none for the collective.
 
-    `element_bytes`: of doubles (8) or complex ones (16) instead of what the program takes by default.
+    `element_bytes`: 8 for doubles or 16 for complex ones, instead of the program's default.
     """
     settings = {} if rules is None else settings_of_rules(str(rules.resolve()))
     if forced is not None:

@@ -131,7 +131,7 @@ class _Lines:
             raise self.error("the end")
 
     def number(self, expected: str, least: int = 0) -> int:
-        """The number that is alone on the next line."""
+        """The number on the next line, which has nothing else."""
         (word,) = self.take(expected, 1)
         return self.whole(word, expected, least)
 

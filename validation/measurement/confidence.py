@@ -59,7 +59,8 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """The scales of ln(measured / predicted): of each algorithm's own, a factor e of messages, and one of seconds.
+    """The scales of ln(measured / predicted), for each algorithm's own part, for a factor e of messages, and for one of
+    seconds.
 
     `freedom` are the degrees of freedom of the Student t. `machines` are those from which it was learned.
     """
@@ -215,8 +216,7 @@ def left_out(cells: Sequence[Cell]) -> dict[str, Discrepancy]:
 def judged(cells: Sequence[Cell], alone: Discrepancy | None = None) -> tuple[list[Cell], list[Sureness]]:
     """The cells with what BY_MEAN and ROBUST choose there, and how sure their choices by predictions are said to be.
 
-    Of each machine's cells that is by the discrepancy of all others; of a machine without others by that for one
-    `alone`, if there is one.
+    For each machine it is by the discrepancy of all others, and for a single machine by `alone`, if that is given.
     """
     found, sure = [], []
     known = left_out(cells)

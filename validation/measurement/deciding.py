@@ -122,8 +122,8 @@ def known_library(name: str, processes_per_node: int) -> Baseline | None:
 def _voted(groups: Mapping[tuple[str, str], Sequence[Cell]], machines: Iterable[str], cell: Cell) -> str | None:
     """The candidate that other machines rank first, each by its cells of the nearest processes per node, P and size.
 
-    Each ranks what are candidates there, too, two at least, from 0, its fastest, to 1. Of those that the most machines
-    rank, it is the one with the least mean.
+    Each ranks what are candidates there, too, two at least, from 0, its fastest, to 1. Among the candidates that the
+    most machines rank, it is the one with the smallest mean.
     """
     ranks: dict[str, list[float]] = {}
     for name in machines:

@@ -63,7 +63,7 @@ class Trained:
     cells: frozenset[TimedCell]
 
     def kind(self, cell: Cell) -> str:
-        """The difference of a cell of the machine from those that it was trained on."""
+        """The kind of difference between a cell and the training cells of its machine."""
         place = cell.place
         collectives, procs = {one[0] for one in self.cells}, {one[1] for one in self.cells}
         if place.job != self.job or place.procs not in procs or place.processes_per_node != 1:

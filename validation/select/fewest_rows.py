@@ -15,7 +15,7 @@ def fewest_rows(standings: Mapping[int, Standings]) -> dict[int, Chosen]:
     """The table with the fewest rows in which every choice is among the candidates that are good enough there.
 
     The standings of a P hold up to the next P, as the table's rows do; P for which the table says what it says for the
-    P before are left out. Of tables with equally few rows it is the one with the longest groups of P.
+    P before are left out. Among tables with equally few rows, the one with the longest groups of P is taken.
     """
     procs = sorted(standings)
     # The least number of rows for the P before each position, the start of the last group of P among these, its row.

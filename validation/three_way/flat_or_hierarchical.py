@@ -69,7 +69,7 @@ def of_kind(times: Times, kind: str) -> Times:
 
 
 def best_of_kinds(times: Times) -> Times:
-    """The times of the best algorithm of each kind, as those of two choices called like the kinds."""
+    """The times of the best algorithm of each kind, as two choices with the names of the kinds."""
     alone = [of_kind(times, kind) for kind in KINDS]
     seconds = np.stack([one.best_seconds.values for one in alone])
     widths = np.stack([picked_seconds(one.half_widths.values, one.best.values) for one in alone])

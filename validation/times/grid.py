@@ -73,7 +73,7 @@ def without_repeats(found: Iterable[Case]) -> list[Case]:
 def case_of(
     collective: str, choice: Choice, procs: int, message_bytes: int, processes_per_node: int = 1, root: int = 0
 ) -> Case:
-    """The case that times a choice at a point; of LIBRARY_DECIDES, the one that calls MPI's own collective."""
+    """The case that times a choice at a point. For LIBRARY_DECIDES it calls MPI's own collective."""
     if choice == LIBRARY_DECIDES:
         return Case(collective, "-", procs, message_bytes, processes_per_node=processes_per_node, experiment=BUILTIN)
     return Case(
@@ -155,7 +155,7 @@ class Grid:
 
     @cached_property
     def labels(self) -> dict[Choice, str]:
-        """The choices by what they are called here: an algorithm's first one by its name, others 'chain, 32 KiB'."""
+        """The choices by their names here. An algorithm's first one has its name, others are called 'chain, 32 KiB'."""
         found: dict[Choice, str] = {}
         named: set[str] = set()
         for choice in self.timed:

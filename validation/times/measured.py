@@ -32,7 +32,7 @@ def _of_source(store: Store, source: str) -> list[StoredConfiguration]:
 
 
 def measured_platform(store: Store, name: str | None = None) -> str:
-    """The name that a platform's measured times have in the store; without a name, that of the only one there.
+    """The name of a platform's measured times in the store. Without a name, it is the only one there.
 
     Names of platforms are in lower case, those of hosts and test beds not always.
     """
@@ -55,9 +55,9 @@ def stored_times(
 ) -> Times:
     """The times of a collective that the store has from a source: measured or simulated.
 
-    Of several measurements it is the one with the most times, else the newest. Launches and repeated runs of one
-    measurement are combined (`robust`). `keys`, beginnings of configurations' keys, say which measurement is wanted.
-    The times of the MPI library's own collective are those of LIBRARY_DECIDES. The facts are the keys of the
+    If there are several measurements, the one with the most times counts, else the newest. Launches and repeated runs
+    of one measurement are combined (`robust`). `keys`, beginnings of configurations' keys, say which measurement is
+    wanted. The times of the MPI library's own collective are those of LIBRARY_DECIDES. The facts are the keys of the
     `configurations`, how many cases were `measured`, and how many `others` there are.
     """
     stored = _of_source(store, source)
@@ -160,7 +160,9 @@ def _grid_of(collective: str, per_node: int, every: Iterable[Case]) -> Grid:
 
 
 def _in_order(collective: str, choices: Iterable[Choice]) -> tuple[Choice, ...]:
-    """Choices in the order of candidates: by the catalogue, those of larger segments than the least one after that."""
+    """Choices in the order of candidates. They follow the catalogue, first with the smallest segments, then with larger
+    ones.
+    """
     entries = Catalogue.load().collective(collective).algorithms
     names = [*entries]
     cut = {one: one.segment_bytes for one in choices if one.algorithm in entries and entries[one.algorithm].pipelined}

@@ -48,7 +48,7 @@ class SlowdownSummary:
 
 
 def summary_of(slowdowns: ArrayLike, tolerance: float) -> SlowdownSummary:
-    """The summary of an array, nan left out; of no points, mean and worst are nan.
+    """The summary of an array without its nans. Mean and worst are nan if nothing is left.
 
     A choice counts as the best one up to a slowdown of `tolerance`.
     """

@@ -145,8 +145,9 @@ def simulate(
 ) -> list[Times]:
     """The times of each grid on a platform. One sweep over all simulates what the store does not have.
 
-    Of collectives in `margins` an engine may leave out choices that are slower than the fastest one by more than that
-    (0.01: 1 %); what is timed besides never is. Raises UsageError when the engine is missing or a case does not fit.
+    For collectives in `margins` an engine may leave out choices that are slower than the fastest one by more than the
+    margin (0.01: 1 %), but never the additional choices. Raises UsageError when the engine is missing or a case does
+    not fit.
     """
     bench = Simulated(platform, context, margins)
     margins = margins if context.engine.leaves_out else {}

@@ -53,8 +53,8 @@ def before_and_after(
 ) -> Times:
     """The times of a grid on a platform and on the changed one, in the dimension `change`.
 
-    Choices that cannot be the best may be left out, but not those `kept`, at each P and m, by default the best ones
-    before the change. Kept choices compete at all points: nothing is the best that they beat.
+    Choices that cannot be the best may be left out, but not those `kept` at each P and m. By default these are the best
+    ones before the change. Kept choices compete at all points.
     """
     if kept is not None:
         grid = grid.with_besides(kept)

@@ -140,7 +140,7 @@ class Saving:
     """The saving of a row's calls: `default` is what MPI runs untuned, `tuned` the choice with the saving.
 
     `default_seconds` and `tuned_seconds` are the times of one call, the half-widths those of their confidence
-    intervals, nan where these are not known, as those of simulations.
+    intervals, nan if unknown, as in simulations.
     """
 
     row: ProfileRow

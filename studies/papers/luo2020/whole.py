@@ -163,7 +163,7 @@ def default_choice(collective: str, procs: int, message_bytes: int) -> Choice:
 
 
 def _sources(collective: str) -> dict[str, ChoicesAt]:
-    """The choices of each source at a point; of a library none if the catalogue does not have its algorithm."""
+    """The choices of each source at a point. A library has none if the catalogue does not have its algorithm."""
 
     def decided(by: Callable[[str, int, int], Choice | None], procs: int, message_bytes: int) -> list[Choice]:
         return [choice] if (choice := by(collective, procs, message_bytes)) is not None else []
@@ -307,7 +307,7 @@ def compared(whole: Mapping[int, Whole], few: Mapping[int, Whole]) -> pd.DataFra
 def by_range(speed_ups: pd.Series) -> dict[str, dict[str, float]]:
     """The least and greatest speed-up, and its geometric mean, among small and among large messages.
 
-    Nothing where no speed-up is known.
+    Empty if no speed-up is known.
     """
     known = speed_ups.dropna()
     ranges = {SMALL: known[known.index <= SMALL_BYTES], LARGE: known[known.index > SMALL_BYTES]}

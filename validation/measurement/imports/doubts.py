@@ -1,4 +1,4 @@
-"""Cells of others' measurements that cannot be what they are called: each is marked, with the reason."""
+"""Marks cells of others' measurements that cannot be true to their names, with the reason."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs of PICO (HLC-Lab): an archive or a folder, the metadata beside it, and the ranks' hosts.
 
 A run is RUN/TEST/COUNT_ALGORITHM_TYPE.csv, a line an iteration. The column `highest` is the longest time over all ranks
-in nanoseconds, after a barrier. COUNT elements are the whole buffer: of it gather, scatter, allgather and alltoall have
+in nanoseconds, after a barrier. COUNT elements are the whole buffer. Gather, scatter, allgather and alltoall have
 blocks of COUNT / P.
 """
 

@@ -107,7 +107,7 @@ def _warn_of(path: Path, collective: str, name: str, outside: Sequence[str]) -> 
 
 
 def text_of(configuration: Configuration, timings: Sequence[Timing]) -> str:
-    """The table of these times, which `read` reads again; of marked ones it has the median, if that is known.
+    """The table of these times, which `read` reads again. For marked times it has the median, if that is known.
 
     Raises ValueError for experiments that such a table cannot hold.
     """

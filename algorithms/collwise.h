@@ -39,7 +39,7 @@ typedef struct {
     };
 } collwise_parameters;
 
-/* How tasks communicate within a node. */
+/* The ways in which tasks communicate within a node. */
 typedef enum {
     COLLWISE_WITHIN_MESSAGES,  /* binomial trees of point-to-point messages */
     COLLWISE_WITHIN_SHARED,    /* copies through a shared window */
@@ -202,7 +202,7 @@ const char *collwise_objection(const collwise_algorithm *algorithm, const collwi
 
 /* The same for P processes and any operation that commutes. */
 const char *collwise_procs_objection(const collwise_algorithm *algorithm, int procs);
-/* Why the algorithm does not run with that `count` of collwise_parameters, or NULL. */
+/* The reason why the algorithm does not run with that `count` of collwise_parameters, or NULL. */
 const char *collwise_count_objection(const collwise_algorithm *algorithm, int count);
 
 /* Runs an algorithm that applies. */
@@ -212,9 +212,9 @@ void collwise_run(const collwise_algorithm *algorithm, const collwise_call *call
  * A collective call, like those. */
 void collwise_prepare(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with);
 
-/* Tells on which node, and on which of its sockets, the process is to be taken to be by the algorithms that look at
- * these: processes with equal numbers share one. Without it they ask MPI which processes share memory, and the system
- * on which socket the process is bound. Collective, like these algorithms. */
+/* Sets the node and the socket of the process, for algorithms that look at these: processes with equal numbers share
+ * one. Without it they ask MPI which processes share memory, and the system on which socket the process is bound.
+ * Collective, like these algorithms. */
 void collwise_place(MPI_Comm comm, int node, int socket);
 
 /* The sizes of the two buffers that mock-ups use on each communicator, unless collwise_limit_memory() sets others. */
@@ -224,8 +224,8 @@ void collwise_place(MPI_Comm comm, int node, int socket);
 /* Sets these sizes, to the same on all processes, before a mock-up runs. One that needs more has an objection. */
 void collwise_limit_memory(collwise_memory most);
 
-/* The memory that a mock-up takes for a message (bytes as the catalogue counts them) of elements of that size, which is
- * 1 unless they are reduced. */
+/* The memory that a mock-up takes for a message (bytes as the catalogue counts them). The element size is 1 unless
+ * elements are reduced. */
 collwise_memory collwise_extra_memory(const collwise_algorithm *algorithm, size_t message_bytes, size_t element_bytes,
                                       int procs);
 

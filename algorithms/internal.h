@@ -67,7 +67,7 @@ typedef struct {
 
 static inline collwise_part collwise_whole(size_t size) { return (collwise_part){.first = 0, .count = size}; }
 
-/* Iterates over the segments of a message, or of a part of one, which all have the same size but the last:
+/* Iterates over the segments of a message or of a part of one. All but the last have the same size:
  *     for (collwise_segment segment = collwise_byte_segments(collwise_whole(bytes), segment_bytes); segment.count > 0;
  *          collwise_next_segment(&segment)) */
 typedef struct {
@@ -134,7 +134,7 @@ void collwise_scatter_message(char *data, size_t bytes, int root, MPI_Comm comm)
 /* The barrier behind collwise_barrier(). */
 collwise_barrier_function collwise_barrier_bruck;
 
-/* Reduce-scatter by vector halving between the furthest processes first, or between the nearest, which keeps rank order
+/* Reduce-scatter by vector halving between the furthest or the nearest processes first. The latter keeps rank order
  * and so suits operations that do not commute. */
 void collwise_reduce_scatter_by_halving(char *data, const size_t *offsets, char *mine, const collwise_operation *op,
                                         int nearest_first, MPI_Comm comm);
@@ -299,7 +299,7 @@ typedef struct collwise_hierarchy {
 collwise_hierarchy *collwise_hierarchy_make(collwise_nodes *nodes, MPI_Comm comm);
 /* Without its nodes. */
 void collwise_hierarchy_free(collwise_hierarchy *made);
-/* That of a private communicator, made on first use (placement.c). */
+/* The hierarchy of a private communicator, made on first use (placement.c). */
 collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm);
 /* The processes of the own node by socket, and all processes; for the latter, `sockets` is known (placement.c). */
 collwise_nodes *collwise_sockets_on_node(const collwise_hierarchy *of);
@@ -329,7 +329,7 @@ collwise_gather_function collwise_gather_binomial;
 collwise_scatter_function collwise_scatter_binomial;
 collwise_scatterv_function collwise_scatterv_linear;
 
-/* Whether all nodes have equally many processes. */
+/* True if all nodes have equally many processes. */
 int collwise_are_equal(const collwise_nodes *nodes);
 /* The offsets of the nodes' blocks, one block a process, in the order of nodes; one more for the end. Freed with
  * free(). */
@@ -338,10 +338,10 @@ size_t *collwise_node_offsets(const collwise_nodes *nodes, size_t block_bytes, M
 void collwise_put_by_node(char *by_node, const char *by_rank, size_t block_bytes, const collwise_nodes *nodes);
 void collwise_put_by_rank(char *by_rank, const char *by_node, size_t block_bytes, const collwise_nodes *nodes);
 
-/* Blocks of a leader in an alltoall, ordered by node, within a node by the places of senders, and last by those of
- * receivers. They are made of `gathered`, which has all blocks of each of the `on_node` processes of its node in the
- * order of receivers' ranks; and `sorted` is made of them, which has all blocks for each such process in the order of
- * senders' ranks. The processes' rows in these two are in the order of places, or where `rows` says for each place. */
+/* Blocks of a leader in an alltoall, ordered by node, then by the senders' places, then by the receivers'. They are
+ * made of `gathered`, which has all blocks of each of the `on_node` processes of its node in the order of receivers'
+ * ranks; and `sorted` is made of them, which has all blocks for each such process in the order of senders' ranks.
+ * The processes' rows in these two are in the order of places, or where `rows` says for each place. */
 void collwise_put_by_receiving_node(char *packed, const char *gathered, size_t block_bytes, int on_node,
                                     const int *rows, const collwise_nodes *nodes);
 void collwise_put_by_receiver(char *sorted, const char *packed, size_t block_bytes, int on_node, const int *rows,
@@ -426,12 +426,12 @@ collwise_part collwise_halving_part(size_t elements, int new_rank, int steps);
 void collwise_halving_reduce_scatter(char *data, size_t elements, const collwise_operation *op,
                                      const collwise_fold *fold);
 
-/* Sends the contribution to part `given` to the partner, receives the partner's to part `own`, and combines that with
- * ours in rank order. `received` has room for part `own`. */
+/* Sends the contribution to part `given` to the partner. Receives the partner's to part `own`, and combines that
+ * with ours in rank order. `received` has room for part `own`. */
 void collwise_exchange_and_combine(char *data, collwise_part given, collwise_part own, char *received,
                                    const collwise_operation *op, int partner, MPI_Comm comm);
 
-/* Whether the algorithm is a mock-up that takes the program's buffers as they are. */
+/* True if the algorithm is a mock-up that takes the program's buffers as they are. */
 static inline int collwise_has_mock_up_form(const collwise_algorithm *algorithm) {
     return algorithm->guideline != NULL && (algorithm->kind == COLLWISE_ALLREDUCE || algorithm->kind == COLLWISE_SCAN ||
                                             algorithm->kind == COLLWISE_REDUCE_SCATTER_BLOCK);
@@ -461,7 +461,7 @@ void collwise_unpack(const char *packed, void *buffer, size_t count, MPI_Datatyp
  */
 size_t collwise_element_bytes(MPI_Datatype type);
 
-/* Whether the packed form of elements of `type` is also their own layout. */
+/* True if the packed form of elements of `type` is also their own layout. */
 int collwise_is_contiguous(MPI_Datatype type);
 
 /* The beginning and end of an element's data, in bytes from its address. */

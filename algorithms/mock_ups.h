@@ -18,7 +18,7 @@ void collwise_make_buffers(MPI_Comm comm);
 /* The sizes of the buffers. */
 collwise_memory collwise_max_memory(void);
 
-/* Why a mock-up cannot run a call: it has no room for it. NULL if it can. */
+/* The reasons why a mock-up cannot run a call: it has no room for it. NULL if it can. */
 const char *collwise_mock_up_objection(const collwise_algorithm *algorithm, const collwise_call *call);
 
 /* Sets memory to zeros. In sweeps, where data has no values, it does nothing. */
@@ -43,7 +43,7 @@ size_t collwise_max_chunk_bytes(size_t elements, size_t element_bytes, MPI_Comm 
 /* Turns counts and displacements of elements into those of bytes. */
 void collwise_counts_in_bytes(collwise_counts *parts, size_t element_bytes, MPI_Comm comm);
 
-/* A vector that is padded to P blocks of equal size, and room for one block, in the buffer for messages. */
+/* A vector padded to P blocks of equal size, and room for one block, in the buffer for messages. */
 typedef struct {
     char *all, *block;
     size_t block_bytes;

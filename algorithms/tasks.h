@@ -93,7 +93,7 @@ void collwise_add_pairwise(collwise_rounds *to, const char *send, char *receive,
 
 /* --- MPI's own collectives as rounds (library.c) ------------------------------------------------------------------ */
 
-/* Whether MPI's own can be used; otherwise the algorithms use a binomial tree, or what is nearest to it. */
+/* True if MPI's own can be used; otherwise the algorithms use a binomial tree, or what is nearest to it. */
 int collwise_has_library(void);
 
 /* A round each, of MPI's non-blocking collectives. They cannot be recorded. Of the lists of counts and displacements,
@@ -138,11 +138,11 @@ void collwise_add_action(collwise_rounds *to, collwise_action action);
 /* Memory that the processes of a node share, or that they read by MPI_Get. It cannot be recorded. */
 typedef struct collwise_window collwise_window;
 
-/* That of a node's processes, made on first use, by all processes, and kept with the hierarchy of `comm`; NULL where
- * the node has one process. */
+/* The window of a node's processes, made on first use by all processes, and kept with the hierarchy of `comm`; NULL
+ * where the node has one process. */
 collwise_window *collwise_window_of(const collwise_levels *levels, collwise_within form, MPI_Comm comm);
 
-/* Whether elements of that size fit. */
+/* True if elements of that size fit. */
 int collwise_window_takes(size_t element_bytes);
 
 /* A transfer under way, of one chunk after another. */
@@ -177,7 +177,7 @@ typedef struct {
     collwise_rounds rounds;
 } collwise_step;
 
-/* The steps that a process takes part in, and the tasks that the last steps of all processes come after the first. */
+/* The steps of a process. `last_lag` is the number of tasks by which the last steps of all processes follow the first. */
 typedef struct {
     collwise_step *list;
     int count, room;

@@ -1,4 +1,4 @@
-/* What MPICH's tests, as SimGrid has them, use of MPI 1 and of SimGrid, for the libraries that do not have it. */
+/* The parts of MPI 1 and SimGrid that SimGrid's copy of MPICH's tests uses, for libraries without them. */
 #ifndef COLLWISE_MPICH_TESTS_H
 #define COLLWISE_MPICH_TESTS_H
 

@@ -1,4 +1,4 @@
-"""Docstrings begin with a short sentence, and texts for people pass a linter of prose."""
+"""Docstrings and comments of headers begin with a short sentence, and texts for people pass a linter of prose."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 from proselint.checks import __register__
@@ -30,7 +29,6 @@ SWITCHED_OFF = {
 """Checks of proselint that are off, and why."""
 
 
-@cache
 def docstrings(path: Path) -> list[tuple[int, str]]:
     """Of the module, its classes and functions; and the strings below its constants and its classes' fields."""
     found = []
@@ -48,18 +46,27 @@ def docstrings(path: Path) -> list[tuple[int, str]]:
     return found
 
 
+def header_comments(path: Path) -> Iterator[tuple[int, str]]:
+    """The comments of a C header that begin a line."""
+    text = path.read_text(encoding="utf-8")
+    for comment in re.finditer(r"^/\*(.*?)\*/", text, flags=re.DOTALL | re.MULTILINE):
+        yield text.count("\n", 0, comment.start()) + 1, " ".join(re.sub(r"^ \*", "", comment[1], flags=re.M).split())
+
+
 def sources() -> list[Path]:
     return [path for floor in FLOORS for path in sorted((ROOT / floor).rglob("*.py"))]
 
 
-def test_docstrings_begin_with_a_short_sentence() -> None:
+def test_docstrings_and_comments_of_headers_begin_with_a_short_sentence() -> None:
+    headers = [path for floor in FLOORS for path in sorted((ROOT / floor).rglob("*.h"))]
+    of_python = [(path, *one) for path in sources() for one in docstrings(path)]
+    of_c = [(path, *one) for path in headers for one in header_comments(path)]
     found = []
-    for path in sources():
-        for line, text in docstrings(path):
-            sentence = SENTENCE.split(text, maxsplit=1)[0]
-            words = 0 if FORMULA.search(sentence) else len(sentence.split())
-            if words > MAX_WORDS or FRAGMENT.match(sentence):
-                found.append(f"{path.relative_to(ROOT)}:{line}: {words} words: {sentence}")
+    for path, line, text in [*of_python, *of_c]:
+        sentence = SENTENCE.split(text, maxsplit=1)[0]
+        words = 0 if FORMULA.search(sentence) else len(sentence.split())
+        if words > MAX_WORDS or FRAGMENT.match(sentence):
+            found.append(f"{path.relative_to(ROOT)}:{line}: {words} words: {sentence}")
     assert not found, "\n".join(found)
 
 

@@ -50,10 +50,10 @@ void decision_table_free(decision_table *table);
 const decision_row *decision_table_row(const decision_table *table, int collective, uint64_t procs,
                                        uint64_t processes_per_node);
 
-/* Whether the rules for `procs` depend on the processes per node: they name more than 1. */
+/* True if the rules for `procs` depend on the processes per node: they name more than 1. */
 int decision_table_asks_nodes(const decision_table *table, int collective, uint64_t procs);
 
-/* Whether some rule of the collective names an algorithm of ours. */
+/* True if some rule of the collective names an algorithm of ours. */
 int decision_table_has(const decision_table *table, int collective);
 
 static inline uint32_t decision_slot(uint64_t value, int slot_bits) {

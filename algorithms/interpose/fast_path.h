@@ -65,7 +65,7 @@ static inline const interpose_cached_type *interpose_known_type(MPI_Datatype typ
 /* Stores that calls are shorter than those for which the rules name an algorithm of ours. */
 void interpose_store_short(collwise_collective kind, MPI_Datatype type, MPI_Comm comm, const decision_row *row);
 
-/* Whether the operation is one of MPI's own for reductions; all of these commute. */
+/* True if the operation is one of MPI's own for reductions; all of these commute. */
 int interpose_is_predefined(MPI_Op op);
 
 static inline MPI_Count interpose_element_bytes(MPI_Datatype type) {
@@ -75,7 +75,7 @@ static inline MPI_Count interpose_element_bytes(MPI_Datatype type) {
 
 #endif
 
-/* Whether calls of a collective have to be looked at: they are counted, or some rule names an algorithm of ours. */
+/* True if calls of a collective have to be looked at: they are counted, or some rule names an algorithm of ours. */
 static inline int interpose_watches(collwise_collective kind) {
     return (int)(atomic_load_explicit(&interpose_watched, memory_order_relaxed) >> kind & 1);
 }
@@ -94,7 +94,7 @@ static inline const decision_row *interpose_row_of(collwise_collective kind, MPI
     return *state == NULL ? NULL : (*state)->rows[kind];
 }
 
-/* Whether the call can be forwarded to PMPI without further checks. */
+/* True if the call can be forwarded to PMPI without further checks. */
 static inline int interpose_forwards(collwise_collective kind, MPI_Comm comm) {
     interpose_state *state;
     int is_counted;
@@ -136,7 +136,7 @@ static inline int interpose_is_short(collwise_collective kind, int count, MPI_Da
 
 #else
 
-/* Whether the message is shorter than any for which a rule names an algorithm of ours, as far as this is stored. */
+/* True if it is stored that no rule for messages as short as this names an algorithm of ours. */
 static inline int interpose_is_short(collwise_collective kind, int count, MPI_Datatype type, MPI_Comm comm) {
     const interpose_short_calls *stored = &interpose_stored->short_calls[kind];
     return stored->comm == comm && stored->type == type && (unsigned)count < stored->below &&
@@ -145,7 +145,7 @@ static inline int interpose_is_short(collwise_collective kind, int count, MPI_Da
 
 #endif
 
-/* Whether both calls have their buffers in place, or neither. */
+/* True if both calls have their buffers in place, or neither. */
 static inline int interpose_is_same(const void *buffer, const void *other) {
     return (buffer == MPI_IN_PLACE) == (other == MPI_IN_PLACE);
 }

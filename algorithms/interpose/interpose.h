@@ -31,18 +31,17 @@ typedef struct {
 /* The settings; NULL before MPI_Init, after MPI_Finalize, and where the user asked for nothing. */
 extern _Atomic(const interpose_settings *) interpose_published;
 
-/* Bit k is set if calls of collective k are counted, or some rule of it names an algorithm of ours. 0 without settings;
+/* Bit k is set if calls of collective k are counted or some rule of it names our algorithm. 0 without settings;
  * where it is not 0, the settings may have been withdrawn by another thread since. */
 extern atomic_uint interpose_watched INTERPOSE_HIDDEN;
 
-/* Reads COLLWISE_TABLE, COLLWISE_ALGORITHMS, COLLWISE_REPORT, COLLWISE_LOAD_MARKER, COLLWISE_MESSAGE_BUFFER and
- * COLLWISE_INTEGER_BUFFER on the first process, shares them with all others, and publishes the settings. Every process
- * calls it within MPI_Init. */
+/* Reads the variables of the environment on the first process, shares them with all others, and publishes the
+ * settings. Every process calls it within MPI_Init. */
 void interpose_start(void);
 /* Writes the report and withdraws the settings. Every process calls it within MPI_Finalize. */
 void interpose_stop(void);
 
-/* Whether the environment of this process asks for anything. */
+/* True if the environment of this process asks for anything. */
 int interpose_is_requested(void);
 /* The text of an environment variable; NULL if it is not set or empty. */
 const char *interpose_variable(const char *name);
@@ -137,7 +136,7 @@ int interpose_repeat(const interpose_repeatable *last, struct interpose_state *s
 /* Stores a call that has run, if calls like it can be repeated. */
 void interpose_store(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with,
                      struct interpose_state *state);
-/* Whether this thread runs an algorithm of ours, whose own collectives are not the program's. */
+/* True if this thread runs an algorithm of ours, whose own collectives are not the program's. */
 int interpose_is_inside(void);
 
 /* Ends the time of a call. */
@@ -209,7 +208,7 @@ typedef struct {
 
 void interpose_counts_make(void);
 void interpose_counts_free(void);
-/* Those of the calling process; NULL if calls are not counted. */
+/* The counts of the calling process; NULL if calls are not counted. */
 interpose_counts *interpose_own_counts(void);
 
 /* The present time in seconds; the simulated one in simulation. */
@@ -271,11 +270,11 @@ MPI_Count interpose_query_element_bytes(MPI_Datatype type);
  * if the arguments that it reads are invalid. For intracommunicators of `procs` processes. */
 int interpose_message_bytes(collwise_collective kind, const collwise_call *call, int procs, uint64_t *bytes);
 
-/* Whether this process sees nothing in the arguments for which MPI would raise an error. */
+/* True if this process sees nothing in the arguments for which MPI would raise an error. */
 int interpose_arguments_are_valid(collwise_collective kind, const collwise_call *call, int procs);
 
-/* Whether the datatypes and the operation that this process reads of a valid call are MPI's own, and there are no lists
- * of counts. Not in simulation. */
+/* True if the call's datatypes and operation are MPI's own, and it has no lists of counts. The call must be valid;
+ * only what this process reads of it counts. Not in simulation. */
 int interpose_is_repeatable(collwise_collective kind, const collwise_call *call);
 
 #endif

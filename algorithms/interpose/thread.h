@@ -1,5 +1,5 @@
-/* What the calls of a thread leave for its later ones, so that these ask MPI less. Not in simulation, where processes
- * may share a thread. */
+/* The things that calls of a thread leave for its later ones, so that these ask MPI less. Not in simulation, where
+ * processes may share a thread. */
 #ifndef COLLWISE_INTERPOSE_THREAD_H
 #define COLLWISE_INTERPOSE_THREAD_H
 

@@ -30,7 +30,7 @@ typedef struct {
  * k-nomials. */
 collwise_tree collwise_tree_at(collwise_topology topology, int procs, int root, int rank, int degree);
 
-/* The real rank of child `index`, 0 <= index < child_count, in the order in which a broadcast sends to them. */
+/* The real rank of child `index`, 0 <= index < child_count, in the order of a broadcast's sends. */
 int collwise_tree_child(const collwise_tree *tree, int index);
 
 /* The same children, lowest virtual rank first: the order in which a reduction receives from them. */

@@ -16,7 +16,7 @@ typedef struct {
     char steps[32];    /* "": all */
 } task_window;
 
-/* Whether `experiment` is one of these; fills in what it runs. */
+/* True if `experiment` is one of these; fills in what it runs. */
 static inline int task_window_read(const char *experiment, task_window *wanted) {
     *wanted = (task_window){0};
     if (strcmp(experiment, "tasks") == 0) {

@@ -24,7 +24,7 @@ void work_refuse(work_line *of, const char *problem);
 /* More fields on the line are a problem. */
 void work_end(work_line *of);
 
-/* Whether there has been no problem so far. */
+/* True if there has been no problem so far. */
 int work_is_right(const work_line *of);
 
 /* The record of a line with a problem: `id` is -1 where it could not be read. */

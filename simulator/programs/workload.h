@@ -1,4 +1,4 @@
-/* A call of any collective on data of a given size, by one of our algorithms or by MPI's own function. */
+/* A call of any collective on data of a given size, by our algorithm or by MPI's own function. */
 #ifndef COLLWISE_WORKLOAD_H
 #define COLLWISE_WORKLOAD_H
 

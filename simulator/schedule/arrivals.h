@@ -7,7 +7,7 @@
 
 typedef struct arrivals arrivals;
 
-/* The times that messages take on a network, each as the bytes that leave a node's port in the same time. */
+/* The times of messages on a network, each as the bytes that leave a node's port in that time. */
 typedef struct {
     uint64_t latency_bytes, local_latency_bytes; /* between nodes and within a node */
     double local_share;                          /* of a byte within a node, by one between nodes */
@@ -32,7 +32,7 @@ typedef struct {
  * out. */
 int arrivals_post(arrivals *of, const arrivals_side *side);
 
-/* Whether a request of the process is complete by now, and at which time, which is in no unit. */
+/* True if a request of the process is complete by now, and at which time, which is in no unit. */
 int arrivals_is_complete(const arrivals *of, int process, int64_t request, uint64_t *when);
 
 /* The process has waited for a request, which is complete: it is not told of it any more, nor does it ask again. */

@@ -16,7 +16,7 @@ int communicators_add(communicators *to, int size, const int *processes);
 
 /* The number of its members, 0 if there is no such communicator. */
 int communicators_size(const communicators *of, int number);
-/* A member's rank in the world, and the rank of a process of the world, which is -1 if it is no member. */
+/* A member's rank in the world, and the rank of a world's process, -1 if it is no member. */
 int communicators_member(const communicators *of, int number, int rank);
 int communicators_rank(const communicators *of, int number, int process);
 

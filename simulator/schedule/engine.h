@@ -162,8 +162,8 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
  * the whole takes longer, or that this is open. */
 schedule_result schedule_play_within(const schedule *played, const schedule_network *network, int root, double *ends,
                                      double max_seconds);
-/* The time that the process spends on its own, on overheads and local work, or that its messages to and from other
- * nodes take at its node's ports, whichever is more. No play is shorter. */
+/* The time of a process's own overheads and local work, or of its messages at its node's ports. The larger one
+ * counts, and messages are those to and from other nodes. No play is shorter. */
 double schedule_own_seconds(const schedule *played, const schedule_network *network, int rank);
 /* Plays the schedule, without trace and log, on several networks: `ends`, unless it is NULL, has the processes of one
  * network after those of another. Point-to-point models in succession with the same nodes and protocols are played in

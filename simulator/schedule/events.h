@@ -32,7 +32,7 @@ typedef struct {
 
 /* Adds an event that is not before the one that was taken last. Returns 0 if memory runs out. */
 int events_add(events *to, event added);
-/* When the first event is, infinite if there is none. */
+/* The time of the first event, infinite if there is none. */
 double events_first_seconds(const events *of);
 /* Takes the first event into `taken`. Returns 0 if memory runs out. */
 int events_take(events *from, event *taken);

@@ -4,10 +4,10 @@
 
 #include "engine.h"
 
-/* Whether a network is a point-to-point model that models_play plays. */
+/* True if a network is a point-to-point model that models_play plays. */
 int models_can_play(const schedule_network *network);
-/* How many of the networks, from the first on, models_play can play together: those with the nodes and protocols of the
- * first, and no more than fit into a bounded memory. */
+/* The number of networks, from the first on, that models_play can play together: those with the nodes and protocols
+ * of the first, and no more than fit into a bounded memory. */
 size_t models_together(const schedule *played, const schedule_network *const *networks, size_t count);
 /* Plays the first `procs` processes, all or a period (symmetry.h), on each network. `ends` has for each process in turn
  * the times at which it is done on each network. Returns 0 if the schedule cannot be played to its end, for a reason

@@ -28,7 +28,7 @@ typedef struct {
     uint8_t is_sent, is_posted, is_local, protocol;
 } message;
 
-/* The spans that it had to wait for, on either side and until it started, and the one that ends with its arrival. */
+/* The spans that it waited for, on either side and until it started, and the one of its arrival. */
 typedef struct {
     int32_t sent, posted, started, arrived;
 } message_spans;
@@ -71,7 +71,7 @@ typedef struct {
     int32_t port_after, receive_after; /* the spans that end then */
 } process;
 
-/* When one of several requests is complete. */
+/* The time when one of several requests is complete. */
 typedef struct {
     double seconds;
     uint32_t number;
@@ -177,7 +177,7 @@ void play_sort_comparisons(play *all);
 
 static inline size_t class_index(const play *all, int rank, uint32_t size) { return all->processes[rank].row + size; }
 
-/* Whether a message within a node goes from one socket to another, and its times. */
+/* True if a message within a node goes from one socket to another, and its times. */
 static inline int play_crosses(const play *all, const message *one) {
     const schedule_network *network = all->network;
     return network->sockets > 0 && network->socket_of[one->source] != network->socket_of[one->destination];

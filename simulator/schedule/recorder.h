@@ -102,8 +102,8 @@ typedef struct {
     int count;
 } schedule_choice;
 
-/* Tells what a library runs for a message of so many bytes (as the catalogue counts them) of the collective of that
- * name. Returns 0 if that is not known. */
+/* Tells what a library runs for a message of the named collective. Bytes are as the catalogue counts them. Returns 0
+ * if that is not known. */
 typedef int schedule_library(const char *collective, int procs, uint64_t message_bytes, schedule_choice *chosen);
 
 /* The case to record: a collective of the catalogue on a message of `message_bytes`, as the benchmark runs it. */
@@ -137,7 +137,7 @@ schedule *schedule_record_root(const schedule_case *wanted, char *problem, size_
 schedule *schedule_record_begin(const schedule_case *wanted, uint64_t max_words, char *problem, size_t problem_bytes);
 void schedule_free(schedule *made);
 
-/* Whether the processes do the same in both, with messages and local work of the same sizes: their times are equal
+/* True if the processes do the same in both, with messages and local work of the same sizes: their times are equal
  * then. */
 int schedule_equal(const schedule *one, const schedule *other);
 

@@ -1,4 +1,4 @@
-/* What ports and links have to do: the messages that a stage serves, in the order in which they end there, and the
+/* The work of ports and links: the messages that a stage serves, in the order in which they end there, and the
  * stages that serve any, in the order in which they end the next one. */
 #ifndef COLLWISE_STAGES_H
 #define COLLWISE_STAGES_H
@@ -26,15 +26,15 @@ static inline double key_time(key one) {
 
 /* --- The messages of a stage -------------------------------------------------------------------------------------- */
 
-/* Those that came in the order of their ends, as messages of one size do, are from `first` to `end` of `queue`, the
- * others in a heap. */
+/* The queue has the messages that came in the order of their ends, as messages of one size do. They are from `first`
+ * to `end`; the others are in a heap. */
 typedef struct {
     key first_key; /* the queue of a stage that never serves several messages at once */
     key *queue, *heap;
     uint32_t first, end, queue_room, heap_count, heap_room;
 } served;
 
-/* What ends at a stage is a message, or the time in which its sender waits for it. */
+/* A message ends at a stage, or the time in which its sender waits for it. */
 enum { RELEASES_SENDER, ENDS_MESSAGE };
 
 static inline key served_key(double virtual_end, uint32_t order, int32_t message, uint32_t kind) {
@@ -46,7 +46,7 @@ static inline int served_releases_sender(key one) { return ((uint32_t)one & ENDS
 static inline int served_is_in_queue(const served *of) {
     return of->heap_count == 0 || (of->first < of->end && of->queue[of->first] < of->heap[0]);
 }
-/* What ends next, of one at least. */
+/* The next one to end, of at least one. */
 static inline key served_next(const served *of) { return served_is_in_queue(of) ? of->queue[of->first] : of->heap[0]; }
 
 void served_push(play *all, served *to, key added);

@@ -45,7 +45,7 @@ typedef struct {
 experiment_file experiment_file_parse(char *text);
 void experiment_file_free(experiment_file *file);
 
-/* Whether the experiment is a collective, on the ranks 0 to procs - 1. */
+/* True if the experiment is a collective, on the ranks 0 to procs - 1. */
 int is_collective(const experiment *one);
 
 /* A process's part in an experiment. */

@@ -60,7 +60,7 @@ typedef struct {
     double clock_age_seconds;             /* a global clock is synchronised again after this time */
 } cw_method;
 
-/* maximum, barriers, 1 untimed, 5 to 100 repetitions, 95 %, 2.5 %, 5 s, late by 10 us, at most half, 0.5 s. */
+/* The default method: maximum, barriers, 1 untimed, 5 to 100 repetitions, 95 %, 2.5 %, 5 s, late by 10 us, at most half, 0.5 s. */
 cw_method cw_usual_method(void);
 
 /* The error in a method, in a few words, or NULL. Not collective. */
@@ -104,9 +104,9 @@ typedef struct {
 /* 1 %, 5 and 5, 5 %, 5. */
 cw_nrep cw_usual_nrep(void);
 
-/* t1, the sum of the latencies of the operation with one byte until their relative standard error is below the
- * threshold; negative if the method's limit in seconds was reached first. The method's repetitions and relative error
- * are not used. */
+/* t1, the sum of the operation's latencies with one byte. They are taken until their relative standard error is
+ * below the threshold; negative if the method's limit in seconds was reached first. The method's repetitions and
+ * relative error are not used. */
 cw_status cw_nrep_seconds(cw_session *session, int root, cw_operation operation, void *context, const cw_method *method,
                           const cw_nrep *nrep, double *t1_seconds);
 

@@ -5,8 +5,8 @@
 /* Above this number of degrees of freedom its quantile is used, which is larger by less than 0.5 %. */
 #define CW_MAX_DEGREES 1000
 
-/* The t for which a value of Student's distribution lies between -t and t with probability `confidence` (0 to 1, both
- * excluded). Infinite for no degree of freedom. */
+/* The quantile t of Student's distribution. A value lies between -t and t with probability `confidence` (0 to 1,
+ * both excluded). Infinite for no degree of freedom. */
 double cw_t_quantile(double confidence, int degrees);
 
 /* Mean and spread of values that are added one after another; begins as zeros. */

@@ -171,7 +171,7 @@ typedef enum {
 /* The call of the entries at these places, each taken modulo its list's length, and of at most `ints` items. */
 verify_call verify_call_of(const collwise_algorithm *algorithm, unsigned serial, const unsigned at[VERIFY_LISTS],
                            int ints, int procs);
-/* Whether the algorithm lets choose how processes of a node communicate. */
+/* True if the algorithm lets choose how processes of a node communicate. */
 bool verify_has_within(const collwise_algorithm *algorithm);
 /* Add words to a text. */
 void verify_describe_parameters(const collwise_algorithm *algorithm, collwise_parameters with, char text[VERIFY_TEXT]);
@@ -191,7 +191,7 @@ verify_outcome verify_call_run(const verify_call *call, MPI_Comm comm, char comp
 verify_outcome verify_some_call(const collwise_algorithm *algorithm, unsigned serial, MPI_Comm comm,
                                 char complaint[VERIFY_TEXT]);
 
-/* Whether the algorithm has no objection to the call. */
+/* True if the algorithm has no objection to the call. */
 bool verify_call_applies(const verify_call *call, MPI_Comm comm);
 /* The bytes of a message, or of one block. */
 size_t verify_call_bytes(const verify_call *call);
@@ -213,7 +213,8 @@ void verify_operation_free(verify_operation operation, MPI_Op *op);
 
 /* --- Nodes that processes of one machine are taken to be on (placement.c) ----------------------------------------- */
 
-/* As MPI says, on nodes of 1, 2, 3 and so on, by turns on nodes of about 3, and each on a node of its own. */
+/* The placements: as MPI says, on nodes of 1, 2, 3 and so on, by turns on nodes of about 3, and each on a node of
+ * its own. */
 typedef enum {
     VERIFY_AS_STARTED,
     VERIFY_UNEVEN,
@@ -228,7 +229,7 @@ int verify_socket_of(verify_placement placed, int rank, int procs);
 
 /* --- Communicators (isolation.c, threads.c) ---------------------------------------------------------------------- */
 
-/* Whether the communicator and its private duplicate hold messages that nobody received. Collective. */
+/* True if the communicator and its private duplicate hold messages that nobody received. Collective. */
 bool verify_has_leftovers(MPI_Comm comm);
 
 /* The communicator of the processes from `first` up to before `end`, ranks reversed if wanted; MPI_COMM_NULL for the
@@ -260,7 +261,7 @@ void verify_sequence_set_up(const verify_sequence_options *options);
 /* Makes the calls. Whatever is wrong ends the program. */
 void verify_sequence_run(const verify_sequence_options *options);
 
-/* Random numbers that depend on the seed, on what they are for, and on a number, such as that of the call. */
+/* Random numbers that depend on the seed, on their use, and on a number, such as that of the call. */
 typedef struct {
     uint64_t state;
 } verify_draws;
@@ -307,8 +308,8 @@ verify_rule verify_rule_for(const verify_sequence_options *options, collwise_col
 /* All rules, as libcollwise reads them. */
 void verify_write_rules(const verify_sequence_options *options, const char *path);
 
-/* Where the processes are (board.c): a file of one entry for each, which all of them and who started them can read at
- * any time, also when the program hangs or has crashed. */
+/* The board, on which processes note where they are (board.c): a file of one entry for each, which all of them and
+ * who started them can read at any time, also when the program hangs or has crashed. */
 enum { VERIFY_ENTRY_TEXT = 484 };
 
 typedef enum { VERIFY_RUNNING, VERIFY_FINISHED, VERIFY_FAILED, VERIFY_STUCK } verify_state;

@@ -1,4 +1,4 @@
-/* What the parts of the recorder share: the state of a recording; failure, memory, words and programs (programs.c);
+/* The shared parts of the recorder: the state of a recording; failure, memory, words and programs (programs.c);
  * processes that wait for others (fibers.c); which algorithms have processes that all do the same (symmetric.c); the
  * recording MPI (calls.c); what the algorithms need besides it (runtime.c); and what records a case by these
  * (recorder.c). */
@@ -60,7 +60,7 @@ typedef struct process {
 
 typedef enum { NOT_YET, UNDER_WAY, RECORDED } progress;
 
-/* What the MPI library runs for the latest call of a collective. */
+/* The algorithm that the MPI library runs for the latest call of a collective. */
 typedef struct {
     const collwise_algorithm *algorithm; /* NULL: there was no call */
     uint64_t message_bytes;
@@ -144,7 +144,7 @@ void *recording_checked(void *memory);
 void *recording_grown(void *items, size_t count, size_t *room, size_t item_bytes);
 /* Ends the recording of the process, which does more. */
 _Noreturn void recording_cut(recording *to);
-/* Of processes alone others are not known. */
+/* Processes that are recorded alone do not know others. */
 void recording_require_others(recording *to);
 
 /* The number of a size in the schedule's table. */
@@ -154,14 +154,14 @@ void recording_keep(recording *to, const process *done);
 /* Adds to each program that was cut the processes that send it messages which it does not receive so far. */
 void recording_add_sources(recording *to);
 
-/* Appends a word to the program of the process that is being recorded, and a word for its copies since the last one. */
+/* Appends a word to the recorded process's program, and a word for its copies since the last one. */
 void recording_add(schedule_kind kind, uint32_t peer, uint32_t size);
 void recording_add_copies(void);
 static inline void recording_copy(size_t bytes) { recording_now->now->copied += bytes; }
 
-/* Whether processes are best told apart by the bits of their ranks (symmetric.c). */
+/* True if processes are best told apart by the bits of their ranks (symmetric.c). */
 int recording_is_mirrored(const recording *to);
-/* Whether all processes do the same (symmetric.c). */
+/* True if all processes do the same (symmetric.c). */
 int recording_is_symmetric(const recording *to);
 
 /* Records a process, also while another one is being recorded, which then goes on. */

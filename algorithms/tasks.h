@@ -177,7 +177,7 @@ typedef struct {
     collwise_rounds rounds;
 } collwise_step;
 
-/* The steps of a process. `last_lag` is the number of tasks by which the last steps of all processes follow the first. */
+/* The steps of a process. The last steps of all processes follow the first by `last_lag` tasks. */
 typedef struct {
     collwise_step *list;
     int count, room;

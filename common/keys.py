@@ -89,37 +89,37 @@ class Keys:
             raise self.wrong(key, "true or false")
         return value
 
-    def whole(self, key: str, least: int = 0) -> int:
-        """A whole number, `least` or more."""
+    def whole(self, key: str, minimum: int = 0) -> int:
+        """A whole number, `minimum` or more."""
         value = self.get(key)
-        if type(value) is not int or not least <= value < _END_OF_WHOLE:
-            raise self.wrong(key, f"a whole number from {least} on")
+        if type(value) is not int or not minimum <= value < _END_OF_WHOLE:
+            raise self.wrong(key, f"a whole number from {minimum} on")
         return value
 
-    def number(self, key: str, least: float = -math.inf) -> float:
-        """A finite number, `least` or more."""
+    def number(self, key: str, minimum: float = -math.inf) -> float:
+        """A finite number, `minimum` or more."""
         value = self.get(key)
-        if not _is_number(value) or value < least:
-            raise self.wrong(key, "a number" if least == -math.inf else f"a number from {least:g} on")
+        if not _is_number(value) or value < minimum:
+            raise self.wrong(key, "a number" if minimum == -math.inf else f"a number from {minimum:g} on")
         return float(value)
 
-    def numbers(self, key: str, least: float = -math.inf) -> tuple[float, ...]:
-        """A list of finite numbers, each `least` or more."""
-        return self._numbers(key, self.get(key), least)
+    def numbers(self, key: str, minimum: float = -math.inf) -> tuple[float, ...]:
+        """A list of finite numbers, each `minimum` or more."""
+        return self._numbers(key, self.get(key), minimum)
 
-    def rows(self, key: str, count: int, least: float = -math.inf) -> tuple[tuple[float, ...], ...]:
-        """`count` lists of finite numbers, each `least` or more, all lists of one length from 1 on."""
+    def rows(self, key: str, count: int, minimum: float = -math.inf) -> tuple[tuple[float, ...], ...]:
+        """`count` lists of finite numbers, each `minimum` or more, all lists of one length from 1 on."""
         value = self.get(key)
         if not _is_list(value, count):
             raise self.wrong(key, f"{count} lists of numbers")
-        found = tuple(self._numbers(key, row, least) for row in value)
+        found = tuple(self._numbers(key, row, minimum) for row in value)
         if len(set(map(len, found))) != 1 or not found[0]:
             raise self.wrong(key, f"{count} lists of numbers, all of one length")
         return found
 
-    def _numbers(self, key: str, value: Any, least: float) -> tuple[float, ...]:
-        if not isinstance(value, list) or not all(_is_number(one) and one >= least for one in value):
-            raise self.wrong(key, "a list of numbers" + ("" if least == -math.inf else f" from {least:g} on"))
+    def _numbers(self, key: str, value: Any, minimum: float) -> tuple[float, ...]:
+        if not isinstance(value, list) or not all(_is_number(one) and one >= minimum for one in value):
+            raise self.wrong(key, "a list of numbers" + ("" if minimum == -math.inf else f" from {minimum:g} on"))
         return tuple(map(float, value))
 
     def by_process(self, key: str, count: int, dimensions: int) -> list[Any]:

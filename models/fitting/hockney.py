@@ -17,7 +17,7 @@ from collwise.models.fitting.rounds import Pair, Procedure, of_pairs, symmetric
 from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.piecewise import PiecewiseLinear
 
-REGRESSION_SIZES = Sizes(smallest_bytes=1024, largest_bytes=102400, most=10)
+REGRESSION_SIZES = Sizes(smallest_bytes=1024, largest_bytes=102400, max_count=10)
 """Ten sizes up to 100 kB, as many as O'Flynn 2009, section 5.3, took."""
 
 

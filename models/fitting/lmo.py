@@ -21,7 +21,7 @@ TRIPLETS_EACH = 30
 
 NO_THRESHOLDS = Thresholds()
 
-# M is this fraction of the least size at which anything may change, which is at most LARGEST_MESSAGE_BYTES.
+# M is this fraction of the smallest size at which anything may change, which is at most LARGEST_MESSAGE_BYTES.
 BELOW_THRESHOLD = 15 / 16
 LARGEST_MESSAGE_BYTES = 65536
 

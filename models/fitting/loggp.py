@@ -28,18 +28,18 @@ _ROW = 16
 class Doubling:
     """The number of messages in a row: `first`, doubled until the gap changes by less than `change`.
 
-    There are never more than `most` messages, nor more than `max_bytes` in all of them.
+    There are never more than `max_count` messages, nor more than `max_bytes` in all of them.
     """
 
     first: int = 100
     change: float = 0.01
-    most: int = 6400
+    max_count: int = 6400
     max_bytes: int = 1 << 28
 
     def __post_init__(self) -> None:
-        if not 2 <= self.first <= self.most or self.change <= 0:
+        if not 2 <= self.first <= self.max_count or self.change <= 0:
             raise UsageError(
-                f"saturation with {self.first} to {self.most} messages, change {self.change}: "
+                f"saturation with {self.first} to {self.max_count} messages, change {self.change}: "
                 "at least 2 messages and a change above 0 are valid"
             )
 
@@ -68,7 +68,7 @@ def culler_loggp(
     """LogGP by saturation: Culler et al. 1996, as in O'Flynn 2009, sections 2.2.2, 2.2.3 and table 2.1.
 
     o_s is the time of sending; o_r that of completing a receive after a delay within which the message has arrived;
-    L = RTT / 2 - o_s - o_r; g by saturation with the least message, and G by saturation with large messages, which
+    L = RTT / 2 - o_s - o_r; g by saturation with the smallest message, and G by saturation with large messages, which
     follow one another after g + (m - 1) G; without `large_messages` G = 0, which is LogP.
     """
     least, large = lab.min_bytes, _largest_eager(lab)
@@ -93,7 +93,7 @@ def culler_loggp(
 
 
 def hoefler_loggp(lab: Laboratory, pairs: Sequence[Pair] | None = None, heterogeneous: bool = False) -> LogGP:
-    """LogGP without saturation, from messages in a row, of the least size and up to the largest eager one.
+    """LogGP without saturation, from messages in a row, of the smallest size and up to the largest eager one.
 
     Hoefler, Lichei, Rehm, "Low-Overhead LogGP Parameter Assessment for Modern Interconnection Networks", 2007.
     PRTT(n, d, s) is the time of n messages of s bytes, d seconds of other work between two of them, and a reply of s
@@ -188,6 +188,6 @@ def saturated_gap(
         (seconds,) = yield [Experiment(SATURATION, pair, message_bytes, reply_bytes, count)]
         gap = (seconds - single_seconds) / (count - 1)
         settled = before is not None and abs(gap - before) <= doubling.change * abs(gap)
-        if settled or 2 * count > doubling.most or 2 * count * message_bytes > doubling.max_bytes:
+        if settled or 2 * count > doubling.max_count or 2 * count * message_bytes > doubling.max_bytes:
             return gap
         count, before = 2 * count, gap

@@ -52,9 +52,9 @@ CLOSE = Detail()
 """The papers' detail, for simulated time."""
 
 QUICK = Detail(
-    Sizes(largest_bytes=1 << 19, most=14, tolerance=0.1, min_step_bytes=4096),
-    Sizes(smallest_bytes=1024, largest_bytes=102400, most=9, tolerance=0.1),
-    Doubling(first=50, change=0.05, most=400, max_bytes=1 << 23),
+    Sizes(largest_bytes=1 << 19, max_count=14, tolerance=0.1, min_step_bytes=4096),
+    Sizes(smallest_bytes=1024, largest_bytes=102400, max_count=9, tolerance=0.1),
+    Doubling(first=50, change=0.05, max_count=400, max_bytes=1 << 23),
     stride_bytes=8192,
     finest_stride_bytes=2048,
 )

@@ -43,14 +43,14 @@ def from_last_two(sizes: Sequence[int], seconds: Sequence[float], size: int) -> 
 class Sizes:
     """The message sizes at which a function of the size is measured.
 
-    They are the least message, then sizes that double from `smallest_bytes` to `largest_bytes`. Where a time differs
+    They are the smallest message, then sizes that double from `smallest_bytes` to `largest_bytes`. Where a time differs
     from the expected one by more than the fraction `tolerance`, the size halfway to the previous one is measured too,
-    unless that is less than `min_step_bytes` away or there are already `most` sizes.
+    unless that is less than `min_step_bytes` away or there are already `max_count` sizes.
     """
 
     smallest_bytes: int = 1024
     largest_bytes: int = 1 << 20
-    most: int = 40
+    max_count: int = 40
     tolerance: float = 0.02
     min_step_bytes: int = 512
 
@@ -60,25 +60,27 @@ class Sizes:
                 f"message sizes from {self.smallest_bytes} to {self.largest_bytes} bytes: "
                 "the smallest must be above 0 and below the largest"
             )
-        if self.most < 3:
-            raise UsageError(f"at most {self.most} message sizes: at least 3 are needed")
+        if self.max_count < 3:
+            raise UsageError(f"at most {self.max_count} message sizes: at least 3 are needed")
         if self.tolerance <= 0 or self.min_step_bytes < 1:
             raise UsageError(
-                f"tolerance {self.tolerance}, least step {self.min_step_bytes} bytes: "
+                f"tolerance {self.tolerance}, smallest step {self.min_step_bytes} bytes: "
                 "a tolerance above 0 and a step of at least 1 byte are valid"
             )
 
     def regular(self, min_bytes: int) -> list[int]:
-        """The sizes known from the start, doubling, or further apart where there would be more than `most`."""
+        """The sizes known from the start, doubling, or further apart where there would be more than `max_count`."""
         if min_bytes >= self.smallest_bytes:
             raise UsageError(
-                f"message sizes from {self.smallest_bytes} bytes: more than the least message, {min_bytes}, is valid"
+                f"message sizes from {self.smallest_bytes} bytes: more than the smallest message, {min_bytes}, is valid"
             )
         doublings = int(np.ceil(np.log2(self.largest_bytes / self.smallest_bytes) - 1e-9))
-        if doublings + 2 <= self.most:
+        if doublings + 2 <= self.max_count:
             sizes = [self.smallest_bytes << step for step in range(doublings)]
         else:
-            sizes = [round(size) for size in np.geomspace(self.smallest_bytes, self.largest_bytes, self.most - 1)[:-1]]
+            sizes = [
+                round(size) for size in np.geomspace(self.smallest_bytes, self.largest_bytes, self.max_count - 1)[:-1]
+            ]
         return [min_bytes, *dict.fromkeys(sizes), self.largest_bytes]
 
     def explore(
@@ -100,7 +102,7 @@ class Sizes:
                 len(settled) >= 2
                 and abs(expected(settled, values, size) - known[size]) > self.tolerance * abs(known[size])
                 and size - settled[-1] >= 2 * self.min_step_bytes
-                and len(known) < self.most
+                and len(known) < self.max_count
             ):
                 waiting.insert(0, (settled[-1] + size) // 2)
             else:

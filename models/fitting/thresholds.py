@@ -133,7 +133,7 @@ def gather_irregular_from(
 ) -> int | None:
     """The threshold M1 of gather, the smallest size with an escalation, in whole KiB. None without an escalation.
 
-    `measure` gives the seconds of linear gather at sizes. From the least size with an escalation downward, sizes are
+    `measure` gives the seconds of linear gather at sizes. From the smallest size with an escalation downward, sizes are
     measured at half the stride of the step before, until that is `finest_stride_bytes`.
     """
     known = dict(zip(message_bytes, seconds, strict=True))

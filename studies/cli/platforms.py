@@ -241,7 +241,7 @@ class _Ratio(types.FiniteRange):
 _RATIO = _Ratio()
 """The type of an oversubscription."""
 _TRIES = 3
-_GBITS, _GBYTES, _US = types.Scaled(1e9 / 8, most=_MAX_GBITS), types.Scaled(1e9), types.Scaled(1e-6, least=0)
+_GBITS, _GBYTES, _US = types.Scaled(1e9 / 8, maximum=_MAX_GBITS), types.Scaled(1e9), types.Scaled(1e-6, minimum=0)
 
 
 def _memory(text: str) -> int:

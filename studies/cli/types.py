@@ -181,13 +181,13 @@ _WITH_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*[A-DF-Za-df-z/][A-Za-z/]*\s*")
 
 
 class Scaled(FiniteRange):
-    """A number above 0, or from `least` on, that is multiplied by `scale`.
+    """A number above 0, or from `minimum` on, that is multiplied by `scale`.
 
     The option's unit becomes that of the code.
     """
 
-    def __init__(self, scale: float, least: float | None = None, most: float | None = None) -> None:
-        super().__init__(0 if least is None else least, most, min_open=least is None)
+    def __init__(self, scale: float, minimum: float | None = None, maximum: float | None = None) -> None:
+        super().__init__(0 if minimum is None else minimum, maximum, min_open=minimum is None)
         self._scale = scale
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

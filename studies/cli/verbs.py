@@ -108,7 +108,7 @@ derived(
     algorithms=option(NAMES, "chain,binary,binomial"),
     exclude=option(NAMES, ()),
     pieces=option(SIZES, "0"),
-    budget=option(Scaled(0.01, most=100), BUDGET * 100),
+    budget=option(Scaled(0.01, maximum=100), BUDGET * 100),
     tasks=option(click.IntRange(2, 64), SEGMENTS),
     drawn=option(click.IntRange(min=0)),
     target=options.TARGET_IF_NAMED,

@@ -142,7 +142,7 @@ def single_messages(lab: Laboratory, plan: PathPlan, reduce_seconds_per_byte: fl
     def run(
         kind: str, sizes: Sequence[int], pair: str = "far", reply: bool = False, delays: Iterable[float] = repeat(0.0)
     ) -> list[float]:
-        """Seconds of an experiment at each size, with a reply of the same or the least size."""
+        """Seconds of an experiment at each size, with a reply of the same or the smallest size."""
         asked = [
             Experiment(kind, pairs[pair], size, size if reply else least, delay_seconds=delay)
             for size, delay in zip(sizes, delays, strict=False)

@@ -31,11 +31,11 @@ from collwise.validation.hierarchy.tasks import TaskTimes, task_case, task_times
 class ByTasks:
     """A timer of whole collectives of which another one times only tasks, once for all sizes of messages.
 
-    A pipeline is timed with `most` segments, see `runs_needed`.
+    A pipeline is timed with `max_segments` segments, see `runs_needed`.
     """
 
     timer: Timer
-    most: int = SEGMENTS
+    max_segments: int = SEGMENTS
 
     def time(self, cases: Sequence[Case], /) -> Mapping[Case, Timing]:
         """The times of whole collectives by the cost model. Raises CollwiseError if the tasks of one fail."""
@@ -44,7 +44,7 @@ class ByTasks:
             alike.setdefault(task_case(case, 1), []).append(case)
         runs = {}
         for tasks, group in alike.items():
-            needed = runs_needed(tasks.collective, map(_segments, group), self.most, tasks.parameter)
+            needed = runs_needed(tasks.collective, map(_segments, group), self.max_segments, tasks.parameter)
             runs[tasks] = [task_case(tasks, count) for count in needed]
         timings = self.timer.time([case for mine in runs.values() for case in mine])
         seconds: dict[Case, float] = {}
@@ -58,15 +58,18 @@ def _segments(case: Case) -> int:
     return segments_of(case.message_bytes, case.segment_bytes)
 
 
-def runs_needed(collective: str, segments: Iterable[int], most: int = SEGMENTS, within: int = 0) -> tuple[int, ...]:
+def runs_needed(
+    collective: str, segments: Iterable[int], max_segments: int = SEGMENTS, within: int = 0
+) -> tuple[int, ...]:
     """The numbers of segments with which tasks must be timed to know the costs for all these numbers.
 
-    A pipeline is timed with `most` segments, or as many as the longest one has; numbers below d - 1 each for itself.
+    A pipeline is timed with `max_segments` segments, or as many as the longest one has. Numbers below d - 1 are timed
+    each for itself.
     """
     asked = sorted(set(segments))
     least = len(parts_of(collective, within)) - 1
     long = [count for count in asked if count >= least]
-    return (*(count for count in asked if count < least), *([min(max(long), most)] if long else ()))
+    return (*(count for count in asked if count < least), *([min(max(long), max_segments)] if long else ()))
 
 
 def cost_seconds(runs: Sequence[TaskTimes], segments: int) -> float:

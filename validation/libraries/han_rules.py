@@ -106,7 +106,7 @@ def _collective_lines(name: str, tables: Sequence[DecisionTable]) -> Iterator[st
 
 
 def _level_lines(rules: Mapping[int, Sequence[tuple[int, str]]]) -> Iterator[str]:
-    """The rules of a level; those of the least size hold from 1 on, as HAN demands."""
+    """The rules of a level; those of the smallest size hold from 1 on, as HAN demands."""
     ordered = dict(sorted(rules.items()))
     first = min(ordered)
     yield f"{len(ordered)} # sizes"

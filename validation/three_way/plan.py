@@ -184,7 +184,7 @@ def _sizes(
 ) -> dict[str, tuple[int, ...]]:
     """The sizes asked for, by collective, else the usual ones of whole messages or of blocks."""
     if sizes and min(sizes) < 1:
-        raise UsageError("empty messages are not compared; the least size is 1 B")
+        raise UsageError("empty messages are not compared; the smallest size is 1 B")
     if unfit := [name for name in collectives if name not in COLLECTIVES]:
         raise UsageError(f"no comparison of {', '.join(unfit)}; valid: {', '.join(COLLECTIVES)}")
     whole, blocks = usual

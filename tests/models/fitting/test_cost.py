@@ -18,7 +18,9 @@ PAIRS = [(i, j) for i in range(4) for j in range(i + 1, 4)]
 
 def test_hockney_takes_as_many_as_the_table_says() -> None:
     lab = LogGPLaboratory(eager_machine(), procs=4)
-    model, effort = with_effort(lab, lambda: hockney_by_regression(lab, Sizes(1024, 1 << 15, most=10), pairs=PAIRS))
+    model, effort = with_effort(
+        lab, lambda: hockney_by_regression(lab, Sizes(1024, 1 << 15, max_count=10), pairs=PAIRS)
+    )
     assert effort.measurements == 7 * comb(4, 2)
     roundtrips = [2 * float(model.predict(size)) for size in (1, *(1 << k for k in range(10, 16)))]
     assert effort.seconds == pytest.approx(6 * sum(roundtrips))

@@ -33,7 +33,7 @@ def test_the_eager_machine_of_a_simulated_platform() -> None:
 
 
 def test_a_straight_line_takes_few_sizes_and_a_bend_more() -> None:
-    sizes = Sizes(smallest_bytes=1024, largest_bytes=1 << 17, most=30)
+    sizes = Sizes(smallest_bytes=1024, largest_bytes=1 << 17, max_count=30)
     straight, bent = LogGPLaboratory(eager_machine()), LogGPLaboratory(bent_machine())
     hockney_by_regression(straight, sizes)
     hockney_by_size(bent, sizes)
@@ -55,7 +55,7 @@ def test_the_bend_is_found() -> None:
 def test_at_most_so_many_sizes() -> None:
     for most in (3, 5, 12):
         lab = LogGPLaboratory(bent_machine())
-        hockney_by_regression(lab, Sizes(largest_bytes=1 << 20, most=most, tolerance=1e-9))
+        hockney_by_regression(lab, Sizes(largest_bytes=1 << 20, max_count=most, tolerance=1e-9))
         sizes = [one.message_bytes for one in lab.asked]
         assert len(set(sizes)) == len(sizes) <= most
         assert {1, 1024, 1 << 20} <= set(sizes)
@@ -106,9 +106,9 @@ def test_homogeneous_is_the_mean_of_the_pairs() -> None:
         (lambda lab: hockney_by_two_sizes(LogGPLaboratory(eager_machine(), procs=1)), "at least 2 processes"),
         (lambda lab: hockney_by_two_sizes(lab, large_bytes=1), "large messages of 1 bytes"),
         (lambda lab: hockney_by_regression(lab, pairs=[(0, 1)], heterogeneous=True), "takes all pairs"),
-        (lambda lab: hockney_by_regression(lab, Sizes(smallest_bytes=1)), "more than the least message, 1"),
+        (lambda lab: hockney_by_regression(lab, Sizes(smallest_bytes=1)), "more than the smallest message, 1"),
         (lambda lab: Sizes(1024, 1024), "from 1024 to 1024 bytes"),
-        (lambda lab: Sizes(most=2), "at most 2 message sizes"),
+        (lambda lab: Sizes(max_count=2), "at most 2 message sizes"),
         (lambda lab: Sizes(tolerance=0), "a tolerance above 0"),
     ],
 )

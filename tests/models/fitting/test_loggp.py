@@ -131,20 +131,20 @@ def test_saturation_goes_on_until_buffers_are_full() -> None:
     lab = Buffered(machine)
     below = culler_loggp(Buffered(machine), large_messages=False)
     assert below.gap_seconds == pytest.approx(5e-6, rel=EXACT), "starts below the buffers"
-    found = culler_loggp(lab, doubling=Doubling(first=900, most=1 << 20), large_messages=False)
+    found = culler_loggp(lab, doubling=Doubling(first=900, max_count=1 << 20), large_messages=False)
     assert found.gap_seconds == pytest.approx(50e-6, rel=0.02)
     assert max(one.count for one in lab.asked) > 32000
 
 
 def test_saturation_stops_at_the_most() -> None:
     lab = LogGPLaboratory(MACHINE, noise=0.5)
-    culler_loggp(lab, doubling=Doubling(first=2, change=1e-12, most=16), large_messages=False)
+    culler_loggp(lab, doubling=Doubling(first=2, change=1e-12, max_count=16), large_messages=False)
     assert [one.count for one in lab.asked if one.kind == "saturation"] == [2, 4, 8, 16]
 
 
 def test_saturation_stops_at_the_most_bytes() -> None:
     lab = LogGPLaboratory(MACHINE, noise=0.5, eager_limit_bytes=1001)
-    culler_loggp(lab, doubling=Doubling(first=2, change=1e-12, most=16, max_bytes=8999))
+    culler_loggp(lab, doubling=Doubling(first=2, change=1e-12, max_count=16, max_bytes=8999))
     assert [one.count for one in lab.asked if one.kind == "saturation"] == [2, 4, 8, 16, 2, 4, 8]
 
 

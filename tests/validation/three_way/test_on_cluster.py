@@ -62,7 +62,7 @@ def test_the_largest_process_count_is_the_main_one() -> None:
         ((32,), {}, "there is room for 16"),
         ((1, 4), {}, "P = 1; valid: 2 and more"),
         ((4,), {"collectives": ("barrier",)}, "no comparison of barrier"),
-        ((4,), {"sizes": (0,)}, "the least size is 1 B"),
+        ((4,), {"sizes": (0,)}, "the smallest size is 1 B"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(procs: Sequence[int], how: dict[str, Any], said: str) -> None:

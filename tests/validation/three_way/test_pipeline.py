@@ -80,7 +80,7 @@ def test_algorithms_stay_where_they_run() -> None:
     [
         ({"collectives": ("barrier",)}, "no comparison of barrier; valid: bcast, gather"),
         ({"nodes": 1}, "1 nodes; valid: 2 and more"),
-        ({"sizes": (0, 8)}, "the least size is 1 B"),
+        ({"sizes": (0, 8)}, "the smallest size is 1 B"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(options: dict[str, object], said: str) -> None:

@@ -213,10 +213,10 @@ def collectives(given: Names) -> tuple[str, ...]:
 
 
 def algorithms(collective: str, given: Names | None, exclude: Names = ()) -> tuple[str, ...]:
-    """Names of algorithms, among which those of GROUPS stand for several; nothing stands for 'all'.
+    """Names of algorithms. A name of GROUPS stands for several, and no name for 'all'.
 
-    Those of `exclude` are left out, which may be of other collectives. Raises UsageError for an unknown name, for
-    groups that the collective has no algorithm of, and where nothing is left.
+    Algorithms of `exclude` are left out; they may belong to other collectives. Raises UsageError for an unknown name,
+    for groups without an algorithm of the collective, and if nothing is left.
     """
     catalogue = Catalogue.load()
     known = catalogue.collective(collective)

@@ -32,11 +32,11 @@ _USUAL_COLLECTIVES, _USUAL_PROCS = ("allgather", "allreduce", "alltoall", "bcast
 
 @dataclass(frozen=True)
 class FittedFigures:
-    """A platform whose figures are multiplied by what fits `used` of the measured times.
+    """A platform with figures multiplied by factors that fit `used` of the measured times.
 
     `figures` has for each one, by name, its amount before and as `fitted`, the `factor` with its 95 % interval (`low`,
     `high`), and whether the times have `told` it. `crossed` predicts each collective or kind of messages from the
-    others, and `telling` are the cases that would tell most of what to choose. `notes` are on the messages.
+    others. `telling` are the cases whose measurement would help most to choose. `notes` are on the messages.
     """
 
     platform: Platform
@@ -55,7 +55,7 @@ class FittedFigures:
 
 
 def fitted_to_times(nominal: Platform, paths: Sequence[Path]) -> FittedFigures:
-    """Multiplies the figures of a platform by what fits times of messages between two nodes, and of collectives.
+    """Fits the figures of a platform to times of messages between two nodes, and of collectives.
 
     Collectives have one process on each node. A jump of the messages' latency is the eager limit.
     """

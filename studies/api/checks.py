@@ -31,10 +31,10 @@ MACHINES = Path(collwise.studies.__file__).parent / "machines"
 def recovery(platform: PlatformLike | None = None, *, context: SimulationContext | None = None) -> pd.DataFrame:
     """Estimates the known parameters of a platform by every procedure, and shows the errors.
 
-    A procedure is left out if the platform is not as its paper assumes. The exit code is 1 if a parameter is off by
-    more than 2 % (LMO: 5 %).
+    A procedure is left out if the platform violates its paper's assumptions. The exit code is 1 if a parameter is off
+    by more than 2 % (LMO: 5 %).
 
-    Returns a DataFrame with a row for each parameter: what is `true`, what is `estimated`, its `worst_error`, `ok`.
+    Returns a DataFrame with a row for each parameter: its `true` and `estimated` values, `worst_error`, `ok`.
     """
     import pandas as pd
 
@@ -66,11 +66,10 @@ def recovery(platform: PlatformLike | None = None, *, context: SimulationContext
 class JudgedMachines:
     """Cells of measured runs with what predictions chose there; the file of the predictions, its SHA-256, and notes.
 
-    `placed` has the jobs that were predicted on the nodes where they ran, by the names of the maps that say where.
-    `sure` says how sure the choices by predictions are. It uses the discrepancy of the other machines, or for a single
-    machine the project's own. `discrepancy` was learned on all machines; None without cells. Both are missing if
-    figures were `trained` on some of the times. `messages` are then predictions of runs from their messages between two
-    nodes alone.
+    `placed` has the jobs that were predicted on the nodes where they ran, by the names of their node maps. `sure` says
+    how sure the choices by predictions are. It uses the discrepancy of the other machines, or for a single machine the
+    project's own. `discrepancy` was learned on all machines; None without cells. Both are missing if figures were
+    `trained` on some of the times. `messages` are then predictions of runs from their messages between two nodes alone.
     """
 
     cells: Sequence[Cell]
@@ -117,17 +116,16 @@ def machines(
     train: bool = False,
     context: SimulationContext | None = None,
 ) -> JudgedMachines:
-    """Judges predictions by what others measured on machines: errors of times, and the time that choices lose.
+    """Judges predictions by times that others measured on machines: errors of times, and losses of choices.
 
-    The folders have runs of PICO, as its repository has them, or tables as `times import` reads; without any it is what
-    the project has of supercomputers and a cloud. A machine's description is the platform that is called like its
-    folder. A job is predicted on the nodes where it ran, if a map has them. Times are predicted by an engine, and by
-    every analytical model that is fitted to the description, and written, with their hash, before any measured time is
-    read. docs/machines.md says what is counted and how.
-    `train` first fits the figures of each description to some of the machine's times: every second size of three
-    collectives at one P. The others are shown apart, by whether size, collective, or P or job are new. Where messages
-    between two nodes were measured, it also predicts from these alone, with the median errors at the priors of what
-    they do not tell.
+    The folders have runs of PICO, as its repository has them, or tables as `times import` reads; without any, the
+    project's times of supercomputers and a cloud are used. A machine's description is the platform with the name of its
+    folder. A job is predicted on the nodes where it ran, if a map has them. Times are predicted by an engine and by
+    every analytical model, which is fitted to the description. They are written, with their hash, before any measured
+    time is read. docs/machines.md says what is counted and how. `train` first fits the figures of each description to
+    some of the machine's times: every second size of three collectives at one P. The others are shown apart, by whether
+    size, collective, or P or job are new. Where messages between two nodes were measured, it also predicts from these
+    alone, with the median errors at the priors of what they do not tell.
 
     Returns the cells, which `frame()` has as a DataFrame.
     """

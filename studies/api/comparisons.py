@@ -32,8 +32,8 @@ def compare(right: TimesLike, /, *others: Compared) -> AllScores:
     """Compares other times, and the choices of deciders, with the times of `right`.
 
     The others are files of times or store:QUERY, files of decisions, the name of an untuned library (openmpi-4.1), or a
-    rules file of Open MPI. What these choose has a slowdown where it is among the times, which 'collwise simulate
-    --beside' makes sure of. An untuned library's choice may not compete and be faster than the best (negative). Over
+    rules file of Open MPI. Their choices have slowdowns if the times contain them, which 'collwise simulate --beside'
+    ensures. An untuned library's choice may be one that does not compete, and be faster than the best (negative). Over
     draws of nodes (--allocations) the medians count.
 
     Returns Scores by collective. `table()` has for each source the number of `cases`, the median, mean, 90th percentile
@@ -41,7 +41,7 @@ def compare(right: TimesLike, /, *others: Compared) -> AllScores:
     correlation of the choices; and, over the `points` at which the source chooses, how often that is the best choice,
     and the mean and worst slowdown of its choices by the right times. `table(["message_bytes", "source"])` has rows by
     other columns. `trusted()` names the source whose choices cost least, by collective and size. Raises UsageError for
-    what is neither times nor a decider, and where no collective is common to all.
+    arguments that are neither times nor deciders, and if no collective is common to all.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "bcast", procs="4,8", sizes="8KiB:64KiB:x8", segments=8192)

@@ -110,8 +110,8 @@ def select(
     predict, a line says what is lost between the sizes; with `exact` nothing beyond the tolerance is. Measured choices
     are as good as the fastest one if their confidence intervals overlap. An algorithm that needs a power of two or an
     even number of processes holds only for the P where it was decided; from P + 1 on the best one that always runs
-    follows it. With `robust` choices by simulated times lose least in the worst case: at the 95th percentile of what
-    predictions of measured machines were off by.
+    follows it. With `robust`, choices by simulated times lose least in bad cases: at the 95th percentile of the errors
+    that predictions had on measured machines.
 
     Returns Decisions. Raises UsageError for wrong arguments, and for times that cannot decide: rounded times of a
     decision file, and times of a contest that left out what the tolerance, the consumer or one choice needs.
@@ -214,8 +214,8 @@ def _told(times: Times) -> list[str]:
 class ExportedRules:
     """Rules that an MPI library reads, made of decisions by `export`.
 
-    `version` is that of the library, if the format differs by it. `checks` are lines on what the installed library ran,
-    and whether the rules ask for it.
+    `version` is the library's, if the format depends on it. `checks` are lines that compare what the installed library
+    ran with the rules.
     """
 
     text: str
@@ -239,7 +239,7 @@ def export(
 ) -> ExportedRules:
     """Writes decisions as rules that an MPI library reads; one table a collective.
 
-    Where a format cannot express a choice, the best one that it can express is written, and a note says what it costs.
+    If a format cannot express a choice, the best one that it can express is written, with a note on the cost.
     Profiles of PGMPITuneLib (.prf) become a table for libcollwise, with the format collwise.
 
     Returns ExportedRules, whose `text` are the rules.
@@ -349,8 +349,8 @@ def defaults(
 ) -> UntunedDecisions:
     """Shows the algorithms that an MPI library runs untuned, for each P and from each message size on.
 
-    'in the catalogue' is the choice that sends the same messages, with which the library is timed. Decisions are for
-    one process on each node, a commutative operation, and blocks of one size. `check` asks Open MPI itself, for any
+    'in the catalogue' is the choice that sends the same messages, and stands for the library in times. Decisions are
+    for one process on each node, a commutative operation, and blocks of one size. `check` asks Open MPI itself, for any
     number of processes, without running the algorithms. For MPICH it reads the tables with which MPICH selects.
 
     >>> import collwise

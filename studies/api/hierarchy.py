@@ -163,7 +163,7 @@ def time_tasks(
     method: Method | None = None,
     context: SimulationContext | None = None,
 ) -> list[TaskStudy]:
-    """Times of the tasks of which a hierarchical collective consists, on the leader of each node.
+    """Times the tasks of a hierarchical collective on the leader of each node.
 
     Returns a TaskStudy for each configuration: `times`, the seconds of each leader and task, `stable_seconds`,
     `probes`, tasks alone and at once, and `overlap`.
@@ -209,13 +209,13 @@ def search_tasks(
 
     The searches are those of Luo et al. 2020, and one that predicts all configurations by the schedule engine and times
     only the decisive ones. Times are in the store, so that a stopped search resumes. The machine time of a search is
-    what its benchmarks would take on the machine. Beside the exhaustive search the others show what their choices cost,
-    and how wrong the times are that they assume: those of tasks are by the cost model, equations (3) and (4) of that
+    the time of its benchmarks on the machine. If the exhaustive search is made, too, the others show the cost of their
+    choices and the errors of their assumed times. Those from tasks are by the cost model, equations (3) and (4) of that
     paper. Between the sampled sizes the choice changes where both would take equally long.
 
-    Returns TaskSearches: by collective what each search `found`, with the `best` choice for each input, and `scores`;
-    `decisions` are those of the last search. Raises UsageError for wrong arguments, also for 'predict' on the schedule
-    engine, which would predict itself unless a machine is drawn.
+    Returns TaskSearches. By collective they have what each search `found`, with the `best` choice for each input, and
+    `scores`; `decisions` are those of the last search. Raises UsageError for wrong arguments, also for 'predict' on the
+    schedule engine, which would predict itself unless a machine is drawn.
 
     >>> import collwise
     >>> with collwise.session(engine="schedule") as context:

@@ -48,10 +48,10 @@ def whatif(
 ) -> WhatIfs:
     """Shows which choices and times change if a platform does, and why.
 
-    Times both platforms: which choices change, by how much times change, what kept rules would now cost, and what
-    limits each choice: latency, overhead, gap (waiting for what other messages use: node ports, memory, the path
-    between sockets, or uplinks of switches), bandwidth or reduction, from its critical path in the schedule engine.
-    docs/whatif.md says how each change is expressed.
+    Times both platforms. Shows the changed choices, the changes of times, the cost of kept rules, and what limits each
+    choice: latency, overhead, gap, bandwidth or reduction. A gap is waiting for something that other messages use: node
+    ports, memory, the path between sockets, or uplinks of switches. Limits are from the critical path in the schedule
+    engine. docs/whatif.md says how each change is expressed.
 
     Returns a WhatIf for each collective, whose `times` have the dimension `change`.
 
@@ -103,7 +103,7 @@ def sweep(
     tolerance: float = TOLERANCE_PERCENT,
     context: SimulationContext | None = None,
 ) -> Sweeps:
-    """Finds the factors of a change from which on another choice is the best, and says why.
+    """Finds the factors of a change at which another choice becomes the best, and says why.
 
     The change goes over a range of factors, such as bandwidth=x0.25:x8; `collwise whatif change --help` lists all
     changes. With a tolerance, choices that are nearly as fast do not take turns.

@@ -129,8 +129,8 @@ def fit(
     section IV); critical_path has the same for all collectives, with schedules for formulas. The others are
     point-to-point models, from experiments between two or three processes.
 
-    Returns a FittedModel, for `predict`, `select` and its own `save`. In place of a platform there may be an execution
-    target, on which experiments are measured. Experiments that the store has are not made again.
+    Returns a FittedModel, for `predict`, `select` and its own `save`. An execution target may take the place of a
+    platform; experiments are then measured on it. Experiments in the store are not repeated.
 
     >>> import collwise
     >>> model = collwise.fit("exact", "hockney")
@@ -218,8 +218,8 @@ def predict(
 ) -> AllTimes:
     """Evaluates a model over arrays of P and m at once.
 
-    Returns Times by collective. There is none where the time is not deterministic or beyond what was fitted. Between
-    the points the Times ask the model, so that `select` decides to the byte. Raises UsageError where the model has no
+    Returns Times by collective. Times are missing where they are not deterministic or beyond what was fitted. Between
+    the points the Times ask the model, so `select` decides to the byte. Raises UsageError where the model has no
     formula.
 
     >>> import collwise

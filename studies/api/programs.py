@@ -58,7 +58,7 @@ def run_program(
     """Runs an MPI program with our algorithms in the calls for which a table or list names one.
 
     The program is not modified; for smpi, it must have been built by smpicc. 'latency', 'asp', 'matmul' and 'training'
-    are programs of ours. Its report says which collectives take its time, for 'program profile'. The exit code is the
+    are programs of ours. The report lists the time of each collective, for 'program profile'. The exit code is the
     program's, or 1 if the program does not call the library.
 
     Returns the exit code.
@@ -113,7 +113,7 @@ def run_program(
 
 @dataclass(frozen=True, repr=False)
 class ProfileResult:
-    """The answer of `profile`: `profile` has the run's calls, `savings` what is known of them, None if nobody asked.
+    """The answer of `profile`. `profile` has the run's calls, `savings` their savings, None if nobody asked.
 
     `changed` are the savings on the changed platform, where a change was asked for, and `after` is the profile of a
     later run, if there is one.
@@ -238,12 +238,12 @@ def profile(
 ) -> ProfileResult:
     """Shows which collectives of a program take its time, and what other algorithms would save.
 
-    REPORTS are those of libcollwise (JSON) of one run, or of several: times are then medians. They are of the mean
-    process within all calls of a collective on a communicator, and include its waiting for later processes. With
-    --platform, which times the algorithms, or --decisions, whose own times count, the expected saving is the part of
-    this time that the best algorithm would save, and -o writes a table for 'program run --table'. With --change also
-    what the calls would take on the changed platform, where the same runs by default. With --after, reports of later
-    runs with a table, also what this has saved.
+    REPORTS are libcollwise's (JSON), of one run or of several, whose medians then count. Times are those of the mean
+    process within all calls of a collective on a communicator, waiting for later processes included. --platform times
+    the algorithms, or --decisions gives times. The expected saving is the part of the time that the best algorithm
+    would save, and -o writes a table for 'program run --table'. --change also shows the times of the calls on the
+    changed platform, where the same algorithms run by default. --after takes reports of later runs with a table, and
+    shows their saving.
 
     Returns a ProfileResult. Warns where runs made different calls.
 
@@ -358,10 +358,10 @@ def application(
     """Simulates an application with modelled computation under several choices of collectives.
 
     asp broadcasts the rows of a matrix by turns, matmul is a master-worker matrix multiplication, training an allreduce
-    of AlexNet's gradients. ompi, mpich, mvapich2 and impi are SMPI's selectors; names with a version are what that
-    library decides untuned, by our algorithms; flat and hierarchical are the fastest of our algorithms for the
-    application's calls. The speed-up is over the first choice. Executions that the store has are not repeated. The exit
-    code is 1 if one failed.
+    of AlexNet's gradients. ompi, mpich, mvapich2 and impi are SMPI's selectors; names with a version are that library's
+    untuned decisions, with our algorithms; flat and hierarchical are the fastest of our algorithms for the
+    application's calls. The speed-up is over the first choice. Executions in the store are not repeated. The exit code
+    is 1 if one failed.
 
     Returns ApplicationTimes.
 

@@ -154,7 +154,7 @@ def _only(what: str, found: Collection[str], store: Path) -> str:
 
 
 def configurations(store: str | Path | None = None) -> pd.DataFrame:
-    """Lists the configurations: everything that times depend on besides the case; times of two never mix.
+    """Lists the configurations: everything besides the case that times depend on. Times of two never mix.
 
     Returns a DataFrame: `configuration`, the beginning of its key, which `results` and `prune` take; `source`,
     `platform`, `maker`, `collectives`, the number of `rows` and of those that `failed`, when the first and the last of
@@ -226,7 +226,7 @@ def import_times(
 
     The files are results of a collwise script, OSU micro-benchmarks, Intel MPI Benchmarks (IMB-MPI1), ReproMPI,
     netgauge's LogGP output, a short CSV, or a run of PICO: an archive or a folder, with its metadata beside it. Cells
-    that cannot be what they say are marked: they are stored as failed, with the reason.
+    with impossible times are stored as failed, with the reason.
 
     Returns a DataFrame with the numbers of `times`, and of those that `failed`, by file, collective, experiment and P.
     Raises UsageError naming file, line and what was expected; nothing of that file is stored then.

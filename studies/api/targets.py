@@ -44,7 +44,7 @@ TargetLike: TypeAlias = "str | TargetOptions | ExecutionTarget"
 
 
 def target_from(where: TargetLike) -> ExecutionTarget:
-    """The target that is named: by default this machine. Hosts are reached when it is made.
+    """The named target, by default this machine. Making it reaches the hosts.
 
     Raises UsageError for options that exclude one another and CollwiseError when hosts do not answer.
     """

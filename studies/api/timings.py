@@ -61,7 +61,7 @@ def simulate(
 ) -> AllTimes:
     """Simulates algorithms at every process count P, message size m and segment size.
 
-    What the store has is not simulated again: a run that was stopped resumes when it is started again.
+    Cases in the store are not simulated again, so a stopped run resumes when it is started again.
 
     Returns Times by collective, over draws of nodes with the dimension `allocation`; `frame()` has a row for each case,
     with its `seconds`, or the `error` where it failed. Their `facts` say how many rows were in the store before
@@ -156,11 +156,12 @@ def measure(
     """Measures our algorithms under Open MPI or MPICH: on this machine, hosts, a batch job's nodes or a test bed.
 
     Without a target, times are those of this machine's shared memory and cores, not of a cluster's network.
-    docs/measuring.md says which method to use when. `search_algorithms` takes less time: it measures only what decides.
+    docs/measuring.md says which method to use when. `search_algorithms` takes less time: it measures only decisive
+    cases.
 
-    Returns Times by collective; `frame()` has a row for each case, with `seconds`, the median, of several launches the
-    median of their medians, `half_width_seconds` of its confidence interval, `mean_seconds`, `repetitions`, least and
-    greatest, `precise` (whether the precision was reached) and `error`. With `script`, the script that was written.
+    Returns Times by collective; `frame()` has a row for each case: `seconds`, the median (for several launches the
+    median of their medians), `half_width_seconds` of its confidence interval, `mean_seconds`, `repetitions`, least and
+    greatest, `precise` (whether the precision was reached) and `error`. With `script` it returns the written script.
 
     >>> import collwise
     >>> from collwise.simulator.sweeps.method import Method, Precision
@@ -254,9 +255,9 @@ def search_algorithms(
 ) -> Searched:
     """Measures where the choice is in doubt, within a budget of machine time (docs/measuring.md).
 
-    Without a platform and a model that predict times, nothing is known beforehand.
+    Without a platform or a model to predict times, the search starts without knowledge.
 
-    Returns the choices found, what they are expected to lose, and what was saved. The times are in the store as one
+    Returns the choices found, their expected loss, and the saved machine time. The times are in the store as one
     measurement, by which `select` decides; a search that was stopped resumes from there. A line on stderr says when a
     round begins.
 
@@ -341,11 +342,11 @@ def cases_to_measure(
     platform: HostPlatform | None = None,
     ppn: int | None = None,
 ) -> list[Case]:
-    """Every choice, by collective, at every P and m; each that sends other messages once.
+    """Every choice, by collective, at every P and m. Choices that send the same messages come once.
 
-    There are as many processes per node as on the target, or one. With `with_own` the cases that call the library's
-    own collectives follow. What the memory of the platform's nodes cannot hold is left out; where there is no target,
-    a node has `ppn` processes. Raises UsageError for a collective of which nothing runs.
+    There are as many processes per node as on the target, or one. With `with_own` the cases that call the library's own
+    collectives follow. Cases that the memory of the platform's nodes cannot hold are left out. Without a target, a node
+    has `ppn` processes. Raises UsageError for a collective of which nothing runs.
     """
     counts = arguments.counts(procs)
     asked_sizes = None if sizes is None else arguments.sizes(sizes)

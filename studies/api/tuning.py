@@ -118,12 +118,12 @@ def tune(
     output: str | Path | None = None,
     context: SimulationContext | None = None,
 ) -> Tuned:
-    """Does the whole job: simulates a cluster, chooses, says how sure that is, and writes rules and a report.
+    """Does the whole job: simulates a cluster, chooses, tells how sure choices are, and writes rules and a report.
 
-    The cluster is a known platform or its file, the name of an interconnect, or a number of nodes; what is not known of
-    it is assumed, with a warning. Times of your own, in files or as store:QUERY, are taken as they are. The gain is
-    that over the library that the rules are for. The folder of the results has the rules, a table for libcollwise under
-    any MPI library, the decisions, the times, the description of a cluster that was not known, and a report.
+    The cluster is a known platform or its file, the name of an interconnect, or a number of nodes; unknown values are
+    assumed, with a warning. Times of your own, in files or as store:QUERY, are taken as they are. The gain is over the
+    untuned library that the rules are for. The folder of results has the rules, a table for libcollwise under any MPI
+    library, the decisions, the times, a report, and the description if the cluster had none.
 
     Returns a Tuned: its `decisions`, `rules`, `times` and `scores`, and `gains(collective)`.
 

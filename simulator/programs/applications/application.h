@@ -1,4 +1,5 @@
-/* The shared parts of applications: options, modelled computation, the time within collectives, and the line of results.
+/* The shared parts of applications: options, modelled computation, the time within collectives, and the line of
+ * results.
  *
  * An application computes a real result and compares it with a serial one, or, with --rate, models its computation:
  * data then has no values, and each process computes nothing for as long as its operations take at that rate. It calls

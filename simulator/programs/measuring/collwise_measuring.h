@@ -60,7 +60,8 @@ typedef struct {
     double clock_age_seconds;             /* a global clock is synchronised again after this time */
 } cw_method;
 
-/* The default method: maximum, barriers, 1 untimed, 5 to 100 repetitions, 95 %, 2.5 %, 5 s, late by 10 us, at most half, 0.5 s. */
+/* The default method: maximum, barriers, 1 untimed, 5 to 100 repetitions, 95 %, 2.5 %, 5 s, late by 10 us, at most
+ * half, 0.5 s. */
 cw_method cw_usual_method(void);
 
 /* The error in a method, in a few words, or NULL. Not collective. */

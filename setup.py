@@ -24,14 +24,16 @@ def data_of(floor: str) -> list[str]:
     return [str(path) for path in files if path.suffix not in (".py", ".pyc") and "/." not in f"/{path}"]
 
 
-class BuildWithCMake(build_py):
-    """Puts CMakeLists.txt beside the packages, so that an installation has the sources as a clone has them."""
+class BuildWithMore(build_py):
+    """Puts CMakeLists.txt and the executed notebooks beside the packages, as a clone has them."""
 
     def run(self) -> None:
         """Builds the package."""
         super().run()
         if not self.editable_mode:
-            self.copy_file("CMakeLists.txt", str(Path(self.build_lib, "collwise")))
+            for file in map(str, (Path("CMakeLists.txt"), *sorted(Path("docs/notebooks").glob("*.ipynb")))):
+                self.mkpath(str(Path(self.build_lib, "collwise", file).parent))
+                self.copy_file(file, str(Path(self.build_lib, "collwise", file)))
 
 
 # build/ holds the C programs of a clone, and what an earlier wheel had must not get into a later one.
@@ -41,6 +43,6 @@ with tempfile.TemporaryDirectory() as build_base:
         package_dir={"collwise": "studies/api", **{f"collwise.{floor}": floor for floor in FLOORS}},
         package_data={f"collwise.{floor}": data_of(floor) for floor in FLOORS},
         include_package_data=False,
-        cmdclass={"build_py": BuildWithCMake},
+        cmdclass={"build_py": BuildWithMore},
         options={"build": {"build_base": build_base}},
     )

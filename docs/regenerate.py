@@ -85,6 +85,7 @@ COUNTED_PROCS = range(2, 34)
 SHOWN_PROCS = 16
 MODELLED = ("boba", "frodo", "grisou", "gros")
 NOTEBOOKS = ("getting_started", "model_accuracy", "own_cluster", "whatif")
+"""The notebooks about questions; that of the page with sliders has nothing to keep."""
 LONG_TABLE = 45
 """The rows of a table that a reader scrolls past; longer ones are folded."""
 NOTE = "<!-- Written by docs/regenerate.py; do not edit. -->\n"
@@ -199,18 +200,17 @@ def write_results() -> None:
     write(DOCS / "results.md", "".join([*demo, *parts, checks_block()]))
 
 
-def write_study(name: str, page: str = "", empty_store: bool = False) -> None:
-    """Runs a study with the stored times or an empty store, and writes its figures and its page, by default NAME.md."""
-    page = page or name
+def write_study(name: str, empty_store: bool = False) -> None:
+    """Runs a study with the stored times or an empty store, and writes its figures and its page NAME.md."""
     with tempfile.TemporaryDirectory() as folder:
         store = ["--store", str(Path(folder, "timings.sqlite"))] if empty_store else []
-        command = [sys.executable, "-m", "collwise.studies", "study", name, "-o", folder, *store]
+        command = [sys.executable, "-m", "collwise.studies", "check", "study", name, "-o", folder, *store]
         subprocess.run(command, check=True)
         text = Path(folder, f"{name}.md").read_text(encoding="utf-8")
         # The page's figures are in the folder of the documentation's.
-        write(DOCS / f"{page}.md", NOTE + re.sub(r"\]\(([^)/]+\.png)\)", rf"](figures/{page}-\1)", text))
+        write(DOCS / f"{name}.md", NOTE + re.sub(r"\]\(([^)/]+\.png)\)", rf"](figures/{name}-\1)", text))
         for figure in Path(folder).glob("*.png"):
-            shutil.copy(figure, DOCS / "figures" / f"{page}-{figure.name}")
+            shutil.copy(figure, DOCS / "figures" / f"{name}-{figure.name}")
 
 
 def write_machines() -> None:
@@ -256,9 +256,14 @@ def by_runs(platform: Platform, factors: Factors, fitted_to: Sequence[Platform])
 
 
 def write_notebooks() -> None:
-    """Writes the notebooks about questions, with what their cells show."""
+    """Writes the notebooks about questions with what their cells show, which `collwise studio` opens."""
     for name in NOTEBOOKS:
-        write_study(name, f"notebook-{name.replace('_', '-')}", empty_store=True)
+        with tempfile.TemporaryDirectory() as folder:
+            store = str(Path(folder, "timings.sqlite"))
+            command = [sys.executable, "-m", "collwise.studies", "check", "study", name, "-o", folder, "--store", store]
+            subprocess.run(command, check=True)
+            (DOCS / "notebooks").mkdir(exist_ok=True)
+            shutil.copy(Path(folder, f"{name}.ipynb"), DOCS / "notebooks")
 
 
 def whatif_block() -> str:

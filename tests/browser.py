@@ -103,6 +103,21 @@ class Browser:
                 raise TimeoutError(expression)
             time.sleep(0.1)
 
+    def click(self, element: str, times: int = 1) -> None:
+        """Clicks, as the mouse does, in the middle of what a JavaScript expression finds once it is there."""
+        box = f"(() => {{ const one = {element}; return one && one.getBoundingClientRect(); }})()"
+        self.wait_for(f"!!{element}")
+        self.evaluate(f"{element}.scrollIntoView({{block: 'center'}})")
+        x, y = self.evaluate(f"(box => [box.x + box.width / 2, box.y + box.height / 2])({box})")
+        for count in range(1, times + 1):
+            for kind in ("mousePressed", "mouseReleased"):
+                self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=count)
+
+    def press(self, key: str, code: int) -> None:
+        """Presses and releases a key, for what has the focus."""
+        for kind in ("keyDown", "keyUp"):
+            self.ask("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+
     def picture(self, whole: bool = False) -> bytes:
         """What the window shows, or the whole page, as a PNG file's bytes."""
         found = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=whole)

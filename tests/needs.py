@@ -142,6 +142,7 @@ CAPABILITIES: Mapping[str, Capability] = {
     "pyarrow": Capability("Parquet files", lambda: "" if find_spec("pyarrow") else "pyarrow is not installed"),
     "dask": Capability("Dask", lambda: "" if find_spec("dask_jobqueue") else "dask-jobqueue is not installed"),
     "browser": Capability("a browser", lambda: "" if executable() else f"none of {', '.join(NAMES)} on PATH"),
+    "studio": Capability("the studio", lambda: "" if find_spec("voila") else "Voilà is not installed"),
     "hpcc": _commands("the HPC Challenge benchmark", "hpcc"),
     "fortran": _commands("Fortran", "gfortran"),
     "mpi4py": Capability("the system's mpi4py", _lacks_mpi4py),

@@ -425,7 +425,7 @@ def test_a_command_gets_the_packages_that_it_needs(clone: Path, tools: Path) -> 
     assert not calls.exists()
     assert (tools / "installed").read_text() == f"{clone}\n"
     for _ in range(2):
-        call(launcher, "study", path=tools, no_install="")
+        call(launcher, "check", "study", path=tools, no_install="")
     for executor, default in (("local", "slurm"), ("slurm", "local")):
         call(launcher, "simulate", f"--executor={executor}", path=tools, no_install="", COLLWISE_EXECUTOR=default)
         call(launcher, "simulate", path=tools, no_install="", COLLWISE_EXECUTOR="local")
@@ -434,15 +434,15 @@ def test_a_command_gets_the_packages_that_it_needs(clone: Path, tools: Path) -> 
     with (clone / "pyproject.toml").open("a") as pyproject:
         pyproject.write("# one more dependency\n")
     call(launcher, "demo", path=tools, no_install="")
-    call(launcher, "study", path=tools, no_install="", COLLWISE_EXECUTOR="oar")
+    call(launcher, "check", "study", path=tools, no_install="", COLLWISE_EXECUTOR="oar")
     found = (tools / "installed").read_text().splitlines()[3:]
     assert found == [str(clone), "collwise[notebooks]", "collwise[dask]"]
 
 
 def test_each_step_is_said_with_its_seconds(clone: Path, tools: Path) -> None:
     add_python(tools)
-    said = call(clone / "collwise", "setup", "studio", path=tools).stderr.splitlines()
-    steps = [f"in .venv, for {tools}/python3", "for setup studio in .venv"]
+    said = call(clone / "collwise", "studio", path=tools).stderr.splitlines()
+    steps = [f"in .venv, for {tools}/python3", "for studio in .venv"]
     lines = [f"collwise: installing Python packages {step}" for step in steps]
     found = [re.sub(r"\d+ s$", "N s", line) for line in said if "Python packages" in line]
     assert found == [lines[0], f"{lines[0]}: done in N s", lines[1], f"{lines[1]}: done in N s"]
@@ -454,14 +454,14 @@ def test_an_extra_that_cannot_be_installed_is_tried_again(clone: Path, tools: Pa
     python = clone / ".venv/bin/python"
     works = python.read_text()
     python.write_text(works.replace('echo "${@: -1}"', "echo no network; exit 1; echo"))
-    failed = call(clone / "collwise", "study", "--engine=schedule", path=tools)
+    failed = call(clone / "collwise", "check", "study", "--engine=schedule", path=tools)
     assert (failed.returncode, failed.stdout) == (2, "")
     add_commands(tools, "gcc", "cmake", "ninja")
-    failed = call(clone / "collwise", "study", "--engine=schedule", path=tools)
+    failed = call(clone / "collwise", "check", "study", "--engine=schedule", path=tools)
     assert "no network" in failed.stderr
     assert "the extra 'notebooks' could not be installed" in failed.stderr.splitlines()[-1]
     python.write_text(works)
-    assert call(clone / "collwise", "study", "--engine=schedule", path=tools).returncode == 0
+    assert call(clone / "collwise", "check", "study", "--engine=schedule", path=tools).returncode == 0
 
 
 def test_of_two_calls_at_once_one_sets_up_and_the_other_waits(clone: Path, tools: Path) -> None:

@@ -59,7 +59,9 @@ def test_the_wheel_has_every_file_of_the_floors(wheel: Path) -> None:
         members = {one.filename: one for one in archive.infolist() if ".dist-info/" not in one.filename}
         entry_points = archive.read(next(name for name in archive.namelist() if name.endswith("entry_points.txt")))
     expected = {in_the_wheel(file): file for file in files_of_git() if file.parts[0] in TOP}
-    assert members.keys() == expected.keys() | {"collwise/CMakeLists.txt"}
+    notebooks = {f"collwise/{file}" for file in files_of_git() if file.parts[:2] == ("docs", "notebooks")}
+    assert len(notebooks) == 4
+    assert members.keys() == expected.keys() | notebooks | {"collwise/CMakeLists.txt"}
     executable = {name for name, member in members.items() if member.external_attr >> 16 & 0o100}
     assert executable == {name for name, file in expected.items() if os.access(ROOT / file, os.X_OK)}
     assert executable
@@ -138,7 +140,7 @@ def test_an_installed_wheel_builds_its_programs_and_does_the_main_job(wheel: Pat
     assert [process.returncode for process in together] == [0, 0], messages
     assert sum("building benchmark for SimGrid" in text for text in messages) == 1
     assert sum("waiting for another collwise" in text for text in messages) == 1
-    lacking = start("study", "luo2020")
+    lacking = start("check", "study", "luo2020")
     error = lacking.communicate()[1]
     assert (lacking.returncode, error.count("\n")) == (2, 1)
     assert "pip install 'collwise[notebooks]'" in error

@@ -16,7 +16,7 @@ flow as well, and the two that scatter the message first count their messages st
 across the eager limit. Rendezvous for the first part of a scatter holds up the others, as in the linear tree.
 
 On formula (7): its two lines stand without a sign between them; a sum is what formula (6) says, and is taken here (the
-study nuriyev2021 shows what a product would choose). Equation (5) has floor(log2 P) + n_s - 1 stages, and (7) has that
+check study nuriyev2021 shows what a product chooses). Equation (5) has floor(log2 P) + n_s - 1 stages, and (7) has that
 many values of gamma; the further "- 1" as printed would make the broadcast of one segment between two processes free,
 so `BY_PARTS` leaves it out. The root of a balanced binomial tree has ceil(log2 P) children while the tree is
 floor(log2 P) deep, and the longest of K chains has ceil((P - 1) / K) processes: `BY_PARTS` counts both.

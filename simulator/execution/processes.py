@@ -11,7 +11,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO, Any
 
 _NOISE = (
     "[WARNING]",
@@ -155,13 +155,22 @@ def run_command(
     return run
 
 
-def run_attached(command: Sequence[str], environment: Mapping[str, str], grace_seconds: float) -> int:
+def run_attached(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    grace_seconds: float,
+    log: IO[str] | None = None,
+    started: Callable[[Callable[[], int | None]], None] = lambda ended: None,
+) -> int:
     """Runs a command with our standard streams; its session ends with it, and when we are interrupted.
 
-    Returns its exit code, 128 + the signal that killed it, or 130 after an interrupt.
+    With a `log` its output goes there. `started` is called meanwhile, with a function that gives the exit code once
+    there is one. Returns that, 128 + the signal that killed the command, or 130 after an interrupt.
     """
-    with _session(command, environment, grace_seconds) as child:
+    streams = {} if log is None else {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+    with _session(command, environment, grace_seconds, **streams) as child:
         try:
+            started(child.poll)
             code = child.wait()
         except KeyboardInterrupt:
             return 128 + signal.SIGINT

@@ -4,6 +4,7 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
 
     tune(cluster)                          the whole job: choices, rules, a report, and how sure all that is
     platform(name)                         a cluster: a known one, or a .toml or .xml file
+    describe(name, nodes, interconnect)    a cluster of yours by a few figures
     simulate(platform, collective, procs)  simulated times
     measure(collective, procs)             measured times under Open MPI or MPICH
     search_algorithms(collective, procs)   the same within a budget, only where the choice is in doubt
@@ -13,7 +14,7 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     fit(platform)                          a model whose parameters are estimated there
     predict(model, collective, procs)      predicted times
     compare(right, other, ...)             errors of times and what choices cost, by the right times: whom to trust
-    figure(times)                          every algorithm over the message size, a matplotlib figure
+    figure(times)                          a matplotlib figure of times, scores, a platform or another result
     select(times)                          decisions: which algorithm for which P and message size
     time_tasks(collective, platform)       times of the tasks of a hierarchical collective
     search_tasks(collective, platform=...) the best configuration of a hierarchical collective for each n, p and m
@@ -29,6 +30,8 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     application(name, platform, procs)     an application's time under several choices of collectives
     gain(decisions, procs)                 what decisions gain over Open MPI's own, measured
     live_map(platform, collective)         a map that follows changes within a fraction of a second
+    explorer(platform, collective)         the same with sliders, for notebooks
+    check_machines(folder, ...)            predictions judged by measured times of machines
     session(...)                           a store, a version of SimGrid and so on, for several calls
 
 Times are seconds and sizes bytes. What makes times returns them by collective, with `frame()` for pandas, and `save()`;
@@ -46,7 +49,8 @@ from typing import TYPE_CHECKING, Any
 from collwise.common.lazy import names_of
 
 if TYPE_CHECKING:
-    from collwise.arguments import platform as platform, session as session
+    from collwise.arguments import describe as describe, platform as platform, session as session
+    from collwise.checks import check_machines as check_machines
     from collwise.common.errors import CollwiseError as CollwiseError, UsageError as UsageError
     from collwise.common.program import __version__ as __version__
     from collwise.comparisons import compare as compare, figure as figure
@@ -58,7 +62,12 @@ if TYPE_CHECKING:
         measured_guidelines as measured_guidelines,
     )
     from collwise.hierarchy import search_tasks as search_tasks, time_tasks as time_tasks
-    from collwise.platform_changes import live_map as live_map, sweep as sweep, whatif as whatif
+    from collwise.platform_changes import (
+        explorer as explorer,
+        live_map as live_map,
+        sweep as sweep,
+        whatif as whatif,
+    )
     from collwise.predictions import FittedModel as FittedModel, fit as fit, predict as predict
     from collwise.programs import (
         ProfileResult as ProfileResult,
@@ -88,7 +97,8 @@ def _complete(found: Any) -> None:
 
 _MODULES = {
     "whatif_results": ("Sweep", "WhatIf"),
-    "arguments": ("platform", "session"),
+    "arguments": ("describe", "platform", "session"),
+    "checks": ("check_machines",),
     "comparisons": ("compare", "figure"),
     "common.errors": ("CollwiseError", "UsageError"),
     "common.program": ("__version__",),
@@ -97,7 +107,7 @@ _MODULES = {
     "hierarchy": ("search_tasks", "time_tasks"),
     "predictions": ("FittedModel", "fit", "predict"),
     "programs": ("ProfileResult", "application", "gain", "profile", "run_program"),
-    "platform_changes": ("live_map", "sweep", "whatif"),
+    "platform_changes": ("explorer", "live_map", "sweep", "whatif"),
     "store_contents": ("configurations", "prune", "results", "stored"),
     "timings": ("measure", "search_algorithms", "simulate"),
     "tuning": ("Tuned", "tune"),

@@ -65,6 +65,44 @@ def platform(name: PlatformLike) -> HostPlatform:
     return name if isinstance(name, HostPlatform) else load(name)
 
 
+def describe(
+    name: str,
+    nodes: int,
+    interconnect: str | None = None,
+    *,
+    link_bytes_per_second: float | None = None,
+    latency_seconds: float | None = None,
+    output: NewFile | None = None,
+    **figures: Any,
+) -> HostPlatform:
+    """A cluster of equal nodes, described by a few figures.
+
+    Parameters: `name`, of small letters, digits and -; `nodes`, how many; `interconnect`, a name that
+    `collwise platforms new --help` lists, which brings overheads, protocol, link and latency; `link_bytes_per_second`
+    and `latency_seconds`, the one-way latency between two nodes at one switch, instead of its; `output`, a .toml file
+    that gets the description; other figures are those of `collwise.platforms.Node` (`cpus`, `cores`, ...), the
+    `topology`, and the keys of that topology in a description (docs/platforms.md).
+
+    Returns a platform, which functions take wherever they take a name. Raises UsageError for figures that are missing
+    or do not fit together.
+
+    >>> import collwise
+    >>> mine = collwise.describe("mine", 64, "infiniband-hdr", cpus=2, cores=32)
+    >>> mine.max_procs(processes_per_node=32)
+    2048
+    """
+    from dataclasses import fields
+
+    from collwise.common.files import write_text
+    from collwise.platforms import Node, new_platform, write_description
+
+    of_node = {one.name: figures.pop(one.name) for one in fields(Node) if one.name in figures}
+    made = new_platform(name, nodes, Node(**of_node), link_bytes_per_second, latency_seconds, interconnect, **figures)
+    if output is not None:
+        write_text(Path(output), write_description(made))
+    return made
+
+
 @contextmanager
 def session(
     store: str | Path | None = None,

@@ -1,4 +1,4 @@
-"""Checks of what collwise is made of against what is known to be true: `recovery`, and `machines`."""
+"""Checks of what collwise is made of against what is known to be true: `recovery`, and `check_machines`."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _by_kind(cell: Cell, training: Trained) -> Cell:
     return replace(cell, place=replace(cell.place, machine=f"{cell.place.machine}, {training.kind(cell)}"))
 
 
-def machines(
+def check_machines(
     *folders: Path,
     predictions: Path | None = None,
     models: bool = True,

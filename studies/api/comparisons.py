@@ -1,15 +1,15 @@
-"""Compares times and choices with times that are right: `compare`; and times as a picture: `figure`."""
+"""Compares times and choices with times that are right: `compare`; and results as pictures: `figure`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from collwise import arguments
 from collwise.arguments import TimesLike
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, check_name
 from collwise.common.files import read_text
 from collwise.decisions import Decisions
 from collwise.validation.compare.deciders import Decider, Rules
@@ -112,23 +112,52 @@ def _is_document(path: Path, kind: type) -> bool:
         return False
 
 
-def figure(times: Times | Mapping[str, Times], /, procs: int | None = None) -> Figure:
-    """The times of every algorithm over the message size, and their ratios to the best, on P processes.
+def figure(result: Any, /, kind: str | None = None, procs: int | None = None) -> Figure:
+    """A picture of times, of scores, of a platform, or of what another function of this module returned.
 
-    Parameters: `times`, of one collective; `procs`, P, by default the largest one that has times.
+    Parameters: `result`, what is drawn. `kind`: of the scores of one collective 'choices' (the default) or 'slowdowns';
+    of those of several a column of their table, by default 'mean_error'; of other results the name of a file that
+    --figures would write, by default the first. `procs`, for times: P, by default the largest one that has times.
 
-    Each algorithm is drawn at its best segment size. Returns a matplotlib Figure.
+    Times are drawn over the message size, each algorithm at its best segment size, with their ratios to the best. A
+    notebook shows the matplotlib Figure that is returned. Raises UsageError for what has no such picture.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "bcast", procs="4,8", sizes="8KiB:64KiB:x8", segments=8192)
     >>> len(collwise.figure(times).axes)
     2
     """
+    from collwise.platforms import HostPlatform
+    from collwise.studies.figures import maps
+    from collwise.studies.figures.platform import platform_figure
     from collwise.studies.figures.times import times_figure
+    from collwise.studies.present.shown import PRESENTERS, shown
+    from collwise.validation.compare.scores import AllScores, Scores
     from collwise.validation.times.times import Times
 
-    if not isinstance(times, Times):
-        if len(times) != 1:
-            raise UsageError(f"a figure is of one collective; these are {', '.join(times)}: take one, times['bcast']")
-        (times,) = times.values()
-    return times_figure(times, procs if procs is not None else max(times.procs))
+    if isinstance(result, HostPlatform):
+        return platform_figure(result)
+    if isinstance(result, AllScores):
+        if len(result) > 1 or kind not in (None, *_OF_ONE):
+            return maps.score_maps(result, kind or "mean_error")
+        (result,) = result.values()
+    if isinstance(result, Scores):
+        check_name("figure", kind or "choices", _OF_ONE)
+        title = f"{result.right.collective} on {result.right.platform}"
+        draw = maps.slowdown_figure if kind == "slowdowns" else maps.decision_figure
+        return draw(result, title)
+    if isinstance(result, Mapping) and all(isinstance(one, Times) for one in result.values()):
+        if len(result) != 1:
+            raise UsageError(f"a figure is of one collective; these are {', '.join(result)}: take one, times['bcast']")
+        (result,) = result.values()
+    if isinstance(result, Times):
+        return times_figure(result, procs if procs is not None else max(result.procs))
+    figures = shown(result).figures if type(result).__name__ in PRESENTERS else {}
+    if not figures:
+        raise UsageError(f"{type(result).__name__} has no figure; valid: times, scores, platforms, results of others")
+    check_name("figure", kind or next(iter(figures)), figures)
+    return figures[kind or next(iter(figures))]()
+
+
+_OF_ONE = ("choices", "slowdowns")
+"""The figures of the scores of one collective."""

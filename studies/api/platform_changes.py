@@ -1,4 +1,4 @@
-"""Answers what-if questions about a platform: `whatif`, `sweep` and `live_map`."""
+"""Answers what-if questions about a platform: `whatif`, `sweep`, `live_map` and `explorer`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from collwise.validation.times.grid import Grid
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
+    from collwise.studies.figures.explorer import Explorer
     from collwise.validation.whatif.live_map import LiveMap
     from collwise.validation.whatif.sweep import Factors
     from collwise.whatif_results import Sweeps, WhatIfs
@@ -164,6 +165,38 @@ def live_map(
     where = _described(platform)
     (grid,) = _grids(where, collective, procs, sizes, segments, (algorithms, ()), ppn, ())
     return LiveMap(where, grid, jobs)
+
+
+_MOST_LIVE_PROCS, _LIVE_COUNTS = 64, 8
+"""The process counts of sliders by default: recording more takes minutes."""
+
+
+def explorer(
+    platform: PlatformLike,
+    collective: str,
+    procs: Numbers | None = None,
+    sizes: Numbers | None = None,
+    *,
+    segments: Numbers = "8KiB",
+) -> Explorer:
+    """Sliders for a notebook: the map of a collective's best choices follows changes of its platform.
+
+    Parameters: as for `live_map`; `procs` are by default eight counts of up to 64 processes. Another platform or
+    collective can be chosen above the sliders.
+
+    Returns an Explorer, which a notebook shows. The packages of the extra `notebooks` must be installed.
+    """
+    from collwise.studies.figures.explorer import Explorer
+
+    where = arguments.platform(platform)
+
+    def live(where: PlatformLike, collective: str) -> LiveMap:
+        found = arguments.platform(where)
+        most = min(found.max_procs(found.default_processes_per_node), _MOST_LIVE_PROCS)
+        counts = sorted({max(2, most * k // _LIVE_COUNTS) for k in range(1, _LIVE_COUNTS + 1)})
+        return live_map(found, collective, procs or counts, sizes, segments=segments)
+
+    return Explorer(live(where, collective), live)
 
 
 def changes_of(given: Changes) -> tuple[Change, ...]:

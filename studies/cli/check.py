@@ -1,4 +1,4 @@
-"""collwise check: machines, recovery, algorithms, others, three-way."""
+"""collwise check: machines, recovery, algorithms, others, three-way, study."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import flag, group, option, refuse_options
 from collwise.studies.cli.derive import command, derived
+from collwise.studies.cli.output import print_json
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.cli.types import (
     COLLECTIVE,
@@ -57,8 +58,9 @@ def check() -> None:
 
 
 machines = derived(
-    checks.machines,
+    checks.check_machines,
     "check machines --report machines.md",
+    name="machines",
     parent=check,
     report=True,
     folders=declare.argument(types.PATH, nargs=-1),
@@ -330,3 +332,52 @@ def _highest_rate(main: plans.Scenario) -> float:
 
 def _tell(stage: str, seconds: float | None) -> None:
     note(f"{stage}{' ...' if seconds is None else f': {format_seconds(seconds)}'}")
+
+
+@command("check study nuriyev2021", parent=check)
+def study(
+    name: str = declare.argument(),
+    output: Path | None = option(types.PATH),
+    quick: bool = flag(),
+    simulation: options.SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
+) -> None:
+    """Runs the study NAME: executes its notebook in a fresh Jupyter kernel.
+
+    \b
+    hunold2018       Hunold & Carpen-Amarie 2018: guidelines that libraries violate, on the paper's machines
+    luo2020          Luo et al. 2020 (HAN): hierarchical collectives, their tasks and tuning (some 20 minutes)
+    nuriyev2021      Nuriyev & Lastovetsky 2021 against its own data and simulation
+    oflynn2009       O'Flynn 2009: models of a heterogeneous cluster, LMO among them
+    pjesivac2007     Pješivac-Grbović et al. 2007: table, figures and claims (some 20 minutes on two cores)
+    getting_started  which broadcast to use on Dahu, and what it gains over Open MPI as it is
+    model_accuracy   which model or simulation to trust, by collective and size
+    own_cluster      a cluster of one's own, from its description to rules
+    whatif           another bandwidth for Gros: what changes, from where on and why, with sliders
+    whatif_sliders   the sliders alone, which 'collwise studio' shows without code
+
+    Writes NAME.md with the narrative, tables and figures (PNG), NAME.json with the results, and the executed notebook
+    NAME.ipynb.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from collwise.studies.papers.notebook import run
+    from collwise.studies.papers.study import environment
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(name, total=1.0)
+        results, files = run(
+            name,
+            environment(simulation, quick),
+            output or results_folder() / name,
+            lambda heading, done: bar.update(task, description=f"{name}: {heading}", completed=done),
+        )
+    if as_json:
+        print_json([results])
+        return
+    for sentence in results["conclusions"]:
+        click.echo(f"- {sentence}")
+    click.echo("written: " + ", ".join(str(path) for path in files))

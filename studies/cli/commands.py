@@ -39,6 +39,7 @@ SUBCOMMANDS = {
     "check machines": Subcommand(needs="build --engine=smpi:smpi"),
     "check others": Subcommand(needs="build !--library=openmpi:smpi !--library=smpi:openmpi"),
     "check recovery": Subcommand(needs="build smpi"),
+    "check study": Subcommand(needs="build smpi notebooks"),
     "check three-way": Subcommand(needs="build smpi openmpi --testbed:testbed"),
     "platforms calibrate": Subcommand(
         needs="build --published:smpi !--published&!--library=mpich:openmpi --library=mpich:mpich --testbed:openmpi+testbed"  # noqa: E501
@@ -61,7 +62,6 @@ SUBCOMMANDS = {
     "setup project": Subcommand(needs=""),
     "setup schema": Subcommand(needs=""),
     "setup test": Subcommand(needs="build smpi openmpi mpich style ?testbed ?slurm test"),
-    "setup studio": Subcommand(needs="studio ?build ?smpi ?openmpi"),
     "show defaults": Subcommand(
         needs="--check:build --check&!--baseline=mpich-4:openmpi --check&--baseline=mpich-4:mpich"
     ),
@@ -83,6 +83,9 @@ SECTIONS = {
         "export": Command(
             "Writes decision tables as rules that MPI libraries read.",
             needs="--check:build --check&!--format=mpich:openmpi --check&--format=mpich:mpich",
+        ),
+        "studio": Command(
+            "Opens notebooks and what-if with sliders in a browser.", needs="studio ?build ?smpi ?openmpi"
         ),
         "whatif": Command("Shows which choices and times change if a platform does.", needs="build --engine=smpi:smpi"),
         "program": Command(
@@ -116,13 +119,10 @@ SECTIONS = {
         ),
     },
     "Checking": {
-        "check": Command("Checks algorithms and procedures against what is known.", needs=""),
-        "study": Command("Runs a paper's study as a notebook.", needs="build smpi notebooks"),
+        "check": Command("Checks algorithms, procedures and papers against what is known.", needs=""),
     },
     "Maintenance": {
-        "setup": Command(
-            "Looks after the set-up, projects and notebooks.", needs="build ?smpi ?openmpi ?mpich --simgrid:engine"
-        ),
+        "setup": Command("Looks after the set-up and projects.", needs="build ?smpi ?openmpi ?mpich --simgrid:engine"),
     },
 }
 COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"

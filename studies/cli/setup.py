@@ -1,11 +1,9 @@
-"""collwise setup: install, project, studio, completion, schema; test."""
+"""collwise setup: install, project, completion, schema; test."""
 
 from __future__ import annotations
 
 import json
 import os
-import secrets
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,7 +17,7 @@ from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import write_text
 from collwise.common.folders import SOURCES
 from collwise.common.program import NAME
-from collwise.common.project import HOME, Project, find_project, is_file
+from collwise.common.project import HOME, Project, is_file
 from collwise.platforms import known
 from collwise.simulator.execution.installations import mpi_installation, smpi_installation
 from collwise.studies.cli import json_schema
@@ -28,14 +26,9 @@ from collwise.studies.cli.declare import argument, option
 from collwise.studies.cli.derive import command
 from collwise.studies.cli.types import PATH, NamedChoice, Parsed, checked
 
-_LOOPBACK = "127.0.0.1"
-_FIRST_PORT = 8888  # Jupyter's own
 _SHELLS = ("bash", "zsh", "fish")
 # A process that is done takes over what another has left, so that one with the long tests is not the last alone.
 _WORKERS = ("-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")
-_HIDDEN = ("api", "cli", "figures", "reports", "__*__*", "*.pyc", "jupytext.toml")
-"""The folders of studies without notebooks, so that JupyterLab shows notebooks and papers alone."""
-
 
 _PROJECT_FILE = """\
 # A project of collwise: commands in this folder and below it keep their times in results/timings.sqlite here, and
@@ -116,56 +109,6 @@ def _build_all() -> Iterator[str]:
             yield f"missing: {problem}"
     schedule_build().make()
     yield f"schedule engine: {library_file()}"
-
-
-@command("setup studio --port 8890 --no-browser", parent=setup)
-def studio(
-    port: int | None = option(click.IntRange(1, 65535)),
-    browser: bool = option(default=True, show_default=False),
-) -> None:
-    """Opens JupyterLab on the studies' notebooks, for this machine only.
-
-    The address that is printed holds the token that gives access. Ctrl-C, twice, ends it.
-    """
-    port = _free_port(port)
-    token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(24)
-    click.echo(f"JupyterLab listens on http://{_LOOPBACK}:{port}/lab?token={token}")
-    sys.stdout.flush()
-    # Notebooks run in their own folder, and keep their times where this command would.
-    project = find_project()
-    home = Path.cwd() if project is None else project.folder
-    os.chdir(SOURCES / "studies")
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "jupyterlab",
-        f"--ip={_LOOPBACK}",
-        f"--port={port}",
-        "--ServerApp.port_retries=0",
-        f"--ContentsManager.hide_globs={list(_HIDDEN)}",
-    ]
-    command += ["--allow-root"] * (os.geteuid() == 0) + ["--no-browser"] * (not browser)
-    # Other users of the machine can read a command line, and not an environment.
-    os.execve(sys.executable, command, os.environ | {"JUPYTER_TOKEN": token, HOME: str(home)})
-
-
-def _free_port(asked: int | None) -> int:
-    """The port asked for, or the first free one from 8888 on. Raises UsageError if there is none."""
-    ports = [asked] if asked is not None else range(_FIRST_PORT, _FIRST_PORT + 100)
-    for port in ports:
-        with socket.socket() as trial:
-            # Connections that have just ended do not keep a port taken, as in Jupyter.
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                trial.bind((_LOOPBACK, port))
-            except OSError as problem:
-                reason = problem.strerror
-                continue
-            return port
-    if asked is not None:
-        raise UsageError(f"--port: cannot listen on port {asked}: {reason}; give another one, or none for a free one")
-    raise UsageError(f"no free port from {ports[0]} to {ports[-1]}; name another one: --port NUMBER")
 
 
 @command("setup completion bash", parent=setup)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
+from html import escape
 
 import ipywidgets as widgets
 import numpy as np
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
+from collwise.platforms import known
 from collwise.platforms.changes import Change
 from collwise.studies.figures.whatif import LiveFigure
 from collwise.validation.times.slowdown import slowdown
@@ -24,31 +28,58 @@ _LIMITS = (_SAME, "4KiB", "16KiB", "64KiB", "256KiB", "1MiB")
 class Explorer:
     """Sliders for changes of a platform, above the map of a collective's best choices and of the ratio of times.
 
-    `widget` is what a notebook shows. `text` says what has changed, and how exact the times are.
+    A notebook shows it. `text` says what has changed, and how exact the times are. With `live_map`, which makes the map
+    of a platform and a collective by their names, both can be chosen.
     """
 
-    def __init__(self, live: LiveMap) -> None:
-        self._live = live
-        grid = live.grid
-        self._figure = LiveFigure(grid.timed, grid.procs, grid.message_bytes)
+    def __init__(self, live: LiveMap, live_map: Callable[[str, str], LiveMap] | None = None) -> None:
+        self._make = live_map
         self.bandwidth, self.latency, self.reduction = (
-            _slider(widgets.FloatLogSlider, name, value=1.0, base=2, min=-3, max=3, step=0.25)
+            _control(widgets.FloatLogSlider, name, value=1.0, base=2, min=-3, max=3, step=0.25)
             for name in ("bandwidth x", "latency x", "reduction x")
         )
-        self.overheads = _slider(widgets.FloatSlider, "overheads, us", value=0.0, min=0.0, max=5.0, step=0.25)
-        self.background = _slider(widgets.FloatSlider, "background", value=0.0, min=0.0, max=0.9, step=0.05)
-        self.eager_limit = _slider(widgets.SelectionSlider, "eager limit", options=_LIMITS, value=_SAME)
-        factors = [self.bandwidth, self.latency, self.reduction]
-        others = [self.overheads, self.background, self.eager_limit]
-        self._image = widgets.Image(format="png")
-        self._label = widgets.Label()
+        self.overheads = _control(widgets.FloatSlider, "overheads, us", value=0.0, min=0.0, max=5.0, step=0.25)
+        self.background = _control(widgets.FloatSlider, "background", value=0.0, min=0.0, max=0.9, step=0.05)
+        self.eager_limit = _control(widgets.SelectionSlider, "eager limit", options=_LIMITS, value=_SAME)
+        sliders = [
+            *(self.bandwidth, self.latency, self.reduction),
+            *(self.overheads, self.background, self.eager_limit),
+        ]
+        named = live.platform.name
+        self.platform = _control(widgets.Dropdown, "platform", options=sorted({named, *known()}), value=named)
+        collectives = list(Catalogue.load().collectives)
+        self.collective = _control(widgets.Dropdown, "collective", options=collectives, value=live.grid.collective)
+        chosen = [self.platform, self.collective] if live_map is not None else []
+        # As wide as the window, each map on a line of its own where both do not fit.
+        self._images = [widgets.Image(format="png", layout=widgets.Layout(max_width="100%")) for _ in range(2)]
+        self._label = widgets.HTML()
         self._is_behind = False
         self._task: asyncio.Future[None] | None = None
-        for slider in (*factors, *others):
+        self._take(live)
+        for slider in sliders:
             slider.observe(self._moved, "value")
+        for one in chosen:
+            one.observe(self._chosen, "value")
+        wrapped = widgets.Layout(flex_flow="row wrap", overflow="hidden")
+        rows = (widgets.HBox(row, layout=wrapped) for row in (chosen, sliders, self._images))
+        self._widget = widgets.VBox([*rows, self._label])
+
+    def _repr_mimebundle_(self, **options: object) -> object:
+        return self._widget._repr_mimebundle_(**options)
+
+    def _take(self, live: LiveMap) -> None:
+        """Shows the map of another platform or collective, with the sliders as they are."""
+        self._live = live
+        self._figure = LiveFigure(live.grid.timed, live.grid.procs, live.grid.message_bytes)
         self.update()
-        columns = widgets.HBox([widgets.VBox(factors), widgets.VBox(others)])
-        self.widget = widgets.VBox([columns, self._image, self._label])
+
+    def _chosen(self, _: object) -> None:
+        assert self._make is not None
+        self._label.value = "timing every algorithm ..."
+        try:
+            self._take(self._make(self.platform.value, self.collective.value))
+        except UsageError as problem:
+            self._label.value = escape(str(problem))
 
     @property
     def text(self) -> str:
@@ -57,8 +88,8 @@ class Explorer:
 
     @property
     def picture(self) -> bytes:
-        """The map as a PNG file's bytes."""
-        return bytes(self._image.value)
+        """The map of the best choices as a PNG file's bytes."""
+        return bytes(self._images[0].value)
 
     def changes(self) -> list[Change]:
         """The changes that the sliders stand for."""
@@ -79,11 +110,12 @@ class Explorer:
         try:
             view = self._live.on(changes)
         except UsageError as problem:
-            self._label.value = str(problem)
+            self._label.value = escape(str(problem))
             return
         best, error = view.at(view.best).values, largest_error(view)
         ratio = best / base.at(base.best).values
-        self._image.value = self._figure.draw(view.best.values, ratio)
+        for image, picture in zip(self._images, self._figure.draw(view.best.values, ratio), strict=True):
+            image.value = picture
         # What was not timed is slower.
         other = int((~(slowdown(view.at(base.best).values, best) <= error) & ~np.isnan(ratio)).sum())
         what = ", ".join(change.label for change in changes) or "no change"
@@ -117,6 +149,6 @@ class Explorer:
             self.update()
 
 
-def _slider(kind: type[widgets.Widget], name: str, **settings: object) -> widgets.Widget:
+def _control(kind: type[widgets.Widget], name: str, **settings: object) -> widgets.Widget:
     style = {"description_width": "105px"}
-    return kind(description=name, style=style, layout=widgets.Layout(width="395px"), **settings)
+    return kind(description=name, style=style, layout=widgets.Layout(width="395px", max_width="97%"), **settings)

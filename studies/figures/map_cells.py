@@ -1,7 +1,7 @@
-"""Cells of maps: shapes of equal cells, digits that can be read, and cells that have no value.
+"""Cells of maps: regions with their names, digits that can be read, and cells that have no value.
 
-A cell without a value is not timed (hatched), or its source chooses nothing there (grey, dotted). Neither looks like
-a cell whose value is zero, and the legend explains those that occur.
+A cell without a value is not timed, or its source chooses nothing there: two greys. Neither looks like a cell whose
+value is zero, and the legend explains those that occur.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
 from matplotlib.colors import Colormap, LogNorm, Normalize, to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
+from scipy.ndimage import label
 
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
-from collwise.studies.figures.style import choice_patches, choice_style, choices_shown, ink
+from collwise.studies.figures.style import choice_colour, choices_shown, ink
 from collwise.validation.times.choice import Choice
 
 MAX_EVEN = 24
@@ -33,6 +35,8 @@ _PERCENT_TICKS = (1, 3, 10, 30, 100, 300)
 SLOWDOWNS = colormaps["Oranges"].with_extremes(under="white")
 PERCENT = LogNorm(_WHITE_BELOW_PERCENT, _WORST_PERCENT)
 DIGITS_SIZE = 8.0
+_LETTER_INCHES, _LINE_INCHES, _MARGIN_INCHES = 0.066, 0.125, 0.04
+"""What a letter and a line of that size take, and the room around a name."""
 _LOW_INCHES = 4.5
 """A figure that is lower than this has no room for a bar and its label upright."""
 
@@ -41,13 +45,11 @@ class Blank(NamedTuple):
     """The look of cells without a value, and their text in the legend."""
 
     face: str
-    hatch: str
-    edge: str
     label: str
 
 
-NOT_TIMED = Blank("#FFFFFF", "//", "#BBBBBB", "not timed")
-NO_CHOICE = Blank("#E3E3E3", "..", "#777777", "no choice by this source")
+NOT_TIMED = Blank("#CFCFCF", "not timed")
+NO_CHOICE = Blank("#EBEBEB", "no choice by this source")
 NO_FORMULA = NO_CHOICE._replace(label="no formula, or no choice")
 
 
@@ -78,9 +80,7 @@ def cell_axis(axis: Axes, direction: str, centres: Sequence[int], labels: Mappin
     axis.grid(False)
 
 
-def fill(
-    axis: Axes, across: Array, upwards: Array, where: NDArray[np.bool_], face: str, hatch: str = "", edge: str = ""
-) -> None:
+def fill(axis: Axes, across: Array, upwards: Array, where: NDArray[np.bool_], face: str) -> None:
     """The cells where a condition holds, as one shape of few rectangles: cells of their own would show their seams."""
     found = _rectangles(where)
     if not found:
@@ -90,7 +90,7 @@ def fill(
     corners = np.stack([left, low, right, low, right, high, left, high, left, low], axis=1).reshape(-1, 2)
     codes = np.tile([Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY], len(found))
     shape = Path(corners, codes)
-    axis.add_patch(PathPatch(shape, facecolor=face, hatch=hatch, edgecolor=edge or face, linewidth=0))
+    axis.add_patch(PathPatch(shape, facecolor=face, edgecolor=face, linewidth=0))
 
 
 def _rectangles(where: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
@@ -110,31 +110,130 @@ def _rectangles(where: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
 def fill_choices(
     axis: Axes, across: Array, upwards: Array, best: Indices, choices: Sequence[Choice], blank: Blank
 ) -> list[Blank]:
-    """Fills cells by indices into `choices`, and marks those of NOBODY; returns `blank` if there are any such."""
-    for index in choices_shown(choices, [best]):
-        fill(axis, across, upwards, best == index, *choice_style(choices[index]))
+    """Fills cells by indices into `choices`, and marks those of NOBODY; returns `blank` if there are any such.
+
+    Choices of one algorithm have one colour, with thin lines between them. Regions are named where their names fit.
+    """
+    used = choices_shown(choices, [best])
+    for colour in dict.fromkeys(choice_colour(choices[index]) for index in used):
+        mine = [index for index in used if choice_colour(choices[index]) == colour]
+        fill(axis, across, upwards, np.isin(best, mine), colour)
+    _divide(axis, across, upwards, best)
+    _name_regions(axis, across, upwards, best, choices)
     return fill_blanks(axis, across, upwards, {blank: best == NOBODY})
+
+
+def _divide(axis: Axes, across: Array, upwards: Array, best: Indices) -> None:
+    """Thin white lines between cells of different choices."""
+    lines = [
+        [(across[j + 1], upwards[i]), (across[j + 1], upwards[i + 1])] for i, j in np.argwhere(np.diff(best, axis=1))
+    ]
+    lines += [
+        [(across[j], upwards[i + 1]), (across[j + 1], upwards[i + 1])] for i, j in np.argwhere(np.diff(best, axis=0))
+    ]
+    axis.add_collection(LineCollection(lines, colors="#FFFFFF", linewidths=0.8), autolim=False)
+
+
+def _name_regions(axis: Axes, across: Array, upwards: Array, best: Indices, choices: Sequence[Choice]) -> None:
+    """Names regions of equal cells in their largest rectangles, on one line or two, upright if that fits better.
+
+    A region of several choices of an algorithm, none of which has room, is named by the algorithm alone.
+    """
+    inches = _inches(axis, across, "x"), _inches(axis, upwards, "y")
+    named: list[int] = []
+    for index in choices_shown(choices, [best]):
+        choice = choices[index]
+        texts = [choice.label, choice.label.replace(", ", "\n"), choice.label.replace(", ", "\n").replace("_", "_\n")]
+        if _name(axis, across, upwards, inches, best == index, texts, choice_colour(choice)):
+            named.append(index)
+    missing = {choices[index].algorithm for index in choices_shown(choices, [best])}
+    for algorithm in missing - {choices[index].algorithm for index in named}:
+        mine = [index for index, one in enumerate(choices) if one.algorithm == algorithm]
+        _name(axis, across, upwards, inches, np.isin(best, mine), (algorithm,), choice_colour(choices[mine[0]]))
+
+
+def _inches(axis: Axes, edges: Array, direction: str) -> Array:
+    """The borders of cells in inches from the first one, as long as nothing is laid out."""
+    at = np.log(edges) if len(edges) > MAX_EVEN + 1 else np.asarray(edges, dtype=np.float64)
+    figure, box = axis.get_figure(root=True), axis.get_position()
+    assert figure is not None
+    size = box.width * figure.get_figwidth() if direction == "x" else box.height * figure.get_figheight()
+    return np.abs(at - at[0]) / abs(at[-1] - at[0]) * size
+
+
+def _name(
+    axis: Axes, across: Array, upwards: Array, inches: tuple[Array, Array], where: NDArray[np.bool_],
+    texts: Sequence[str], colour: str,
+) -> bool:  # fmt: skip
+    """Writes the first of the texts that fits into each region of cells; returns whether one did."""
+    regions, count = label(where)
+    done = False
+    for number in range(1, count + 1):
+        rectangles = _free_rectangles(regions == number)
+        for text, upright in ((one, turned) for turned in (False, True) for one in texts):
+            lines = text.split("\n")
+            needed = [
+                _LETTER_INCHES * max(map(len, lines)) + _MARGIN_INCHES,
+                _LINE_INCHES * len(lines) + _MARGIN_INCHES,
+            ]
+            wide, high = needed[::-1] if upright else needed
+            rooms = [
+                (min((inches[0][past] - inches[0][first]) / wide, (inches[1][above] - inches[1][lowest]) / high), one)
+                for one in rectangles
+                for first, past, lowest, above in [one]
+            ]
+            room, (first, past, lowest, above) = max(rooms)
+            if room >= 1:
+                x = _middle(across[first], across[past], len(across))
+                y = _middle(upwards[lowest], upwards[above], len(upwards))
+                axis.text(
+                    x, y, text, ha="center", va="center", fontsize=DIGITS_SIZE, rotation=90 if upright else 0,
+                    color=ink(colour), linespacing=1.0,
+                )  # fmt: skip
+                done = True
+                break
+    return done
+
+
+def _middle(low: float, high: float, edges: int) -> float:
+    return float(np.sqrt(low * high)) if edges > MAX_EVEN + 1 else (low + high) / 2
+
+
+def _free_rectangles(where: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
+    """For each pair of rows the widest rectangle of cells between them: as in `_rectangles`."""
+    found = []
+    for lowest in range(len(where)):
+        together = np.ones(where.shape[1], dtype=bool)
+        for above in range(lowest + 1, len(where) + 1):
+            together &= where[above - 1]
+            if not together.any():
+                break
+            changes = np.flatnonzero(np.diff(together.astype(np.int8), prepend=0, append=0))
+            runs = changes.reshape(-1, 2)
+            first, past = runs[np.argmax(runs[:, 1] - runs[:, 0])]
+            found.append((int(first), int(past), lowest, above))
+    return found
 
 
 def fill_blanks(axis: Axes, across: Array, upwards: Array, places: Mapping[Blank, NDArray[np.bool_]]) -> list[Blank]:
     """Marks cells that have no value; returns the kinds of which there are any."""
     for blank, where in places.items():
-        fill(axis, across, upwards, where, blank.face, blank.hatch, blank.edge)
+        fill(axis, across, upwards, where, blank.face)
     return [blank for blank, where in places.items() if np.any(where)]
 
 
 def explain_cells(
     figure: Figure, blanks: Sequence[Blank], choices: Sequence[Choice] = (), fontsize: float = 8.5, **layout: Any
 ) -> None:
-    """A legend of choices and of cells without a value, if there are any. `layout`, if given, is that of the legend."""
-    patches = [
-        Patch(facecolor=one.face, hatch=one.hatch, edgecolor=one.edge, linewidth=0.4, label=one.label)
-        for one in dict.fromkeys(blanks)
-    ]
-    if handles := [*choice_patches(choices), *patches]:
-        layout = layout or {"loc": "outside lower center", "ncols": 2}
-        # Keys are so large that their hatches can be told apart.
-        figure.legend(handles=handles, fontsize=fontsize, handlelength=2.6, handleheight=1.5, **layout)
+    """A legend of choices and of cells without a value, if there are any; `layout`, if given, is that of the legend.
+
+    Choices of one algorithm have one key.
+    """
+    keys = {choice.algorithm: choice_colour(choice) for choice in choices}
+    keys |= {one.label: one.face for one in dict.fromkeys(blanks)}
+    handles = [Patch(facecolor=colour, edgecolor="#777777", linewidth=0.4, label=name) for name, colour in keys.items()]
+    if handles:
+        figure.legend(handles=handles, fontsize=fontsize, **(layout or {"loc": "outside lower center", "ncols": 2}))
 
 
 def heat(

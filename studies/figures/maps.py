@@ -1,7 +1,7 @@
 """Decision maps and maps of slowdowns over (m, P). They are drawn as in figures 6 and 7 of Pješivac-Grbović et al.
 2007.
 
-Colours tell algorithms apart, hatches segment sizes; both are the same in every figure.
+Colours tell algorithms apart, the same in every figure; regions are named.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def method_map(
     explain_cells(
         figure, blanks, [methods[index] for index in used], fontsize=9,
         loc="outside lower left" if below else "outside right upper", ncols=3 if below else 1,
-        title="algorithm, segments", alignment="left",
+        title="algorithm", alignment="left",
     )  # fmt: skip
     return figure
 

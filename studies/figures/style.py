@@ -6,12 +6,11 @@ Figures are readable in print and by the colour-blind: the palette is Okabe and 
 from __future__ import annotations
 
 import io
-import math
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import matplotlib
 
@@ -24,7 +23,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from collwise.algorithms.catalogue import Catalogue
@@ -35,20 +33,14 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999", "#882255", "#F0E442")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
-_SECOND_MARKERS = ("p", "d", "h", "8", "1", "2", "3", "4", "x", "+")
-"""Markers of the second algorithm of a colour, so that no marker of a figure comes twice."""
+_SECOND_MARKERS = ("p", "d", "h", "8", "H", "|", "4", "x", "+")
+"""Markers of every second algorithm of a colour, so that no marker of a figure comes twice."""
 _FORM_MARKERS = {"shared memory": "1", "one-sided": "2", "by socket": "3"}
 """Markers of algorithms whose processes communicate within nodes in another way than by messages."""
-_ALGORITHM_COLOURS = tuple("#999933" if colour == "#999999" else colour for colour in PALETTE)
-"""Olive instead of grey, which stands for what has no value."""
-
-_HATCHES = ("//", "..", "xx", "o", "++", "\\\\", "--", "||")
-"""Hatches by the power of two of a segment size, so that neighbouring sizes differ."""
+_ALGORITHM_COLOURS = (*PALETTE[:6], "#882255", "#999933")
+"""Eight colours that can be told apart; grey stands for what has no value, black for ink."""
 
 _LIBRARY_COLOUR = "#DDDDDD"
-
-_PARAMETER_HATCHES = ("*", "O", "+o", "**")
-"""Hatches by the number of bits of an algorithm's parameter, so that those of one algorithm differ."""
 
 MAX_RATIO = 16.0
 """Ratios to the best above this are not shown."""
@@ -100,42 +92,15 @@ def _algorithm_styles() -> dict[str, tuple[str, str]]:
     styles: dict[str, tuple[str, str]] = {}
     used: Counter[int] = Counter()
     for name, colour in colours.items():
-        markers = _SECOND_MARKERS if used[colour] == 1 else MARKERS
-        styles[name] = (_ALGORITHM_COLOURS[colour], markers[(colour + used[colour]) % len(markers)])
+        markers = _SECOND_MARKERS if used[colour] % 2 else MARKERS
+        styles[name] = (_ALGORITHM_COLOURS[colour], markers[(colour + used[colour] // 2) % len(markers)])
         used[colour] += 1
     return styles
 
 
-class ChoiceStyle(NamedTuple):
-    """The look of a choice's cells in maps. It has its algorithm's colour, a hatch for its segment size, and a colour
-    for the hatch.
-
-    The ink can be read on the colour.
-    """
-
-    colour: str
-    hatch: str
-    ink: str
-
-
-def choice_style(choice: Choice) -> ChoiceStyle:
-    """The style of a choice, the same in every map."""
-    if choice == LIBRARY_DECIDES:
-        return ChoiceStyle(_LIBRARY_COLOUR, "", ink(_LIBRARY_COLOUR))
-    colour, _ = algorithm_style(choice.algorithm)
-    hatch = _PARAMETER_HATCHES[choice.parameter.bit_length() % len(_PARAMETER_HATCHES)] if choice.parameter else ""
-    if choice.segment_bytes:
-        hatch += _HATCHES[round(math.log2(choice.segment_bytes)) % len(_HATCHES)]
-    return ChoiceStyle(colour, hatch, ink(colour))
-
-
-def choice_patches(choices: Sequence[Choice]) -> list[Patch]:
-    """The keys of choices for a legend."""
-    styles = map(choice_style, choices)
-    return [
-        Patch(facecolor=colour, hatch=hatch, edgecolor=ink, linewidth=0, label=choice.label)
-        for choice, (colour, hatch, ink) in zip(choices, styles, strict=True)
-    ]
+def choice_colour(choice: Choice) -> str:
+    """The colour of a choice in maps, that of its algorithm, the same in every map."""
+    return _LIBRARY_COLOUR if choice == LIBRARY_DECIDES else algorithm_style(choice.algorithm)[0]
 
 
 def choices_shown(choices: Sequence[Choice], maps: Iterable[Indices]) -> list[int]:
@@ -183,6 +148,16 @@ def svg(figure: Figure) -> bytes:
     # Without a date in it, an SVG of the same data is the same file.
     FigureCanvasSVG(figure).print_svg(picture, metadata={"Date": None})
     return picture.getvalue()
+
+
+def _show_in_notebooks() -> None:
+    """Makes notebooks show figures, which the backend alone does not."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None:
+        shell.display_formatter.formatters["image/png"].for_type(Figure, png)
+
+
+_show_in_notebooks()
 
 
 def panel_grid(

@@ -1,6 +1,6 @@
 """Figures of what-if: maps before and after a change, sweeps with their cross-over points, and a map that is redrawn.
 
-An algorithm has its colour in every figure, darker for larger segments.
+An algorithm has its colour in every figure.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from matplotlib import colormaps, pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import ListedColormap, LogNorm, Normalize, to_hex, to_rgb
+from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
-from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from collwise.models.piecewise import Array
-from collwise.models.switch_points import NOBODY, Indices
+from collwise.models.switch_points import Indices
 from collwise.studies.figures.map_cells import (
     NOT_TIMED,
     borders,
@@ -33,7 +32,7 @@ from collwise.studies.figures.map_cells import (
     places,
 )
 from collwise.studies.figures.maps import cell_panels, label_cells
-from collwise.studies.figures.style import algorithm_style, choice_style, choices_shown
+from collwise.studies.figures.style import algorithm_style, choice_colour, choices_shown, ink
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.times import Times
 from collwise.validation.whatif.limits import LIMITS
@@ -41,8 +40,6 @@ from collwise.validation.whatif.sweep import AFTER, BEFORE, CHANGE, FACTOR, Cros
 
 _GREYS = ("#999999", "#555555", "#C8C8C8", "#222222")
 _LIMIT_COLOURS = dict(zip(LIMITS, ("#56B4E9", "#E69F00", *_GREYS, "#0072B2", "#CC79A7"), strict=True))
-_LIGHTEST = 0.55
-"""The share of white in the colour of an algorithm's smallest segments."""
 
 _WORST_PERCENT = 100
 _LARGEST_RATIO = 16
@@ -54,14 +51,14 @@ def whatif_figure(times: Times, time_ratio: Array, kept_slowdown: Array, title: 
     """Maps of the best choices before and after changes, of ratios of times, and of the kept rules' cost."""
     procs, sizes = times.procs, times.message_bytes
     titles = ("best choice before", "best choice after (dots: another one)", "best time after / before",
-              "slowdown of the kept rules, % (hatched: none)")  # fmt: skip
+              "slowdown of the kept rules, % (grey: none)")  # fmt: skip
     figure, axes = cell_panels(titles, procs, sizes)
     across, upwards = borders(sizes), borders(procs)
     choices, picks = times.grid.timed, [times.best.sel({CHANGE: when}).values for when in (BEFORE, AFTER)]
     for axis, best in zip(axes, picks, strict=False):
         fill_choices(axis, across, upwards, best, choices, NOT_TIMED)
     changed = np.argwhere(changes_choice(times))
-    # White with a black edge, the dots stand out from every colour and hatch.
+    # White with a black edge, the dots stand out from every colour.
     dots: dict[str, Any] = {"markersize": 6, "color": "#FFFFFF", "markeredgecolor": "#000000", "markeredgewidth": 1.5}
     axes[1].plot(places(sizes)[changed[:, 1]], places(procs)[changed[:, 0]], "o", **dots)
     kept = Normalize(0, _WORST_PERCENT)
@@ -135,11 +132,9 @@ def sweep_map(times: Times, crossovers: Sequence[CrossOver], over: str, title: s
         starts = [(low, int(best[row, 0])), *((one.value, choices.index(one.above)) for one in mine)]
         for (start, index), end in zip(starts, [*(one.value for one in mine), high], strict=True):
             if index in used:
-                colour, hatch, lines = choice_style(choices[index])
-                style: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": lines, "linewidth": 0}
-                axis.barh(row + 0.5, end - start, left=start, height=1, **style)
+                axis.barh(row + 0.5, end - start, left=start, height=1, color=choice_colour(choices[index]))
         for start, index in starts[1:]:
-            colour = choice_style(choices[index]).ink if index in used else "black"
+            colour = ink(choice_colour(choices[index])) if index in used else "black"
             axis.text(start, row + 0.5, f" x{start:.2g}", va="center", fontsize=8.5, color=colour)
     axis.set_ylim(0, rows)
     axis.set_yticks(np.arange(rows) + 0.5, [str(count) for count in times.procs])
@@ -160,56 +155,50 @@ class LiveFigure:
     """
 
     def __init__(self, choices: Sequence[Choice], procs: Sequence[int], message_bytes: Sequence[int]) -> None:
-        self._figure = Figure(figsize=(11, 4.6), layout="constrained")
-        self._canvas = FigureCanvasAgg(self._figure)
-        axes = self._figure.subplots(1, 2, sharex=True, sharey=True)
-        colours = _colours(choices)
-        cells = (borders(message_bytes), borders(procs), np.ones((len(procs), len(message_bytes))))
-        every = Normalize(-0.5, len(choices) - 0.5)
-        self._best = axes[0].pcolormesh(*cells, cmap=ListedColormap(colours), norm=every)
-        self._ratio = axes[1].pcolormesh(*cells, cmap="RdBu_r", norm=LogNorm(1 / _LARGEST_RATIO, _LARGEST_RATIO))
-        axes[0].set_title("best choice")
-        axes[1].set_title("best time / that before the change")
-        bar = self._figure.colorbar(self._ratio, ax=axes[1])
+        self._choices = choices
+        self._borders = borders(message_bytes), borders(procs)
+        self._panels = [Figure(figsize=(5.6, 4.4), layout="constrained") for _ in range(2)]
+        self._canvases = [FigureCanvasAgg(figure) for figure in self._panels]
+        self._axes = [figure.subplots() for figure in self._panels]
+        cells = (*self._borders, np.ones((len(procs), len(message_bytes))))
+        self._ratio = self._axes[1].pcolormesh(*cells, cmap="RdBu_r", norm=LogNorm(1 / _LARGEST_RATIO, _LARGEST_RATIO))
+        self._ratio.set_animated(True)  # not part of the background
+        explain_cells(self._panels[0], [], choices, loc="outside lower center", ncols=3)
+        self._axes[0].set_title("best choice")
+        self._axes[1].set_title("best time / that before the change")
+        bar = self._panels[1].colorbar(self._ratio, ax=self._axes[1])
         bar.ax.yaxis.set_major_locator(FixedLocator([1 / 16, 1 / 4, 1 / 2, 1, 2, 4, 16]))
         bar.ax.yaxis.set_minor_locator(NullLocator())
         bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        for axis in axes:
-            label_cells(axis, procs, message_bytes, left=axis is axes[0])
-        keys = [
-            Patch(facecolor=colour, edgecolor="#444444", linewidth=0.4, label=choice.label)
-            for choice, colour in zip(choices, colours, strict=True)
-        ]
-        self._figure.legend(handles=keys, loc="outside right upper", title="choice", alignment="left", fontsize=8.5)
-        for mesh in (self._best, self._ratio):
-            mesh.set_animated(True)  # not part of the background
-        self._canvas.draw()
-        self._background = self._canvas.copy_from_bbox(self._figure.bbox)
+        for axis in self._axes:
+            label_cells(axis, procs, message_bytes)
+        for canvas in self._canvases:
+            canvas.draw()
+        self._backgrounds = [canvas.copy_from_bbox(canvas.figure.bbox) for canvas in self._canvases]
 
-    def draw(self, best: Indices, ratio: Array) -> bytes:
-        """The figure as a PNG file's bytes."""
-        self._canvas.restore_region(self._background)
-        for mesh, values in ((self._best, np.where(best == NOBODY, np.nan, best)), (self._ratio, ratio)):
-            mesh.set_array(np.ma.masked_invalid(values))
-            mesh.axes.draw_artist(mesh)
+    def draw(self, best: Indices, ratio: Array) -> tuple[bytes, bytes]:
+        """Both maps as PNG files' bytes."""
+        for canvas, background in zip(self._canvases, self._backgrounds, strict=True):
+            canvas.restore_region(background)
+        before = set(self._axes[0].get_children())
+        fill_choices(self._axes[0], *self._borders, best, self._choices, NOT_TIMED)
+        for artist in [one for one in self._axes[0].get_children() if one not in before]:
+            self._axes[0].draw_artist(artist)
+            artist.remove()
+        self._ratio.set_array(np.ma.masked_invalid(ratio))
+        self._axes[1].draw_artist(self._ratio)
+        left, right = (self._picture(canvas) for canvas in self._canvases)
+        return left, right
+
+    @staticmethod
+    def _picture(canvas: FigureCanvasAgg) -> bytes:
         picture = io.BytesIO()
         # Fast compression: a slider waits for the picture.
-        imsave(picture, np.asarray(self._canvas.buffer_rgba()), format="png", pil_kwargs={"compress_level": 1})
+        imsave(picture, np.asarray(canvas.buffer_rgba()), format="png", pil_kwargs={"compress_level": 1})
         return picture.getvalue()
 
 
 # --- Cells ------------------------------------------------------------------------------------------------------------
-
-
-def _colours(choices: Sequence[Choice]) -> list[str]:
-    """The colour of each choice: its algorithm's, lighter for smaller segments."""
-    found = []
-    for choice in choices:
-        mine = sorted({one.segment_bytes for one in choices if one.algorithm == choice.algorithm}, reverse=True)
-        white = _LIGHTEST * mine.index(choice.segment_bytes) / max(len(mine) - 1, 1)
-        colour = np.array(to_rgb(algorithm_style(choice.algorithm)[0]))
-        found.append(to_hex(tuple(colour * (1 - white) + white)))
-    return found
 
 
 def _ratio_norm(ratio: Array) -> LogNorm:

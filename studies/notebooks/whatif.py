@@ -10,10 +10,7 @@
 
 # %%
 import collwise
-from collwise.studies.figures.explorer import Explorer
-from collwise.studies.papers.study import Study
 
-here = Study()
 PLATFORM, COLLECTIVE, SIZE = "gros", "allreduce", 2**20
 
 # %% [markdown]
@@ -23,7 +20,7 @@ PLATFORM, COLLECTIVE, SIZE = "gros", "allreduce", 2**20
 # change, and what the choices of before would cost if they were kept.
 
 # %%
-with here.context("schedule") as context:
+with collwise.session(engine="schedule") as context:
     quarter = collwise.whatif(
         PLATFORM,
         "bandwidth=x0.25",
@@ -34,9 +31,8 @@ with here.context("schedule") as context:
         limits=False,
         context=context,
     )[COLLECTIVE]
-here.figure(quarter.figure(), "Gros with a quarter of its bandwidth.", "whatif-quarter")
-for line in quarter.summary():
-    here.conclude(line)
+print(*quarter.summary(), sep="\n")
+quarter.figure()
 
 # %% [markdown]
 # ## From which bandwidth on does the winner change?
@@ -45,14 +41,18 @@ for line in quarter.summary():
 # which on another algorithm is the fastest.
 
 # %%
-with here.context("schedule") as context:
+with collwise.session(engine="schedule") as context:
     sweep = collwise.sweep(
         PLATFORM, "bandwidth=x0.0625:x8", COLLECTIVE, procs="16,31,32,48,62,64,80,93,124", sizes=SIZE, segments="8KiB",
         context=context,
     )[COLLECTIVE]  # fmt: skip
-here.figure(sweep.map(), "The best algorithm for 1 MiB over bandwidth and process count.", "whatif-bandwidth")
-crossovers = sweep.crossovers()
-here.table("Cross-over points of the bandwidth, relative to 25 Gbit/s", crossovers, "{:.3f}")
+sweep.map()
+
+# %% [markdown]
+# The cross-over points, as factors of 25 Gbit/s:
+
+# %%
+sweep.crossovers().round(3)
 
 # %% [markdown]
 # ## Why?
@@ -66,27 +66,15 @@ here.table("Cross-over points of the bandwidth, relative to 25 Gbit/s", crossove
 # The lower part of the figure shows what the critical path of the best choice consists of.
 
 # %%
-here.figure(sweep.figure(procs=62), "Times relative to the best, and what limits it, with 62 processes.", "whatif-why")
-for line in sweep.summary():
-    here.conclude(line)
+print(*sweep.summary(), sep="\n")
+sweep.figure(procs=62)
 
 # %% [markdown]
 # ## Sliders
 #
-# With `collwise setup studio` the map follows the sliders: 24 message sizes and 30 process counts. Where a message
-# cannot be divided evenly among the processes, and for pipelines of 128 segments and more, times are not played but
-# follow from others; the line below the map says how exact they are.
+# In JupyterLab the map follows the sliders; `collwise studio` leads to a page that has them without code. Where a
+# message cannot be divided evenly among the processes, and for pipelines of 128 segments and more, times are not played
+# but follow from others; the line below the map says how exact they are.
 
 # %%
-live = collwise.live_map(PLATFORM, COLLECTIVE, procs="4:120:+4", sizes="1:8MiB:x2")
-explorer = Explorer(live)
-explorer.widget
-
-# %%
-here.publish(
-    {
-        "crossovers": crossovers.to_dict("records"),
-        "changed_points": int(quarter.frame().changes.sum()),
-        "slider": explorer.text.partition("; drawn")[0],
-    }
-)
+collwise.explorer(PLATFORM, COLLECTIVE)

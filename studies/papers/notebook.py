@@ -1,7 +1,7 @@
 """Runs a study's notebook in a fresh kernel, and writes its page, figures and results from what its cells show.
 
-A notebook is Python text in percent format, which JupyterLab opens through Jupytext; its code shows things through
-`collwise.studies.papers.study.Study`.
+A notebook is Python text in percent format. That of a paper shows things through `collwise.studies.papers.study.Study`,
+those about questions as any notebook does.
 """
 
 from __future__ import annotations
@@ -47,19 +47,25 @@ def run(name: str, settings: Mapping[str, str], folder: Path, on_cell: OnCell) -
     check_name("study", name, known)
     notebook = known[name]
     writable_folder(folder)
-    document = jupytext.read(notebook, fmt="py:percent")
-    document.metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    document = document_of(notebook)
     try:
         _execute(document, notebook, settings, on_cell)
     finally:
         write_text(folder / f"{name}.ipynb", jupytext.writes(document, fmt="ipynb"))
-    text, results, pictures = _shown(document)
+    text, results, pictures = _shown(document, name)
     for picture, data in pictures.items():
         (folder / picture).write_bytes(data)
     page, numbers = folder / f"{name}.md", folder / f"{name}.json"
     write_text(page, text)
     write_text(numbers, json.dumps(results, indent=2) + "\n")
     return results, [page, numbers, *(folder / picture for picture in pictures), folder / f"{name}.ipynb"]
+
+
+def document_of(notebook: Path) -> NotebookNode:
+    """The notebook of a text in percent format, with the kernel that it runs in."""
+    document = jupytext.read(notebook, fmt="py:percent")
+    document.metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    return document
 
 
 class _Client(NotebookClient):
@@ -104,22 +110,30 @@ def _execute(document: NotebookNode, notebook: Path, settings: Mapping[str, str]
             raise CollwiseError(f"{notebook.name} failed: {problem}") from None
 
 
-def _shown(document: NotebookNode) -> tuple[str, dict[str, Any], dict[str, bytes]]:
-    """The page of an executed notebook, the results that it published, and its pictures by file name."""
+def _shown(document: NotebookNode, name: str) -> tuple[str, dict[str, Any], dict[str, bytes]]:
+    """The page of an executed notebook, the results that it published, and its pictures by file name.
+
+    What it prints last are its conclusions, unless it publishes others.
+    """
     parts: list[str] = []
-    results: dict[str, Any] = {}
+    results: dict[str, Any] = {"conclusions": []}
     pictures: dict[str, bytes] = {}
     for cell in document.cells:
         if cell.cell_type == "markdown":
             parts.append(cell.source)
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
-            if "image/png" in data:
-                picture = f"{output.metadata['name']}.png"
+            if output.output_type == "stream":
+                results["conclusions"] = output.text.splitlines()
+                parts.append(f"```text\n{output.text}```")
+            elif "image/png" in data:
+                picture = f"{output.metadata.get('name', f'{name}-{len(pictures) + 1}')}.png"
                 pictures[picture] = base64.b64decode(data["image/png"])
-                parts.append(f"![{output.metadata['alt']}]({picture})")
+                parts.append(f"![{output.metadata.get('alt', '')}]({picture})")
             elif "text/markdown" in data:
                 parts.append(data["text/markdown"])
             elif "application/json" in data:
                 results |= data["application/json"]
+            elif "text/plain" in data and "application/vnd.jupyter.widget-view+json" not in data:
+                parts.append(f"```text\n{data['text/plain']}\n```")
     return "\n\n".join(parts) + "\n", results, pictures

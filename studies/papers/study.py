@@ -28,8 +28,9 @@ _SETTINGS = "COLLWISE_STUDY"
 
 def environment(simulation: SimulationOptions, quick: bool) -> dict[str, str]:
     """The environment in which a notebook simulates so; `quick` asks for fewer points where all take many minutes."""
-    options = asdict(simulation) | {"store": str(simulation.store.resolve()), "quick": quick}
-    return {_SETTINGS: json.dumps(options)}
+    store = str(simulation.store.resolve())
+    options = asdict(simulation) | {"store": store, "quick": quick}
+    return {_SETTINGS: json.dumps(options), "COLLWISE_STORE": store}
 
 
 class Study:

@@ -59,10 +59,10 @@ class Notes:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report: paragraphs, commands, steps, what is said after these, tables, notes, and figures, in this
-    order.
+    """A part of a report: paragraphs, files, commands, steps, what is said after these, tables, figures and notes.
 
-    `level` is that of its heading: 2, or 3 for a part of the section before it.
+    `files` are links to files beside the report, with what each is for. `level` is that of its heading: 2, or 3 for a
+    part of the section before it. In HTML a `folded` section is hidden behind its heading.
     """
 
     title: str
@@ -74,6 +74,8 @@ class Section:
     after: Sequence[str] = ()
     notes: Sequence[Notes] = ()
     level: int = 2
+    files: Mapping[str, str] = field(default_factory=dict)
+    folded: bool = False
 
 
 def write_sections(title: str, intro: str, sections: Sequence[Section], folder: Path, stem: str) -> tuple[Path, Path]:
@@ -110,14 +112,16 @@ def _markdown(sections: Sequence[Section], stem: str) -> Iterator[str]:
     for section in sections:
         yield f"\n{'#' * section.level} {section.title}\n"
         yield from (f"\n{paragraph}\n" for paragraph in section.paragraphs)
+        if section.files:
+            yield "\n" + "".join(f"- [{name}]({name}): {purpose}\n" for name, purpose in section.files.items())
         yield from (f"\n    {command}\n" for command in section.commands)
         yield from (line for number, step in enumerate(section.steps, 1) for line in _markdown_step(number, step))
         yield from (f"\n{paragraph}\n" for paragraph in section.after)
         yield from (f"\n{table.markdown()}" for table in section.tables if table.rows)
+        yield from (f"\n![{one.caption}]({stem}-{one.name}.svg)\n" for one in section.pictures)
         for notes in section.notes:
             if notes.lines:
                 yield f"\n{notes.title}:\n\n" + "".join(f"- {line}\n" for line in notes.lines)
-        yield from (f"\n![{one.caption}]({stem}-{one.name}.svg)\n" for one in section.pictures)
 
 
 def _markdown_step(number: int, step: Step) -> Iterator[str]:

@@ -48,6 +48,12 @@ def sure_facts(tables: Sequence[DecisionTable]) -> dict[str, Any] | None:
     }
 
 
+def sure_points(table: DecisionTable) -> tuple[int, int]:
+    """The number of points of a table at which the choice is sure, and of all; none but for simulated times."""
+    found = outlooks_of(table, DISCREPANCY)
+    return sum(one.outlook.probability >= SURE for one in found), len(found)
+
+
 def sure_sentences(tables: Sequence[DecisionTable]) -> list[str]:
     """Sentences on the number of sure points, what to measure at others, and the worst case; simulated times only."""
     found = sure_facts(tables)

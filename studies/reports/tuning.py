@@ -27,13 +27,14 @@ from collwise.studies.figures.maps import collective_maps
 from collwise.studies.present import scores as scores_presented
 from collwise.studies.present.shown import Table
 from collwise.studies.reports.sections import Notes, Picture, Section, Step, write_sections
-from collwise.studies.reports.sureness import sure_facts, sure_sentences
+from collwise.studies.reports.sureness import sure_facts, sure_points, sure_sentences
 from collwise.studies.reports.texts import Texts
 from collwise.tuning import RULES, Tuned
 from collwise.validation.compare.scores import Scores, compare
 from collwise.validation.libraries.formats import FORMATS, how_to_use, ways_to_use_openmpi_rules
 from collwise.validation.libraries.openmpi_rules import warnings_of
 from collwise.validation.libraries.openmpi_untuned import ELEMENT_BYTES
+from collwise.validation.measurement.confidence import CLOSE, SURE
 from collwise.validation.select.consumers import COLLWISE, OPENMPI, openmpi_version
 
 TEXTS = Texts("tuning.md.j2")
@@ -41,7 +42,7 @@ CHECKED = tomllib.loads(Path(__file__).with_name("checked.toml").read_text(encod
 """The text on how far simulated times were right where they were checked by measured ones."""
 MACHINES = tomllib.loads(Path(__file__).with_name("machines.toml").read_text(encoding="utf-8"))
 """The errors of predictions on supercomputers that others measured, and the time lost by choices, by machine."""
-_COLUMNS = ("collective", "points", "faster on average", "at most", "slower at", "close at", "where most is gained")
+_COLUMNS = ("collective", "points", "untuned / rules", "range", "slower at", "sure at", "where most is gained")
 _FIGURES = ("decisions", "close")
 _SLOWER = 0.99
 _MAX_SUBSTITUTIONS = 20
@@ -66,7 +67,11 @@ def gain_figure(tuned: Tuned) -> Figure:
         for size, gains in zip(scores.right.message_bytes, tuned.gains(name).T, strict=True):
             if (known := gains[np.isfinite(gains)]).size:
                 gained[name, size] = geometric_mean(known) - 1
-    title = f"{_compared(tuned)} untuned against the rules on {tuned.name}"
+    means = {name: geometric_mean(known) for name in tuned.scores if (known := _known(tuned, name))}
+    most = max(means, key=lambda name: means[name])
+    ratio = geometric_mean(_known(tuned))
+    title = f"{_compared(tuned)} untuned takes x {ratio:.2f} the time of the rules on {tuned.name}"
+    title += f", most for {most}: x {means[most]:.2f}" if len(means) > 1 else ""
     return collective_maps({"": gained}, title, "slower than by the rules (%)")
 
 
@@ -87,12 +92,16 @@ def points(tuned: Tuned) -> Iterator[dict[str, Any]]:
 
 def sentences(tuned: Tuned) -> list[str]:
     """Sentences on the gain, on what it is over, and on how sure it is."""
+    return [line for block in ("result", "sure", "together", "changes") for line in _said(tuned, block)]
+
+
+def _said(tuned: Tuned, block: str) -> list[str]:
     every = _known(tuned)
     error = CHECKED["median_error"]
     close = [scores.closeness for scores in tuned.scores.values()]
     errors = _errors(tuned)
     return TEXTS.paragraphs(
-        "result",
+        block,
         library=None if tuned.baseline is None else tuned.baseline.title,
         consumer=_library(tuned),
         points=len(every),
@@ -186,19 +195,20 @@ def _known(tuned: Tuned, *names: str) -> list[float]:
 
 def _gain_row(tuned: Tuned, name: str) -> tuple[str, ...]:
     scores, gains = tuned.scores[name], tuned.gains(name)
-    near, known = scores.closeness, gains[np.isfinite(gains)]
-    close = f"{int((near < CHECKED['median_error']).sum())} of {int(np.isfinite(near).sum())}"
+    known = gains[np.isfinite(gains)]
+    counts = [sure_points(table) for table in tuned.said if table.collective == name]
+    sure = next((f"{sure} of {points}" for sure, points in counts if points), "-")
     decided = len(scores.places(RULES))
     if tuned.baseline is None or not known.size:
-        return (name, str(decided), "-", "-", "-", close, "-")
+        return (name, str(decided), "-", "-", "-", sure, "-")
     i, j = np.unravel_index(int(np.nanargmax(gains)), gains.shape)
     picks = (scores.pick(RULES, int(i), int(j)), scores.pick(tuned.baseline.title, int(i), int(j)))
     where = f"P = {scores.right.procs[i]}, {format_size(scores.right.message_bytes[j])}: " + " for ".join(
         one.label for one in picks
     )
     return (
-        *(name, str(known.size), f"x {geometric_mean(known):.2f}", f"x {known.max():.2f}"),
-        *(f"{int((known < _SLOWER).sum())} of {known.size}", close, where if known.max() > 1 / _SLOWER else "-"),
+        *(name, str(known.size), f"x {geometric_mean(known):.2f}", f"x {known.min():.2f} to {known.max():.2f}"),
+        *(f"{int((known < _SLOWER).sum())} of {known.size}", sure, where if known.max() > 1 / _SLOWER else "-"),
     )
 
 
@@ -216,11 +226,28 @@ def _gained(tuned: Tuned) -> Section:
     known = _known(tuned)
     pictures = [Picture.of("gains", gain_figure(tuned), TEXTS.line("gains", library=library))] if known else []
     tables = [Table("", table.columns, table.rows, 1, bad=bad)]
-    return Section("What the rules gain", sentences(tuned), tables, pictures)
+    first, *how = _said(tuned, "result")
+    path = tuned.rules.path
+    assert path is not None
+    return Section(
+        "What the rules gain",
+        [first, *_said(tuned, "together")],
+        tables,
+        pictures,
+        files={path.name: f"the file to take, rules for {_library(tuned)}"},
+        notes=[
+            Notes("How sure this is", [*how, *_said(tuned, "sure"), *_said(tuned, "changes")], folded=True),
+            Notes(
+                "How gains are counted",
+                TEXTS.paragraphs("counted", error=CHECKED["median_error"], limit=1 - _SLOWER, close=CLOSE, sure=SURE),
+                folded=True,
+            ),
+        ],
+    )
 
 
 def _use(tuned: Tuned) -> Section:
-    """The file to take, how it is used, and what to know first."""
+    """How the file is used, and what to know first."""
     few, version = [one for one in tuned.replaced if one.too_few], openmpi_version(tuned.consumer)
     return Section(
         "How to use them",
@@ -228,11 +255,6 @@ def _use(tuned: Tuned) -> Section:
         steps=_steps(tuned),
         notes=[
             Notes("What the rules do not cover", _limits(tuned), folded=True),
-            Notes(
-                "How gains are counted",
-                TEXTS.paragraphs("counted", error=CHECKED["median_error"], limit=1 - _SLOWER),
-                folded=True,
-            ),
             Notes(
                 "Choices that the rules say otherwise than the table of libcollwise",
                 TEXTS.paragraphs("few", few=few, element_bytes=ELEMENT_BYTES, max_listed=_MAX_SUBSTITUTIONS),
@@ -306,7 +328,8 @@ def _collective(scores: Scores) -> Section:
         if (kind := stem.rpartition("-")[2]) in _FIGURES
     ]
     tables = [Table(one.title, one.columns, one.rows, 3, folded=True) for one in found.parts if isinstance(one, Table)]
-    return Section(scores.right.collective, [one for one in found.parts if isinstance(one, str)], tables, pictures)
+    lines = [one for one in found.parts if isinstance(one, str)]
+    return Section(scores.right.collective, lines, tables, pictures, folded=True)
 
 
 def _made(tuned: Tuned) -> Section:
@@ -320,5 +343,6 @@ def _made(tuned: Tuned) -> Section:
         "How it was made",
         [],
         [Table("", ("", ""), rows, 2)],
+        folded=True,
         commands=[own_command()] if click.get_current_context(silent=True) else [],
     )

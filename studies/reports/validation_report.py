@@ -154,7 +154,7 @@ def _slowdowns(result: Validation) -> Section:
     columns = ("collective", "picked by", "points", "mean slowdown", "worst slowdown", "worst at", "best picked",
                "beyond intervals", "candidates")  # fmt: skip
     title = f"Slowdown of picks on {_testbed_title(result.place)}, in measured time"
-    caption = "Slowdown of each source's pick, in percent; hatched: not measured, dotted: no formula."
+    caption = "Slowdown of each source's pick, in percent; grey: not measured, or no formula."
     pictures = [Picture.of("slowdowns", draw.slowdown_maps(_shown(picks), title), caption)]
     return Section("Slowdown of picks", TEXTS.paragraphs("slowdowns", own=OWN), [Table("", columns, rows, 2)], pictures)
 

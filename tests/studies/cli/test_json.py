@@ -74,7 +74,7 @@ ELSEWHERE = {
     "check algorithms": "algorithms/test_adding.py",
     "check others": "validation/correctness/test_crosscheck.py",
     "check three-way": "validation/three_way/test_on_cluster.py",
-    "study": "studies/papers/test_study.py",
+    "check study": "studies/papers/test_study.py",
 }
 
 

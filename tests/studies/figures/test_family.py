@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 from matplotlib import pyplot as plt
+from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
@@ -19,7 +20,7 @@ from collwise.studies.figures.gain import gain_figure
 from collwise.studies.figures.map_cells import NO_CHOICE, NOT_TIMED, _rectangles
 from collwise.studies.figures.maps import Slowdowns, closeness_map, collective_maps, method_map, slowdown_map
 from collwise.studies.figures.picks import markers_and_lines
-from collwise.studies.figures.style import MAX_RATIO, algorithm_style, choice_style, ink, svg
+from collwise.studies.figures.style import MAX_RATIO, algorithm_style, choice_colour, ink, svg
 from collwise.validation.hierarchy.space import WITHIN
 from collwise.validation.measurement.gain import GainRow, MeanTime
 from collwise.validation.times.choice import Choice
@@ -57,22 +58,34 @@ def test_forms_within_nodes_have_the_colour_of_their_algorithm_and_markers_of_th
 
 
 @pytest.mark.parametrize("collective", ALL, ids=lambda one: one.name)
-def test_the_algorithms_to_choose_from_differ_in_colour(collective: object) -> None:
+def test_the_algorithms_to_choose_from_have_eight_colours_and_differ(collective: object) -> None:
     names = collective.selectable  # type: ignore[attr-defined]
-    assert len({algorithm_style(name)[0] for name in names}) == len(names)
+    assert len({algorithm_style(name)[0] for name in names}) == min(len(names), 8)
+    assert len({algorithm_style(name) for name in names}) == len(names)
 
 
-def test_choices_differ_by_hatches_and_hatches_by_segment_sizes() -> None:
-    sizes = [0, *(2**k for k in range(10, 18))]
-    styles = [choice_style(Choice("chain", size)) for size in sizes]
-    assert {style.colour for style in styles} == {algorithm_style("chain")[0]}
-    assert len({style.hatch for style in styles}) == len(sizes)
+def test_choices_of_an_algorithm_have_its_colour() -> None:
+    choices = [Choice("linear_sync", 8192), Choice("linear_sync", parameter=8)]
+    assert {choice_colour(one) for one in choices} == {algorithm_style("linear_sync")[0]}
 
 
-def test_a_fan_out_of_its_own_is_seen() -> None:
-    usual, own = Choice("linear_sync"), Choice("linear_sync", parameter=8)
-    assert (usual.label, own.label) == ("linear_sync", "linear_sync (8)")
-    assert choice_style(usual) != choice_style(own)
+def test_regions_are_named_in_place_and_parted() -> None:
+    methods = [Choice("chain"), Choice("linear"), Choice("chain", 8192), Choice("scatter_ring_allgather")]
+    best = np.zeros((8, 12), dtype=np.int64)
+    best[:, 4:9], best[:, 9:] = 2, 3
+    best[0, 11] = 1
+    figure = method_map({"times": best}, methods, range(2, 10), [8 << k for k in range(12)])
+    assert sorted(texts(figure)) == ["chain", "chain, 8 KiB", "linear", "scatter_\nring_\nallgather"]
+    [lines] = [one for one in figure.axes[0].collections if isinstance(one, LineCollection)]
+    assert len(lines.get_segments()) == 8 + 8 + 2
+    assert not any(patch.get_hatch() for patch in figure.axes[0].patches)
+    assert legend(figure) == ["chain", "linear", "scatter_ring_allgather"]
+
+
+def test_thin_pieces_of_one_algorithm_have_its_name() -> None:
+    methods = [Choice("chain", 8 << k) for k in range(40)]
+    figure = method_map({"times": np.tile(np.arange(40), (2, 1))}, methods, PROCS, [8 << k for k in range(40)])
+    assert texts(figure) == ["chain"]
 
 
 @given(arrays(np.bool_, st.tuples(st.integers(1, 7), st.integers(1, 7))))
@@ -124,18 +137,11 @@ def test_a_large_map_of_what_is_close_has_a_bar() -> None:
     assert len(closeness_map({"next": np.full((2, 3), 0.1)}, PROCS, SIZES).axes) == 1
 
 
-def test_counts_of_one_algorithm_have_hatches_of_their_own() -> None:
-    hatches = [choice_style(Choice("linear_sync", 0, count)).hatch for count in (2, 4, 8, 16)]
-    hatches += [choice_style(Choice("linear_sync", 0, 63)).hatch]
-    assert len(set(hatches[:4])) == 4
-    assert hatches[4] != hatches[2]
-
-
 def test_a_map_of_choices_names_those_that_it_shows() -> None:
     methods = [Choice("chain"), Choice("linear"), Choice("chain", 8192)]
     panels = {"times": np.array([[0, 2, NOBODY], [0, 0, 0]]), "model": np.array([[0, NOBODY, 0], [2, 0, 0]])}
     figure = method_map(panels, methods, PROCS, SIZES, "title", timed="times")
-    assert legend(figure) == ["chain", "chain, 8 KiB", NOT_TIMED.label, NO_CHOICE.label]
+    assert legend(figure) == ["chain", NOT_TIMED.label, NO_CHOICE.label]
     assert [axis.get_title(loc="left") for axis in figure.axes] == ["times", "model"]
 
 

@@ -122,6 +122,7 @@ def test_every_fold_opens_closes_and_is_open_in_print(page: Path, chromium: Brow
 @needs("browser")
 def test_figures_are_drawn_and_have_words_for_them(page: Path, chromium: Browser) -> None:
     chromium.open(page.as_uri(), 400)
+    chromium.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     figures = chromium.evaluate("[...document.images].map(one => [one.src, one.alt, one.naturalWidth, one.width])")
     assert len(figures) == 2 * 2 + 1  # two maps of each collective, and the gains
     for source, words, natural, wide in figures:

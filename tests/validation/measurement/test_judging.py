@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from collwise.arguments import opened
-from collwise.checks import machines
+from collwise.checks import check_machines
 from collwise.common.errors import UsageError
 from collwise.platforms import Platform, Torus, allocated, load
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -361,7 +361,7 @@ def test_predictions_are_written_before_times_are_read(
         return read_values(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(pico, "_values", watched)
-    found = machines(measured(tmp_path / "runs"), predictions=Path("predictions.csv"), models=False)
+    found = check_machines(measured(tmp_path / "runs"), predictions=Path("predictions.csv"), models=False)
     assert seen == [True] * 6
     text = Path("predictions.csv").read_text()
     assert found.sha256 == hashlib.sha256(text.encode()).hexdigest()
@@ -377,7 +377,7 @@ def test_predictions_are_written_before_times_are_read(
 def test_other_times_have_the_same_predictions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     one, other = (
-        machines(measured(tmp_path / name, time), predictions=Path(f"{name}.csv"), models=False)
+        check_machines(measured(tmp_path / name, time), predictions=Path(f"{name}.csv"), models=False)
         for name, time in (("one", 20.0), ("other", 70.0))
     )
     assert one.sha256 == other.sha256
@@ -394,7 +394,7 @@ def test_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = "".join(f"bcast,{name},{procs},{ppn},64,{procs}\n" for name, (procs, ppn) in placed)
     write(folder, head + rows, "fugaku.times.csv")
     write(folder, head + "bcast,default,8,1,64,9\n", "other.times.csv")
-    output = shown(machines(folder, models=False))
+    output = shown(check_machines(folder, models=False))
     found = {(row["machine"], row["decider"]): row for row in output.rows if not row["collective"] + row["sizes"]}
     expected = {PREDICTED, RULES, UNTUNED, FIXED, POSSIBLE, VOTE, "MPICH 4", "Open MPI 5.0", "table of fugaku"}
     expected |= {BY_MEAN, ROBUST}
@@ -419,10 +419,10 @@ def test_a_job_is_predicted_on_the_nodes_where_it_ran(tmp_path: Path, monkeypatc
     """Two hosts in each of two pods, which are not those of the description's first nodes."""
     monkeypatch.chdir(tmp_path)
     folder = measured(tmp_path / "runs")
-    in_order = machines(folder, predictions=Path("in_order.csv"), models=False)
+    in_order = check_machines(folder, predictions=Path("in_order.csv"), models=False)
     rows = "host0,a,1\nhost1,b,2\nhost2,a,1\nhost3,b,2\n"
     node_map = write(folder, f"host,switch,group\n{rows}", "mare_nostrum.nodes.csv")
-    placed = machines(folder, predictions=Path("placed.csv"), models=False)
+    placed = check_machines(folder, predictions=Path("placed.csv"), models=False)
     assert not in_order.placed
     assert placed.placed == {"mare_nostrum.nodes.csv": ["2025_01_02___03_04_05"]}
     output = shown(placed)
@@ -454,7 +454,7 @@ def test_a_job_with_hosts_that_the_map_lacks_is_on_nodes_in_order(
     monkeypatch.chdir(tmp_path)
     folder = measured(tmp_path / "runs")
     write(folder, f"host,switch,group\n{rows}", "mare_nostrum.nodes.csv")
-    found = machines(folder, models=False)
+    found = check_machines(folder, models=False)
     notes = [one for one in found.notes if one.startswith("predicted on nodes in order: mare_nostrum (2025_01_02")]
     assert [why in one for one in notes] == [True] * bool(why)
     assert bool(why) != ("mare_nostrum.nodes.csv" in found.file.read_text()) == bool(found.placed)
@@ -464,7 +464,7 @@ def test_more_processes_than_hosts_have(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     head = "# machine: leonardo\n# hosts: lrdn0001*1,lrdn0002*1\ncollective,algorithm,procs,bytes,us\n"
     write(tmp_path, head + "bcast,binomial,4,64,9\nbcast,chain,4,64,8\n", "leonardo.times.csv")
-    found = machines(tmp_path / "leonardo.times.csv", models=False)
+    found = check_machines(tmp_path / "leonardo.times.csv", models=False)
     in_order, alone = found.notes
     assert in_order == "predicted on nodes in order: leonardo (leonardo): its hosts are too few for its processes"
     assert alone.startswith("how sure choices are, and what is robust, by what predictions of aws_c5n, fugaku,")
@@ -477,12 +477,12 @@ def test_a_malformed_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     folder = measured(tmp_path / "runs")
     write(folder, "host,switch,group\nhost0,a\n", "mare_nostrum.nodes.csv")
     with pytest.raises(UsageError, match=r"mare_nostrum.nodes.csv:2: expected host,switch,group, not 'host0,a'"):
-        machines(folder, models=False)
+        check_machines(folder, models=False)
 
 
 def test_models_are_fitted_without_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = machines(measured(tmp_path / "runs"), predictions=Path("predictions.csv"))
+    found = check_machines(measured(tmp_path / "runs"), predictions=Path("predictions.csv"))
     names = {line.split(",")[-2] for line in Path("predictions.csv").read_text().splitlines()[1:]}
     assert {PREDICTED, "hockney", "logp", "loggp", "plogp", "by_parts", "critical_path", "loggp_as_printed"} <= names
     assert "lmo" not in names
@@ -500,13 +500,13 @@ def test_a_wrong_archive_among_the_runs(tmp_path: Path, monkeypatch: pytest.Monk
     (path,) = folder.glob("mare_nostrum/*.tar.gz")
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(UsageError, match="truncated or damaged archive"):
-        machines(folder)
+        check_machines(folder)
 
 
 def test_training_on_a_machine_shows_its_other_cells_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = machines(measured(tmp_path / "runs"), predictions=Path("p.csv"), models=False, train=True)
-    plain = machines(measured(tmp_path / "more"), predictions=Path("q.csv"), models=False)
+    found = check_machines(measured(tmp_path / "runs"), predictions=Path("p.csv"), models=False, train=True)
+    plain = check_machines(measured(tmp_path / "more"), predictions=Path("q.csv"), models=False)
     kinds = {cell.place.machine for cell in found.cells}
     assert "mare_nostrum, trained on" in kinds
     assert all(name.startswith("mare_nostrum, ") for name in kinds)

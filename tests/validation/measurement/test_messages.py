@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from collwise.checks import MACHINES, machines
+from collwise.checks import MACHINES, check_machines
 from collwise.platforms import Platform, load_description
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.present.machines import shown
@@ -81,7 +81,7 @@ def test_googles_cloud_is_predicted_from_its_messages() -> None:
 
 def test_training_shows_what_messages_alone_predict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    output = shown(machines(GOOGLE, predictions=Path("p.csv"), models=False, train=True))
+    output = shown(check_machines(GOOGLE, predictions=Path("p.csv"), models=False, train=True))
     tables = {part.title: part for part in output.parts if isinstance(part, Table)}
     (row,) = tables.pop("Predicted from messages between two nodes alone").rows
     assert row[:3] == ("google_compute", "cluster of 64 nodes", "allreduce")

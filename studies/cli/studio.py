@@ -1,0 +1,89 @@
+"""collwise studio: JupyterLab on the notebooks, from a page with their questions."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.folders import SOURCES
+from collwise.common.project import HOME, find_project, results_folder
+from collwise.studies.cli.declare import option
+from collwise.studies.cli.derive import command
+
+_LOOPBACK = "127.0.0.1"
+_FIRST_PORT = 8888  # Jupyter's own
+_SETTINGS = SOURCES / "studies" / "jupyter"
+"""Jupyter's settings: no news, no question which kernel, and the page that it starts on."""
+_LOG = "jupyter.log"
+_GRACE_SECONDS = 10
+"""Time in which Jupyter ends its kernels."""
+
+
+@command("studio --port 8890 --no-browser")
+def studio(
+    port: int | None = option(click.IntRange(1, 65535)),
+    browser: bool = option(default=True, show_default=False),
+) -> None:
+    """Opens the notebooks in a browser, from a page with the questions that they answer.
+
+    That page also leads to what-if with sliders, without code. The notebooks are copied to results/studio, where
+    changes of yours stay. Only this machine can reach them: the address that is printed holds the token that gives
+    access. Ctrl-C ends it.
+    """
+    from collwise.simulator.execution.processes import run_attached
+    from collwise.studies.reports.start_page import START, write_studio
+
+    port = _free_port(port)
+    # Notebooks keep their times where this command would.
+    project = find_project()
+    home = Path.cwd() if project is None else project.folder
+    folder = results_folder().absolute() / "studio"
+    write_studio(folder)
+    token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(24)
+
+    def announce(ended: Callable[[], int | None]) -> None:
+        while ended() is None:
+            with suppress(OSError), socket.create_connection((_LOOPBACK, port)):
+                click.echo(f"the notebooks are in {folder}; Ctrl-C ends the studio. Open it in a browser:")
+                click.echo(f"http://{_LOOPBACK}:{port}/files/{START}?token={token}")
+                sys.stdout.flush()
+                return
+            time.sleep(0.1)
+
+    called = [sys.executable, "-P", "-m", "jupyterlab", str(folder), f"--ip={_LOOPBACK}", f"--port={port}"]
+    called += ["--allow-root"] * (os.geteuid() == 0) + ["--no-browser"] * (not browser)
+    settings = os.pathsep.join(filter(None, (str(_SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH"))))
+    # Other users of the machine can read a command line, and not an environment.
+    given = {"JUPYTER_TOKEN": token, "JUPYTER_CONFIG_PATH": settings, HOME: str(home)}
+    with (folder / _LOG).open("w") as log:
+        code = run_attached(called, given, _GRACE_SECONDS, log, announce)
+    if code not in (0, 128 + signal.SIGINT):
+        raise CollwiseError(f"JupyterLab ended with exit code {code}; {folder / _LOG} says why")
+
+
+def _free_port(asked: int | None) -> int:
+    """The port asked for, or the first free one from 8888 on. Raises UsageError if there is none."""
+    ports = [asked] if asked is not None else range(_FIRST_PORT, _FIRST_PORT + 100)
+    for port in ports:
+        with socket.socket() as trial:
+            # Connections that have just ended do not keep a port taken, as in Jupyter.
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                trial.bind((_LOOPBACK, port))
+            except OSError as problem:
+                reason = problem.strerror
+                continue
+            return port
+    if asked is not None:
+        raise UsageError(f"--port: cannot listen on port {asked}: {reason}; give another one, or none for a free one")
+    raise UsageError(f"no free port from {ports[0]} to {ports[-1]}; name another one: --port NUMBER")

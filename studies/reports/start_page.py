@@ -1,0 +1,65 @@
+"""The folder that `collwise studio` opens: the notebooks, and the page with the questions that they answer."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import jinja2
+import jupytext
+
+from collwise.common.files import writable_folder, write_text
+from collwise.common.folders import SOURCES
+from collwise.studies.papers.notebook import document_of, known_studies
+
+START = "start.html"
+EXECUTED = SOURCES / "docs" / "notebooks"
+"""The notebooks about questions with what their cells show; docs/regenerate.py writes them."""
+SLIDERS = "whatif_sliders"
+"""The notebook that is also a page without code."""
+_QUESTION = re.compile(r"\*\*([^*]+\?)\*\*")
+
+
+class Entry(NamedTuple):
+    """A notebook on the start page: its name, its title, and the question that it answers."""
+
+    name: str
+    title: str
+    question: str
+
+    @classmethod
+    def of(cls, name: str, notebook: Path) -> Entry:
+        """The entry of a notebook in percent format: of its first cell the heading and the question in bold, if any."""
+        first = document_of(notebook).cells[0].source
+        title, _, text = first.removeprefix("# ").partition("\n")
+        found = _QUESTION.search(text)
+        return cls(name, title, " ".join(found[1].split()) if found else "")
+
+
+def write_studio(folder: Path) -> None:
+    """Writes the start page and the notebooks into a folder; notebooks that are there stay as they are.
+
+    Raises UsageError for a folder that cannot be written.
+    """
+    writable_folder(folder)
+    known = known_studies()
+    for name, text in known.items():
+        notebook, executed = folder / f"{name}.ipynb", EXECUTED / f"{name}.ipynb"
+        if notebook.exists():
+            continue
+        if executed.exists():
+            shutil.copyfile(executed, notebook)
+        else:
+            write_text(notebook, jupytext.writes(document_of(text), fmt="ipynb"))
+    entries = [Entry.of(*one) for one in known.items()]
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    page = environment.get_template(START).render(
+        questions=[one for one in entries if one.question and one.name != SLIDERS],
+        papers=[one for one in entries if not one.question],
+        sliders=SLIDERS,
+    )
+    write_text(folder / START, page)

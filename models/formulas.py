@@ -63,10 +63,9 @@ _TRADITIONAL: Formulas = {"bcast": bcast_parts.TRADITIONAL}
 def _as_printed(family: str) -> Formulas:
     """The formulas over steps, with those of papers as printed in place of them.
 
-    They are the functions of `printed` that are named COLLECTIVE_ALGORITHM_FAMILY, and the alltoall of all papers.
+    They are the functions of `printed` that are named COLLECTIVE_ALGORITHM_FAMILY.
     """
     found = {collective: dict(formulas) for collective, formulas in _STEPS.items()}
-    found["alltoall"]["linear"] = partial(_with_steps, alltoall.linear_in_turn)
     for name, formula in vars(printed).items():
         if name.endswith(f"_{family}"):
             collective, _, algorithm = name.removesuffix(f"_{family}").partition("_")

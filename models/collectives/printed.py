@@ -1,4 +1,4 @@
-"""Formulas of Pješivac-Grbović et al. 2007, tables 1 to 3, as printed, where ours are others.
+"""Formulas of Pješivac-Grbović et al. 2007, tables 1 to 4, as printed, where ours are others.
 
 For comparing with what the paper's own predictions were. Where the print is damaged, the reading is noted.
 """
@@ -137,3 +137,27 @@ def reduce_binary_plogp(points: Points, model: PLogP) -> Array:
     step = 2 * _plogp_step(points, model)
     later = (points.segments - 1) * (step + model.send_overhead(points.bytes_each))
     return np.asarray(_levels(points) * (model.latency_seconds + step) + later)
+
+
+def _alltoall_messages(points: Points) -> Array:
+    """(P - 1) (n_s P + 1 - P / 2), the further messages while one process after another sends to all others."""
+    procs = points.procs
+    return np.asarray((procs - 1) * (points.segments * procs + 1 - procs / 2))
+
+
+def alltoall_linear_hockney(points: Points, model: AnyHockney) -> Array:
+    """P (alpha + m_s beta) + (P - 1) (n_s P + 1 - P / 2) alpha; the second summand has no beta in print."""
+    m = points.bytes_each
+    return np.asarray(points.procs * model.predict(m) + _alltoall_messages(points) * model.alpha(m))
+
+
+def alltoall_linear_loggp(points: Points, model: LogGP) -> Array:
+    """P (L + 2 o) + (P - 1) (n_s P + 1 - P / 2) (g + (m_s - 1) G)."""
+    t = _LogGPTerms(points, model)
+    single = points.procs * (t.latency + 2 * t.overhead)
+    return np.asarray(single + _alltoall_messages(points) * (t.gap + t.transmission))
+
+
+def alltoall_linear_plogp(points: Points, model: PLogP) -> Array:
+    """P L + (P - 1) (n_s P + 1 - P / 2) g(m_s)."""
+    return np.asarray(points.procs * model.latency_seconds + _alltoall_messages(points) * model.gap(points.bytes_each))

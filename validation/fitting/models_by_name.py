@@ -107,27 +107,32 @@ def parameters_on(
 def measured_models(
     bench_within: Callable[[float], Bench],
     procs: int,
+    collectives: Sequence[str] = (),
     *,
-    budget_seconds: float = 240.0,
+    budget_seconds: float = 960.0,
     on_note: Callable[[str], None] = lambda note: None,
 ) -> list[CollectiveModel]:
     """Every model that can be fitted within the time, each with its printed form if it has one.
 
-    `bench_within` gives a bench that stops after so many seconds. Point-to-point models are fitted on no more processes
-    than change anything, LMO and the implementation-aware models on `procs`. A model is missing if its fit fails or no
-    time is left for it; `on_note` receives the reason.
+    `bench_within` gives a bench that stops after so many seconds. Each family of models gets an equal share of the time
+    that is left. Point-to-point models come first, on no more processes than change anything, LMO on `procs`. After
+    them come models with parameters of each algorithm on `procs`, those of `collectives` only, if any are named. A
+    model whose fit fails, or for which no time is left, is missing; `on_note` receives the reason.
     """
     until = time.monotonic() + budget_seconds
     found: dict[str, CollectiveModel] = {}
 
-    def fitted(family: str, bench: Bench) -> ModelParameters | FittedParameters:
-        if family == IMPLEMENTATION_AWARE:
-            return by_algorithm.fit(bench, by_algorithm.measured_plan(bench, by_algorithm.measured_procs(procs)))
+    def fitted(family: str, bench: Bench) -> Parameters:
+        if family in (IMPLEMENTATION_AWARE, CRITICAL_PATH):
+            plans: Any = by_algorithm if family == IMPLEMENTATION_AWARE else critical_path_fit
+            plan = plans.measured_plan(bench, by_algorithm.measured_procs(procs))
+            return plans.fit(bench, replace(plan, collectives=tuple(collectives) or plan.collectives))
         wanted = request(family)
         return parameters_on(bench, wanted, procs if family == "lmo" else max_useful_procs(wanted, procs))
 
-    for family in (IMPLEMENTATION_AWARE, *FAMILIES):
-        left = until - time.monotonic()
+    families = (*FAMILIES, IMPLEMENTATION_AWARE, CRITICAL_PATH)
+    for number, family in enumerate(families):
+        left = (until - time.monotonic()) / (len(families) - number)
         if left <= 0:
             on_note(f"{family}: not fitted, {budget_seconds:g} s were over")
             continue

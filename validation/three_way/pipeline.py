@@ -60,8 +60,8 @@ SHORT_METHOD = Method(precision=Precision(8, 25, 0.95, 0.05), warmup=2, launches
 _LIMIT_SECONDS = 900.0
 TASK_COLLECTIVES, TASK_ALGORITHMS, TASK_BYTES = ("bcast", "allreduce"), ("chain", "binary", "binomial"), 65536
 """Tasks that are measured on nodes of several processes: their collectives, trees between nodes, and segments."""
-MODELS_SECONDS, QUICK_MODELS_SECONDS = 240.0, 45.0
-"""The time limits of fitting all models."""
+MODELS_SECONDS, QUICK_MODELS_SECONDS = 960.0, 240.0
+"""The time limits of fitting all models, which share them equally."""
 _OWN = Deciding(OWN, lambda *_: LIBRARY_DECIDES)
 
 
@@ -225,6 +225,7 @@ class ThreeWayComparison:
             return measured_models(
                 functools.partial(Measured, target, self.context, method),
                 self.plan.main.procs,
+                [*self.plan.main.sizes],
                 budget_seconds=budget,
                 on_note=self.result.notes.append,
             )

@@ -195,17 +195,18 @@ def test_table_4_pairwise_and_table_5_2_of_the_thesis(procs: int, m: int) -> Non
 
 
 @given(PROCS, SEGMENTS, SEGMENT_BYTES)
-def test_alltoall_one_after_another_counts_messages_as_table_4(procs: int, segments: int, each: int) -> None:
+def test_table_4_linear_as_printed(procs: int, segments: int, each: int) -> None:
     points = Points.of(procs, segments * each, each)
     messages = (procs - 1) * (segments * procs + 1 - procs / 2)
-    assert alltoall.linear_in_turn(points, steps_of(PLOGP)) == pytest.approx(
+    assert printed.alltoall_linear_plogp(points, PLOGP) == pytest.approx(
         procs * 70e-6 + messages * float(PLOGP.gap(each))
     )
-    assert alltoall.linear_in_turn(points, steps_of(FRODO)) == pytest.approx(
-        procs * (61.22e-6 + 2 * 8.2e-6 - 23.8e-6) + messages * (23.8e-6 + (each - 1) * 0.084e-6)
+    assert printed.alltoall_linear_loggp(points, FRODO) == pytest.approx(
+        procs * (61.22e-6 + 2 * 8.2e-6) + messages * (23.8e-6 + (each - 1) * 0.084e-6)
     )
-    hop = float(BY_SIZE.predict(each))
-    assert alltoall.linear_in_turn(points, steps_of(BY_SIZE)) == pytest.approx(messages * hop)
+    assert printed.alltoall_linear_hockney(points, BY_SIZE) == pytest.approx(
+        procs * float(BY_SIZE.predict(each)) + messages * float(BY_SIZE.alpha(each))
+    )
 
 
 @pytest.mark.parametrize("name", COLLECTIVES)

@@ -113,8 +113,19 @@ def test_times_that_noise_swallows_are_said() -> None:
 def test_models_without_time_left_are_noted() -> None:
     notes: list[str] = []
     assert measured_models(lambda left: Alike(), 2, budget_seconds=0, on_note=notes.append) == []  # type: ignore
-    assert len(notes) == 7
+    assert len(notes) == 8
     assert all("not fitted, 0 s were over" in note for note in notes)
+
+
+def test_each_family_of_models_gets_an_equal_share_of_the_time_left() -> None:
+    shares: list[float] = []
+
+    def bench_within(seconds: float) -> Alike:
+        shares.append(seconds)
+        raise CollwiseError("takes no time")
+
+    assert measured_models(bench_within, 2, budget_seconds=840) == []  # type: ignore[arg-type]
+    assert shares == pytest.approx([840 / count for count in range(8, 0, -1)], rel=0.01)
 
 
 @needs("openmpi")
@@ -142,7 +153,8 @@ def test_every_model_on_a_test_bed(tmp_path: Path, bed: Bed) -> None:
         benches = partial(measured, target, store, TWICE)
         models = measured_models(benches, 3, on_note=notes.append)
     assert not notes
-    assert {"by_parts", "hockney", "hockney_by_size", "logp", "loggp", "plogp", "lmo"} <= {one.name for one in models}
+    wanted = {"by_parts", "critical_path", "hockney", "hockney_by_size", "logp", "loggp", "plogp", "lmo"}
+    assert wanted <= {one.name for one in models}
     # 128 KiB to two others at 12 MB/s: 21 ms; models by size must not be off by more than a factor.
     for model in models:
         if model.name in ("hockney_by_size", "plogp", BY_PARTS):

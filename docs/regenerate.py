@@ -2,8 +2,8 @@
 
     .venv/bin/python docs/regenerate.py [PAGE...]
 
-Pages: algorithms, crosscheck, models, evaluation, validation, results, hunold2018, luo2020, whatif, applications,
-notebooks.
+Pages: algorithms, crosscheck, models, evaluation, validation, models-measured, results, hunold2018, luo2020,
+nuriyev2021, pjesivac2007, whatif, applications, notebooks, machines, figures.
 
 Without names it writes all pages, which takes more than an hour, most of it for the evaluation of models, for a study's
 simulations of thousands of processes, and for measuring on test beds, which needs the right to create network
@@ -28,6 +28,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from models_against_measured import page as models_measured_page
 from path_against_formulas import REASONS, algorithms_with_both, counted
 
 import collwise
@@ -98,9 +99,12 @@ def main() -> int:
         "models": lambda: write_block(DOCS / "models.md", "coefficients", coefficients_block()),
         "evaluation": lambda: write(DOCS / "evaluation.md", evaluation_page()),
         "validation": write_validation,
+        "models-measured": write_models_measured,
         "results": write_results,
         "hunold2018": lambda: write_study("hunold2018", empty_store=True),
         "luo2020": lambda: write_study("luo2020"),
+        "nuriyev2021": lambda: write_study("nuriyev2021"),
+        "pjesivac2007": lambda: write_study("pjesivac2007"),
         "whatif": lambda: write_block(DOCS / "whatif.md", "whatif", whatif_block()),
         "applications": write_applications,
         "notebooks": write_notebooks,
@@ -160,6 +164,12 @@ def write_validation() -> None:
     write_block(DOCS / "validation.md", "measured", measured_block(found))
     write(REPORTS / "checked.toml", checked_text(found))
     write_block(README, "trust", trust_block())
+
+
+def write_models_measured() -> None:
+    """Writes what models are worth by times that docs/models_against_measured.py has measured."""
+    with tempfile.TemporaryDirectory() as folder, session(Path(folder, "timings.sqlite")) as context:
+        write(DOCS / "models-measured.md", NOTE + models_measured_page(context).lstrip())
 
 
 # The process counts of figure 5 of Nuriyev & Lastovetsky 2021, whose models choose for two collectives.

@@ -111,6 +111,11 @@ def segment_count(message_bytes: Array, segment_bytes: Array) -> Array:
     return np.asarray(np.maximum(1.0, np.ceil(message_bytes / whole)))
 
 
+def longest_segment(message_bytes: Array, segment_bytes: Array) -> Array:
+    """Bytes of the longest segment: all but the last one are whole."""
+    return np.asarray(np.where(segment_bytes > 0, np.minimum(segment_bytes, message_bytes), message_bytes))
+
+
 @dataclass(frozen=True)
 class Points:
     """The points at which formulas are evaluated: float arrays of one shape. Sizes in bytes.

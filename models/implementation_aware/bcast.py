@@ -35,7 +35,7 @@ from collwise.models.implementation_aware.trees import (
     fill_steps,
     knomial_subtrees,
 )
-from collwise.models.interface import Points, segment_count
+from collwise.models.interface import Points, longest_segment, segment_count
 from collwise.models.piecewise import Array
 
 
@@ -44,12 +44,12 @@ def _printed(points: Points, steps: Array) -> list[Messages]:
     return [Messages("main", np.where(points.procs > 1, steps, 0.0), points.bytes_each)]
 
 
-def _pipeline(procs: Array, fill: Array, steady: Array, segment_bytes: Array) -> list[Messages]:
-    """`fill` steps until the last process has its first segment, `steady` ones until it has its last."""
-    several = procs > 1
+def _pipeline(points: Points, fill: Array, steady: Array, whole: Array) -> list[Messages]:
+    """Segments of `whole` bytes: `fill` steps until the last process has its first, `steady` ones until its last."""
+    each, longest = whole / segment_count(whole, points.segment_bytes), longest_segment(whole, points.segment_bytes)
+    counts = {"fill": fill, "steady": steady}
     return [
-        Messages("fill", np.where(several, fill, 0.0), segment_bytes),
-        Messages("steady", np.where(several, steady, 0.0), segment_bytes),
+        Messages(name, np.where(points.procs > 1, count, 0.0), each, longest=longest) for name, count in counts.items()
     ]
 
 
@@ -77,8 +77,7 @@ def chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 def chain(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (8): P - 1 steps to fill the chain, then n_s - 1."""
-    segment = points.bytes_each
-    return _pipeline(points.procs, points.procs - 1, points.segments - 1, segment)
+    return _pipeline(points, points.procs - 1, points.segments - 1, points.message_bytes)
 
 
 def k_chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
@@ -93,7 +92,7 @@ def k_chain(points: Points, gamma: Gamma) -> Sequence[Messages]:
     chains = np.minimum(points.parameter, np.maximum(points.procs - 1, 1))
     length = np.ceil((points.procs - 1) / chains)
     root_step = gamma(chains + 1, segment)
-    return _pipeline(points.procs, root_step + length - 1, root_step * (points.segments - 1), segment)
+    return _pipeline(points, root_step + length - 1, root_step * (points.segments - 1), points.message_bytes)
 
 
 def binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
@@ -106,7 +105,7 @@ def binary(points: Points, gamma: Gamma) -> Sequence[Messages]:
     segment = points.bytes_each
     step = gamma(np.minimum(points.procs, 3), segment)
     fill = fill_steps(points, gamma, binary_subtrees, segment)
-    return _pipeline(points.procs, fill, step * (points.segments - 1), segment)
+    return _pipeline(points, fill, step * (points.segments - 1), points.message_bytes)
 
 
 def binomial_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
@@ -125,7 +124,8 @@ def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """
     segment = points.bytes_each
     fill = fill_steps(points, gamma, binomial_subtrees, segment)
-    return _pipeline(points.procs, fill, gamma(ceil_log2(points.procs) + 1, segment) * (points.segments - 1), segment)
+    steady = gamma(ceil_log2(points.procs) + 1, segment) * (points.segments - 1)
+    return _pipeline(points, fill, steady, points.message_bytes)
 
 
 def _gamma_sum(last: Array, gamma: Gamma, message_bytes: Array) -> Array:
@@ -152,7 +152,7 @@ def split_binary(points: Points, gamma: Gamma) -> Sequence[Messages]:
     segments = segment_count(half, points.segment_bytes)
     fill = fill_steps(points, gamma, binary_subtrees, half / segments)
     children = np.minimum(points.procs - 1, 2)
-    forwarding = _pipeline(points.procs, fill, children * (segments - 1), half / segments)
+    forwarding = _pipeline(points, fill, children * (segments - 1), half)
     return [*forwarding, *split_binary_exchange(points, gamma)]
 
 
@@ -168,7 +168,7 @@ def knomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
     counts, which = np.unique(points.procs, return_inverse=True)
     children = np.array([float(len(subtrees(int(procs)))) for procs in counts])[which.reshape(points.procs.shape)]
     fill = fill_steps(points, gamma, subtrees, segment)
-    return _pipeline(points.procs, fill, gamma(children + 1, segment) * (points.segments - 1), segment)
+    return _pipeline(points, fill, gamma(children + 1, segment) * (points.segments - 1), points.message_bytes)
 
 
 def two_tree(points: Points, gamma: Gamma) -> Sequence[Messages]:
@@ -180,7 +180,7 @@ def two_tree(points: Points, gamma: Gamma) -> Sequence[Messages]:
     half = points.message_bytes / 2
     segments = segment_count(half, points.segment_bytes)
     fill = 2 * floor_log2(np.maximum(points.procs - 1, 1.0)) + 2
-    return _pipeline(points.procs, fill, 2 * (segments - 1), half / segments)
+    return _pipeline(points, fill, 2 * (segments - 1), half)
 
 
 def scatter_allgather(points: Points, gamma: Gamma) -> Sequence[Messages]:

@@ -25,13 +25,15 @@ EAGER, RENDEZVOUS = "eager", "rendezvous"
 class Messages:
     """`count` messages, one after another, of `bytes_each` bytes; arrays over the points evaluated.
 
-    The size decides the protocol unless `protocol` names it.
+    The size decides the protocol unless `protocol` names it. Where sizes differ, `bytes_each` is their mean, and the
+    `longest` one decides.
     """
 
     name: str
     count: Array
     bytes_each: Array
     protocol: str = ""
+    longest: Array | None = None
 
 
 @dataclass(frozen=True)

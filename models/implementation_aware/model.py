@@ -75,7 +75,8 @@ def protocol_sums(
         if part.protocol:
             is_rendezvous = np.full(part.count.shape, part.protocol == RENDEZVOUS)
         elif model == BY_PARTS:
-            is_rendezvous = part.bytes_each >= points.eager_limit_bytes
+            longest = part.bytes_each if part.longest is None else part.longest
+            is_rendezvous = longest >= points.eager_limit_bytes
         else:
             is_rendezvous = (points.message_bytes >= points.eager_limit_bytes) & (collective == "gather")
         for protocol, applies in ((EAGER, ~is_rendezvous), (RENDEZVOUS, is_rendezvous)):

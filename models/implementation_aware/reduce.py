@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from collwise.models.implementation_aware.message_counts import Gamma, Messages, by_algorithm, ceil_log2, floor_log2
-from collwise.models.interface import Points
+from collwise.models.interface import Points, longest_segment
 from collwise.models.piecewise import Array
 
 
@@ -46,10 +46,11 @@ def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def _parts(points: Points, fill: Array, inflow: Array, steady: Array, whole: bool = False) -> list[Messages]:
-    bytes_each = points.message_bytes / (1.0 if whole else points.segments)
+    m = points.message_bytes
+    bytes_each, longest = (m, m) if whole else (points.bytes_each, longest_segment(m, points.segment_bytes))
     counts = {"fill": fill, "inflow": inflow, "steady": steady}
     return [
-        Messages(name, np.where(points.procs > 1, np.maximum(count, 0.0), 0.0), bytes_each)
+        Messages(name, np.where(points.procs > 1, np.maximum(count, 0.0), 0.0), bytes_each, longest=longest)
         for name, count in counts.items()
     ]
 

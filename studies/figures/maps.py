@@ -61,11 +61,12 @@ class Slowdowns(NamedTuple):
 
 
 def decision_figure(scores: Scores, title: str) -> Figure:
-    """The best method at every (m, P): a panel for simulation and one for each model or library."""
+    """The best method at every (m, P): a panel for what is right, and one for each model or library."""
     right = scores.right
-    panels = {"simulation": right.best.values}
+    timed = "measured" if right.source == "measured" else "simulation"
+    panels = {timed: right.best.values}
     panels |= {_title(scores, name): picks.values for name, picks in scores.picks.items()}
-    return method_map(panels, right.grid.timed, right.procs, right.message_bytes, title, timed="simulation")
+    return method_map(panels, right.grid.timed, right.procs, right.message_bytes, title, timed=timed)
 
 
 def method_map(
@@ -102,7 +103,7 @@ def method_map(
 
 
 def _title(scores: Scores, name: str) -> str:
-    return f"model {name}" if name in scores.times else name
+    return f"model {name}" if name in scores.times and scores.times[name].source == "predicted" else name
 
 
 def slowdown_figure(scores: Scores, title: str) -> Figure:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +17,7 @@ from IPython.display import display
 from matplotlib.figure import Figure
 
 from collwise.arguments import store_path
-from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.context import SCHEDULE, SCHEDULE_WITH_EXPERIMENTS, SimulationContext
 from collwise.studies.cli.options import SimulationOptions
 from collwise.studies.figures.style import png
 from collwise.studies.reports.markdown import markdown_table
@@ -47,9 +47,14 @@ class Study:
         self._texts, self._values = Texts(f"{name}.md.j2", Path(__file__).parent / name), values
         self._conclusions: list[str] = []
 
-    def context(self, engine: str | None = None) -> AbstractContextManager[SimulationContext]:
-        """The context of the study's simulations, with its store open; `engine` instead of the one asked for."""
-        return replace(self._simulation, engine=engine or self._simulation.engine).context()
+    @contextmanager
+    def context(self, engine: str | None = None) -> Iterator[SimulationContext]:
+        """The context of the study's simulations, with its store open; `engine` instead of the one asked for.
+
+        Either engine also makes the experiments that models are fitted to.
+        """
+        with replace(self._simulation, engine=engine or self._simulation.engine).context() as found:
+            yield replace(found, engine=SCHEDULE_WITH_EXPERIMENTS) if found.engine is SCHEDULE else found
 
     def text(self, paragraph: str) -> None:
         """Shows a paragraph; where its lines end does not matter."""

@@ -8,13 +8,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from collwise.common.units import format_seconds
 from collwise.models.implementation_aware import bcast
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.parameters import ModelParameters
@@ -22,7 +21,13 @@ from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS, TRADITIONAL
 from collwise.platforms import load, load_description
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.bench import Simulated
-from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SMPI_ALGORITHM_1, SimulationContext
+from collwise.simulator.sweeps.context import (
+    SCHEDULE,
+    SCHEDULE_WITH_EXPERIMENTS,
+    SMPI,
+    SMPI_ALGORITHM_1,
+    SimulationContext,
+)
 from collwise.studies.papers.figures import over_sizes
 from collwise.studies.papers.nuriyev2021.published_model import (
     ADOPTED,
@@ -36,7 +41,6 @@ from collwise.studies.papers.nuriyev2021.published_model import (
     TABLES,
     named,
     predicted_seconds,
-    segment_seconds,
     slowdowns,
 )
 from collwise.studies.papers.published import row_of
@@ -71,6 +75,8 @@ SHAHEEN_SMPI_BYTES = 328 * KIB
 PAPER_ALGORITHMS = {collective: tuple(formulas) for collective, formulas in MODELS[AS_PRINTED].formulas.items()}
 # The paper's figure 6 does not say its message size. Here are one with few segments and one with many.
 SIZES_OF_FIGURE_6 = (16 * KIB, 1024 * KIB)
+SecondsOfTables = Mapping[tuple[str, str], pd.DataFrame]
+"""Seconds by cluster and collective, frames by message size and algorithm."""
 NAMED = ("model", "openmpi", "best")
 """The columns of printed tables that name an algorithm."""
 # The columns of choices by their makers, and what these are called in comparisons.
@@ -168,11 +174,16 @@ def picks_over_procs(table: FittedTable, context: SimulationContext) -> Scores:
 # Table 8.
 
 
+BY_RANGES = "by parts, fitted on 64 and 1024"
+"""The model whose parameters are those of the nearest range of P: here of 1024 processes."""
+
+
 @dataclass(frozen=True)
 class Shaheen:
     """Table 8 on a simulated Shaheen II: the schedule engine's comparison, and seconds by message size and algorithm.
 
-    `smpi` are SMPI's times of the sizes that it reaches, `eager` those of the schedule engine if segments were eager.
+    Models are fitted in SMPI on 64 processes, and by the engine on 1024 (BY_RANGES). `smpi` are SMPI's times of the
+    sizes that it reaches, `eager` those of the schedule engine if segments were eager.
     """
 
     table: FittedTable
@@ -187,9 +198,12 @@ class Shaheen:
 
 def shaheen(context: SimulationContext) -> Shaheen:
     """Fits the models on some nodes in SMPI, and times the points of table 8 by both engines."""
-    parameters, scheduling = _fitted(SHAHEEN, context), replace(context, engine=SCHEDULE)
+    parameters, scheduling = _fitted(SHAHEEN, context), replace(context, engine=SCHEDULE_WITH_EXPERIMENTS)
     grid = _grid(SHAHEEN, "bcast", SHAHEEN.procs, tuple(TABLE_8_SHAHEEN.message_bytes))
     scores = _compared(SHAHEEN, grid, parameters, (BY_PARTS, AS_PRINTED), scheduling)
+    at_1024 = _fitted(replace(SHAHEEN, fit_procs=SHAHEEN.procs), scheduling)
+    by_ranges = predicted(ImplementationAware(at_1024, BY_PARTS), grid)
+    scores = Scores(scores.right, {**scores.others, BY_RANGES: by_ranges})
     table, platform = FittedTable(SHAHEEN, "bcast", parameters, scores), load_description(SHAHEEN.name)
     reached = replace(grid, message_bytes=tuple(size for size in grid.message_bytes if size <= SHAHEEN_SMPI_BYTES))
     eager = changed(platform, [Change("eager_limit", f"{EAGER_LIMIT_BYTES}B")]).platform
@@ -197,32 +211,19 @@ def shaheen(context: SimulationContext) -> Shaheen:
     return Shaheen(table, *(table.seconds(times.complete()) for times in (*by_smpi, *by_eager)))
 
 
-def both_engines(of: Shaheen) -> pd.DataFrame:
-    """The times for readers: the schedule engine's, with SMPI's behind a slash where it has one."""
-    shown = of.scheduled.map(format_seconds)
-    shown.update(shown.loc[of.smpi.index] + " / " + of.smpi.map(format_seconds))
-    return _by_kib(shown)
-
-
 def engines_apart(of: Shaheen) -> pd.Series:
     """The relative difference of SMPI's times from the schedule engine's at the points of both (0.1: 10 %)."""
     return (of.smpi / of.scheduled.loc[of.smpi.index] - 1).abs().stack()
 
 
-def picks_of_models(of: Shaheen) -> pd.DataFrame:
-    """The picks of both models, with their slowdowns in percent, beside the simulated best."""
-    places, pick = of.table.printed_places, of.table.scores.pick
-    shown = pd.DataFrame({"best": [pick(None, *at).name for at in places]}, of.scheduled.index)
-    for model, title in ((AS_PRINTED, "model as printed"), (BY_PARTS, "model by parts")):
-        shown[title] = [
-            f"{picked.name} ({whole_percent(picked.slowdown)})" for picked in (pick(model, *at) for at in places)
-        ]
-    return _by_kib(shown)
-
-
-def _by_kib(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with their message size, the index, as the first column in the paper's KB."""
-    return rows.set_axis(rows.index // KIB, axis=0).rename_axis("m (KB)").reset_index()
+def picks_of_models(of: Shaheen, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of table 8 (`agreement_with_measured_best`) with the picks of the models, slowdowns in percent."""
+    pick = of.table.scores.pick
+    shown = agreement_rows({"engine": rows})
+    for model, title in ((AS_PRINTED, "as printed"), (BY_PARTS, "by parts"), (BY_RANGES, "by parts, of 1024")):
+        picked = [pick(model, *at) for at in of.table.printed_places]
+        shown[title] = [f"{one.name} {whole_percent(one.slowdown)}" for one in picked]
+    return shown
 
 
 def printed_picks(of: Shaheen) -> pd.DataFrame:
@@ -259,24 +260,59 @@ def traditional_and_ours(table: FittedTable) -> dict[str, pd.DataFrame]:
     }
 
 
-def segment_times(tables: Sequence[FittedTable]) -> pd.DataFrame:
-    """Seconds per broadcast segment, published and fitted here, by cluster and algorithm."""
-    rows = [
-        (table.cluster.name, name, segment_seconds(table.cluster.name, name), float(fitted.predict(SEGMENT_BYTES)))
-        for table in tables
-        if table.collective == "bcast"
-        for name in PARAMETERS["grisou", "bcast"]
-        for fitted in (table.parameters.fits[AS_PRINTED]["bcast"][name].parameters["main/eager"],)
-    ]
-    columns = ["cluster", "algorithm", "published", "fitted in simulation"]
-    return pd.DataFrame(rows, columns=columns).set_index(["cluster", "algorithm"])
+def fitted_beside_printed(tables: Sequence[FittedTable]) -> pd.DataFrame:
+    """alpha and beta of tables 4, 5 and 7 beside those of the model as printed, fitted in simulation, and their sums.
+
+    The sum, alpha + m_s beta in seconds, is the time of a segment; of a gather, of a block of 64 KiB.
+    """
+    rows = []
+    for table in tables:
+        size = SEGMENT_BYTES if table.collective == "bcast" else EAGER_LIMIT_BYTES
+        for name, printed in PARAMETERS.get((table.cluster.name, table.collective), {}).items():
+            known = table.parameters.fits[AS_PRINTED][table.collective][name].parameters
+            ours = next(known[key] for key in ("main/rendezvous", "main/eager") if key in known)
+            sums = [float(one.predict(size)) for one in (printed, ours)]
+            rows.append((table.cluster.name, table.collective, name, printed, ours, *sums))
+    columns = ["cluster", "collective", "algorithm", "printed", "ours", "printed_seconds", "our_seconds"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def parameter_rows(found: pd.DataFrame) -> pd.DataFrame:
+    """`fitted_beside_printed` for readers: printed/here."""
+
+    def both(printed: pd.Series, ours: pd.Series, unit: float) -> pd.Series:
+        return (unit * printed).map("{:.2g}".format) + "/" + (unit * ours).map("{:.2g}".format)
+
+    pairs = [found[column].map(vars).apply(pd.Series) for column in ("printed", "ours")]
+    return pd.DataFrame({
+        "cluster": found.cluster,
+        "algorithm": found.algorithm.where(found.collective == "bcast", "gather_" + found.algorithm),
+        "alpha (us)": both(*(one.alpha_seconds for one in pairs), 1e6),
+        "beta (ns/byte)": both(*(one.beta_seconds_per_byte for one in pairs), 1e9),
+        "alpha + m beta (us)": both(found.printed_seconds, found.our_seconds, 1e6),
+    })  # fmt: skip
 
 
 # The simulated best beside the measured one.
 
 
+def by_schedule(tables: Sequence[FittedTable], context: SimulationContext) -> SecondsOfTables:
+    """Seconds of the schedule engine at the points of tables 2 and 3, as `by_own_engine`."""
+    found = {}
+    for one in tables:
+        grid = replace(one.scores.right.grid, procs=(one.cluster.table_procs,), besides=())
+        (times,) = simulate(load(one.cluster.name), [grid], replace(context, engine=SCHEDULE))
+        found[one.cluster.name, one.collective] = one.seconds(times.complete())
+    return found
+
+
+def by_own_engine(tables: Sequence[FittedTable]) -> SecondsOfTables:
+    """Seconds by message size and algorithm of each table's own scores, by cluster and collective."""
+    return {(one.cluster.name, one.collective): one.seconds() for one in tables}
+
+
 def agreement_with_measured_best(
-    tables: Sequence[FittedTable], printed: Sequence[pd.DataFrame] = TABLES[:4]
+    simulated: SecondsOfTables, printed: Sequence[pd.DataFrame] = TABLES[:4]
 ) -> pd.DataFrame:
     """Every row of the printed tables, by default 2 and 3, beside the simulation of the same point.
 
@@ -284,7 +320,6 @@ def agreement_with_measured_best(
     pick is near optimal in both or in neither. `best_within_precision` says whether the paper's measurements do not
     distinguish the simulated best from the measured one.
     """
-    simulated = {(one.cluster.name, one.collective): one.seconds() for one in tables}
     return pd.concat(
         [_agreement(one, simulated[one.cluster[0], one.collective[0]]) for one in printed], ignore_index=True
     )
@@ -303,22 +338,23 @@ def _agreement(printed: pd.DataFrame, seconds: pd.DataFrame) -> pd.DataFrame:
     return rows
 
 
-def agreement_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of `agreement_with_measured_best` for readers."""
-    openmpi, model = (
-        rows[source] + " (" + rows[f"{source}_percent"].astype(str) + ")" for source in ("openmpi", "model")
-    )
-    shown = [
-        *(rows.kib, rows.best, rows.simulated_best, rows.same_best, rows.best_within_precision),
-        *(rows.best_slowdown.map(whole_percent), openmpi, rows.openmpi_slowdown.map(whole_percent)),
-        *(model, rows.model_slowdown.map(whole_percent)),
-    ]
-    columns = [
-        "m (KB)", "best, measured", "best, simulated", "same?", "indistinguishable?",
-        "measured best in simulation (%)", "Open MPI, measured (%)", "same, simulated (%)",
-        "model's pick, measured (%)", "same, simulated (%)",
-    ]  # fmt: skip
-    return pd.concat(shown, axis=1).set_axis(columns, axis=1)
+def agreement_rows(by_engine: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Rows of `agreement_with_measured_best` by several engines for readers, slowdowns in percent."""
+    first = next(iter(by_engine.values()))
+    shown = {"m (KB)": first.kib, "measured best": first.best}
+    for engine, rows in by_engine.items():
+        shown[f"best by {engine}"] = rows.simulated_best
+        shown[f"measured best by {engine}"] = rows.best_slowdown.map(whole_percent)
+    for source, name in (("model", "model's pick"), ("openmpi", "Open MPI's")):
+        slowdowns = [rows[f"{source}_slowdown"].map(whole_percent) for rows in by_engine.values()]
+        numbers = [first[f"{source}_percent"].astype(str), *slowdowns]
+        shown[f"{name}: measured / {' / '.join(by_engine)}"] = first[source] + " " + _joined(numbers)
+    return pd.DataFrame(shown)
+
+
+def _joined(columns: Sequence[pd.Series]) -> pd.Series:
+    first, *rest = columns
+    return first.str.cat(rest, sep="/")
 
 
 def agreement_counts(rows: pd.DataFrame) -> pd.DataFrame:

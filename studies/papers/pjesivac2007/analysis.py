@@ -3,7 +3,8 @@
 - `table_5`, `figure_1`: the parameters of the models, by each procedure;
 - `compared` on BARRIERS, REDUCTIONS and EXCHANGES: figures 2, 3 and 5, simulated and predicted;
 - `segmentation_conditions`: figure 4, the conditions under which segments would help a binomial reduction;
-- `chain_steps`: the time of a further segment, from the decision maps of figures 6 and 7.
+- `chain_steps`: the time of a further segment, from the decision maps of figures 6 and 7;
+- `repeated`: all of these by one engine.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array
 from collwise.models.plogp import PLogP
 from collwise.models.registry import MODELS
-from collwise.platforms import HostPlatform
+from collwise.platforms import HostPlatform, load_description
 from collwise.platforms.description import Platform
 from collwise.platforms.linear_costs import point_to_point
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.published import row_of, tables_of
 from collwise.validation.compare.scores import Scores
-from collwise.validation.compare.simulated import beside_simulation
+from collwise.validation.compare.simulated import beside_simulation, one_segment_is_none
 from collwise.validation.fitting.models_by_name import models_of, parameters_on
 from collwise.validation.fitting.recovery import named
 from collwise.validation.times.choice import Choice
@@ -259,3 +260,36 @@ def chain_steps(maps: Scores, loggp: LogGP) -> pd.DataFrame:
         gap, message = loggp.gap_seconds + (segment - 1) * loggp.gap_seconds_per_byte, loggp.predict(segment)
         rows.append((segment, simulated, float(gap), float(message)))
     return pd.DataFrame(rows, columns=["segment_bytes", "simulated_seconds", "gap_seconds", "message_seconds"])
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Everything that the paper shows, by one engine; `loggp` and `parameters` by cluster, `maps` by MODEL_SETS."""
+
+    loggp: Mapping[str, Mapping[str, LogGP]]
+    parameters: Mapping[str, Figure1]
+    barriers: Scores
+    reductions: Scores
+    conditions: Mapping[str, pd.DataFrame]
+    exchanges: Scores
+    maps: Mapping[str, Scores]
+
+
+def repeated(broadcasts: Grid, context: SimulationContext) -> Repeated:
+    """Repeats the paper by the engine of a context, figures 6 and 7 on the grid `broadcasts`."""
+    boba, frodo = load_description("boba"), load_description("frodo")
+    parameters = {platform.name: figure_1(platform, context) for platform in (boba, frodo)}
+    models = models_of_set(AS_PRINTED, boba, context)
+    maps = {}
+    for name in MODEL_SETS:
+        fitted = models_of_set(name, frodo, context)
+        predictions = [one_segment_is_none(predicted(model, broadcasts)) for model in fitted]
+        maps[name] = beside_simulation(frodo, broadcasts, predictions, context)
+    return Repeated(
+        {platform.name: table_5(platform, context) for platform in (boba, frodo)},
+        parameters,
+        *(compared(boba, plan, models, context) for plan in (BARRIERS, REDUCTIONS)),
+        segmentation_conditions(parameters["boba"], REDUCTIONS.message_bytes, boba.reduce_seconds_per_byte),
+        compared(boba, EXCHANGES, models, context),
+        maps,
+    )

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations, zip_longest
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ from collwise.models.piecewise import Array
 from collwise.models.plogp import PLogP
 from collwise.studies.papers.figures import methods
 from collwise.studies.papers.pjesivac2007 import analysis as paper
-from collwise.studies.papers.pjesivac2007.analysis import CUT, KIB, PUBLISHED, SIZES, Claim, Figure1
+from collwise.studies.papers.pjesivac2007.analysis import CUT, KIB, PUBLISHED, SIZES, Claim, Figure1, Repeated
 from collwise.validation.compare.scores import Scores
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.slowdown import slowdown
@@ -361,16 +361,32 @@ def _range(sizes: Array) -> str:
     return " to ".join(dict.fromkeys(ends)) or "no size"
 
 
-def findings_table(found: Iterable[CheckedClaim], derived: Iterable[CheckedClaim] = ()) -> pd.DataFrame:
-    """The claims with what simulation shows, and the reasons why some do not hold.
+def all_of(of: Repeated, models: str) -> dict[str, CheckedClaim]:
+    """What is found of every claim by one engine, by name; on maps with one of MODEL_SETS."""
+    boba, made = of.parameters["boba"], of.maps[models]
+    found = [
+        *parameters(boba),
+        *barriers(of.barriers, boba.measured),
+        *reductions(of.reductions, of.conditions, boba.eager_limit_bytes),
+        *exchanges(of.exchanges),
+        *on_maps(made, "6a", "6b", "6c", "6d", "7"),
+    ]
+    return {one.claim: one for one in found}
 
-    `derived` are findings on the same claims with derived formulas; they add a column.
-    """
-    rows = []
-    for one, other in zip_longest(found, derived):
-        verdicts = [each.verdict for each in (one, other) if each]
-        claim = one.published
-        reason = claim.reason if set(verdicts) != {YES} else ""
-        rows.append((claim.where, claim.published, one.here, *verdicts, reason))
-    columns = ["where", "the paper", "here", "same?", *(["derived: same?"] if derived else []), "why not"]
-    return pd.DataFrame(rows, columns=columns)
+
+def tally(found: Iterable[CheckedClaim]) -> dict[str, int]:
+    """The number of claims by verdict."""
+    verdicts = Counter(one.verdict for one in found)
+    return {verdict: verdicts[verdict] for verdict in (YES, IN_PART, NO)}
+
+
+def findings_table(first: Mapping[str, CheckedClaim], *others: Mapping[str, CheckedClaim]) -> Iterator[tuple[str, ...]]:
+    """The claims that do not hold in full by every engine, with their verdicts, by the reason that they have."""
+    by_reason: dict[str, list[str]] = {}
+    for name, one in first.items():
+        verdicts = list(dict.fromkeys(found[name].verdict for found in (first, *others)))
+        if verdicts != [YES]:
+            where = one.published.where.removeprefix("6.2, ").removeprefix("6.3, ")
+            text = f"{one.published.published} ({where}): {' / '.join(verdicts)}"
+            by_reason.setdefault(one.published.reason, []).append(text)
+    yield from ((reason, "; ".join(texts)) for reason, texts in by_reason.items())

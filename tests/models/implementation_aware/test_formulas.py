@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from collwise.models.implementation_aware import bcast, gather, reduce, scatter, trees
 from collwise.models.implementation_aware.message_counts import Formula, Gamma
+from collwise.models.implementation_aware.model import protocol_sums
 from collwise.models.interface import Points
 from tests.needs import need
 
@@ -732,3 +733,16 @@ def test_a_full_binomial_scatter_by_hand() -> None:
 
 def test_a_linear_scatter_is_a_linear_broadcast_of_its_blocks() -> None:
     assert scatter.BY_PARTS["linear"] is bcast.BY_PARTS["linear"]
+
+
+@pytest.mark.parametrize("formula", [bcast.BY_PARTS["split_binary"], bcast.BY_PARTS["two_tree"]])
+def test_whole_segments_of_an_odd_half_decide_the_protocol(formula: Formula) -> None:
+    """Half of 40 KiB has two segments of 8 KiB and one of 4, whose mean is below a limit of 8 KiB."""
+    points = Points.of(8, [4096, 40960], 8192, eager_limit_bytes=8192)
+    for part in formula(points, GAMMA)[:2]:
+        assert part.longest is not None
+        assert list(part.longest) == [2048, 8192]
+        assert part.bytes_each[1] == pytest.approx(20480 / 3)
+    sums = protocol_sums("by_parts", "bcast", formula(points, GAMMA)[:2], points)
+    assert sums["steady/rendezvous"][0][1] > 0
+    assert "steady/eager" not in sums

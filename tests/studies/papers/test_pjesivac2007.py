@@ -321,3 +321,22 @@ def test_chain_steps() -> None:
     assert list(steps.simulated_seconds) == pytest.approx([3e-6, 9e-6])
     assert steps.gap_seconds[0] == pytest.approx(5e-6 + 1023e-9)
     assert steps.message_seconds[1] == pytest.approx(5e-6 + 8191e-9)
+
+
+def test_the_table_of_claims_has_those_that_some_engine_contradicts() -> None:
+    held, open_, explained = (paper.CLAIMS[name] for name in ("reduce-small", "penalty-linear", "best-few"))
+    first, second = (
+        {
+            "reduce-small": claims.CheckedClaim("reduce-small", "", claims.YES),
+            "penalty-linear": claims.CheckedClaim("penalty-linear", "", claims.NO),
+            "best-few": claims.CheckedClaim("best-few", "", verdict),
+        }
+        for verdict in (claims.YES, claims.IN_PART)
+    )
+    found = dict(claims.findings_table(first, second))
+    assert found == {
+        open_.reason: f"{open_.published} (figure 7): no",
+        explained.reason: f"{explained.published} (figure 6a): yes / in part",
+    }
+    assert not any(held.published in text for text in found.values())
+    assert claims.tally(second.values()) == {claims.YES: 1, claims.IN_PART: 1, claims.NO: 1}

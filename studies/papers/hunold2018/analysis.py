@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 
 import collwise
+from collwise.algorithms.catalogue import Catalogue
 from collwise.common.units import format_size
 from collwise.simulator.sweeps.context import SMPI_SELECTORS, SimulationContext
+from collwise.simulator.timing import Case
 from collwise.studies.papers.published import row_of, tables_of
-from collwise.validation.guidelines.checks import PATTERN
-from collwise.validation.guidelines.workflow import GuidelinesResult
+from collwise.validation.guidelines.checks import PATTERN, Call
+from collwise.validation.guidelines.criteria import Share
+from collwise.validation.guidelines.guideline import GUIDELINES, guidelines_of
+from collwise.validation.guidelines.library import CaseTimes, Library
+from collwise.validation.guidelines.own_algorithms import OwnChecked
+from collwise.validation.guidelines.workflow import GuidelinesResult, run
 from collwise.validation.libraries.baselines import BASELINES
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.files import AllTimes
 
 SIZES = (8, 64, 512, 1024, 4096, 10_000, 32768, 98304)
 """The paper's sizes, rounded so that they are whole numbers of doubles. It has 1 to 100000 bytes in figure 4."""
@@ -97,6 +106,13 @@ SETTINGS = (
     Setting(*_BG_MPI, "mpich-4", (64, 16), (64, 16), ("allgather", "scatter")),
 )
 QUICK = SETTINGS[:1]
+MCA_TUNED = SETTINGS[6]
+"""That of section 4.4, whose reduce and allreduce the paper compares with what MCA parameters can choose."""
+NEW_SINCE_2_1 = "rabenseifner"
+_MCA_SEGMENTS = (0, *(2**k for k in range(10, 18)))
+_LEAST_LONG_BYTES = 4096
+LAUNCHES, NOISE, SEEDS = 10, 0.05, range(5)
+"""Of a library that is judged as if it were measured: launches, the deviation of their medians, and draws."""
 
 
 def checked(setting: Setting, context: SimulationContext) -> GuidelinesResult:
@@ -165,3 +181,103 @@ def remarks(compared: pd.DataFrame) -> list[str]:
     lacking = compared[compared.agrees != "yes"].drop_duplicates(["where", "collective", "guidelines"])
     places = zip(lacking["where"], lacking.collective, lacking.guidelines, strict=True)
     return [f"{', '.join(place)}: {reasons[place]}." for place in places]
+
+
+# Section 4.4: figures 5 and 6.
+
+
+def exhaustive(setting: Setting, collective: str, context: SimulationContext) -> AllTimes:
+    """Times of every algorithm of Open MPI 4.1 at every segment size: all that MCA parameters can choose."""
+    nodes, per_node = setting.simulated
+    entries = Catalogue.load().algorithms(collective)
+    names = [one.name for one in entries if "4.1" in one.openmpi and one.selectable]
+    return collwise.simulate(
+        setting.machine, collective, nodes * per_node, _long_sizes(setting), algorithms=names, segments=_MCA_SEGMENTS,
+        ppn=per_node, context=context,
+    )  # fmt: skip
+
+
+def by_algorithm(times: AllTimes) -> pd.DataFrame:
+    """Seconds of each algorithm at its fastest segment size: a row for each message size.
+
+    Rabenseifner's is called `new`: Open MPI 2.1 had it neither for reduce nor for allreduce.
+    """
+    table = times.frame().pivot_table("seconds", "message_bytes", "algorithm", aggfunc="min")
+    return table.rename(columns={NEW_SINCE_2_1: f"new: {NEW_SINCE_2_1}"})
+
+
+def mock_ups(setting: Setting, collective: str, found: GuidelinesResult) -> pd.DataFrame:
+    """Seconds of the library's default, and of its mock-ups by guideline: a row for each message size."""
+    nodes, per_node = setting.simulated
+    calls = {size: Call(collective, nodes * per_node, size) for size in _long_sizes(setting)}
+    seconds = {"default": {size: found.own[call].seconds for size, call in calls.items()}}
+    for guideline in guidelines_of(collective):
+        seconds[f"{guideline.name}: {guideline.label}"] = {
+            size: found.mockups[guideline.name, call].seconds for size, call in calls.items()
+        }
+    return pd.DataFrame(seconds)
+
+
+def combined(setting: Setting, times: AllTimes, context: SimulationContext) -> OwnChecked:
+    """The mock-ups with the fastest algorithm for each part, against the fastest of Open MPI's: contribution 5."""
+    return collwise.check_decisions(collwise.select(times), setting.machine, [*times], context=context)
+
+
+def of_fastest_parts(found: OwnChecked) -> pd.DataFrame:
+    """Seconds of each mock-up whose parts run by their fastest algorithms: a row for each message size."""
+    compared = [one for one in found.checked.comparisons if one.guideline in GUIDELINES]
+    rows = [
+        (one.call.message_bytes, f"{one.guideline}: fastest {GUIDELINES[one.guideline].label}", one.other.seconds)
+        for one in compared
+    ]
+    return pd.DataFrame(rows, columns=["size", "name", "seconds"]).pivot_table("seconds", "size", "name")
+
+
+def _long_sizes(setting: Setting) -> list[int]:
+    return [size for size in setting.sizes if size >= _LEAST_LONG_BYTES]
+
+
+# Repair judged by other times than those that chose it.
+
+
+def with_noise(library: Library, seed: int) -> Library:
+    """The library as if it were measured: each time is that of LAUNCHES launches, drawn anew whenever it is asked for.
+
+    A launch's median is the exact time, times a factor whose logarithm has the standard deviation NOISE.
+    """
+    random = np.random.default_rng(seed)
+
+    def drawn(times: CaseTimes) -> CaseTimes:
+        return {
+            case: replace(one, medians=tuple(one.seconds * np.exp(random.normal(0, NOISE, LAUNCHES))))
+            if one.medians
+            else one
+            for case, one in times.items()
+        }
+
+    def in_turn(cases: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]) -> tuple[CaseTimes, CaseTimes]:
+        default, repaired = library.times_in_turn(cases, rules, chosen)
+        return drawn(default), drawn(repaired)
+
+    return replace(library, times=lambda cases: drawn(library.times(cases)), times_in_turn=in_turn, launches=LAUNCHES)
+
+
+def judged_anew(exact: GuidelinesResult, criterion: Share, seeds: Sequence[int] = SEEDS) -> dict[str, object]:
+    """What a criterion finds and repairs under noise, per draw on average, and how much of it was no violation at all.
+
+    A repair is spurious if the mock-up is not faster by the exact times of `exact`.
+    """
+    plan = replace(exact.plan, criterion=criterion, kinds=(PATTERN,))
+    found = [run(with_noise(exact.library, seed), plan) for seed in seeds]
+    made = [one for result in found for one in result.repairs]
+    spurious = [
+        one for one in made if exact.mockups[one.guideline.name, one.call].seconds >= exact.own[one.call].seconds
+    ]
+    after = [result.tuned.checked.counts()[PATTERN] if result.tuned else 0 for result in found]
+    return {
+        "criterion": criterion.description,
+        "violations": sum(result.before.counts()[PATTERN] for result in found) / len(found),
+        "repairs": len(made) / len(found),
+        "of them spurious": len(spurious) / len(found),
+        "violations after": sum(after) / len(found),
+    }

@@ -11,14 +11,19 @@
 # other versions than the paper's libraries: the nearest ones to IBM's and Intel's MPI, which come from MPICH. The
 # hardware's collectives of a Blue Gene/Q are not simulated. Where the paper runs 512 or 1024 processes, SMPI runs 64 on
 # 16 nodes, and the schedule engine all of them. So what can agree is which collective is beaten by which mock-up, and
-# not by how much.
+# not by how much. That a repaired library violates nothing in simulation is so by construction: its repairs were
+# chosen by the same exact times. [Judged by other times](#repair-judged-by-other-times) it is not.
 
 # %%
+import pandas as pd
+
 from collwise.common.units import format_size
 from collwise.studies.figures.guidelines import guidelines_figure
+from collwise.studies.papers.figures import in_order, legend_below, panels
 from collwise.studies.papers.hunold2018 import analysis as paper
 from collwise.studies.papers.study import Study
 from collwise.studies.present.guidelines import SUMMARY_COLUMNS, summary_row
+from collwise.validation.guidelines.criteria import RankTest, Share
 
 here = Study()
 settings = paper.QUICK if here.quick else paper.SETTINGS
@@ -62,9 +67,89 @@ for line in paper.remarks(table):
     here.text(f"- {line}")
 
 # %% [markdown]
-# ## Conclusions
+# ## Figures 5 and 6: guidelines against a search of all parameters
+#
+# Section 4.4 compares mock-ups with every algorithm and segment size that MCA parameters can choose, at 32 x 16. Here
+# these are all algorithms of Open MPI 4.1, each at the fastest of nine segment sizes. Rabenseifner's algorithm, a
+# reduce-scatter with an allgather or a gather, came after 2.1: for allreduce it is what the paper calls
+# MCA_NEW_Reduce_scatter+Allgather. **Fastest** mock-ups run their parts by the fastest algorithms of the catalogue.
 
 # %%
+with here.context("schedule") as context:
+    tuned = paper.checked(paper.MCA_TUNED, context)
+    searched = {name: paper.exhaustive(paper.MCA_TUNED, name, context) for name in ("reduce", "allreduce")}
+    better = paper.combined(paper.MCA_TUNED, searched["allreduce"], context)
+by_search = {name: paper.by_algorithm(times) for name, times in searched.items()}
+curves = {name: paper.mock_ups(paper.MCA_TUNED, name, tuned).join(by_search[name]) for name in searched}
+curves["allreduce"] = curves["allreduce"].join(paper.of_fastest_parts(better))
+for number, (name, seconds) in zip((5, 6), curves.items(), strict=True):
+    shown = seconds.drop(columns="linear")
+    styles = in_order([column for column in shown if "fastest" not in column], markersize=4)
+    styles |= in_order([column for column in shown if "fastest" in column], markersize=4, linestyle="--")
+    figure, axes = panels(
+        {"": shown}, styles, f"{name}, {paper.MCA_TUNED.simulation}", (7.2, 4.6), 1, list(shown.index)
+    )
+    legend_below(figure, axes, 3)
+    here.figure(figure, f"Figure {number}: {name}, default, mock-ups and Open MPI's algorithms at their best segments.")
+old = {name: of.drop(columns=f"new: {paper.NEW_SINCE_2_1}").min(axis=1) for name, of in by_search.items()}
+mock_up, in_order_binary = curves["reduce"]["GL14: allreduce"], by_search["reduce"]["in_order_binary"]
+new, fastest = by_search["allreduce"][f"new: {paper.NEW_SINCE_2_1}"], paper.of_fastest_parts(better)
+claims = {
+    "figure 5: the allreduce mock-up is faster than the default reduce": mock_up < curves["reduce"]["default"],
+    "figure 5: MCA's in_order_binary is faster than the mock-up": in_order_binary < mock_up,
+    "figure 6: reduce_scatter + allgather is faster than all algorithms of 2.1": fastest.filter(like="GL6").min(axis=1)
+    < old["allreduce"],
+    "figure 6: the new allreduce is faster than all algorithms of 2.1": new < old["allreduce"],
+    "figure 6: the new allreduce is within 10 % of reduce_scatter + allgather": abs(
+        new / fastest.filter(like="GL6").min(axis=1) - 1
+    )
+    < 0.1,
+}
+here.table(
+    f"Section 4.4 at {len(mock_up)} sizes from {format_size(mock_up.index[0])} to {format_size(mock_up.index[-1])}",
+    ((claim, f"{holds.sum()} of {len(holds)}", ", ".join(map(format_size, holds.index[~holds]))) for claim, holds in
+     claims.items()),
+    columns=["the paper", "holds at", "not at"],
+)  # fmt: skip
+here.table(
+    "Combinations faster than every algorithm of Open MPI 4.1 for an allreduce",
+    (
+        (
+            *(format_size(one.call.message_bytes), one.guideline.label, one.chosen.label),
+            ", ".join(f"{name} by {choice.label}" for name, _, choice in one.parts if choice is not None),
+            f"{one.seconds / one.parts_seconds:.2f}",
+        )
+        for one in better.combinations
+    ),
+    columns=["m", "combination", "instead of", "with", "speed-up"],
+)
+
+# %% [markdown]
+# ## Repair judged by other times
+#
+# Measured times vary, so that repairs chosen by them can be none. Here each time is drawn as the medians of 10
+# launches, 5 % apart, once for the check that chooses the repairs, and anew for what judges them; five such draws of
+# figure 4a's Open MPI. A repair is spurious if its mock-up is no faster by the exact times.
+
+# %%
+judged = next(setting for setting in found if setting.machine == "jupiter")
+criteria = (Share(0.1), RankTest(0.1), Share(0.0), RankTest(0.0))
+if here.quick:
+    criteria = criteria[:1]
+anew = pd.DataFrame([paper.judged_anew(found[judged], criterion) for criterion in criteria])
+here.table(f"{judged.title} ({judged.simulation}), mean of {len(paper.SEEDS)} draws", anew, "{:.1f}")
+
+# %% [markdown]
+# ## Conclusions
+
+
+# %%
+def claims_of(number: int) -> str:
+    """'5 of 7': at how many sizes a claim of section 4.4 holds."""
+    holds = [*claims.values()][number]
+    return f"{holds.sum()} of {len(holds)}"
+
+
 for engine, rows in table.groupby("engine"):
     counts = rows.agrees.value_counts()
     here.conclude(f"""
@@ -73,7 +158,14 @@ for engine, rows in table.groupby("engine"):
 repaired = [*found.values()]
 before = sum(one.before.counts()["pattern"] for one in repaired)
 after = sum(one.tuned.checked.counts()["pattern"] for one in repaired if one.tuned is not None)
-here.conclude(f"Mock-ups repair the violations: {before} of the pattern before, {after} after.")
+here.conclude(f"""
+Mock-ups repair the violations: {before} of the pattern before, {after} after, by the exact times that chose them. By
+drawn times, with the paper's rule of 10 %, {anew["violations after"][0]:.1f} are left of
+{anew["violations"][0]:.1f}, and {anew["of them spurious"][0]:.1f} of {anew["repairs"][0]:.1f} repairs are spurious.""")
+here.conclude(f"""
+Figure 5: the allreduce mock-up beats the default reduce at {claims_of(0)} sizes, and Open MPI's in_order_binary beats
+the mock-up at {claims_of(1)}, as in the paper. Figure 6: the new allreduce beats all algorithms of Open MPI 2.1 at
+{claims_of(3)} sizes (the paper: all), and is within 10 % of the sum of its fastest parts at {claims_of(4)}.""")
 for setting, one in found.items():
     if (greatest := one.greatest_gain()) is not None:
         repair, gain = greatest
@@ -89,4 +181,6 @@ here.publish({
         for setting, one in found.items()
     },
     "findings": table.to_dict("records"),
+    "section_4_4": {claim: int(holds.sum()) for claim, holds in claims.items()},
+    "judged_anew": anew.to_dict("records"),
 })  # fmt: skip

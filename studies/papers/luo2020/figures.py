@@ -22,7 +22,7 @@ def times_and_speed_ups(seconds: pd.DataFrame, speed_ups: pd.DataFrame, title: s
     ratios.axhline(1, color="black", linewidth=0.8)
     ratios.set_yscale("log", base=2)
     ratios.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    ratios.set_ylabel(f"speed-up of the {seconds.columns[0]} choice")
+    ratios.set_ylabel(f"speed-up of {seconds.columns[0]}")
     times.legend(fontsize=8)
     return figure
 
@@ -33,5 +33,16 @@ def rates(seconds: pd.DataFrame, title: str) -> Figure:
     figure, (axis,) = panels({"": gigabytes_per_second}, in_order(seconds, markersize=4), title, (5.4, 3.6))
     size_axis(axis, list(seconds.index))
     axis.set_ylabel("GB/s")
+    axis.legend()
+    return figure
+
+
+def over_procs(rates: pd.DataFrame, title: str) -> Figure:
+    """Images per second over the number of processes, one line per column."""
+    figure, (axis,) = panels({"": rates}, in_order(rates, markersize=4), title, (5.4, 3.6))
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(list(rates.index), labels=map(str, rates.index))
+    axis.set_xlabel("processes")
+    axis.set_ylabel("images per second")
     axis.legend()
     return figure

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pandas as pd
+import pytest
 
+import collwise
 from collwise.platforms import load
+from collwise.simulator.timing import Case
 from collwise.studies.papers.hunold2018 import analysis
 from collwise.validation.guidelines.checks import Call, check
 from collwise.validation.guidelines.criteria import Launches, Share
 from collwise.validation.guidelines.guideline import GUIDELINES
-from collwise.validation.guidelines.library import simulated_library
+from collwise.validation.guidelines.library import Library, simulated_library
 from collwise.validation.guidelines.repair import ranges_of
-from collwise.validation.guidelines.workflow import GuidelinesResult, Plan
+from collwise.validation.guidelines.workflow import GuidelinesResult, Plan, run
 from collwise.validation.libraries.pgmpi import PgmpiProfile, Range
 
 if TYPE_CHECKING:
@@ -100,3 +104,44 @@ def _library(ratios: tuple[float, ...]) -> GuidelinesResult:
     library = simulated_library(load("jupiter"), cast("SimulationContext", None), "ompi")
     plan = Plan({"gather": ()}, (32,), Share(0.01))
     return GuidelinesResult(library, plan, own, mockups, checked, (), (), 0.0)
+
+
+def test_noise_is_drawn_anew_each_time_and_alike_for_a_seed() -> None:
+    case = Case("reduce", "linear", 4, 8)
+    exact = Library("l", "L", "here", lambda procs: 1, lambda cases: {one: Launches((2.0,)) for one in cases},
+                    lambda cases, rules, chosen: ({}, {}))  # fmt: skip
+    noisy = analysis.with_noise(exact, 1)
+    first, second = noisy.times([case])[case], noisy.times([case])[case]
+    assert first.medians != second.medians
+    assert first == analysis.with_noise(exact, 1).times([case])[case]
+    assert len(first.medians) == noisy.launches == analysis.LAUNCHES
+    assert first.seconds == pytest.approx(2, rel=0.1)
+
+
+def test_repairs_that_are_no_faster_are_spurious() -> None:
+    """Each mock-up takes as long as the default, so that whatever noise finds is spurious, and 10 % finds nothing."""
+    library = Library("l", "L", "here", lambda procs: 1, lambda cases: {one: Launches((2.0,)) for one in cases},
+                      lambda cases, rules, chosen: ({one: Launches((2.0,)) for one in cases},) * 2)  # fmt: skip
+    plan = Plan({"reduce": (8, 64, 512)}, (4,), Share(0.1), ("pattern",))
+    exact = run(library, plan)
+    assert exact.repairs == ()
+    found = analysis.judged_anew(exact, Share(0.0))
+    assert found["repairs"] == found["of them spurious"] > 0  # type: ignore[operator]
+    assert analysis.judged_anew(exact, Share(0.1))["repairs"] == 0
+
+
+def test_section_4_4_on_few_processes(tmp_path: Path) -> None:
+    setting = replace(analysis.MCA_TUNED, simulated=(2, 4), sizes=(512, 4096, 65536))
+    with collwise.session(tmp_path / "t.sqlite", engine="schedule") as context:
+        times = analysis.exhaustive(setting, "allreduce", context)
+        found = analysis.combined(setting, times, context)
+        shown = analysis.mock_ups(setting, "allreduce", analysis.checked(setting, context))
+    table, parts = analysis.by_algorithm(times), analysis.of_fastest_parts(found)
+    assert list(table.index) == list(parts.index) == list(shown.index) == [4096, 65536]
+    assert {"recursive_doubling", "ring", "new: rabenseifner"} <= set(table)
+    frame = times.frame()
+    ring = frame[(frame.algorithm == "segmented_ring") & (frame.message_bytes == 65536)].seconds
+    assert len(ring) > 1
+    assert table.segmented_ring[65536] == ring.min()
+    assert [name.partition(":")[0] for name in parts] == ["GL5", "GL6", "GL7"]
+    assert [name.partition(":")[0] for name in shown] == ["default", "GL5", "GL6", "GL7"]

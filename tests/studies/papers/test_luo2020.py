@@ -13,7 +13,7 @@ import pytest
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext, smpi_selecting
 from collwise.studies.papers.luo2020 import whole as paper
-from collwise.studies.papers.luo2020.figures import rates, times_and_speed_ups
+from collwise.studies.papers.luo2020.figures import over_procs, rates, times_and_speed_ups
 from collwise.validation.measurement.applications import NAMES
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import Grid
@@ -121,11 +121,17 @@ def test_whole_collectives_by_both_engines(collective: str, context: SimulationC
     # No source is faster than the best of all that compete, except by segments that do not.
     ours = found.seconds[[paper.HIERARCHICAL, paper.FLAT]].min(axis=1)
     assert (found.seconds[paper.DEFAULT] >= 0.9 * ours).all()
+    # The oracle that knows HAN's picks is never slower, and no pick is far from it.
     ratios = found.speed_ups()
     assert ratios.loc[4, paper.FLAT] == pytest.approx(
-        found.seconds.loc[4, paper.FLAT] / found.seconds.loc[4, paper.HIERARCHICAL]
+        found.seconds.loc[4, paper.FLAT] / found.seconds.loc[4, paper.HAN]
     )
-    assert list(found.speed_ups(smpi=True)) == [paper.FLAT, paper.DEFAULT, *paper.DECISIONS, "ompi"]
+    assert ratios[paper.HIERARCHICAL].between(0.5, 1).all()
+    others = [paper.HIERARCHICAL, paper.FLAT, paper.DEFAULT, *paper.DECISIONS]
+    assert list(found.speed_ups(smpi=True)) == [*others, "ompi"]
+    picks = paper.han_picks(TINY, collective, SIZES, context)
+    assert list(picks) == list(SIZES)
+    assert all(choice.algorithm.startswith("tasks_") for choice in picks.values())
 
 
 def test_a_selector_chooses_the_algorithm_of_one_collective(context: SimulationContext) -> None:
@@ -158,25 +164,25 @@ def test_a_message_takes_longer_the_longer_it_is(context: SimulationContext) -> 
 
 
 def made_up(figure: int, factor: float) -> paper.Whole:
-    """Times in which the best hierarchical choice takes 1 s, and everything else `factor` times as long."""
+    """Times in which HAN's pick takes 1 s, and everything else `factor` times as long."""
     machine, collective = paper.FIGURES[figure]
-    sizes, others = [4, 131072, 1 << 20], [paper.FLAT, paper.DEFAULT, *paper.DECISIONS]
-    seconds = pd.DataFrame(factor, sizes, [paper.HIERARCHICAL, *others])
-    seconds[paper.HIERARCHICAL] = 1.0
+    sizes, others = [4, 131072, 1 << 20], [paper.HIERARCHICAL, paper.FLAT, paper.DEFAULT, *paper.DECISIONS]
+    seconds = pd.DataFrame(factor, sizes, [paper.HAN, *others])
+    seconds[paper.HAN] = [1.0, 0.5, 1.0]
     smpi = seconds.assign(impi=[factor, 2 * factor, np.nan], mvapich2=np.nan)
     return paper.Whole(machine, collective, seconds, seconds.map(str), smpi, {})
 
 
 def test_speed_ups_beside_the_paper() -> None:
-    whole, few = ({figure: made_up(figure, factor) for figure in paper.FIGURES} for factor in (1.5, 3.0))
-    rows = paper.compared(whole, few).set_index(["figure", "messages", "HAN over"])
+    rows = paper.compared({figure: made_up(figure, 1.5) for figure in paper.FIGURES})
+    rows = rows.set_index(["figure", "messages", "HAN over"])
     assert len(rows) == len(paper.SPEED_UPS)
     assert rows.simulated[10, "large", paper.OPENMPI] == "1.50 to 1.50"
     assert rows["the paper"][10, "large", paper.OPENMPI] == "up to 7.35x"
-    assert rows.simulated[10, "small", paper.CRAY] == "1.50 to 1.50"
-    assert rows.simulated[12, "small", paper.INTEL] == "3.00 to 6.00"
-    assert rows["greatest at"][12, "small", paper.INTEL] == "128 KiB"
-    assert rows.simulated[12, "large", paper.INTEL] == "not simulated"
+    assert rows.simulated[10, "small", paper.CRAY] == "1.50 to 3.00"
+    assert rows["greatest at"][10, "small", paper.CRAY] == "128 KiB"
+    # Nothing stands for libraries that only SMPI's selectors imitate, on few nodes.
+    assert set(rows.simulated[:, :, paper.INTEL]) == set(rows.simulated[:, :, paper.MVAPICH2]) == {"not simulated"}
 
 
 def test_the_catalogue_has_every_decision() -> None:
@@ -196,11 +202,12 @@ def test_figures(tmp_path: Path) -> None:
     one = made_up(10, 2.0)
     times_and_speed_ups(one.seconds, one.speed_ups(), "title").savefig(tmp_path / "times.png")
     rates(one.seconds, "title").savefig(tmp_path / "rates.png")
-    assert all((tmp_path / name).stat().st_size > 5000 for name in ("times.png", "rates.png"))
+    over_procs(pd.DataFrame({"ompi": [1.0, 2.0]}, [12, 24]), "title").savefig(tmp_path / "procs.png")
+    assert all((tmp_path / name).stat().st_size > 5000 for name in ("times.png", "rates.png", "procs.png"))
 
 
 def test_the_applications_of_the_study_run_with_collectives_that_are_known() -> None:
     source = (Path(paper.__file__).parent / "luo2020.py").read_text(encoding="utf-8")
     [line] = [line for line in source.splitlines() if line.startswith("APPLICATIONS = ")]
-    for default, _ in ast.literal_eval(line.partition(" = ")[2]).values():
-        assert default in NAMES
+    for choices in ast.literal_eval(line.partition(" = ")[2]).values():
+        assert set(choices.split(",")) <= set(NAMES)

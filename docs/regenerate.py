@@ -3,7 +3,7 @@
     .venv/bin/python docs/regenerate.py [PAGE...]
 
 Pages: algorithms, crosscheck, models, evaluation, validation, models-measured, results, hunold2018, luo2020,
-nuriyev2021, pjesivac2007, whatif, applications, notebooks, machines, figures.
+nuriyev2021, oflynn2009, pjesivac2007, whatif, applications, notebooks, machines, figures.
 
 Without names it writes all pages, which takes more than an hour, most of it for the evaluation of models, for a study's
 simulations of thousands of processes, and for measuring on test beds, which needs the right to create network
@@ -105,6 +105,7 @@ def main() -> int:
         "luo2020": lambda: write_study("luo2020"),
         "nuriyev2021": lambda: write_study("nuriyev2021"),
         "pjesivac2007": lambda: write_study("pjesivac2007"),
+        "oflynn2009": lambda: write_study("oflynn2009"),
         "whatif": lambda: write_block(DOCS / "whatif.md", "whatif", whatif_block()),
         "applications": write_applications,
         "notebooks": write_notebooks,

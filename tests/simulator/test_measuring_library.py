@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from collwise.simulator.execution.installations import mpi_installation
+from collwise.models.lmo import LMO
+from collwise.models.point_to_point import PointToPointModel
+from collwise.platforms import load
+from collwise.platforms.linear_costs import point_to_point
+from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.local_machine import LocalMachine, run_program
+from collwise.simulator.execution.smpirun import smpi_files, smpirun_command
+from collwise.validation.fitting.recovery import true_parameters
 from tests.needs import each, needs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,8 +29,9 @@ LIBRARY = ROOT / "simulator" / "programs" / "measuring"
 def compiled(library: str, source: Path, folder: Path) -> Path:
     """As a user builds a program: the header, the static library, MPI and libm, nothing else."""
     program = folder / f"{source.stem}-{library}"
-    archive = mpi_installation(library).program("libcollwise_measuring.a")
-    command = [f"mpicc.{library}", "-Wall", "-Wextra", "-Werror", "-O2", f"-I{LIBRARY}", "-o", str(program)]
+    archive = find_installation(library).program("libcollwise_measuring.a")
+    compiler = "smpicc" if library == "smpi" else f"mpicc.{library}"
+    command = [compiler, "-Wall", "-Wextra", "-Werror", "-O2", f"-I{LIBRARY}", "-o", str(program)]
     done = subprocess.run([*command, str(source), str(archive), "-lm"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return program
@@ -89,3 +99,61 @@ def test_the_example_builds_and_runs(tmp_path: Path, library: str) -> None:
     assert run.returncode == 0, run.error_text
     (line,) = [line for line in run.output_lines if line.startswith("mean ")]
     assert "repetitions" in line
+
+
+def lines_of_models(output: Sequence[str]) -> pd.DataFrame:
+    """What models_example.c prints: a row for each size, with the seconds of each prediction."""
+    found = [re.findall(r"[\d.]+(?:e-\d+)?|linear$|binomial$", line) for line in output if " bytes: " in line]
+    columns = ["bytes", "message", "linear", "binomial", "faster"]
+    table = pd.DataFrame(found, columns=columns).set_index("bytes")
+    assert len(table) == 3
+    return table
+
+
+@needs("smpi")
+def test_lmo_is_estimated_as_a_platform_has_it_and_predicts_as_our_models_do(tmp_path: Path) -> None:
+    """Where all of LMO's assumptions hold, in simulation, which has the parameters exactly."""
+    program, procs, platform = compiled("smpi", LIBRARY / "models_example.c", tmp_path), 5, load("exact-heterogeneous")
+    written = tmp_path / "lmo.txt"
+    with smpi_files(platform, procs, 1) as files:
+        command = smpirun_command(find_installation("smpi"), files, procs, program)
+        runs = [
+            subprocess.run([*command, str(written)], capture_output=True, text=True, check=True).stdout.splitlines()
+            for _ in range(2)
+        ]
+    head, *rows = written.read_text().splitlines()
+    assert head == f"lmo {procs}"
+    constant, per_byte, *tables = (np.array(row.split(), dtype=float) for row in rows)
+    true = true_parameters("lmo", point_to_point(platform))
+    assert isinstance(true, LMO)
+    pairs = ~np.eye(procs, dtype=bool)
+    for found, name in (
+        (constant, "processor_seconds"),
+        (per_byte, "processor_seconds_per_byte"),
+        (np.array(tables[:procs])[pairs], "latency_seconds"),
+        (np.array(tables[procs:])[pairs], "network_seconds_per_byte"),
+    ):
+        wanted = np.asarray(getattr(true, name))
+        wanted = wanted[:procs] if wanted.ndim == 1 else wanted[:procs, :procs][pairs]
+        assert found == pytest.approx(wanted, rel=1e-3), name
+    # The second run reads the file.
+    assert runs[0] == runs[1]
+    lmo = LMO(constant, per_byte, np.array(tables[:procs]), np.array(tables[procs:]))
+    model = PointToPointModel("lmo_heterogeneous", "", lmo)
+    printed = lines_of_models(runs[1])
+    sizes = [int(size) for size in printed.index]
+    for name in ("linear", "binomial"):
+        assert [*printed[name].astype(float)] == pytest.approx(model.predict("scatter", name, procs, sizes), rel=1e-5)
+    assert [*printed.message.astype(float)] == pytest.approx(lmo.predict(sizes, 0, 1), rel=1e-5)
+    faster = printed.binomial.astype(float) < printed.linear.astype(float)
+    assert [*printed.faster] == ["binomial" if one else "linear" for one in faster]
+
+
+@needs("openmpi")
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
+    program, wrong = compiled("openmpi", LIBRARY / "models_example.c", tmp_path), tmp_path / "lmo.txt"
+    for text in ("", "hockney 2\n", "lmo 3\n1 2\n", "lmo -1\n", "lmo 2\n" + "nan " * 12):
+        wrong.write_text(text)
+        run = LocalMachine("openmpi").run(str(program), 2, [str(wrong)], timeout_seconds=900)
+        assert run.returncode != 0
+        assert wrong.read_text() == text

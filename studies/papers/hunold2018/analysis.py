@@ -106,6 +106,8 @@ SETTINGS = (
     Setting(*_BG_MPI, "mpich-4", (64, 16), (64, 16), ("allgather", "scatter")),
 )
 QUICK = SETTINGS[:1]
+RECORDED = SETTINGS[5]
+"""Figure 4a's, by the schedule engine."""
 MCA_TUNED = SETTINGS[6]
 """That of section 4.4, whose reduce and allreduce the paper compares with what MCA parameters can choose."""
 NEW_SINCE_2_1 = "rabenseifner"

@@ -11,8 +11,12 @@
 # other versions than the paper's libraries: the nearest ones to IBM's and Intel's MPI, which come from MPICH. The
 # hardware's collectives of a Blue Gene/Q are not simulated. Where the paper runs 512 or 1024 processes, SMPI runs 64 on
 # 16 nodes, and the schedule engine all of them. So what can agree is which collective is beaten by which mock-up, and
-# not by how much. That a repaired library violates nothing in simulation is so by construction: its repairs were
-# chosen by the same exact times. [Judged by other times](#repair-judged-by-other-times) it is not.
+# not by how much.
+#
+# That a repaired library violates nothing in simulation is so by construction: its repairs were chosen by the same
+# exact times; below they are judged by others, too. What the authors could not do with their tools: check a library on
+# a machine that they do not have, on a thousand processes, by `collwise guidelines simulate --engine schedule
+# --platform vsc-3 --libraries mpich-4 --collective gather --procs 1024 --ppn 16 --sizes 1KiB`.
 
 # %%
 import pandas as pd
@@ -89,7 +93,7 @@ for number, (name, seconds) in zip((5, 6), curves.items(), strict=True):
     figure, axes = panels(
         {"": shown}, styles, f"{name}, {paper.MCA_TUNED.simulation}", (7.2, 4.6), 1, list(shown.index)
     )
-    legend_below(figure, axes, 3)
+    legend_below(figure, axes, 2)
     here.figure(figure, f"Figure {number}: {name}, default, mock-ups and Open MPI's algorithms at their best segments.")
 old = {name: of.drop(columns=f"new: {paper.NEW_SINCE_2_1}").min(axis=1) for name, of in by_search.items()}
 mock_up, in_order_binary = curves["reduce"]["GL14: allreduce"], by_search["reduce"]["in_order_binary"]
@@ -129,14 +133,16 @@ here.table(
 #
 # Measured times vary, so that repairs chosen by them can be none. Here each time is drawn as the medians of 10
 # launches, 5 % apart, once for the check that chooses the repairs, and anew for what judges them; five such draws of
-# figure 4a's Open MPI. A repair is spurious if its mock-up is no faster by the exact times.
+# figure 4a's Open MPI 4.1. A repair is spurious if its mock-up is no faster by the exact times.
 
 # %%
-judged = next(setting for setting in found if setting.machine == "jupiter")
+judged = paper.RECORDED
 criteria = (Share(0.1), RankTest(0.1), Share(0.0), RankTest(0.0))
 if here.quick:
     criteria = criteria[:1]
-anew = pd.DataFrame([paper.judged_anew(found[judged], criterion) for criterion in criteria])
+with here.context() as simulation:
+    exact = paper.checked(judged, simulation)
+    anew = pd.DataFrame([paper.judged_anew(exact, criterion) for criterion in criteria])
 here.table(f"{judged.title} ({judged.simulation}), mean of {len(paper.SEEDS)} draws", anew, "{:.1f}")
 
 # %% [markdown]
@@ -164,8 +170,9 @@ drawn times, with the paper's rule of 10 %, {anew["violations after"][0]:.1f} ar
 {anew["violations"][0]:.1f}, and {anew["of them spurious"][0]:.1f} of {anew["repairs"][0]:.1f} repairs are spurious.""")
 here.conclude(f"""
 Figure 5: the allreduce mock-up beats the default reduce at {claims_of(0)} sizes, and Open MPI's in_order_binary beats
-the mock-up at {claims_of(1)}, as in the paper. Figure 6: the new allreduce beats all algorithms of Open MPI 2.1 at
-{claims_of(3)} sizes (the paper: all), and is within 10 % of the sum of its fastest parts at {claims_of(4)}.""")
+the mock-up at {claims_of(1)} (the paper: both at all). Figure 6: the new allreduce beats all algorithms of Open MPI 2.1
+at {claims_of(3)} sizes (the paper: all), and is within 10 % of the sum of its fastest parts at {claims_of(4)} only (the
+paper: it matches it exactly).""")
 for setting, one in found.items():
     if (greatest := one.greatest_gain()) is not None:
         repair, gain = greatest

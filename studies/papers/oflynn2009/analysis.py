@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import comb
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from collwise.models.parameters import FittedParameters
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
 from collwise.models.registry import MODELS as KNOWN
-from collwise.platforms import HostPlatform, load
+from collwise.platforms import HostPlatform, Platform, load
 from collwise.platforms.description import HeterogeneousPlatform
 from collwise.platforms.linear_costs import point_to_point
 from collwise.simulator.bench import Simulated
@@ -32,6 +34,7 @@ from collwise.studies.papers.published import row_of, tables_of
 from collwise.validation.compare.scores import Errors, Scores, compare
 from collwise.validation.fitting.models_by_name import models_of, parameters_on
 from collwise.validation.fitting.recovery import recover, true_parameters
+from collwise.validation.measurement.irregular_regions import COMPARED_SIZES, HALF_BOUND, TIMEOUT_SECONDS
 from collwise.validation.rank_mapping import best_mappings, mapping_gains
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
@@ -396,3 +399,51 @@ def on_the_exact_platform(context: SimulationContext) -> tuple[pd.DataFrame, pd.
     served = found(slowest_last, LINEAR, slowest_last=lmo)
     every = pd.concat([linear, served, found(platform, BINOMIAL, binomial=lmo)])
     return pd.DataFrame(recover(platform, [ESTIMATES["LMO"]], lambda one: fits["LMO"])), every
+
+
+# Escalations: figure 7.3.
+
+BED = Path(__file__).parent / "bed.toml"
+"""Eight nodes at 100 Mbit/s with 32 kB in each port of the switch, 30605 B without headers; nothing is measured."""
+MEASURED = tomllib.loads(BED.with_name("escalations.toml").read_text(encoding="utf-8"))
+"""M1, M2 and how gathers between them escalated on such a bed."""
+BED_PROCS = 8
+
+
+def predicted_gathers(context: SimulationContext) -> pd.DataFrame:
+    """Seconds of gathers by the schedule engine on the bed: a row for each block size, a column for each algorithm.
+
+    LMO_Gather cuts at the M1 that was measured there, or at half of it; 'no losses' is the linear gather where buffers
+    are boundless.
+    """
+    first, limit = MEASURED["gather_irregular_from_bytes"], MEASURED["gather_regular_from_bytes"] - 1
+    choices = {
+        "linear": LINEAR,
+        "lmo": Choice("lmo", first, limit_bytes=limit),
+        HALF_BOUND: Choice("lmo", first // 2, limit_bytes=limit),
+        "linear_sync": Choice("linear_sync", KIB),
+        "binomial": BINOMIAL,
+    }
+    platform = load(str(BED))
+    assert isinstance(platform, Platform)
+    assert platform.ports is not None
+    boundless = replace(platform, ports=replace(platform.ports, buffers=None))
+    grid = Grid("gather", tuple(choices.values()), (BED_PROCS,), COMPARED_SIZES)
+    times, lossless = (simulate(one, [grid], context)[0].complete() for one in (platform, boundless))
+    columns = {name: times.array[times.choices.index(choice), 0] for name, choice in choices.items()}
+    columns["no losses"] = lossless.array[lossless.choices.index(LINEAR), 0]
+    return pd.DataFrame(columns, COMPARED_SIZES)
+
+
+def escalations_beside_measured(predicted: pd.DataFrame) -> pd.DataFrame:
+    """Gathers of blocks from M1 to M2, measured and predicted: a row for each algorithm.
+
+    `mean` and `worst` are relative to linear gather without escalation; `share` is that of repetitions with a time-out,
+    `predicted_share` that of sizes with one.
+    """
+    first, last = MEASURED["gather_irregular_from_bytes"], MEASURED["gather_regular_from_bytes"]
+    medium = predicted[(predicted.index >= first) & (predicted.index < last)]
+    ratios = medium.div(medium["no losses"], axis=0)
+    late = medium.sub(medium["no losses"], axis=0) >= TIMEOUT_SECONDS
+    found = pd.DataFrame(MEASURED["gathers"]).set_index("algorithm")
+    return found.assign(predicted_mean=ratios.mean(), predicted_worst=ratios.max(), predicted_share=late.mean())

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import pandas as pd
 from matplotlib.figure import Figure
 
-from collwise.studies.figures.style import MARKERS, PALETTE
+from collwise.studies.figures.style import MARKERS, PALETTE, panel_grid, seconds_axis, size_axis
 from collwise.studies.papers.figures import Curves, Styles, legend_below, panels
 
 _DASHES = ((), (6, 2), (2, 2), (8, 2, 2, 2), (1, 1), (8, 2, 2, 2, 2, 2))
@@ -59,3 +60,24 @@ def _styles(labels: Iterable[str]) -> Styles:
         known = next((style for begin, style in _STYLE_OF.items() if name.startswith(begin)), number)
         styles[name] = {"color": PALETTE[known], "linewidth": 1.9, "linestyle": (0, _DASHES[known])}
     return styles
+
+
+def escalations(predicted: pd.DataFrame, beside: pd.DataFrame, title: str) -> Figure:
+    """Predicted seconds of gathers over the block size, and how much longer they take between M1 and M2 than without
+    losses, measured and predicted.
+    """
+    figure, (times, means) = panel_grid(2, 4.2, columns=2, width=5.6)
+    for (name, seconds), colour in zip(predicted.items(), PALETTE, strict=False):
+        times.plot(seconds.index, seconds, "--" if name == "no losses" else "-", color=colour, label=str(name))
+    size_axis(times, list(predicted.index))
+    seconds_axis(times)
+    times.set_title("predicted", fontsize=10)
+    times.legend(fontsize=8)
+    beside[["mean", "predicted_mean"]].rename(columns={"mean": "measured", "predicted_mean": "predicted"}).plot.bar(
+        ax=means, color=PALETTE[:2], rot=20, logy=True
+    )
+    means.axhline(1, color="black", linewidth=0.8)
+    means.set_xlabel("")
+    means.set_title("mean between M1 and M2, relative to no losses", fontsize=10)
+    figure.suptitle(title, fontsize=11)
+    return figure

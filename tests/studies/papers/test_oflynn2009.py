@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
+import collwise
 from collwise.common.errors import CollwiseError
 from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Measurement
 from collwise.models.hockney import Hockney
@@ -19,12 +20,14 @@ from collwise.models.piecewise import Array
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.oflynn2009 import analysis as thesis
+from collwise.studies.papers.oflynn2009.figures import escalations
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.thresholds import with_thresholds
 from collwise.validation.times.times import State, Times
 from tests.needs import needs
 from tests.runners import context_with
 
+ROOT = Path(__file__).parents[3]
 KIB = 1024
 HCL16 = thesis.cluster()
 NODES_BY_TYPE = {"1": 2, "2": 6, "3": 2, "4": 1, "5": 1, "6": 1, "7": 3}
@@ -213,3 +216,29 @@ def test_cases_of_lmo_have_the_bounds_that_the_command_gives() -> None:
     assert gather.choices == (Choice("lmo"),)
     gather, _ = thesis.lmo_grids(Thresholds(None, 5 * KIB))
     assert gather.choices[0].limit_bytes == 0
+
+
+def test_escalations_are_predicted_from_the_buffer_alone(tmp_path: Path) -> None:
+    """Those gathers have time-outs that had them on the test bed, and M1 is within a factor of two."""
+    with collwise.session(tmp_path / "t.sqlite", engine="schedule") as context:
+        predicted = thesis.predicted_gathers(context)
+    beside = thesis.escalations_beside_measured(predicted)
+    assert [*beside.index] == ["linear", "lmo", "lmo at M1/2", "linear_sync", "binomial"]
+    assert ((beside.predicted_share > 0) == (beside.share > 0)).all()
+    assert (beside["mean"].rank() == beside.predicted_mean.rank()).all()
+    late = predicted.index[predicted.linear > predicted["no losses"] + 0.15]
+    assert 0.5 <= late[0] / thesis.MEASURED["gather_irregular_from_bytes"] <= 2
+    assert late[-1] < thesis.MEASURED["gather_regular_from_bytes"]
+    escalations(predicted, beside, "title").savefig(tmp_path / "escalations.png")
+    assert (tmp_path / "escalations.png").stat().st_size > 5000
+
+
+def test_measured_escalations_are_those_of_the_page() -> None:
+    page = (ROOT / "docs" / "regions-results.md").read_text(encoding="utf-8")
+    first = page.partition("**testbed-8x100M, reno-2009")[2].partition("**testbed")[0]
+    for one in thesis.MEASURED["gathers"]:
+        row = f"| {one['algorithm']} | medium | x {one['mean']:.2f} | x {one['worst']:.1f} | {one['share']:.0%} |"
+        assert row in first
+    assert "| 6 KiB | 64 KiB |" in page
+    assert thesis.MEASURED["gather_irregular_from_bytes"] == 6 * KIB
+    assert thesis.MEASURED["gather_regular_from_bytes"] == 64 * KIB

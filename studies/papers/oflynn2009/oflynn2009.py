@@ -13,9 +13,8 @@
 # switch's buffer, by `collwise simulate --engine schedule --platform studies/papers/oflynn2009/bed.toml --collective
 # gather --algorithms linear,linear_sync,binomial --procs 8 --sizes 1KiB:128KiB:x2`.
 #
-# The thesis's curves are not printed as numbers, so what is compared is how near each model comes. Blocks are m bytes
-# for each process; the root is node 0, of type 1. Not repeated: table 3.1, figures 2.1, 2.2, 3.6, 3.7 and 7.4, table
-# 7.2.
+# Blocks are m bytes for each process; the root is node 0, of type 1. Not repeated: table 3.1, figures 2.1, 2.2, 3.6,
+# 3.7 and 7.4, table 7.2.
 
 # %%
 from dataclasses import replace
@@ -201,9 +200,6 @@ here.say("binomial")
 
 # %% [markdown]
 # ## (b) Linear or binomial? Figure 5.5
-#
-# For 100 to 200 KB the thesis measured the linear scatter as the faster one; Hockney chose the binomial one, wrongly,
-# and LMO chose rightly.
 
 # %%
 least, largest = thesis.PUBLISHED["figure_5_5_bytes"]
@@ -284,9 +280,7 @@ half = thesis.HALF_BOUND
 here.say("escalations")
 
 # %% [markdown]
-# ## (c) Optimal mapping
-#
-# Section 7.1: only a heterogeneous model distinguishes mappings of processors to the binomial tree.
+# ## (c) Optimal mapping of processors to the binomial tree
 
 # %%
 saved = gains.predicted.map(percent) + ", " + gains.simulated.map(percent)

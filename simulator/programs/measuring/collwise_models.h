@@ -26,8 +26,8 @@ typedef struct {
     double *latency, *network;   /* L_ij and 1 / beta_ij */
 } cw_lmo;
 
-/* The roundtrip of `bytes` there and `reply_bytes` back between two processes, on the clock of `first`, which begins when
- * both are there; the method's repetitions, precision and limit count. All processes get the result, without a median and
+/* The roundtrip of `bytes` there and `reply_bytes` back between two processes, on the clock of `first`, from when both
+ * are there; the method's repetitions, precision and limit count. All processes get the result, without a median and
  * samples. */
 cw_status cw_roundtrip(cw_session *session, int first, int second, int bytes, int reply_bytes, const cw_method *method,
                        cw_result *result);

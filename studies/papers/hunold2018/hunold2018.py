@@ -137,9 +137,7 @@ here.table(
 
 # %%
 judged = paper.RECORDED
-criteria = (Share(0.1), RankTest(0.1), Share(0.0), RankTest(0.0))
-if here.quick:
-    criteria = criteria[:1]
+criteria = [Share(0.1)] if here.quick else [Share(0.1), RankTest(0.1), Share(0.0), RankTest(0.0)]
 with here.context() as simulation:
     exact = paper.checked(judged, simulation)
     anew = pd.DataFrame([paper.judged_anew(exact, criterion) for criterion in criteria])

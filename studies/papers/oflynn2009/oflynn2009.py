@@ -34,6 +34,7 @@ from collwise.studies.papers.oflynn2009 import analysis as thesis
 from collwise.studies.papers.oflynn2009.analysis import BINOMIAL, LINEAR, MODELS, NONBLOCKING, percent, shown
 from collwise.studies.papers.oflynn2009.figures import escalations, size_curves
 from collwise.studies.papers.study import Study
+from collwise.validation.measurement.irregular_regions import HALF_BOUND
 
 here = Study("oflynn2009", globals())
 platform = thesis.cluster()
@@ -276,7 +277,7 @@ here.table(
     "{:.2f}",
     ["gather", "mean", "worst", "with time-out (%)", "predicted mean", "worst", "sizes with time-out (%)"],
 )
-half = thesis.HALF_BOUND
+half = HALF_BOUND
 here.say("escalations")
 
 # %% [markdown]

@@ -422,7 +422,10 @@ def library_file() -> Path:
     return schedule_build().file("libschedule.so")
 
 
-_STRUCTURES = (_Schedule, _Choice, _Case, _Proportions, SPANS, _Trace, COMPARISONS, _Log, _Result, Network)
+_STRUCTURES: Sequence[type[ctypes.Structure] | np.dtype[Any]] = (
+    *(_Schedule, _Choice, _Case, _Proportions, SPANS),
+    *(_Trace, COMPARISONS, _Log, _Result, Network),
+)
 """The structures that C shares with this module, in the order of layout.c."""
 
 _FUNCTIONS: Mapping[str, tuple[type | None, Sequence[type]]] = {

@@ -7,10 +7,8 @@
 
 static const char *const collectives[] = {"bcast", "gather", "allreduce"};
 static const table_algorithm algorithms[] = {
-    {0, "binomial", "segment_bytes", NULL, NULL},
-    {0, "k_chain", "segment_bytes", "chains", NULL},
-    {1, "lmo", "bound_bytes", NULL, "limit_bytes"},
-    {2, "ring", NULL, NULL, NULL},
+    {0, "binomial", "segment_bytes", NULL, NULL},       {0, "k_chain", "segment_bytes", "chains", NULL},
+    {1, "lmo", "bound_bytes", NULL, "limit_bytes"},     {2, "ring", NULL, NULL, NULL},
     {2, "tasks_ring", "segment_bytes", "within", NULL},
 };
 static const table_names names = {collectives, 3, algorithms, 5};

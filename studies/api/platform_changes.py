@@ -167,7 +167,7 @@ def live_map(
     return LiveMap(where, grid, jobs)
 
 
-_MOST_LIVE_PROCS, _LIVE_COUNTS = 64, 8
+_MAX_LIVE_PROCS, _LIVE_COUNTS = 64, 8
 """The process counts of sliders by default: recording more takes minutes."""
 
 
@@ -192,7 +192,7 @@ def explorer(
 
     def live(where: PlatformLike, collective: str) -> LiveMap:
         found = arguments.platform(where)
-        most = min(found.max_procs(found.default_processes_per_node), _MOST_LIVE_PROCS)
+        most = min(found.max_procs(found.default_processes_per_node), _MAX_LIVE_PROCS)
         counts = sorted({max(2, most * k // _LIVE_COUNTS) for k in range(1, _LIVE_COUNTS + 1)})
         return live_map(found, collective, procs or counts, sizes, segments=segments)
 

@@ -36,7 +36,7 @@ SLOWDOWNS = colormaps["Oranges"].with_extremes(under="white")
 PERCENT = LogNorm(_WHITE_BELOW_PERCENT, _WORST_PERCENT)
 DIGITS_SIZE = 8.0
 _LETTER_INCHES, _LINE_INCHES, _MARGIN_INCHES = 0.066, 0.125, 0.04
-"""What a letter and a line of that size take, and the room around a name."""
+"""The width of a letter, the height of a line, and the room around a name, inches."""
 _LOW_INCHES = 4.5
 """A figure that is lower than this has no room for a bar and its label upright."""
 

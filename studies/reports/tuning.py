@@ -247,7 +247,7 @@ def _gained(tuned: Tuned) -> Section:
 
 
 def _use(tuned: Tuned) -> Section:
-    """How the file is used, and what to know first."""
+    """The section on the use of the file, with warnings first."""
     few, version = [one for one in tuned.replaced if one.too_few], openmpi_version(tuned.consumer)
     return Section(
         "How to use them",

@@ -261,7 +261,7 @@ def traditional_and_ours(table: FittedTable) -> dict[str, pd.DataFrame]:
 
 
 def fitted_beside_printed(tables: Sequence[FittedTable]) -> pd.DataFrame:
-    """alpha and beta of tables 4, 5 and 7 beside those of the model as printed, fitted in simulation, and their sums.
+    """alpha and beta of tables 4, 5 and 7, and their sums, beside those that as_printed gets in simulation.
 
     The sum, alpha + m_s beta in seconds, is the time of a segment; of a gather, of a block of 64 KiB.
     """

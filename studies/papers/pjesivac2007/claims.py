@@ -362,7 +362,7 @@ def _range(sizes: Array) -> str:
 
 
 def all_of(of: Repeated, models: str) -> dict[str, CheckedClaim]:
-    """What is found of every claim by one engine, by name; on maps with one of MODEL_SETS."""
+    """The findings on every claim by one engine, by name; on maps with one of MODEL_SETS."""
     boba, made = of.parameters["boba"], of.maps[models]
     found = [
         *parameters(boba),

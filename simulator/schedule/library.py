@@ -9,6 +9,7 @@ from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_size_t
 from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt

@@ -26,14 +26,14 @@ typedef struct {
     double *latency, *network;   /* L_ij and 1 / beta_ij */
 } cw_lmo;
 
-/* The roundtrip of `bytes` there and `reply_bytes` back between two processes, on the clock of `first`, from when both
- * are there; the method's repetitions, precision and limit count. All processes get the result, without a median and
- * samples. */
+/* The roundtrip of `bytes` there and `reply_bytes` back between two processes, on the clock of `first`. It starts when
+ * both are there; the method's repetitions, precision and limit count. All processes get the result, without a median
+ * and samples. */
 cw_status cw_roundtrip(cw_session *session, int first, int second, int bytes, int reply_bytes, const cw_method *method,
                        cw_result *result);
 
-/* The model of all pairs, the same on every process, from roundtrips with one byte and with `bytes`, above 1, one pair
- * after another. CW_BAD_METHOD also for wrong bytes. */
+/* The model of all pairs, the same on every process. It is from roundtrips with one byte and with `bytes`, above 1, one
+ * pair after another. CW_BAD_METHOD also for wrong bytes. */
 cw_status cw_hockney_estimate(cw_session *session, int bytes, const cw_method *method, cw_hockney *found);
 
 /* LMO by these roundtrips and by one-to-two experiments on all triplets, (4.4) to (4.10): 3 processes at least. */
@@ -49,7 +49,7 @@ double cw_lmo_message(const cw_lmo *model, int sender, int receiver, double byte
 double cw_lmo_linear(const cw_lmo *model, int root, double bytes);
 double cw_lmo_binomial(const cw_lmo *model, int root, double bytes);
 
-/* Whether the binomial scatter or gather is predicted to be faster than the linear one. */
+/* True if the binomial scatter or gather is predicted to be faster than the linear one. */
 int cw_hockney_prefers_binomial(const cw_hockney *model, int root, double bytes);
 int cw_lmo_prefers_binomial(const cw_lmo *model, int root, double bytes);
 

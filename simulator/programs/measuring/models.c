@@ -312,11 +312,11 @@ static int read_rows(FILE *file, double *values, int count) {
 
 /* The number of processes of the model of that name; 0 if the file begins otherwise. */
 static int read_head(FILE *file, const char *name) {
-    enum { MOST_PROCS = 32768 }; /* its square is the largest that an int holds */
+    enum { MAX_PROCS = 32768 }; /* its square is the largest that an int holds */
     char word[16];
     int procs;
     int right = fscanf(file, "%15s %d", word, &procs) == 2 && strcmp(word, name) == 0;
-    return right && procs >= 2 && procs <= MOST_PROCS ? procs : 0;
+    return right && procs >= 2 && procs <= MAX_PROCS ? procs : 0;
 }
 
 int cw_hockney_save(const cw_hockney *model, FILE *file) {

@@ -109,12 +109,12 @@ QUICK = SETTINGS[:1]
 RECORDED = SETTINGS[5]
 """Figure 4a's, by the schedule engine."""
 MCA_TUNED = SETTINGS[6]
-"""That of section 4.4, whose reduce and allreduce the paper compares with what MCA parameters can choose."""
+"""The setting of section 4.4. The paper compares its reduce and allreduce with the choices of MCA parameters."""
 NEW_SINCE_2_1 = "rabenseifner"
 _MCA_SEGMENTS = (0, *(2**k for k in range(10, 18)))
-_LEAST_LONG_BYTES = 4096
+_MIN_LONG_BYTES = 4096
 LAUNCHES, NOISE, SEEDS = 10, 0.05, range(5)
-"""Of a library that is judged as if it were measured: launches, the deviation of their medians, and draws."""
+"""The launches, the deviation of their medians, and the draws, for a library judged as if it were measured."""
 
 
 def checked(setting: Setting, context: SimulationContext) -> GuidelinesResult:
@@ -236,7 +236,7 @@ def of_fastest_parts(found: OwnChecked) -> pd.DataFrame:
 
 
 def _long_sizes(setting: Setting) -> list[int]:
-    return [size for size in setting.sizes if size >= _LEAST_LONG_BYTES]
+    return [size for size in setting.sizes if size >= _MIN_LONG_BYTES]
 
 
 # Repair judged by other times than those that chose it.
@@ -265,7 +265,7 @@ def with_noise(library: Library, seed: int) -> Library:
 
 
 def judged_anew(exact: GuidelinesResult, criterion: Share, seeds: Sequence[int] = SEEDS) -> dict[str, object]:
-    """What a criterion finds and repairs under noise, per draw on average, and how much of it was no violation at all.
+    """The findings and repairs of a criterion under noise, per draw on average, and the false ones among them.
 
     A repair is spurious if the mock-up is not faster by the exact times of `exact`.
     """

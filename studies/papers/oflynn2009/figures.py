@@ -63,8 +63,9 @@ def _styles(labels: Iterable[str]) -> Styles:
 
 
 def escalations(predicted: pd.DataFrame, beside: pd.DataFrame, title: str) -> Figure:
-    """Predicted seconds of gathers over the block size, and how much longer they take between M1 and M2 than without
-    losses, measured and predicted.
+    """Predicted seconds of gathers over the block size, and their extra time between M1 and M2.
+
+    The extra time is measured and predicted, relative to gathers without losses.
     """
     figure, (times, means) = panel_grid(2, 4.2, columns=2, width=5.6)
     for (name, seconds), colour in zip(predicted.items(), PALETTE, strict=False):

@@ -114,7 +114,7 @@ here.say("traditional")
 # %% [markdown]
 # ## (c) The simulated best against the measured best
 #
-# Tables 2 and 3 beside both engines. Slowdowns are in percent, measured and simulated.
+# By each engine: its best, and the slowdown of the measured best there (%). Picks: slowdown measured/by each engine.
 
 # %%
 for title, rows in next(iter(by_engine.values())).groupby("table", sort=False):
@@ -126,8 +126,7 @@ here.say("why")
 # %% [markdown]
 # ## (d) Table 8: 1024 processes of Shaheen II
 #
-# The platform is described from what others measured on such machines. The schedule engine times all rows, SMPI those
-# up to 328 KB. Models are fitted in SMPI on 64 processes, two per node.
+# The schedule engine times all rows, SMPI those up to 328 KB. Models are fitted in SMPI on 64 processes.
 
 # %%
 here.table("Table 8, and picks of models fitted here with their slowdowns (%), by the engine", paper.picks_of_models(

@@ -261,9 +261,9 @@ def traditional_and_ours(table: FittedTable) -> dict[str, pd.DataFrame]:
 
 
 def fitted_beside_printed(tables: Sequence[FittedTable]) -> pd.DataFrame:
-    """alpha and beta of tables 4, 5 and 7, and their sums, beside those that as_printed gets in simulation.
+    """Parameters of tables 4, 5 and 7 beside those of the model as printed, fitted in simulation.
 
-    The sum, alpha + m_s beta in seconds, is the time of a segment; of a gather, of a block of 64 KiB.
+    Their sum, alpha + m_s beta in seconds, is the time of a segment; of a gather, of a block of 64 KiB.
     """
     rows = []
     for table in tables:
@@ -283,12 +283,12 @@ def parameter_rows(found: pd.DataFrame) -> pd.DataFrame:
     def both(printed: pd.Series, ours: pd.Series, unit: float) -> pd.Series:
         return (unit * printed).map("{:.2g}".format) + "/" + (unit * ours).map("{:.2g}".format)
 
-    pairs = [found[column].map(vars).apply(pd.Series) for column in ("printed", "ours")]
+    printed, ours = (found[column].map(vars).apply(pd.Series) for column in ("printed", "ours"))
     return pd.DataFrame({
         "cluster": found.cluster,
         "algorithm": found.algorithm.where(found.collective == "bcast", "gather_" + found.algorithm),
-        "alpha (us)": both(*(one.alpha_seconds for one in pairs), 1e6),
-        "beta (ns/byte)": both(*(one.beta_seconds_per_byte for one in pairs), 1e9),
+        "alpha (us)": both(printed.alpha_seconds, ours.alpha_seconds, 1e6),
+        "beta (ns/byte)": both(printed.beta_seconds_per_byte, ours.beta_seconds_per_byte, 1e9),
         "alpha + m beta (us)": both(found.printed_seconds, found.our_seconds, 1e6),
     })  # fmt: skip
 
@@ -339,22 +339,18 @@ def _agreement(printed: pd.DataFrame, seconds: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement_rows(by_engine: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Rows of `agreement_with_measured_best` by several engines for readers, slowdowns in percent."""
+    """Rows of `agreement_with_measured_best` by several engines for readers, slowdowns in percent.
+
+    By each engine there are its best, and the slowdown of the measured best; picks have theirs, measured and by engine.
+    """
     first = next(iter(by_engine.values()))
     shown = {"m (KB)": first.kib, "measured best": first.best}
     for engine, rows in by_engine.items():
-        shown[f"best by {engine}"] = rows.simulated_best
-        shown[f"measured best by {engine}"] = rows.best_slowdown.map(whole_percent)
+        shown[f"by {engine}"] = rows.simulated_best.str.cat(rows.best_slowdown.map(whole_percent), sep="/")
     for source, name in (("model", "model's pick"), ("openmpi", "Open MPI's")):
         slowdowns = [rows[f"{source}_slowdown"].map(whole_percent) for rows in by_engine.values()]
-        numbers = [first[f"{source}_percent"].astype(str), *slowdowns]
-        shown[f"{name}: measured / {' / '.join(by_engine)}"] = first[source] + " " + _joined(numbers)
+        shown[name] = first[source].str.cat([first[f"{source}_percent"].astype(str), *slowdowns], sep="/")
     return pd.DataFrame(shown)
-
-
-def _joined(columns: Sequence[pd.Series]) -> pd.Series:
-    first, *rest = columns
-    return first.str.cat(rest, sep="/")
 
 
 def agreement_counts(rows: pd.DataFrame) -> pd.DataFrame:

@@ -288,7 +288,8 @@ def repeated(broadcasts: Grid, context: SimulationContext) -> Repeated:
     return Repeated(
         {platform.name: table_5(platform, context) for platform in (boba, frodo)},
         parameters,
-        *(compared(boba, plan, models, context) for plan in (BARRIERS, REDUCTIONS)),
+        compared(boba, BARRIERS, models, context),
+        compared(boba, REDUCTIONS, models, context),
         segmentation_conditions(parameters["boba"], REDUCTIONS.message_bytes, boba.reduce_seconds_per_byte),
         compared(boba, EXCHANGES, models, context),
         maps,

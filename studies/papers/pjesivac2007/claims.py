@@ -362,7 +362,7 @@ def _range(sizes: Array) -> str:
 
 
 def all_of(of: Repeated, models: str) -> dict[str, CheckedClaim]:
-    """The findings on every claim by one engine, by name; on maps with one of MODEL_SETS."""
+    """Every claim, checked by one engine, by its name; on maps with one of MODEL_SETS."""
     boba, made = of.parameters["boba"], of.maps[models]
     found = [
         *parameters(boba),

@@ -21,6 +21,7 @@ from collwise.studies.papers.pjesivac2007 import analysis as paper, claims, figu
 from collwise.studies.papers.study import Study
 from collwise.validation.compare.scores import CLOCK
 from collwise.validation.select.select import select
+from collwise.validation.times.sources import predicted
 
 here = Study("pjesivac2007", globals())
 plan = paper.FEW_BROADCASTS if here.quick else paper.BROADCASTS
@@ -124,8 +125,8 @@ here.table("Reasons, or open questions", claims.findings_table(*found.values()),
 
 # %%
 exact = replace(paper.BROADCASTS, procs=(4, 8, 16, 24, 32))
-(loggp,) = (one.between for name, one in derived.times.items() if name == "loggp")
-switches = dict(sorted(select(paper.predicted(loggp, exact), exact=True).rules.items()))
+(loggp,) = (one.between for name, one in derived.times.items() if name == "loggp" and one.between is not None)
+switches = dict(sorted(select(predicted(loggp, exact), exact=True).rules.items()))
 last = {procs: row[-1][0] for procs, row in switches.items()}
 here.say("beyond")
 here.publish({

@@ -274,7 +274,7 @@ def test_agreement_with_a_simulation_in_which_binary_is_always_the_best() -> Non
     assert list(counts.rows) == [10, 10, 5, 5]
     assert list(counts.same_best) == [3, 3, 5, 5]  # all gathers by the binomial tree
     shown = agreement_rows({"smpi": found, "engine": found.assign(openmpi_slowdown=0.5)})
-    assert shown.iloc[6].tolist()[-1] == "chain 111/200/50"
+    assert shown.iloc[6].tolist()[-1] == "chain/111/200/50"
 
 
 def test_a_moved_threshold_takes_what_changes_there_along() -> None:

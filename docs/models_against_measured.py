@@ -366,7 +366,7 @@ MPI's processes therefore slept for 50 us in place of polling, and had precedenc
 medians, those of decision functions of two. Whoever has a bed or a cluster gets the same comparison of all models by
 
 ```sh
-./collwise check three-way --testbed --one-bed --rate 25Mbit
+./collwise check three-way --testbed --quick --rate 25Mbit
 ```
 """
 

@@ -140,9 +140,18 @@ here.say("table_8")
 
 # %% [markdown]
 # ## What the authors could not do
+#
+# The model chooses to the byte, and its choices become rules that an unmodified Open MPI reads; what they would gain on
+# another network is known before it is bought:
+#
+# ```sh
+# ./collwise fit --platform gros
+# ./collwise predict --parameters results/gros.parameters.toml --collective bcast --procs 100 --for openmpi-4.1 -o g.times
+# ./collwise select g.times --for openmpi-4.1 -o g.json
+# ./collwise whatif change --platform gros --collective bcast --procs 100 --change bandwidth=x0.5
+# ```
 
 # %%
-here.say("beyond")
 here.publish({
     "table_8": paper.mean_and_worst(of_shaheen[AS_PRINTED]) | {
         "rows": len(at_1024),

@@ -122,6 +122,15 @@ here.table("Reasons, or open questions", claims.findings_table(*found.values()),
 
 # %% [markdown]
 # ## What the authors could not do
+#
+# The paper reads switching points off maps on a grid, and remarks that for large messages they depend on P. A decision
+# table made from a model holds them to the byte, and as rules that Open MPI reads:
+#
+# ```sh
+# ./collwise fit --platform frodo --model loggp
+# ./collwise predict --parameters results/frodo.loggp.parameters.toml --collective bcast --procs 4,8,16,24,32 -o l.times
+# ./collwise select l.times --exact -o l.json
+# ```
 
 # %%
 exact = replace(paper.BROADCASTS, procs=(4, 8, 16, 24, 32))

@@ -146,8 +146,8 @@ here.say("table_8")
 #
 # ```sh
 # ./collwise fit --platform gros
-# ./collwise predict --parameters results/gros.parameters.toml --collective bcast --procs 100 --for openmpi-4.1 -o g.times
-# ./collwise select g.times --for openmpi-4.1 -o g.json
+# ./collwise predict --parameters results/gros.parameters.toml --collective bcast --procs 100 --for openmpi-4.1 -o g.t
+# ./collwise select g.t --for openmpi-4.1 -o g.json
 # ./collwise whatif change --platform gros --collective bcast --procs 100 --change bandwidth=x0.5
 # ```
 

@@ -239,7 +239,10 @@ class Store:
 
         A value is one, or a tuple of those that a column may have.
         """
-        choices = {name: value if isinstance(value, tuple) else (value,) for name, value in wanted.items()}
+        choices = {
+            _COLUMN_NAMES.get(name, name): value if isinstance(value, tuple) else (value,)
+            for name, value in wanted.items()
+        }
         where = " and ".join(f"{name} in ({', '.join('?' * len(value))})" for name, value in choices.items()) or "1"
         with self._reading():
             cursor = self._connection.execute(
@@ -248,7 +251,8 @@ class Store:
                 f"where {where} order by made_at, timings.rowid",
                 tuple(one for value in choices.values() for one in value),
             )
-            names = [column[0] for column in cursor.description]
+            field_of = {column: name for name, column in _COLUMN_NAMES.items()}
+            names = [field_of.get(column[0], column[0]) for column in cursor.description]
             found = cursor.fetchall()
         for row in found:
             yield dict(zip(names, row, strict=True))

@@ -59,13 +59,14 @@ def test_the_schema(tmp_path: Path) -> None:
     path = filled(tmp_path / "timings.sqlite", 1)
     connection = sqlite3.connect(path)
     columns = [row[1] for row in connection.execute("pragma table_info(timings)")]
+    of_case = ["fanout" if field.name == "parameter" else field.name for field in fields(Case)]
     assert columns == [
-        "configuration", *(field.name for field in fields(Case)), "nodes", "seconds", "root_seconds",
+        "configuration", *of_case, "nodes", "seconds", "root_seconds",
         "half_width_seconds", "repetitions", "error", "median_seconds", "least_seconds", "greatest_seconds",
         "late_starts", "clock_resolution_seconds", "precise", "samples", "made_at",
     ]  # fmt: skip
     key = {row[1] for row in connection.execute("pragma table_info(timings)") if row[5]}
-    assert key == {"configuration", *(field.name for field in fields(Case))}
+    assert key == {"configuration", *of_case}
     assert connection.execute("pragma user_version").fetchone() == (3,)
     assert connection.execute("select source, platform, maker from configurations").fetchall() == [
         ("simulated", "grisou", "SimGrid 3.32")

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -90,7 +90,8 @@ class DrawnMachine:
         """The mean over the repetitions, with noise; each task of a benchmark has noise of its own."""
         if not one.ok:
             return one
-        mean = self._normal(NOISE / math.sqrt(REPETITIONS), len(one.samples or ()) // one.case.nodes or 1, one.case)
+        tasks = len(one.samples or ()) // one.case.nodes or 1
+        mean = self._normal(NOISE / math.sqrt(REPETITIONS), tasks, *astuple(one.case))
         noisy = _scaled(one, *np.exp(mean))
         width = _95_PERCENT * NOISE / math.sqrt(REPETITIONS) * noisy.seconds
         return replace(noisy, repetitions=REPETITIONS, half_width_seconds=width)

@@ -23,6 +23,7 @@ from collwise.validation.libraries.mpich_check import check_selection, telling_c
 from collwise.validation.libraries.mpich_file import VERSIONS as MPICH_VERSIONS
 from collwise.validation.libraries.openmpi_check import check_all
 from collwise.validation.libraries.pgmpi import parse_profile
+from collwise.validation.libraries.sayable import told
 from collwise.validation.select.consumers import ALL_CONSUMERS, COLLWISE, OPENMPI, needs_one_choice
 from collwise.validation.select.decisions import (
     DecisionTable,
@@ -286,12 +287,13 @@ def _tell(made: Exported, format_name: str, version: str) -> None:
     """Warns of what to know before the rules are used, and notes the choices that the format could not say."""
     for warning in made.warnings:
         warn(warning)
-    for line in made.substitutions[:_MAX_SUBSTITUTIONS]:
-        note(str(line))
-    if len(made.substitutions) > _MAX_SUBSTITUTIONS:
+    lines = told(made.substitutions)
+    for line in lines[:_MAX_SUBSTITUTIONS]:
+        note(line)
+    if len(lines) > _MAX_SUBSTITUTIONS:
         costs = [one.cost for one in made.substitutions if not math.isnan(one.cost)]
         worst = f", the worst of which is {max(costs) * 100:.1f} % slower" if costs else ""
-        note(f"{len(made.substitutions)} choices cannot be said{worst}; {_MAX_SUBSTITUTIONS} are listed")
+        note(f"{len(lines)} choices cannot be said{worst}; {_MAX_SUBSTITUTIONS} are listed")
     consumer = FORMATS[format_name].consumer
     consumer = f"{OPENMPI}-{version}" if consumer == OPENMPI else consumer
     if consumer in ALL_CONSUMERS and any(not one.too_few for one in made.substitutions):

@@ -34,6 +34,7 @@ from collwise.validation.compare.scores import Scores, compare
 from collwise.validation.libraries.formats import FORMATS, how_to_use, ways_to_use_openmpi_rules
 from collwise.validation.libraries.openmpi_rules import warnings_of
 from collwise.validation.libraries.openmpi_untuned import ELEMENT_BYTES
+from collwise.validation.libraries.sayable import told
 from collwise.validation.measurement.confidence import CLOSE, SURE
 from collwise.validation.select.consumers import COLLWISE, OPENMPI, openmpi_version
 
@@ -248,7 +249,7 @@ def _gained(tuned: Tuned) -> Section:
 
 def _use(tuned: Tuned) -> Section:
     """The section on the use of the file, with warnings first."""
-    few, version = [one for one in tuned.replaced if one.too_few], openmpi_version(tuned.consumer)
+    few, version = told([one for one in tuned.replaced if one.too_few]), openmpi_version(tuned.consumer)
     return Section(
         "How to use them",
         paragraphs=[f"{one[0].upper()}{one[1:]}" for one in (warnings_of(tuned.said, version) if version else [])],

@@ -42,8 +42,12 @@ class Substitution:
     too_few: bool = False
 
     def __str__(self) -> str:
+        return self.said(str(self.procs))
+
+    def said(self, procs: str) -> str:
+        """The sentence about it, for these process counts."""
         why = f"too few elements for {self.chosen.label}" if self.too_few else f"cannot express {self.chosen.label}"
-        what = f"{self.collective} from P = {self.procs}, {format_size(self.start)}: {why}"
+        what = f"{self.collective} from P = {procs}, {format_size(self.start)}: {why}"
         if self.instead is None or (self.instead == LIBRARY_DECIDES and math.isnan(self.cost)):
             return f"{what}; the library decides"
         if math.isnan(self.cost):
@@ -51,6 +55,17 @@ class Substitution:
         slower = f"at most {self.cost * 100:.1f} % slower" if self.cost > 0 else "no slower"
         instead = "the library decides" if self.instead == LIBRARY_DECIDES else f"{self.instead.label} instead"
         return f"{what}; {instead}, {slower}"
+
+
+def told(found: Sequence[Substitution]) -> list[str]:
+    """A sentence for each substitution. Those that differ by P alone share one."""
+    alike: dict[str, list[Substitution]] = {}
+    for one in found:
+        alike.setdefault(one.said("P"), []).append(one)
+    return [
+        same[0].said(f"{same[0].procs} to {same[-1].procs}" if len(same) > 1 else str(same[0].procs))
+        for same in alike.values()
+    ]
 
 
 def for_consumer(

@@ -50,7 +50,7 @@ def test_one_sentence_combines_slower_and_sure_points(tuned: Tuned) -> None:
     facts = shown(tuned).facts["sure"]
     gains = [one for name in tuned.scores for one in tuned.gains(name).flat if np.isfinite(one)]
     assert f"slower than untuned Open MPI 4.1 at {sum(one < 0.99 for one in gains)} of {len(gains)} points" in said
-    assert f"sure of the choice at {facts['sure']} of {facts['points']} only" in said
+    assert f"sure of the choice at {facts['sure']} of {facts['points']}. " in said
     assert not shown(tuned).facts["robust"]
     robust = replace(tuned, decisions=replace(tuned.decisions, robust=True))
     assert "Choices are those that lose least in the worst case (--robust), not those of the least predicted time." in (

@@ -128,6 +128,12 @@ def check_machines(
     alone, with the median errors at the priors of what they do not tell.
 
     Returns the cells, which `frame()` has as a DataFrame.
+
+    >>> import collwise
+    >>> from collwise.checks import MACHINES
+    >>> judged = collwise.check_machines(MACHINES / "lumi-2025_03_27___19_15_25.csv.gz", models=False)
+    >>> sorted(set(judged.frame().collective))
+    ['allgather']
     """
     from collwise.common.files import write_text
     from collwise.common.project import results_folder

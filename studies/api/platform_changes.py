@@ -185,6 +185,9 @@ def explorer(
     collective can be chosen above the sliders.
 
     Returns an Explorer, which a notebook shows. The packages of the extra `notebooks` must be installed.
+
+    >>> import collwise
+    >>> sliders = collwise.explorer("gros", "allreduce", procs="8,16", sizes="8KiB:1MiB:x4")
     """
     from collwise.studies.figures.explorer import Explorer
 

@@ -192,7 +192,9 @@ def test_a_copy_of_a_runner_makes_times_of_the_same_configuration() -> None:
 
 def test_another_collwise_says_so(tmp_path: Path) -> None:
     other = code_here() | {"version": "0.0.9", "code": "another"}
-    with pytest.raises(UsageError, match=r"^worker on \S+: its collwise is another one .*version 0\.0\.9.*restart"):
+    with pytest.raises(
+        UsageError, match=r"^worker on \S+: its collwise .* is not that of the sweep .*version 0\.0\.9.*restart"
+    ):
         make_elsewhere(other, b"is not read", b"nor this")
 
 

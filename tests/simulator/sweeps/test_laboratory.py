@@ -351,9 +351,9 @@ def test_the_runner_of_experiments_is_the_engines(store: Store) -> None:
 
 def test_an_engine_without_experiments_says_so(store: Store) -> None:
     context = SimulationContext(store, replace(SMPI, name="other", experiments=None))
-    with pytest.raises(UsageError, match="with which models are fitted; valid here: --engine smpi"):
+    with pytest.raises(UsageError, match="experiments that fit models; valid here: --engine smpi"):
         context.laboratory(PLATFORM, 2)
-    with pytest.raises(UsageError, match="engine other has no experiments"):
+    with pytest.raises(UsageError, match="engine other cannot run the experiments that fit models"):
         context.simulate_experiments(PLATFORM, 2, 1, [])
 
 

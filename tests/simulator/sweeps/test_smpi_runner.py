@@ -439,7 +439,9 @@ def test_a_case_that_the_program_refuses_fails_alone(tmp_path: Path) -> None:
         Case("bcast", "chain", 3, 1000, root=9),
     ]
     result = run(tmp_path, cases)
-    assert [timing.error for timing in result.timings.values()] == ["", "unknown algorithm", "root is not a rank"]
+    assert [timing.error for timing in result.timings.values()] == [
+        *("", "unknown algorithm", "root is not a whole number from 0 to 2"),
+    ]
 
 
 def test_smpirun_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def test_the_file_says_what_the_table_chooses(made: DecisionTable, procs: int, s
     wanted = made.choose(procs, size)
     assert found is not None
     assert found.algorithm == entry.algorithms[wanted.algorithm].openmpi[version]
-    assert found.parameter == ((wanted.parameter or 4) if wanted.algorithm == "k_chain" else 0)
+    assert found.faninout == ((wanted.parameter or 4) if wanted.algorithm == "k_chain" else 0)
     if wanted.algorithm == "split_binary" and size < 2 * wanted.segment_bytes:
         assert found.segment_bytes == 0
     elif wanted.algorithm == "linear_sync" and wanted.segment_bytes == 0:

@@ -365,9 +365,9 @@ work kept both processors busy (load {fact("first", "load")} and {fact("second",
 MPI's processes therefore slept for 50 us in place of polling, and had precedence. Times are medians of three launches'
 medians, those of decision functions of two.
 
-Two rules were made after a first look at the results. By the second run alone a few stalls ruled the errors: 1.1 % and a
-regret of 4.5 % for the engine, with a floor of 4.5 %. By the worst algorithm at 1 Gbit/s hardly a cell had a small share
-of the processors.
+Two rules were made after a first look at the results. By the second run alone a few stalls ruled the errors: 1.1 % and
+a regret of 4.5 % for the engine, with a floor of 4.5 %. By the worst algorithm at 1 Gbit/s hardly a cell had a small
+share of the processors.
 
 Whoever has a bed or a cluster gets the same comparison of all models by
 

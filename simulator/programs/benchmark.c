@@ -346,7 +346,7 @@ static void run_cases(char *text, const method_options *options) {
         work_end(&fields);
         const char *wrong = work_is_right(&fields) ? objection(&one) : NULL;
         if (wrong != NULL) {
-            work_refuse(&fields, wrong);
+            work_refuse(&fields, "%s", wrong);
         }
         if (work_is_right(&fields)) {
             run_case(&state, &one, communicator_for(&state, one.procs), options);

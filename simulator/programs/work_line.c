@@ -1,7 +1,7 @@
 #include "work_line.h"
 
 #include <errno.h>
-#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,12 @@
 
 work_line work_line_of(const char *text) { return (work_line){.rest = text}; }
 
-void work_refuse(work_line *of, const char *problem) {
+void work_refuse(work_line *of, const char *format, ...) {
     if (work_is_right(of)) {
-        snprintf(of->wrong, sizeof of->wrong, "%s", problem);
+        va_list values;
+        va_start(values, format);
+        vsnprintf(of->wrong, sizeof of->wrong, format, values);
+        va_end(values);
     }
 }
 
@@ -37,9 +40,7 @@ long long work_integer(work_line *of, const char *name, long long min, long long
     if (length > 0 && end == field + length && errno == 0 && min <= value && value <= max) {
         return value;
     }
-    char problem[sizeof of->wrong];
-    snprintf(problem, sizeof problem, "%s is not a whole number from %lld to %lld", name, min, max);
-    work_refuse(of, problem);
+    work_refuse(of, "%s is not a whole number from %lld to %lld", name, min, max);
     return min;
 }
 
@@ -51,9 +52,7 @@ double work_seconds(work_line *of, const char *name) {
     if (length > 0 && end == field + length && 0 <= value && value <= MAX_SECONDS) {
         return value;
     }
-    char problem[sizeof of->wrong];
-    snprintf(problem, sizeof problem, "%s is not a number of seconds from 0 to %g", name, MAX_SECONDS);
-    work_refuse(of, problem);
+    work_refuse(of, "%s is not a number of seconds from 0 to %g", name, MAX_SECONDS);
     return 0;
 }
 
@@ -61,9 +60,7 @@ void work_word(work_line *of, const char *name, char *word, size_t room) {
     const char *field;
     size_t length = next_field(of, &field);
     if (length == 0) {
-        char problem[sizeof of->wrong];
-        snprintf(problem, sizeof problem, "%s is missing", name);
-        work_refuse(of, problem);
+        work_refuse(of, "%s is missing", name);
     }
     snprintf(word, room, "%.*s", (int)(length < room ? length : room), length > 0 ? field : "");
 }

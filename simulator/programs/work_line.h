@@ -18,8 +18,8 @@ long long work_integer(work_line *of, const char *name, long long min, long long
 double work_seconds(work_line *of, const char *name);
 void work_word(work_line *of, const char *name, char *word, size_t room);
 
-/* Says what is wrong with the line, unless something already is. */
-void work_refuse(work_line *of, const char *problem);
+/* Says what is wrong with the line, as printf does, unless something already is. */
+__attribute__((format(printf, 2, 3))) void work_refuse(work_line *of, const char *format, ...);
 
 /* More fields on the line are a problem. */
 void work_end(work_line *of);

@@ -50,7 +50,7 @@ class Explorer:
         collectives = list(Catalogue.load().collectives)
         self.collective = _control(widgets.Dropdown, "collective", options=collectives, value=live.grid.collective)
         chosen = [self.platform, self.collective] if live_map is not None else []
-        # As wide as the window, each map on a line of its own where both do not fit.
+        # Maps are as wide as the window, each on a line of its own where both do not fit.
         self._images = [widgets.Image(format="png", layout=widgets.Layout(max_width="100%")) for _ in range(2)]
         self._label = widgets.HTML()
         self._is_behind = False

@@ -200,7 +200,7 @@ def _middle(low: float, high: float, edges: int) -> float:
 
 
 def _free_rectangles(where: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
-    """For each pair of rows the widest rectangle of cells between them: as in `_rectangles`."""
+    """The widest rectangle of cells between each pair of rows, as `_rectangles` has them."""
     found = []
     for lowest in range(len(where)):
         together = np.ones(where.shape[1], dtype=bool)

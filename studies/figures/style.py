@@ -38,7 +38,7 @@ _SECOND_MARKERS = ("p", "d", "h", "8", "H", "|", "4", "x", "+")
 _FORM_MARKERS = {"shared memory": "1", "one-sided": "2", "by socket": "3"}
 """Markers of algorithms whose processes communicate within nodes in another way than by messages."""
 _ALGORITHM_COLOURS = (*PALETTE[:6], "#882255", "#999933")
-"""Eight colours that can be told apart; grey stands for what has no value, black for ink."""
+"""Eight colours that can be told apart. Grey marks cells without a value, and black is the ink."""
 
 _LIBRARY_COLOUR = "#DDDDDD"
 

@@ -58,8 +58,8 @@ collwise.figure(found, "mean_slowdown")
 # %% [markdown]
 # ## Answer
 #
-# For each collective and size, the source whose choices cost least, and of equal ones that with the least error. Good
-# choices are those of sources whose choices cost at most 1 % on the mean.
+# The table names, for each collective and size, the source whose choices cost least; of equals, the one with the least
+# error. Choices are good if a source's choices cost at most 1 % on the mean.
 
 # %%
 trusted = found.trusted()

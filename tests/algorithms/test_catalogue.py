@@ -15,6 +15,7 @@ from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.algorithms.catalogue_check import COUNT_PARAMETERS, LIMIT_PARAMETERS, PART_PARAMETERS, TOPOLOGIES
 from collwise.algorithms.generate_registry import form_of
 from collwise.algorithms.generate_wrappers import PARAMETERS, wrapper
+from tests.algorithms.families import file_name
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "algorithms"
@@ -52,8 +53,7 @@ def test_function_is_defined_in_the_file_of_that_name_or_family(collective: str,
     shares = collective == "reduce_scatter_block" and "guideline" not in entry
     folder = "reduce_scatter" if shares else collective  # one function serves both
     assert entry["function"] == f"collwise_{folder}_{entry['name']}"
-    family = next((one for one in ("tasks", "multi_leader") if entry["name"].startswith(one)), entry["name"])
-    source = (FOLDER / folder / f"{family}.c").read_text(encoding="utf-8")
+    source = (FOLDER / folder / file_name(entry["name"])).read_text(encoding="utf-8")
     assert re.search(rf"^void {entry['function']}\(", source, re.MULTILINE)
 
 

@@ -17,6 +17,7 @@ from collwise.models.implementation_aware import bcast, gather, scatter
 from collwise.models.implementation_aware.message_counts import Formula, Gamma
 from collwise.models.interface import Points
 from collwise.models.point_to_point import PointToPointModel
+from tests.algorithms.families import file_name
 
 FOLDER = Path(__file__).resolve().parents[2] / "algorithms"
 ALPHA, BETA, REDUCE, SLOPE = 3e-5, 2e-9, 5e-10, 0.3
@@ -39,8 +40,7 @@ Value = float | Callable[[float], float]
 def header(collective: str, name: str) -> str:
     """The comment at the beginning of an algorithm's file, or of the file of its family."""
     folder = FOLDER / ("reduce_scatter" if collective == "reduce_scatter_block" else collective)
-    family = next((one for one in ("tasks", "multi_leader") if name.startswith(one)), name)
-    return (folder / f"{family}.c").read_text(encoding="utf-8").partition("*/")[0]
+    return (folder / file_name(name)).read_text(encoding="utf-8").partition("*/")[0]
 
 
 def formulas(collective: str, name: str) -> list[str]:

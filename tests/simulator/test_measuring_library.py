@@ -102,7 +102,7 @@ def test_the_example_builds_and_runs(tmp_path: Path, library: str) -> None:
 
 
 def lines_of_models(output: Sequence[str]) -> pd.DataFrame:
-    """What models_example.c prints: a row for each size, with the seconds of each prediction."""
+    """The output of models_example.c: a row for each size, with the seconds of each prediction."""
     found = [re.findall(r"[\d.]+(?:e-\d+)?|linear$|binomial$", line) for line in output if " bytes: " in line]
     columns = ["bytes", "message", "linear", "binomial", "faster"]
     table = pd.DataFrame(found, columns=columns).set_index("bytes")
@@ -112,7 +112,7 @@ def lines_of_models(output: Sequence[str]) -> pd.DataFrame:
 
 @needs("smpi")
 def test_lmo_is_estimated_as_a_platform_has_it_and_predicts_as_our_models_do(tmp_path: Path) -> None:
-    """Where all of LMO's assumptions hold, in simulation, which has the parameters exactly."""
+    """All of LMO's assumptions hold in the simulation, which has the parameters exactly."""
     program, procs, platform = compiled("smpi", LIBRARY / "models_example.c", tmp_path), 5, load("exact-heterogeneous")
     written = tmp_path / "lmo.txt"
     with smpi_files(platform, procs, 1) as files:

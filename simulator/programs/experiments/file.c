@@ -76,7 +76,7 @@ static experiment parse_experiment(work_line *line, int world_procs) {
     one.procs = (int)work_integer(line, "procs", 1, world_procs);
     const char *wrong = work_is_right(line) ? objection(&one) : NULL;
     if (wrong != NULL) {
-        work_refuse(line, wrong);
+        work_refuse(line, "%s", wrong);
     }
     one.ranks = work_is_right(line) ? parse_ranks(line, &one, world_procs) : NULL;
     work_end(line);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { READY = 7, MESSAGE };
-/* What stands for an empty message: one of no bytes may be sent in another way. */
+/* The bytes of an empty message: one of no bytes may be sent in another way. */
 enum { EMPTY = 1 };
 
 /* --- Experiments ------------------------------------------------------------------------------------------------- */

@@ -114,7 +114,8 @@ here.say("traditional")
 # %% [markdown]
 # ## (c) The simulated best against the measured best
 #
-# By each engine: its best, and the slowdown of the measured best there (%). Picks: slowdown measured/by each engine.
+# The columns of an engine have its best and the slowdown of the measured best there (%); those of picks their slowdowns
+# as measured and by each engine.
 
 # %%
 for title, rows in next(iter(by_engine.values())).groupby("table", sort=False):

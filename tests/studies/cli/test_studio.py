@@ -248,7 +248,7 @@ def test_the_studio_starts_and_other_commands_work_after_it(tmp_path: Path) -> N
     home = tmp_path / "home"
     home.mkdir()
     environment = os.environ | {"COLLWISE_NO_INSTALL": "1"}
-    # What this installs it says, which the studio does not.
+    # This command says what it installs; the studio does not.
     listing = [clone / "collwise", "platforms", "list"]
     subprocess.run([clone / "collwise", "studio", "--port", "0"], env=environment, capture_output=True, check=False)
     with studio(home, (clone / "collwise",)) as address:

@@ -23,7 +23,7 @@ def shown(tuned: Tuned) -> Shown:
         "baseline": None if tuned.baseline is None else tuned.baseline.name,
         "checked": report.CHECKED,
         "robust": tuned.decisions.robust,
-        "sure": sure_facts(tuned.said),
+        "sure": sure_facts(tuned.said, report.gains_of(tuned)),
     }
     figures = {"gains": partial(report.gain_figure, tuned)}
     return Shown(parts, [*report.points(tuned)], facts, figures, problem_of(tuned.decisions.failed))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from operator import add
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any
 
 from collwise.common.units import format_size
@@ -21,24 +23,33 @@ DISCREPANCY = Discrepancy(**{name: one for name, one in _LEARNED.items() if name
 _MAX_RIVALS = 4
 
 
-def sure_facts(tables: Sequence[DecisionTable]) -> dict[str, Any] | None:
+Gains = Mapping[tuple[str, int, int], float]
+"""The time of an untuned library divided by that of the decisions, by collective, P and message size."""
+
+
+def sure_facts(tables: Sequence[DecisionTable], gains: Gains = MappingProxyType({})) -> dict[str, Any] | None:
     """The number of points and of sure ones, what to measure at others, and the losses. None except for simulated
     times.
 
     `mean` is the geometric mean of the expected losses, `worst` the point of the largest 95th percentile. Losses are
-    relative to the fastest choice.
+    relative to the fastest choice. `untuned` is the mean for the library of the gains, or None if one is not known: a
+    deviation has the mean 0, so each expected loss differs from that of the choice by the predicted gain.
     """
     found = {table.collective: outlooks_of(table, DISCREPANCY) for table in tables}
     points = [(name, one) for name, some in found.items() for one in some]
     if not points:
         return None
     doubtful = {name: [one for one in some if one.outlook.probability < SURE] for name, some in found.items()}
+    known = [gains.get((name, one.procs, one.message_bytes), math.nan) for name, one in points]
+    losses = [math.log1p(one.outlook.mean) for _, one in points]
+    untuned = math.expm1(fmean(map(add, losses, map(math.log, known))))
     name, worst = max(points, key=lambda one: one[1].outlook.percentile_95)
     return {
         "points": len(points),
         "sure": len(points) - sum(map(len, doubtful.values())),
         "measure": [_to_measure(name, some) for name, some in doubtful.items() if some],
-        "mean": math.expm1(fmean(math.log1p(one.outlook.mean) for _, one in points)),
+        "mean": math.expm1(fmean(losses)),
+        "untuned": None if math.isnan(untuned) else untuned,
         "worst": {
             "collective": name,
             "procs": worst.procs,
@@ -54,13 +65,17 @@ def sure_points(table: DecisionTable) -> tuple[int, int]:
     return sum(one.outlook.probability >= SURE for one in found), len(found)
 
 
-def sure_sentences(tables: Sequence[DecisionTable]) -> list[str]:
+def sure_sentences(
+    tables: Sequence[DecisionTable], gains: Gains = MappingProxyType({}), library: str = ""
+) -> list[str]:
     """Sentences on the number of sure points, what to measure at others, and the worst case; simulated times only."""
-    found = sure_facts(tables)
+    found = sure_facts(tables, gains)
     if found is None:
         return []
     limits = {"close": f"{100 * CLOSE:g}", "limit": f"{100 * SURE:g}"}
-    return said("sureness", **found, **limits, machines=len(DISCREPANCY.machines), learned=_LEARNED["sure"])
+    return said(
+        "sureness", **found, **limits, library=library, machines=len(DISCREPANCY.machines), learned=_LEARNED["sure"]
+    )
 
 
 def _to_measure(collective: str, points: Sequence[PointOutlook]) -> str:

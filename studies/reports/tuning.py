@@ -27,7 +27,7 @@ from collwise.studies.figures.maps import collective_maps
 from collwise.studies.present import scores as scores_presented
 from collwise.studies.present.shown import Table
 from collwise.studies.reports.sections import Notes, Picture, Section, Step, write_sections
-from collwise.studies.reports.sureness import sure_facts, sure_points, sure_sentences
+from collwise.studies.reports.sureness import Gains, sure_points, sure_sentences
 from collwise.studies.reports.texts import Texts
 from collwise.tuning import RULES, Tuned
 from collwise.validation.compare.scores import Scores, compare
@@ -91,15 +91,19 @@ def points(tuned: Tuned) -> Iterator[dict[str, Any]]:
             yield row
 
 
+def gains_of(tuned: Tuned) -> Gains:
+    """The gains at the points that the rules decide, as far as the untuned library has times."""
+    at = ("collective", "procs", "message_bytes")
+    return {tuple(row[name] for name in at): row["gain"] for row in points(tuned) if "gain" in row}
+
+
 def sentences(tuned: Tuned) -> list[str]:
     """Sentences on the gain, on what it is over, and on how sure it is."""
-    return [line for block in ("result", "sure", "together", "changes") for line in _said(tuned, block)]
+    return [line for block in ("result", "sure", "changes") for line in _said(tuned, block)]
 
 
 def _said(tuned: Tuned, block: str) -> list[str]:
     every = _known(tuned)
-    error = CHECKED["median_error"]
-    close = [scores.closeness for scores in tuned.scores.values()]
     errors = _errors(tuned)
     return TEXTS.paragraphs(
         block,
@@ -114,17 +118,20 @@ def _said(tuned: Tuned, block: str) -> list[str]:
         checked=CHECKED,
         machines=MACHINES,
         simulated=all(one.source == "simulated" for one in tuned.times.values()),
-        close=sum(int((one < error).sum()) for one in close),
-        known=sum(int(np.isfinite(one).sum()) for one in close),
         cases=errors.size,
         measured=[*tuned.measured],
         drawn=tuned.over_allocations,
-        sure=[f"{line[0].upper()}{line[1:]}." for line in sure_sentences(tuned.said)],
-        facts=sure_facts(tuned.said),
+        sure=_sure(tuned),
         slower=sum(one < _SLOWER for one in every),
         robust=tuned.decisions.robust,
         median=np.median(errors) if errors.size else np.nan,
     )
+
+
+def _sure(tuned: Tuned) -> list[str]:
+    """Sentences on how sure the choices are; the last one says what they are expected to lose."""
+    found = sure_sentences(tuned.said, gains_of(tuned), _compared(tuned))
+    return [f"{line[0].upper()}{line[1:]}." for line in found]
 
 
 def measuring(tuned: Tuned) -> str:
@@ -232,7 +239,7 @@ def _gained(tuned: Tuned) -> Section:
     assert path is not None
     return Section(
         "What the rules gain",
-        [first, *_said(tuned, "together")],
+        [first, *_sure(tuned)[-1:]],
         tables,
         pictures,
         files={path.name: f"the file to take, rules for {_library(tuned)}"},

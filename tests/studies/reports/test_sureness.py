@@ -37,7 +37,9 @@ def test_what_is_said(table: DecisionTable, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sureness, "DISCREPANCY", NOTHING)
     sure, worst = sureness.sure_sentences([table])
     assert sure.startswith("sure at 4 of 4 points: there the choice loses less than 5 % with a probability of 90 %")
-    assert worst.startswith("the choices are expected to lose 0 % (geometric mean); in the worst case, the 95th")
+    assert worst.startswith(
+        "the choices are expected to lose 0 % against the fastest ones (geometric mean); in the worst case, the 95th"
+    )
     monkeypatch.setattr(sureness, "DISCREPANCY", MUCH)
     sure, measure, _ = sureness.sure_sentences([table])
     assert sure.startswith("sure at 0 of 4 points")

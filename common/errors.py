@@ -10,6 +10,7 @@ from functools import cache
 from collwise.common.program import as_called
 
 _MUCH_LESS = 0.3
+_MAX_LISTED = 20
 
 
 class CollwiseError(Exception):
@@ -30,11 +31,14 @@ class UsageError(CollwiseError):
 def unknown_name(kind: str, given: str, valid: Iterable[str], hint: str = "") -> UsageError:
     """Error for a name that is not among `valid`; its message lists the nearest names, then all of them.
 
-    `kind` is a noun ("platform"); `hint` says how to see more ("see 'collwise platforms list'").
+    `kind` is a noun ("platform"); `hint` says how to see more ("see 'collwise platforms list'"). Beside a near name and
+    a hint, many names are not listed.
     """
     names = list(valid)
     near = nearest_names(given.lower(), names)
-    message = f"unknown {kind} '{given}'{near}{' Valid' if near else '; valid'}: {', '.join(names)}"
+    message = f"unknown {kind} '{given}'{near}"
+    if not (near and hint and len(names) > _MAX_LISTED):
+        message += f"{' Valid' if near else '; valid'}: {', '.join(names)}"
     return UsageError(f"{message} ({hint})" if hint else message)
 
 

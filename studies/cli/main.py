@@ -54,9 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         click.echo(problem.format_message())
         sys.exit(2)
     except click.NoSuchOption as problem:
-        near = click.NoSuchOption(
-            problem.option_name, problem.message, nearest(problem.option_name, problem.possibilities or ()), problem.ctx
-        )
+        # Dashes, which all options have, would make any two alike.
+        options = {one.lstrip("-"): one for one in problem.possibilities or ()}
+        names = [options[one] for one in nearest(problem.option_name.lstrip("-"), options)]
+        near = click.NoSuchOption(problem.option_name, problem.message, names, problem.ctx)
         _fail(near.format_message(), 2)
     except click.ClickException as problem:
         _fail(problem.format_message(), 2)

@@ -1,9 +1,9 @@
-"""No file of C needs one that needs it in turn, by the symbols of the object files."""
+"""Names of C by the symbols of the object files: no file needs one that needs it in turn, and ten prefixes do."""
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +18,15 @@ from tests.needs import need
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = ("libcollwise.so", "verify", "benchmark", "experiments")
+LIBRARIES = ("openmpi", "mpich", "smpi", "schedule")
 TARGETS = {"collwise_interpose", "collwise_measuring", "verify", "benchmark", "experiments"}
-DEFINED, COMMON_NAMES = "TDBRC", {"malloc", "calloc", "realloc", "free"}
+DEFINED, COMMON_NAMES = "TDBRC", {"malloc", "calloc", "realloc", "free", "dlopen"}
+PREFIXES = {
+    *("application", "collwise", "cw", "decision", "interpose"),
+    *("play", "program", "recording", "schedule", "verify"),
+}
+MPIS_OWN = ("mpi", "pmpi", "mpix", "ompi", "ompix")
+"""The beginnings of names that libcollwise has because MPI has them, also in Fortran."""
 # A process may be recorded while another one is, and ports and packets tell the player that a message is there.
 CIRCLES = {
     "schedule": {
@@ -29,19 +36,25 @@ CIRCLES = {
 }
 
 
-def uses_of(objects: Mapping[str, Path]) -> dict[str, set[str]]:
-    """The other files whose functions and data each file uses."""
+def symbols_of(objects: Mapping[str, Path]) -> Iterator[tuple[str, str, str]]:
+    """The file, the kind and the name of each symbol, as nm says them."""
     listed = subprocess.run(["nm", "-A", *objects.values()], capture_output=True, text=True, check=True).stdout
     name_of = {str(path): name for name, path in objects.items()}
-    home: dict[str, str] = {}
-    wanted: list[tuple[str, str]] = []
     for line in listed.splitlines():
         path, _, rest = line.partition(":")
         *_, kind, symbol = rest.split()
+        yield name_of[path], kind, symbol
+
+
+def uses_of(objects: Mapping[str, Path]) -> dict[str, set[str]]:
+    """The other files whose functions and data each file uses."""
+    home: dict[str, str] = {}
+    wanted: list[tuple[str, str]] = []
+    for name, kind, symbol in symbols_of(objects):
         if kind in DEFINED and symbol not in COMMON_NAMES:
-            home[symbol] = name_of[path]
+            home[symbol] = name
         elif kind == "U":
-            wanted.append((name_of[path], symbol))
+            wanted.append((name, symbol))
     found: dict[str, set[str]] = {name: set() for name in objects}
     for name, symbol in wanted:
         if home.get(symbol, name) != name:
@@ -68,8 +81,8 @@ def objects_of(target: Path) -> dict[str, Path]:
     return {name: path for name, path in found.items() if any((folder / name).exists() for folder in folders)}
 
 
-@pytest.mark.parametrize("library", ["openmpi", "mpich", "smpi", "schedule"])
-def test_no_file_needs_one_that_needs_it(library: str) -> None:
+def built(library: str) -> dict[str, dict[str, Path]]:
+    """The object files of each target of a build, by source."""
     if library == "schedule":
         load_library()
         build, targets = builds_folder() / "schedule", {"schedule"}
@@ -79,10 +92,15 @@ def test_no_file_needs_one_that_needs_it(library: str) -> None:
         for file in FILES:
             installation.program(file)
         build, targets = installation.build_directory, TARGETS
+    found = {target: objects_of(build / "CMakeFiles" / f"{target}.dir") for target in targets}
+    assert all(len(objects) > 1 for objects in found.values())
+    return found
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_no_file_needs_one_that_needs_it(library: str) -> None:
     found = {}
-    for target in targets:
-        objects = objects_of(build / "CMakeFiles" / f"{target}.dir")
-        assert len(objects) > 1, target
+    for target, objects in built(library).items():
         groups = circles(uses_of(objects))
         # Algorithms need what records them, in turn.
         parts = [
@@ -91,6 +109,15 @@ def test_no_file_needs_one_that_needs_it(library: str) -> None:
         found[target] = {" ".join(sorted(Path(name).name for name in group)) for group in parts}
     expected = CIRCLES if library == "schedule" else {}
     assert {target: groups for target, groups in found.items() if groups} == expected
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_ten_prefixes_and_no_static_with_the_name_of_a_global(library: str) -> None:
+    for objects in built(library).values():
+        symbols = [one for one in symbols_of(objects) if one[2].isidentifier() and not one[2].startswith("_")]
+        own = {name for _, kind, name in symbols if kind in DEFINED} - COMMON_NAMES - {"main"}
+        assert {name for name in own if name.lower().partition("_")[0] not in {*PREFIXES, *MPIS_OWN}} == set()
+        assert {name for _, kind, name in symbols if kind in DEFINED.lower()} & own == set()
 
 
 def test_a_circle_is_found() -> None:

@@ -156,12 +156,12 @@ static decision_table *make_table(const request *asked, int warns) {
     table_problem problem = {0};
     decision_table *table = NULL;
     const char *place = "COLLWISE_ALGORITHMS";
-    int is_valid = asked->table == NULL || table_read(asked->table, &names, &rules, &problem);
+    int is_valid = asked->table == NULL || decision_table_read(asked->table, &names, &rules, &problem);
     if (!is_valid) {
         place = interpose_variable("COLLWISE_TABLE");
     }
     if (is_valid && asked->algorithms != NULL) {
-        is_valid = table_read_algorithms(asked->algorithms, &names, &rules, &problem);
+        is_valid = decision_table_read_algorithms(asked->algorithms, &names, &rules, &problem);
     }
     if (is_valid && rules.count > 0) {
         table = checked(decision_table_make(rules.list, rules.count, COLLWISE_COLLECTIVES));

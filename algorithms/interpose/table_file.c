@@ -238,7 +238,7 @@ static int read_rule(reader with, span line, table_rules *rules) {
     return append(with, rules, rule);
 }
 
-int table_read(const char *text, const table_names *names, table_rules *rules, table_problem *problem) {
+int decision_table_read(const char *text, const table_names *names, table_rules *rules, table_problem *problem) {
     reader with = {names, problem};
     span rest = {text, strlen(text)};
     for (problem->line = 1; rest.length > 0; problem->line++) {
@@ -282,7 +282,8 @@ static int read_entry(reader with, span entry, table_rules *rules) {
     return append(with, rules, rule);
 }
 
-int table_read_algorithms(const char *text, const table_names *names, table_rules *rules, table_problem *problem) {
+int decision_table_read_algorithms(const char *text, const table_names *names, table_rules *rules,
+                                   table_problem *problem) {
     reader with = {names, problem};
     span rest = {text, strlen(text)};
     for (problem->line = 1; rest.length > 0; problem->line++) {

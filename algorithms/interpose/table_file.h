@@ -41,9 +41,10 @@ typedef struct {
 } table_problem;
 
 /* Appends the rules of a text; returns 0 at the first error. */
-int table_read(const char *text, const table_names *names, table_rules *rules, table_problem *problem);
+int decision_table_read(const char *text, const table_names *names, table_rules *rules, table_problem *problem);
 
 /* The same for a list of one algorithm for each collective; an entry replaces all rules of its collective. */
-int table_read_algorithms(const char *text, const table_names *names, table_rules *rules, table_problem *problem);
+int decision_table_read_algorithms(const char *text, const table_names *names, table_rules *rules,
+                                   table_problem *problem);
 
 #endif

@@ -58,19 +58,19 @@ static int same(const void *ours, const void *theirs) {
 static int agree(const collwise_algorithm *algorithm, collwise_parameters with, size_t message_bytes, int root) {
     const workload_memory memory = {allocate_filled, release_filled};
     workload ours, theirs;
-    if (!workload_make(&ours, algorithm->kind, message_bytes, root, MPI_COMM_WORLD, memory) ||
-        !workload_make(&theirs, algorithm->kind, message_bytes, root, MPI_COMM_WORLD, memory)) {
+    if (!program_workload_make(&ours, algorithm->kind, message_bytes, root, MPI_COMM_WORLD, memory) ||
+        !program_workload_make(&theirs, algorithm->kind, message_bytes, root, MPI_COMM_WORLD, memory)) {
         fail("out of", "memory");
     }
     const char *objection = collwise_objection(algorithm, &ours.call);
     if (objection != NULL) {
         fail(algorithm->name, objection);
     }
-    workload_call_mpi(theirs.kind, &theirs.call, NULL);
+    program_workload_call_mpi(theirs.kind, &theirs.call, NULL);
     collwise_run(algorithm, &ours.call, with);
     int agreed = same(ours.call.send, theirs.call.send) && same(ours.call.receive, theirs.call.receive);
-    workload_free(&ours);
-    workload_free(&theirs);
+    program_workload_free(&ours);
+    program_workload_free(&theirs);
     return agreed;
 }
 
@@ -94,7 +94,7 @@ int main(int argc, char **argv) {
     }
     collwise_parameters with = {.part_bytes = number(argv[3]), .count = (int)number(argv[4])};
     collwise_private(MPI_COMM_WORLD);
-    int roots = workload_is_rooted(algorithm->kind) && procs > 1 ? 2 : 1;
+    int roots = program_workload_is_rooted(algorithm->kind) && procs > 1 ? 2 : 1;
     char *wrong = calloc((size_t)argc * 64, 1);
     for (int i = 5; i < argc; i++) {
         for (int k = 0; k < roots; k++, cases++) {

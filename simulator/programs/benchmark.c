@@ -40,7 +40,7 @@ typedef struct {
     int count;
 } bench_case;
 
-static const workload_memory payload_memory = {allocate_payload, free_payload};
+static const workload_memory payload_memory = {program_allocate_payload, program_free_payload};
 
 /* The calls of a case: the collective, and for bcast_gather the gather after it. */
 typedef struct {
@@ -53,24 +53,24 @@ typedef struct {
 
 static void fail(const char *what, const char *detail) {
     fprintf(stderr, "benchmark: %s %s\n", what, detail);
-    abort_program();
+    program_abort();
 }
 
 enum { MAX_BYTES = 1 << 30 };
 
 static bench_case parse_case(work_line *line, int world_procs) {
-    bench_case one = {.id = work_integer(line, "id", 0, LONG_MAX)};
-    one.id = work_is_right(line) ? one.id : -1;
-    work_word(line, "experiment", one.experiment, sizeof one.experiment);
-    work_word(line, "collective", one.collective, sizeof one.collective);
-    work_word(line, "algorithm", one.algorithm, sizeof one.algorithm);
-    one.procs = (int)work_integer(line, "procs", 1, world_procs);
-    one.root = (int)work_integer(line, "root", 0, one.procs - 1);
-    one.message_bytes = work_integer(line, "message_bytes", 0, MAX_BYTES);
-    one.part_bytes = work_integer(line, "part_bytes", 0, LLONG_MAX);
-    one.count = (int)work_integer(line, "count", INT_MIN, INT_MAX);
-    one.gather_bytes = work_integer(line, "gather_bytes", 0, MAX_BYTES);
-    one.limit_bytes = work_integer(line, "limit_bytes", 0, LLONG_MAX);
+    bench_case one = {.id = program_work_integer(line, "id", 0, LONG_MAX)};
+    one.id = program_work_is_right(line) ? one.id : -1;
+    program_work_word(line, "experiment", one.experiment, sizeof one.experiment);
+    program_work_word(line, "collective", one.collective, sizeof one.collective);
+    program_work_word(line, "algorithm", one.algorithm, sizeof one.algorithm);
+    one.procs = (int)program_work_integer(line, "procs", 1, world_procs);
+    one.root = (int)program_work_integer(line, "root", 0, one.procs - 1);
+    one.message_bytes = program_work_integer(line, "message_bytes", 0, MAX_BYTES);
+    one.part_bytes = program_work_integer(line, "part_bytes", 0, LLONG_MAX);
+    one.count = (int)program_work_integer(line, "count", INT_MIN, INT_MAX);
+    one.gather_bytes = program_work_integer(line, "gather_bytes", 0, MAX_BYTES);
+    one.limit_bytes = program_work_integer(line, "limit_bytes", 0, LLONG_MAX);
     return one;
 }
 
@@ -86,10 +86,10 @@ static const char *objection(const bench_case *one) {
     if (!is(one, "collective") && !is(one, "bcast_gather") && !is(one, "builtin") && !has_tasks) {
         return "unknown experiment";
     }
-    if (workload_kind(one->collective) == COLLWISE_COLLECTIVES) {
+    if (program_workload_kind(one->collective) == COLLWISE_COLLECTIVES) {
         return "unknown collective";
     }
-    if (is(one, "bcast_gather") && workload_kind(one->collective) != COLLWISE_BCAST) {
+    if (is(one, "bcast_gather") && program_workload_kind(one->collective) != COLLWISE_BCAST) {
         return "bcast_gather takes a broadcast";
     }
     if (is(one, "builtin")) {
@@ -116,7 +116,7 @@ static const char *objection(const bench_case *one) {
 
 /* The collective of a case; experiments without one use a broadcast's buffer. */
 static collwise_collective kind_of(const bench_case *one) {
-    collwise_collective kind = workload_kind(one->collective);
+    collwise_collective kind = program_workload_kind(one->collective);
     return kind == COLLWISE_COLLECTIVES || is(one, "exchange") ? COLLWISE_BCAST : kind;
 }
 
@@ -132,10 +132,10 @@ static void run(const bench_case *one, preparation *ready, MPI_Comm comm) {
         collwise_split_binary_exchange(ready->work.call.receive, (size_t)one->message_bytes, one->root,
                                        collwise_private(comm));
     } else if (is(one, "builtin")) {
-        workload_call_mpi(ready->work.kind, &ready->work.call, NULL);
+        program_workload_call_mpi(ready->work.kind, &ready->work.call, NULL);
     } else {
         if (ready->has_tasks) {
-            task_times_run(&ready->tasks, ready->algorithm, &ready->work.call, parameters_of(one));
+            program_task_times_run(&ready->tasks, ready->algorithm, &ready->work.call, parameters_of(one));
         } else {
             collwise_run(ready->algorithm, &ready->work.call, parameters_of(one));
         }
@@ -150,7 +150,7 @@ static void run(const bench_case *one, preparation *ready, MPI_Comm comm) {
 static int all_made(int made, MPI_Comm comm) {
     double lacks = !made;
     if (!SIMULATED) {
-        allreduce_max(&lacks, 1, comm);
+        program_allreduce_max(&lacks, 1, comm);
     }
     return lacks == 0;
 }
@@ -158,10 +158,11 @@ static int all_made(int made, MPI_Comm comm) {
 static preparation prepare(const bench_case *one, MPI_Comm comm) {
     preparation ready = {.algorithm = collwise_find(one->collective, one->algorithm)};
     ready.has_tasks = task_window_read(one->experiment, &ready.tasks.window);
-    int made = workload_make(&ready.work, kind_of(one), (size_t)one->message_bytes, one->root, comm, payload_memory);
+    int made =
+        program_workload_make(&ready.work, kind_of(one), (size_t)one->message_bytes, one->root, comm, payload_memory);
     if (made && is(one, "bcast_gather")) {
-        made =
-            workload_make(&ready.gather, COLLWISE_GATHER, (size_t)one->gather_bytes, one->root, comm, payload_memory);
+        made = program_workload_make(&ready.gather, COLLWISE_GATHER, (size_t)one->gather_bytes, one->root, comm,
+                                     payload_memory);
     }
     ready.made = all_made(made, comm);
     if (!ready.made) {
@@ -169,7 +170,7 @@ static preparation prepare(const bench_case *one, MPI_Comm comm) {
     }
     collwise_private(comm);
     if (is(one, "builtin")) {
-        workload_call_mpi(ready.work.kind, &ready.work.call, NULL);
+        program_workload_call_mpi(ready.work.kind, &ready.work.call, NULL);
     } else if (ready.algorithm != NULL) {
         collwise_prepare(ready.algorithm, &ready.work.call, parameters_of(one));
         if (ready.algorithm->guideline != NULL) {
@@ -180,16 +181,16 @@ static preparation prepare(const bench_case *one, MPI_Comm comm) {
 }
 
 static void clean_up(preparation *ready) {
-    workload_free(&ready->work);
-    workload_free(&ready->gather);
-    task_times_free(&ready->tasks);
+    program_workload_free(&ready->work);
+    program_workload_free(&ready->gather);
+    program_task_times_free(&ready->tasks);
 }
 
 /* On process 0 the times of the tasks, without the first `skipped` calls; none for other experiments. Collective. */
 static recorded_samples times_of_tasks(const bench_case *one, const preparation *ready, int skipped) {
     recorded_samples found = {NULL, 0};
     if (ready->has_tasks && ready->tasks.calls > 0) {
-        found.values = task_times_gather(&ready->tasks, (size_t)skipped, one->root, &found.count);
+        found.values = program_task_times_gather(&ready->tasks, (size_t)skipped, one->root, &found.count);
     }
     return found;
 }
@@ -199,15 +200,15 @@ static recorded_samples times_of_tasks(const bench_case *one, const preparation 
 static void simulate(const bench_case *one, preparation *ready, MPI_Comm comm, common_start *start) {
     int world_rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    start_together(start);
+    program_start_together(start);
     double ends[2] = {-INFINITY, -INFINITY};
     if (comm != MPI_COMM_NULL) {
         run(one, ready, comm);
         ends[0] = MPI_Wtime();
         ends[1] = world_rank == one->root ? ends[0] : -INFINITY;
     }
-    simulated_barrier(start);
-    allreduce_max(ends, 2, MPI_COMM_WORLD);
+    program_simulated_barrier(start);
+    program_allreduce_max(ends, 2, MPI_COMM_WORLD);
     recorded_samples tasks = {NULL, 0};
     if (comm != MPI_COMM_NULL) {
         tasks = times_of_tasks(one, ready, 0);
@@ -216,7 +217,7 @@ static void simulate(const bench_case *one, preparation *ready, MPI_Comm comm, c
         printf("{\"id\": %ld, \"seconds\": %.17g, \"root_seconds\": %.17g, \"repetitions\": 1", one->id,
                ends[0] - start->seconds, ends[1] - start->seconds);
         if (ready->has_tasks) {
-            print_samples(tasks.values, tasks.count);
+            program_print_samples(tasks.values, tasks.count);
         }
         printf("}\n");
     }
@@ -250,7 +251,7 @@ static MPI_Comm communicator_for(bench_state *state, int procs) {
         cw_close(state->session);
         state->session = NULL;
     }
-    MPI_Comm comm = communicator_of_first(&state->communicator, procs);
+    MPI_Comm comm = program_communicator_of_first(&state->communicator, procs);
     if (!SIMULATED && comm != MPI_COMM_NULL && state->session == NULL) {
         state->session = cw_open(comm, NULL, NULL);
         if (state->session == NULL) {
@@ -308,7 +309,7 @@ static void measure(bench_state *state, const bench_case *one, MPI_Comm comm, co
         tasks = times_of_tasks(one, &call.ready, options->method.warmup);
         clean_up(&call.ready);
     }
-    report_case(one->id, one->root, comm, options, &result, state->t1_seconds, &tasks);
+    program_report_case(one->id, one->root, comm, options, &result, state->t1_seconds, &tasks);
     free(tasks.values);
     cw_result_free(&result);
 }
@@ -338,20 +339,20 @@ static void run_cases(char *text, const method_options *options) {
     int world_procs, world_rank;
     MPI_Comm_size(MPI_COMM_WORLD, &world_procs);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    bench_state state = {.communicator = {MPI_COMM_NULL, 0}, .start = common_start_make()};
+    bench_state state = {.communicator = {MPI_COMM_NULL, 0}, .start = program_common_start()};
     char *rest; /* strtok's state would be in the C library, which simulated processes share */
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-        work_line fields = work_line_of(line);
+        work_line fields = program_work_line_of(line);
         bench_case one = parse_case(&fields, world_procs);
-        work_end(&fields);
-        const char *wrong = work_is_right(&fields) ? objection(&one) : NULL;
+        program_work_end(&fields);
+        const char *wrong = program_work_is_right(&fields) ? objection(&one) : NULL;
         if (wrong != NULL) {
-            work_refuse(&fields, "%s", wrong);
+            program_work_refuse(&fields, "%s", wrong);
         }
-        if (work_is_right(&fields)) {
+        if (program_work_is_right(&fields)) {
             run_case(&state, &one, communicator_for(&state, one.procs), options);
         } else if (world_rank == 0) {
-            work_print_refusal(one.id, &fields);
+            program_work_print_refusal(one.id, &fields);
         }
         fflush(stdout);
     }
@@ -366,12 +367,12 @@ int main(int argc, char **argv) {
         fail("usage:", "benchmark CASES [OPTION...]");
     }
     method_options options;
-    const char *wrong = method_options_read(&options, argv + 2);
+    const char *wrong = program_method_options(&options, argv + 2);
     if (wrong != NULL) {
         fail("wrong option or value:", wrong);
     }
     collwise_limit_memory(options.memory);
-    char *text = read_text(argv[1]);
+    char *text = program_read_text(argv[1]);
     if (text == NULL) {
         fail("cannot read", argv[1]);
     }

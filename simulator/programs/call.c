@@ -20,7 +20,7 @@ static void use_type(collwise_call *call, MPI_Datatype type, long bytes, int ele
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     int given = argc == 3 || argc == 4;
-    collwise_collective kind = given ? workload_kind(argv[1]) : COLLWISE_COLLECTIVES;
+    collwise_collective kind = given ? program_workload_kind(argv[1]) : COLLWISE_COLLECTIVES;
     char *end = "";
     long bytes = given ? strtol(argv[2], &end, 10) : -1;
     int element_bytes = argc == 4 ? atoi(argv[3]) : 0;
@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     workload work;
-    if (!workload_make(&work, kind, (size_t)bytes, 0, MPI_COMM_WORLD, (workload_memory){zeros, free})) {
+    if (!program_workload_make(&work, kind, (size_t)bytes, 0, MPI_COMM_WORLD, (workload_memory){zeros, free})) {
         fprintf(stderr, "out of memory\n");
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
@@ -39,9 +39,9 @@ int main(int argc, char **argv) {
         use_type(&work.call, element_bytes == 8 ? MPI_DOUBLE : MPI_C_DOUBLE_COMPLEX, bytes, element_bytes);
     }
     MPI_Pcontrol(1);
-    workload_call_mpi(work.kind, &work.call, NULL);
+    program_workload_call_mpi(work.kind, &work.call, NULL);
     MPI_Pcontrol(0);
-    workload_free(&work);
+    program_workload_free(&work);
     MPI_Finalize();
     return 0;
 }

@@ -122,7 +122,7 @@ static double mean_seconds(const workload *load, const options *chosen) {
     for (long i = 0; i < chosen->warmup + chosen->iterations; i++) {
         MPI_Barrier(MPI_COMM_WORLD);
         double start = MPI_Wtime();
-        workload_call_mpi(load->kind, &load->call, NULL);
+        program_workload_call_mpi(load->kind, &load->call, NULL);
         total += i < chosen->warmup ? 0 : MPI_Wtime() - start;
     }
     return total / (double)chosen->iterations;
@@ -130,7 +130,7 @@ static double mean_seconds(const workload *load, const options *chosen) {
 
 static void measure(collwise_collective kind, size_t bytes, const options *chosen, int procs, int rank) {
     workload load;
-    if (!workload_make(&load, kind, bytes, 0, MPI_COMM_WORLD, (workload_memory){allocate, free})) {
+    if (!program_workload_make(&load, kind, bytes, 0, MPI_COMM_WORLD, (workload_memory){allocate, free})) {
         fprintf(stderr, "latency: out of memory\n");
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
@@ -142,7 +142,7 @@ static void measure(collwise_collective kind, size_t bytes, const options *chose
         printf("%-12zu %16.2f %16.2f %16.2f\n", bytes, 1e6 * sum / procs, 1e6 * least, 1e6 * most);
         fflush(stdout);
     }
-    workload_free(&load);
+    program_workload_free(&load);
 }
 
 static void measure_sizes(collwise_collective kind, const options *chosen) {

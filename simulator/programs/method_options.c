@@ -88,7 +88,7 @@ static int read_option(method_options *options, const char *name, const char *va
     return strcmp(name, "--limit-seconds") == 0 && read_number(value, &method->limit_seconds);
 }
 
-const char *method_options_read(method_options *options, char **words) {
+const char *program_method_options(method_options *options, char **words) {
     *options = (method_options){.method = cw_usual_method(),
                                 .nrep = cw_usual_nrep(),
                                 .memory = {COLLWISE_MESSAGE_BUFFER_BYTES, COLLWISE_INTEGER_BUFFER_BYTES}};
@@ -105,7 +105,7 @@ const char *method_options_read(method_options *options, char **words) {
     return cw_objection(&options->method);
 }
 
-void print_number(const char *name, double value) {
+void program_print_number(const char *name, double value) {
     if (isfinite(value)) {
         printf(", \"%s\": %.17g", name, value);
     } else {
@@ -113,7 +113,7 @@ void print_number(const char *name, double value) {
     }
 }
 
-void print_samples(const double *samples, size_t count) {
+void program_print_samples(const double *samples, size_t count) {
     printf(", \"samples\": [");
     for (size_t i = 0; i < count; i++) {
         printf("%s%.17g", i == 0 ? "" : ", ", samples[i]);
@@ -144,30 +144,30 @@ static void print_error(const cw_result *result) {
 
 static void print_result(const method_options *options, const cw_result *result, double t1_seconds,
                          const recorded_samples *others) {
-    print_number("seconds", result->mean);
-    print_number("median_seconds", result->median);
-    print_number("least_seconds", result->least);
-    print_number("greatest_seconds", result->greatest);
-    print_number("half_width_seconds", result->half_width);
+    program_print_number("seconds", result->mean);
+    program_print_number("median_seconds", result->median);
+    program_print_number("least_seconds", result->least);
+    program_print_number("greatest_seconds", result->greatest);
+    program_print_number("half_width_seconds", result->half_width);
     printf(", \"repetitions\": %d, \"late_starts\": %d, \"precise\": %s", result->repetitions, result->late_starts,
            result->precise ? "true" : "false");
-    print_number("clock_resolution_seconds", result->clock_resolution);
-    print_number("clock_tick_seconds", result->clock_tick);
-    print_number("clock_offset_seconds", result->clock_offset);
-    print_number("clock_bound_seconds", result->clock_bound);
-    print_number("barrier_seconds", result->barrier_seconds);
+    program_print_number("clock_resolution_seconds", result->clock_resolution);
+    program_print_number("clock_tick_seconds", result->clock_tick);
+    program_print_number("clock_offset_seconds", result->clock_offset);
+    program_print_number("clock_bound_seconds", result->clock_bound);
+    program_print_number("barrier_seconds", result->barrier_seconds);
     if (options->by_nrep) {
-        print_number("nrep_seconds", t1_seconds < 0 ? NAN : t1_seconds);
+        program_print_number("nrep_seconds", t1_seconds < 0 ? NAN : t1_seconds);
     }
     if (others->values != NULL) {
-        print_samples(others->values, others->count);
+        program_print_samples(others->values, others->count);
     } else if (options->samples) {
-        print_samples(result->samples, (size_t)result->repetitions);
+        program_print_samples(result->samples, (size_t)result->repetitions);
     }
 }
 
-void report_case(long id, int root, MPI_Comm comm, const method_options *options, cw_result *result, double t1_seconds,
-                 const recorded_samples *others) {
+void program_report_case(long id, int root, MPI_Comm comm, const method_options *options, cw_result *result,
+                         double t1_seconds, const recorded_samples *others) {
     int rank;
     MPI_Comm_rank(comm, &rank);
     if (options->samples && result->status == CW_OK) {

@@ -24,11 +24,11 @@ typedef struct {
 } method_options;
 
 /* Reads arguments up to a NULL. Returns what is wrong with them, naming the option, or NULL. */
-const char *method_options_read(method_options *options, char **words);
+const char *program_method_options(method_options *options, char **words);
 
 /* Print `, "name": value` within a JSON record; null for what JSON has no number for. */
-void print_number(const char *name, double value);
-void print_samples(const double *samples, size_t count);
+void program_print_number(const char *name, double value);
+void program_print_samples(const double *samples, size_t count);
 
 /* Values that a record has in place of the repetitions; NULL: it has none. */
 typedef struct {
@@ -38,7 +38,7 @@ typedef struct {
 
 /* Process 0 of `comm` prints the record of a case, whose samples are on process `root`; `others` take their place.
  * Collective. */
-void report_case(long id, int root, MPI_Comm comm, const method_options *options, cw_result *result, double t1_seconds,
-                 const recorded_samples *others);
+void program_report_case(long id, int root, MPI_Comm comm, const method_options *options, cw_result *result,
+                         double t1_seconds, const recorded_samples *others);
 
 #endif

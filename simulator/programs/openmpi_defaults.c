@@ -143,30 +143,30 @@ int main(int argc, char **argv) {
     char line[128];
     while (rank == 0 && fgets(line, sizeof line, points) != NULL) {
         line[strcspn(line, "\n")] = '\0';
-        work_line fields = work_line_of(line);
+        work_line fields = program_work_line_of(line);
         char collective[32];
-        work_word(&fields, "collective", collective, sizeof collective);
-        int procs = (int)work_integer(&fields, "procs", 2, INT_MAX);
-        size_t bytes = (size_t)work_integer(&fields, "bytes", 0, LLONG_MAX);
-        work_end(&fields);
-        collwise_collective kind = workload_kind(collective);
+        program_work_word(&fields, "collective", collective, sizeof collective);
+        int procs = (int)program_work_integer(&fields, "procs", 2, INT_MAX);
+        size_t bytes = (size_t)program_work_integer(&fields, "bytes", 0, LLONG_MAX);
+        program_work_end(&fields);
+        collwise_collective kind = program_workload_kind(collective);
         workload work;
         if (kind == COLLWISE_COLLECTIVES) {
-            work_refuse(&fields, "collective is unknown");
+            program_work_refuse(&fields, "collective is unknown");
         }
-        if (!work_is_right(&fields)) {
+        if (!program_work_is_right(&fields)) {
             printf("%s\n", fields.wrong);
             continue;
         }
         *size = procs;
-        if (!workload_make(&work, kind, bytes, 0, comm, (workload_memory){a_little, free})) {
+        if (!program_workload_make(&work, kind, bytes, 0, comm, (workload_memory){a_little, free})) {
             fail("out of memory");
         }
         ran = NULL;
-        workload_call_mpi(work.kind, &work.call, NULL);
+        program_workload_call_mpi(work.kind, &work.call, NULL);
         *size = whole;
         printf("%s\n", ran == NULL ? "nothing" : ran);
-        workload_free(&work);
+        program_workload_free(&work);
     }
     fclose(points);
     fflush(stdout);

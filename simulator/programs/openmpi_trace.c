@@ -382,7 +382,7 @@ static void trace(const collwise_algorithm *algorithm, collwise_parameters with,
     workload work;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm); /* component tuned reads its variables when a communicator is made */
     collwise_private(comm);
-    if (!workload_make(&work, algorithm->kind, bytes, 0, comm, (workload_memory){zeros, free})) {
+    if (!program_workload_make(&work, algorithm->kind, bytes, 0, comm, (workload_memory){zeros, free})) {
         fail("out of", "memory");
     }
     work.call.op = op;
@@ -391,7 +391,7 @@ static void trace(const collwise_algorithm *algorithm, collwise_parameters with,
     tell("");
     allocates_for = file_of((void *)PMPI_Bcast);
     is_on = 1;
-    workload_call_mpi(work.kind, &work.call, NULL);
+    program_workload_call_mpi(work.kind, &work.call, NULL);
     is_on = 0;
     allocates_for = NULL;
     fprintf(to, "{\"theirs\": \"%s\"", told);
@@ -403,7 +403,7 @@ static void trace(const collwise_algorithm *algorithm, collwise_parameters with,
     }
     print_allocations(to, "our_memory");
     fprintf(to, "}\n");
-    workload_free(&work);
+    program_workload_free(&work);
     MPI_Comm_free(&comm);
 }
 

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-void task_times_free(task_times *made) { free(made->ends); }
+void program_task_times_free(task_times *made) { free(made->ends); }
 
 static void note_end(void *context, const collwise_task *task) {
     task_times *to = context;
@@ -20,8 +20,8 @@ static void note_end(void *context, const collwise_task *task) {
     to->ends[to->count++] = now - to->start;
 }
 
-void task_times_run(task_times *of, const collwise_algorithm *algorithm, const collwise_call *call,
-                    collwise_parameters with) {
+void program_task_times_run(task_times *of, const collwise_algorithm *algorithm, const collwise_call *call,
+                            collwise_parameters with) {
     collwise_observer observer = {.first_task = of->window.first,
                                   .end_task = of->window.end,
                                   .steps = of->window.steps[0] == '\0' ? NULL : of->window.steps,
@@ -48,7 +48,7 @@ static double median_end(const task_times *from, size_t tasks, size_t task, size
     return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
 }
 
-double *task_times_gather(const task_times *from, size_t skipped, int root, size_t *count) {
+double *program_task_times_gather(const task_times *from, size_t skipped, int root, size_t *count) {
     int rank;
     MPI_Comm_rank(from->comm, &rank);
     if (skipped >= from->calls) {

@@ -13,14 +13,14 @@ typedef struct {
     MPI_Comm comm;
 } task_times;
 
-void task_times_free(task_times *made);
+void program_task_times_free(task_times *made);
 
 /* Runs the algorithm once. */
-void task_times_run(task_times *of, const collwise_algorithm *algorithm, const collwise_call *call,
-                    collwise_parameters with);
+void program_task_times_run(task_times *of, const collwise_algorithm *algorithm, const collwise_call *call,
+                            collwise_parameters with);
 
 /* The medians of the ends over all calls but the first `skipped`, on process 0, by leader in node order; `count` is
  * how many there are. NULL elsewhere. Collective; freed with free(). */
-double *task_times_gather(const task_times *from, size_t skipped, int root, size_t *count);
+double *program_task_times_gather(const task_times *from, size_t skipped, int root, size_t *count);
 
 #endif

@@ -13,35 +13,35 @@
 #include <simgrid/actor.h>
 #include <simgrid/barrier.h>
 #include <unistd.h>
-void *allocate_payload(size_t bytes) { return SMPI_SHARED_MALLOC(bytes); }
-void free_payload(void *memory) { SMPI_SHARED_FREE(memory); }
-void busy_wait(double seconds) { sg_actor_sleep_for(seconds); }
-void busy_wait_and_yield(double seconds) { busy_wait(seconds); }
+void *program_allocate_payload(size_t bytes) { return SMPI_SHARED_MALLOC(bytes); }
+void program_free_payload(void *memory) { SMPI_SHARED_FREE(memory); }
+void program_busy_wait(double seconds) { sg_actor_sleep_for(seconds); }
+void program_busy_wait_and_yield(double seconds) { program_busy_wait(seconds); }
 static void *new_barrier(int procs) { return sg_barrier_init((unsigned)procs); }
-void simulated_barrier(const common_start *start) { sg_barrier_wait(start->barrier); }
+void program_simulated_barrier(const common_start *start) { sg_barrier_wait(start->barrier); }
 /* MPI_Abort ends a simulation with exit code 0; all processes are threads of this one. */
-void abort_program(void) { _exit(2); }
+void program_abort(void) { _exit(2); }
 #else
 /* The memory is written to: pages never touched are all the same physical page, which is faster to send. */
-void *allocate_payload(size_t bytes) {
+void *program_allocate_payload(size_t bytes) {
     void *memory = malloc(bytes + 1);
     return memory == NULL ? NULL : memset(memory, 1, bytes + 1);
 }
-void free_payload(void *memory) { free(memory); }
-void busy_wait(double seconds) {
+void program_free_payload(void *memory) { free(memory); }
+void program_busy_wait(double seconds) {
     double until = MPI_Wtime() + seconds;
     while (MPI_Wtime() < until) {
     }
 }
-void busy_wait_and_yield(double seconds) {
+void program_busy_wait_and_yield(double seconds) {
     double until = MPI_Wtime() + seconds;
     while (MPI_Wtime() < until) {
         sched_yield();
     }
 }
 static void *new_barrier(int procs) { return (void)procs, NULL; }
-void simulated_barrier(const common_start *start) { (void)start; }
-void abort_program(void) { MPI_Abort(MPI_COMM_WORLD, 2); }
+void program_simulated_barrier(const common_start *start) { (void)start; }
+void program_abort(void) { MPI_Abort(MPI_COMM_WORLD, 2); }
 #endif
 
 /* Each case starts at a multiple of this many seconds, at least as long after the end of the case before; simulated
@@ -51,7 +51,7 @@ void abort_program(void) { MPI_Abort(MPI_COMM_WORLD, 2); }
 #define STEP_SECONDS 0.125
 #define FIRST_START_SECONDS 16384.0
 
-void allreduce_max(double *values, int count, MPI_Comm comm) {
+void program_allreduce_max(double *values, int count, MPI_Comm comm) {
     int procs, rank;
     MPI_Comm_size(comm, &procs);
     MPI_Comm_rank(comm, &rank);
@@ -95,7 +95,7 @@ static void share(void *data, size_t bytes) {
     }
 }
 
-char *read_text(const char *path) {
+char *program_read_text(const char *path) {
     int rank;
     long length = 0;
     char *text = NULL;
@@ -116,7 +116,7 @@ char *read_text(const char *path) {
     return text;
 }
 
-MPI_Comm communicator_of_first(cached_communicator *cached, int procs) {
+MPI_Comm program_communicator_of_first(cached_communicator *cached, int procs) {
     if (procs != cached->procs) {
         int rank;
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -129,7 +129,7 @@ MPI_Comm communicator_of_first(cached_communicator *cached, int procs) {
     return cached->comm;
 }
 
-common_start common_start_make(void) {
+common_start program_common_start(void) {
     int procs, rank;
     MPI_Comm_size(MPI_COMM_WORLD, &procs);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -138,10 +138,10 @@ common_start common_start_make(void) {
     return start;
 }
 
-void start_together(common_start *start) {
-    simulated_barrier(start);
+void program_start_together(common_start *start) {
+    program_simulated_barrier(start);
     start->seconds = fmax(start->seconds, STEP_SECONDS * ceil(MPI_Wtime() / STEP_SECONDS));
-    busy_wait(start->seconds - MPI_Wtime());
+    program_busy_wait(start->seconds - MPI_Wtime());
 }
 
 void schedule_next_start(common_start *start, double end_seconds) {

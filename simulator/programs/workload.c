@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-collwise_collective workload_kind(const char *collective) {
+collwise_collective program_workload_kind(const char *collective) {
     collwise_collective kind = 0;
     while (kind < COLLWISE_COLLECTIVES && strcmp(collwise_collective_names[kind], collective) != 0) {
         kind++;
@@ -11,12 +11,12 @@ collwise_collective workload_kind(const char *collective) {
     return kind;
 }
 
-int workload_is_rooted(collwise_collective kind) {
+int program_workload_is_rooted(collwise_collective kind) {
     return kind == COLLWISE_BCAST || kind == COLLWISE_GATHER || kind == COLLWISE_GATHERV || kind == COLLWISE_SCATTER ||
            kind == COLLWISE_SCATTERV || kind == COLLWISE_REDUCE;
 }
 
-int workload_reduces(collwise_collective kind) { return kind >= COLLWISE_REDUCE; }
+int program_workload_reduces(collwise_collective kind) { return kind >= COLLWISE_REDUCE; }
 
 /* The number of messages that each buffer holds: none, one, or one for each process. */
 typedef struct {
@@ -65,13 +65,13 @@ static int takes_counts(collwise_collective kind) {
            kind == COLLWISE_ALLTOALLV || kind == COLLWISE_REDUCE_SCATTER;
 }
 
-int workload_make(workload *made, collwise_collective kind, size_t message_bytes, int root, MPI_Comm comm,
-                  workload_memory memory) {
+int program_workload_make(workload *made, collwise_collective kind, size_t message_bytes, int root, MPI_Comm comm,
+                          workload_memory memory) {
     int procs, rank, element_bytes;
     MPI_Comm_size(comm, &procs);
     MPI_Comm_rank(comm, &rank);
     MPI_Datatype type = MPI_BYTE;
-    if (workload_reduces(kind)) {
+    if (program_workload_reduces(kind)) {
         type = message_bytes % sizeof(double) == 0 ? MPI_DOUBLE : MPI_UNSIGNED_CHAR;
     }
     MPI_Type_size(type, &element_bytes);
@@ -91,7 +91,7 @@ int workload_make(workload *made, collwise_collective kind, size_t message_bytes
                                  .root = root,
                                  .comm = comm};
     if (made->counts == NULL || made->displacements == NULL || made->call.send == NULL || made->call.receive == NULL) {
-        workload_free(made);
+        program_workload_free(made);
         return 0;
     }
     if (takes_counts(kind)) {
@@ -100,7 +100,7 @@ int workload_make(workload *made, collwise_collective kind, size_t message_bytes
     return 1;
 }
 
-void workload_free(workload *made) {
+void program_workload_free(workload *made) {
     if (made->call.send != NULL) {
         made->memory.release((void *)made->call.send);
     }
@@ -116,7 +116,7 @@ void workload_free(workload *made) {
 #define CALL(name, non_blocking, ...)                                                                                  \
     (request == NULL ? MPI_##name(__VA_ARGS__) : MPI_##non_blocking(__VA_ARGS__, request))
 
-void workload_call_mpi(collwise_collective kind, const collwise_call *c, MPI_Request *request) {
+void program_workload_call_mpi(collwise_collective kind, const collwise_call *c, MPI_Request *request) {
     switch (kind) {
     case COLLWISE_BCAST:
         CALL(Bcast, Ibcast, c->receive, c->receive_count, c->receive_type, c->root, c->comm);

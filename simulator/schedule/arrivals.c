@@ -51,7 +51,7 @@ struct arrivals {
     waiting *spare;
 };
 
-arrivals *arrivals_make(int procs, const int *node_of, const arrivals_proportions *network) {
+arrivals *recording_arrivals_make(int procs, const int *node_of, const arrivals_proportions *network) {
     arrivals *made = calloc(1, sizeof *made);
     if (made == NULL) {
         return NULL;
@@ -62,7 +62,7 @@ arrivals *arrivals_make(int procs, const int *node_of, const arrivals_proportion
     made->free_at = calloc((size_t)procs, sizeof *made->free_at);
     made->pairs = calloc(made->places, sizeof *made->pairs);
     if (made->processes == NULL || made->free_at == NULL || made->pairs == NULL) {
-        arrivals_free(made);
+        recording_arrivals_free(made);
         return NULL;
     }
     return made;
@@ -76,7 +76,7 @@ static void free_list(waiting *list) {
     }
 }
 
-void arrivals_free(arrivals *of) {
+void recording_arrivals_free(arrivals *of) {
     if (of == NULL) {
         return;
     }
@@ -176,7 +176,7 @@ static event take_event(arrivals *of) {
     return first;
 }
 
-int arrivals_next(arrivals *of) {
+int recording_arrivals_next(arrivals *of) {
     while (of->events > 0) {
         event first = take_event(of);
         if (first.request == REDUCTION || of->processes[first.process].completes[first.request] != UINT64_MAX) {
@@ -187,7 +187,7 @@ int arrivals_next(arrivals *of) {
     return -1;
 }
 
-int arrivals_after_next(const arrivals *of) { return of->events > 0 ? of->heap[1].process : -1; }
+int recording_arrivals_after_next(const arrivals *of) { return of->events > 0 ? of->heap[1].process : -1; }
 
 /* --- Messages ----------------------------------------------------------------------------------------------------- */
 
@@ -250,7 +250,7 @@ static int tell_sender(arrivals *of, const arrivals_side *side, int64_t other_re
     return !is_second || complete(of, side->source, side->is_send ? side->request : other_request, left);
 }
 
-int arrivals_post(arrivals *of, const arrivals_side *side) {
+int recording_arrivals_post(arrivals *of, const arrivals_side *side) {
     pair *over = find_pair(of, side->source, side->destination);
     of->posted++;
     if (over == NULL) {
@@ -288,16 +288,18 @@ int arrivals_post(arrivals *of, const arrivals_side *side) {
     return 1;
 }
 
-int arrivals_reduce(arrivals *of, int process, uint64_t bytes) {
+int recording_arrivals_reduce(arrivals *of, int process, uint64_t bytes) {
     uint64_t until = of->now + (uint64_t)(of->network.reduce_share * (double)bytes);
     of->processes[process].reduces_until = until;
     return until == of->now ||
            add_event(of, (event){.when = until, .number = of->posted, .request = REDUCTION, .process = process});
 }
 
-int arrivals_is_reducing(const arrivals *of, int process) { return of->processes[process].reduces_until > of->now; }
+int recording_arrivals_is_reducing(const arrivals *of, int process) {
+    return of->processes[process].reduces_until > of->now;
+}
 
-int arrivals_is_complete(const arrivals *of, int process, int64_t request, uint64_t *when) {
+int recording_arrivals_is_complete(const arrivals *of, int process, int64_t request, uint64_t *when) {
     if ((size_t)request >= of->processes[process].room) {
         return 0;
     }
@@ -305,6 +307,6 @@ int arrivals_is_complete(const arrivals *of, int process, int64_t request, uint6
     return *when <= of->now;
 }
 
-void arrivals_take(arrivals *of, int process, int64_t request) {
+void recording_arrivals_take(arrivals *of, int process, int64_t request) {
     of->processes[process].completes[request] = UINT64_MAX;
 }

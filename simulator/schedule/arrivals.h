@@ -18,8 +18,8 @@ typedef struct {
 
 /* Each process's node is a number from 0 to procs - 1; without these each has one of its own. Without proportions they
  * are usual ones. The nodes must live as long. Returns NULL if memory runs out. */
-arrivals *arrivals_make(int procs, const int *node_of, const arrivals_proportions *network);
-void arrivals_free(arrivals *of);
+arrivals *recording_arrivals_make(int procs, const int *node_of, const arrivals_proportions *network);
+void recording_arrivals_free(arrivals *of);
 
 typedef struct {
     int source, destination;
@@ -30,22 +30,22 @@ typedef struct {
 
 /* One side of a message is posted. Messages from one process to another are matched in order. Returns 0 if memory runs
  * out. */
-int arrivals_post(arrivals *of, const arrivals_side *side);
+int recording_arrivals_post(arrivals *of, const arrivals_side *side);
 
 /* True if a request of the process is complete by now, and at which time, which is in no unit. */
-int arrivals_is_complete(const arrivals *of, int process, int64_t request, uint64_t *when);
+int recording_arrivals_is_complete(const arrivals *of, int process, int64_t request, uint64_t *when);
 
 /* The process has waited for a request, which is complete: it is not told of it any more, nor does it ask again. */
-void arrivals_take(arrivals *of, int process, int64_t request);
+void recording_arrivals_take(arrivals *of, int process, int64_t request);
 
 /* The process reduces so many bytes. Returns 0 if memory runs out. */
-int arrivals_reduce(arrivals *of, int process, uint64_t bytes);
-int arrivals_is_reducing(const arrivals *of, int process);
+int recording_arrivals_reduce(arrivals *of, int process, uint64_t bytes);
+int recording_arrivals_is_reducing(const arrivals *of, int process);
 
 /* Goes on to the next time at which requests complete that have not been taken, or a reduction ends. Returns the
  * process that has one, -1 if nothing is under way. */
-int arrivals_next(arrivals *of);
+int recording_arrivals_next(arrivals *of);
 /* The process that has the next one, as far as is known, -1 if nothing is under way. */
-int arrivals_after_next(const arrivals *of);
+int recording_arrivals_after_next(const arrivals *of);
 
 #endif

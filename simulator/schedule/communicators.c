@@ -83,7 +83,7 @@ static void arrange(communicator *one) {
     qsort(one->by_process, (size_t)one->size, sizeof *one->by_process, compare_processes);
 }
 
-int communicators_add(communicators *to, int size, const int *processes) {
+int recording_communicators_add(communicators *to, int size, const int *processes) {
     int number = add(to, size);
     for (int rank = 0; number > 0 && rank < size; rank++) {
         to->items[number - 1].processes[rank] = processes[rank];
@@ -94,7 +94,7 @@ int communicators_add(communicators *to, int size, const int *processes) {
     return number;
 }
 
-communicators *communicators_make(int procs) {
+communicators *recording_communicators_make(int procs) {
     communicators *made = calloc(1, sizeof *made);
     if (made == NULL || add(made, procs) == 0) {
         free(made);
@@ -107,7 +107,7 @@ communicators *communicators_make(int procs) {
     return made;
 }
 
-void communicators_free(communicators *of) {
+void recording_communicators_free(communicators *of) {
     if (of == NULL) {
         return;
     }
@@ -118,15 +118,15 @@ void communicators_free(communicators *of) {
     free(of);
 }
 
-int communicators_size(const communicators *of, int number) {
+int recording_communicators_size(const communicators *of, int number) {
     return number < 1 || (size_t)number > of->count ? 0 : of->items[number - 1].size;
 }
 
-int communicators_member(const communicators *of, int number, int rank) {
+int recording_communicators_member(const communicators *of, int number, int rank) {
     return of->items[number - 1].processes[rank];
 }
 
-int communicators_rank(const communicators *of, int number, int process) {
+int recording_communicators_rank(const communicators *of, int number, int process) {
     const communicator *one = &of->items[number - 1];
     member wanted = {.process = process};
     const member *found =
@@ -184,7 +184,7 @@ static int make_parts(communicators *of, int number, division *done) {
     return 1;
 }
 
-int communicators_divide(communicators *of, int number, int rank, int colour, int no_colour, int key) {
+int recording_communicators_divide(communicators *of, int number, int rank, int colour, int no_colour, int key) {
     communicator *one = &of->items[number - 1];
     if (one->calls == NULL && (one->calls = calloc((size_t)one->size, sizeof *one->calls)) == NULL) {
         return 0;
@@ -208,7 +208,7 @@ int communicators_divide(communicators *of, int number, int rank, int colour, in
     return under_way->called < one->size || make_parts(of, number, under_way);
 }
 
-int communicators_part(communicators *of, int number, int rank) {
+int recording_communicators_part(communicators *of, int number, int rank) {
     communicator *one = &of->items[number - 1];
     division **at = find(one, rank), *found = *at;
     if (found->parts == NULL) {

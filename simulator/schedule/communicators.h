@@ -8,25 +8,25 @@ typedef struct communicators communicators;
 
 /* Communicators have the numbers of MPI_Comm: 0 is MPI_COMM_NULL, 1 the world of all `procs` processes. Returns NULL if
  * memory runs out. */
-communicators *communicators_make(int procs);
-void communicators_free(communicators *of);
+communicators *recording_communicators_make(int procs);
+void recording_communicators_free(communicators *of);
 
 /* Makes a communicator of these processes, in the order of their ranks. Returns its number, 0 if memory runs out. */
-int communicators_add(communicators *to, int size, const int *processes);
+int recording_communicators_add(communicators *to, int size, const int *processes);
 
 /* The number of its members, 0 if there is no such communicator. */
-int communicators_size(const communicators *of, int number);
+int recording_communicators_size(const communicators *of, int number);
 /* A member's rank in the world, and the rank of a world's process, -1 if it is no member. */
-int communicators_member(const communicators *of, int number, int rank);
-int communicators_rank(const communicators *of, int number, int process);
+int recording_communicators_member(const communicators *of, int number, int rank);
+int recording_communicators_rank(const communicators *of, int number, int process);
 
 enum { COMMUNICATORS_UNKNOWN = -1 };
 
 /* The member with that rank calls for a division, as MPI_Comm_split does; the processes with each colour but
  * `no_colour` become a communicator. Returns 0 if memory runs out. */
-int communicators_divide(communicators *of, int number, int rank, int colour, int no_colour, int key);
+int recording_communicators_divide(communicators *of, int number, int rank, int colour, int no_colour, int key);
 /* The communicator that the member got of its last call, 0 for `no_colour`; COMMUNICATORS_UNKNOWN as long as a member
  * has not called. May be asked again only while it is unknown. */
-int communicators_part(communicators *of, int number, int rank);
+int recording_communicators_part(communicators *of, int number, int rank);
 
 #endif

@@ -36,7 +36,7 @@ static int32_t new_message(play *all) {
         all->messages =
             play_grown_lines(all, all->messages, all->message_count, &all->message_room, sizeof *all->messages);
         if (all->ports != NULL) {
-            ports_make_room(all, all->message_count);
+            play_ports_make_room(all, all->message_count);
         }
         if (all->trace != NULL) {
             make_room_for_spans(all, all->message_count);
@@ -75,7 +75,7 @@ static int32_t note_message(play *all, schedule_spent spent, int32_t index, doub
     int32_t span = note(all, spent, one->source, one->destination, one->size, one->start_seconds, end, before);
     if (span != before) {
         all->trace->spans[span].is_local = one->is_local;
-        all->trace->spans[span].waits_for = (uint16_t)ports_waited_for(all, index);
+        all->trace->spans[span].waits_for = (uint16_t)play_ports_waited_for(all, index);
     }
     return span;
 }
@@ -148,7 +148,7 @@ static void finish_if_done(play *all, int32_t index) {
         } else if (all->ports == NULL) {
             play_answer(all, index, 0);
         } else {
-            ports_start_answer(all, index, seconds);
+            play_ports_start_answer(all, index, seconds);
         }
     }
 }
@@ -216,7 +216,7 @@ static void start_if_possible(play *all, int32_t index) {
     if (all->ports == NULL) {
         start_by_model(all, index, seconds);
     } else {
-        ports_start(all, index, seconds);
+        play_ports_start(all, index, seconds);
     }
 }
 
@@ -523,22 +523,22 @@ static void play_together(play *all) {
         play_processes(all);
     }
     if (all->ports != NULL) {
-        ports_run(all);
+        play_ports_run(all);
     }
 }
 
 /* Plays one node after the other. */
 static void play_nodes(play *all) {
     const one_way *order = all->one_way;
-    ports_use_inboxes(all);
+    play_ports_use_inboxes(all);
     for (int i = 0; i < all->network->nodes; i++) {
         int32_t node = order->nodes[i];
-        ports_begin_node(all, node);
+        play_ports_begin_node(all, node);
         for (int32_t place = order->first[node]; place < order->first[node + 1]; place++) {
             go_on(all, order->ranks[place], 0);
             play_processes(all);
         }
-        ports_run(all);
+        play_ports_run(all);
     }
 }
 
@@ -547,9 +547,9 @@ static void run(play *all) {
     make_room_for_spans(all, 0);
     make_processes(all);
     if (all->network->out_rate != NULL) {
-        all->ports = ports_make(all);
+        all->ports = play_ports_make(all);
     }
-    all->one_way = one_way_make(all);
+    all->one_way = play_one_way_make(all);
     if (all->one_way != NULL) {
         play_nodes(all);
     } else {
@@ -587,8 +587,8 @@ static void release(play *all) {
     free(all->sorted);
     free(all->ready);
     free(all->link_of);
-    one_way_free(all->one_way);
-    ports_free(all->ports);
+    play_one_way_free(all->one_way);
+    play_ports_free(all->ports);
 }
 
 schedule_result play_by_events(const schedule *played, const schedule_network *network, int root, double *ends,

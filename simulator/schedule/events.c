@@ -11,7 +11,7 @@ static uint64_t bits_of(double seconds) {
     return bits;
 }
 
-int events_add(events *to, event added) {
+int play_events_add(events *to, event added) {
     uint64_t different = bits_of(added.seconds) ^ bits_of(to->last_seconds);
     int number = different == 0 ? 0 : 64 - __builtin_clzll(different);
     struct event_bucket *bucket = &to->buckets[number];
@@ -32,11 +32,11 @@ int events_add(events *to, event added) {
     return 1;
 }
 
-double events_first_seconds(const events *of) {
+double play_events_first_seconds(const events *of) {
     return of->filled == 0 ? INFINITY : of->buckets[__builtin_ctzll(of->filled)].first_seconds;
 }
 
-int events_take(events *from, event *taken) {
+int play_events_take(events *from, event *taken) {
     int number = __builtin_ctzll(from->filled);
     struct event_bucket *bucket = &from->buckets[number], *now = &from->buckets[0];
     if (number > 0) {
@@ -45,7 +45,7 @@ int events_take(events *from, event *taken) {
         from->filled &= ~((uint64_t)1 << number);
         bucket->count = 0;
         for (size_t i = 0; i < count; i++) {
-            if (!events_add(from, bucket->items[i])) {
+            if (!play_events_add(from, bucket->items[i])) {
                 return 0;
             }
         }
@@ -58,7 +58,7 @@ int events_take(events *from, event *taken) {
     return 1;
 }
 
-void events_free(events *of) {
+void play_events_free(events *of) {
     for (int i = 0; i < EVENT_BUCKETS; i++) {
         free(of->buckets[i].items);
     }

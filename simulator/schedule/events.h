@@ -31,11 +31,11 @@ typedef struct {
 } events;
 
 /* Adds an event that is not before the one that was taken last. Returns 0 if memory runs out. */
-int events_add(events *to, event added);
+int play_events_add(events *to, event added);
 /* The time of the first event, infinite if there is none. */
-double events_first_seconds(const events *of);
+double play_events_first_seconds(const events *of);
 /* Takes the first event into `taken`. Returns 0 if memory runs out. */
-int events_take(events *from, event *taken);
-void events_free(events *of);
+int play_events_take(events *from, event *taken);
+void play_events_free(events *of);
 
 #endif

@@ -15,6 +15,6 @@ typedef struct {
 } recorded_call;
 
 /* Records the algorithm that the library runs for a call (recorder.c). */
-void record_library_call(const recorded_call *call);
+void recording_library_call(const recorded_call *call);
 
 #endif

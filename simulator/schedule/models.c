@@ -606,7 +606,7 @@ static void release(pass *of) {
     free(of->called);
 }
 
-int models_can_play(const schedule_network *network) {
+int play_models_can(const schedule_network *network) {
     return network->out_rate == NULL && network->switches == 0 && network->sockets == 0;
 }
 
@@ -622,13 +622,13 @@ static int same_work_is_free(const schedule_network *one, const schedule_network
     return 1;
 }
 
-size_t models_together(const schedule *played, const schedule_network *const *networks, size_t count) {
+size_t play_models_together(const schedule *played, const schedule_network *const *networks, size_t count) {
     const schedule_network *first = networks[0];
     size_t entries = (size_t)first->classes * (size_t)first->classes * played->size_count, sets = 1;
     size_t most = entries * MAX_SETS <= MAX_ENTRIES ? MAX_SETS : MAX_ENTRIES / entries;
     for (; sets < count && sets < most; sets++) {
         const schedule_network *next = networks[sets];
-        int is_alike = models_can_play(next) && next->nodes == first->nodes && next->classes == first->classes &&
+        int is_alike = play_models_can(next) && next->nodes == first->nodes && next->classes == first->classes &&
                        memcmp(next->node_of, first->node_of, (size_t)played->procs * sizeof *next->node_of) == 0 &&
                        memcmp(next->class_of, first->class_of, (size_t)next->nodes * sizeof *next->class_of) == 0 &&
                        memcmp(next->protocol, first->protocol, played->size_count) == 0 &&
@@ -640,8 +640,8 @@ size_t models_together(const schedule *played, const schedule_network *const *ne
     return sets;
 }
 
-int models_play(const schedule *played, const schedule_network *const *networks, size_t count, int procs,
-                double *ends) {
+int play_by_models(const schedule *played, const schedule_network *const *networks, size_t count, int procs,
+                   double *ends) {
     pass *of = calloc(1, sizeof *of);
     if (of == NULL) {
         return 0;

@@ -4,14 +4,15 @@
 
 #include "engine.h"
 
-/* True if a network is a point-to-point model that models_play plays. */
-int models_can_play(const schedule_network *network);
-/* The number of networks, from the first on, that models_play can play together: those with the nodes and protocols
+/* True if a network is a point-to-point model that play_by_models plays. */
+int play_models_can(const schedule_network *network);
+/* The number of networks, from the first on, that play_by_models can play together: those with the nodes and protocols
  * of the first, and no more than fit into a bounded memory. */
-size_t models_together(const schedule *played, const schedule_network *const *networks, size_t count);
+size_t play_models_together(const schedule *played, const schedule_network *const *networks, size_t count);
 /* Plays the first `procs` processes, all or a period (symmetry.h), on each network. `ends` has for each process in turn
  * the times at which it is done on each network. Returns 0 if the schedule cannot be played to its end, for a reason
  * that engine.c finds and reports. */
-int models_play(const schedule *played, const schedule_network *const *networks, size_t count, int procs, double *ends);
+int play_by_models(const schedule *played, const schedule_network *const *networks, size_t count, int procs,
+                   double *ends);
 
 #endif

@@ -113,7 +113,7 @@ static void group_ranks(const play *all, one_way *made) {
     shift(made->first, nodes, all->procs);
 }
 
-one_way *one_way_make(const play *all) {
+one_way *play_one_way_make(const play *all) {
     if (!is_eligible(all)) {
         return NULL;
     }
@@ -140,14 +140,14 @@ one_way *one_way_make(const play *all) {
     free(found.unknown);
     free(stack);
     if (!is_found) {
-        one_way_free(made);
+        play_one_way_free(made);
         return NULL;
     }
     group_ranks(all, made);
     return made;
 }
 
-void one_way_free(one_way *of) {
+void play_one_way_free(one_way *of) {
     if (of != NULL) {
         free(of->nodes);
         free(of->first);

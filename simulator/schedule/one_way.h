@@ -13,7 +13,7 @@ struct one_way {
 };
 
 /* Finds the order of the nodes. NULL: there is none, or the order of events of different nodes may count. */
-one_way *one_way_make(const play *all);
-void one_way_free(one_way *of);
+one_way *play_one_way_make(const play *all);
+void play_one_way_free(one_way *of);
 
 #endif

@@ -72,7 +72,7 @@ struct packets {
 };
 
 static void schedule_event(play *all, packets *of, double seconds, int32_t index, int kind) {
-    if (!events_add(of->events, (event){seconds, index, (uint8_t)kind})) {
+    if (!play_events_add(of->events, (event){seconds, index, (uint8_t)kind})) {
         play_fail(all, "out of memory");
     }
 }
@@ -388,7 +388,7 @@ static int32_t flow_for(play *all, packets *of, const message *one) {
                        .time_out_factor = 1,
                        .timer_seconds = INFINITY,
                        .next_in_line = NONE};
-        made->stages = ports_find_way(all, one, made->way, &made->latency_seconds);
+        made->stages = play_ports_find_way(all, one, made->way, &made->latency_seconds);
         made->round_trip_seconds = 2 * made->latency_seconds;
         *known = (int32_t)of->flow_count++;
     }
@@ -410,7 +410,7 @@ static void start(play *all, packets *of, int32_t index) {
     send_what_may_go(all, of, number);
 }
 
-void packets_start(play *all, packets *of, int32_t index, double seconds) {
+void play_packets_start(play *all, packets *of, int32_t index, double seconds) {
     if (seconds > all->now) {
         schedule_event(all, of, seconds, index, PACKETS_START);
     } else {
@@ -418,7 +418,7 @@ void packets_start(play *all, packets *of, int32_t index, double seconds) {
     }
 }
 
-void packets_handle(play *all, packets *of, event happened) {
+void play_packets_handle(play *all, packets *of, event happened) {
     switch (happened.stage) {
     case PACKETS_START:
         start(all, of, happened.message);
@@ -440,7 +440,7 @@ void packets_handle(play *all, packets *of, event happened) {
 
 /* --- The whole ---------------------------------------------------------------------------------------------------- */
 
-packets *packets_make(play *all, size_t links, events *to) {
+packets *play_packets_make(play *all, size_t links, events *to) {
     const schedule_network *network = all->network;
     int is_whole = network->packet_bytes >= 1 && network->initial_window_packets >= 1;
     if (!is_whole || network->buffer_bytes < network->packet_bytes || !(network->retransmission_seconds > 0)) {
@@ -454,14 +454,14 @@ packets *packets_make(play *all, size_t links, events *to) {
     made->links = calloc(links + 1, sizeof *made->links);
     made->flow_of = malloc((all->connection_count + 1) * sizeof *made->flow_of);
     if (made->links == NULL || made->flow_of == NULL) {
-        packets_free(made);
+        play_packets_free(made);
         play_fail(all, "out of memory");
     }
     memset(made->flow_of, NONE, all->connection_count * sizeof *made->flow_of);
     return made;
 }
 
-void packets_set_link(packets *of, size_t number, double rate, double burst_bytes, int32_t opposite) {
+void play_packets_set_link(packets *of, size_t number, double rate, double burst_bytes, int32_t opposite) {
     double burst_seconds = burst_bytes > 0 ? burst_bytes / rate : 0;
     of->links[number] = (link){.rate = rate,
                                .burst_seconds = burst_seconds,
@@ -471,7 +471,7 @@ void packets_set_link(packets *of, size_t number, double rate, double burst_byte
                                .last_in_line = NONE};
 }
 
-void packets_free(packets *of) {
+void play_packets_free(packets *of) {
     if (of == NULL) {
         return;
     }

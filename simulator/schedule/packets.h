@@ -24,13 +24,13 @@ typedef struct packets packets;
 /* The kinds of events of packets, above those of ports. */
 enum { PACKETS_START = MAX_STAGES, PACKETS_PORT_FREE, PACKETS_REACH, PACKETS_ACKNOWLEDGED, PACKETS_TIME_OUT };
 
-/* Packets on so many ports and links, whose costs packets_set_link then gives. */
-packets *packets_make(play *all, size_t links, events *to);
-void packets_set_link(packets *of, size_t number, double rate, double burst_bytes, int32_t opposite);
-void packets_free(packets *of);
+/* Packets on so many ports and links, whose costs play_packets_set_link then gives. */
+packets *play_packets_make(play *all, size_t links, events *to);
+void play_packets_set_link(packets *of, size_t number, double rate, double burst_bytes, int32_t opposite);
+void play_packets_free(packets *of);
 
-/* A message starts, over the links that ports_find_way gives. */
-void packets_start(play *all, packets *of, int32_t message, double seconds);
-void packets_handle(play *all, packets *of, event happened);
+/* A message starts, over the links that play_ports_find_way gives. */
+void play_packets_start(play *all, packets *of, int32_t message, double seconds);
+void play_packets_handle(play *all, packets *of, event happened);
 
 #endif

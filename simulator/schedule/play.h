@@ -218,23 +218,23 @@ void play_answer(play *all, int32_t index, double queued_seconds);
 void play_processes(play *all);
 
 /* Makes room for the transit of one more message. */
-void ports_make_room(play *all, size_t count);
-ports *ports_make(play *all);
-void ports_free(ports *to);
+void play_ports_make_room(play *all, size_t count);
+ports *play_ports_make(play *all);
+void play_ports_free(ports *to);
 /* A message starts at that time, which is not in the past. */
-void ports_start(play *all, int32_t index, double seconds);
+void play_ports_start(play *all, int32_t index, double seconds);
 /* The same for the answer to a message, which takes no room on ports. */
-void ports_start_answer(play *all, int32_t index, double seconds);
+void play_ports_start_answer(play *all, int32_t index, double seconds);
 /* From now on messages that come to other nodes stay there until these begin. */
-void ports_use_inboxes(play *all);
+void play_ports_use_inboxes(play *all);
 /* Goes back to the start, where only that node's processes are played, whose messages are there. */
-void ports_begin_node(play *all, int32_t node);
+void play_ports_begin_node(play *all, int32_t node);
 /* Handles events until there are none. */
-void ports_run(play *all);
+void play_ports_run(play *all);
 /* Finds the numbers of the ports and links on a message's way, at most MAX_STAGES, and its latency; returns how many
  * they are. */
-int ports_find_way(play *all, const message *one, int32_t *way, double *latency_seconds);
+int play_ports_find_way(play *all, const message *one, int32_t *way, double *latency_seconds);
 /* Returns the resource that a message on its way, or just arrived, waited for last. */
-schedule_resource ports_waited_for(const play *all, int32_t index);
+schedule_resource play_ports_waited_for(const play *all, int32_t index);
 
 #endif

@@ -151,11 +151,11 @@ static int has_messages(const ports *of, int32_t number) {
 static void settle(ports *to, int32_t number) {
     const stage *at = &to->stages[number];
     if (at->count == 0) {
-        busy_remove(&to->busy, number);
+        play_busy_remove(&to->busy, number);
         return;
     }
     double left = play_later(key_time(served_next(&at->served)) - at->virtual_seconds, 0);
-    busy_settle(&to->busy, number, at->seconds + left / at->speed);
+    play_busy_settle(&to->busy, number, at->seconds + left / at->speed);
 }
 
 /* --- Comparisons -------------------------------------------------------------------------------------------------- */
@@ -271,10 +271,10 @@ static void add_message(play *all, stage *at, int32_t index, int place) {
     at->max_speed = way->max_speed;
     double virtual_end = at->virtual_seconds + way->bytes - free_bytes;
     at->count++;
-    served_push(all, &at->served, served_key(virtual_end, way->order, index, ENDS_MESSAGE));
+    play_served_push(all, &at->served, served_key(virtual_end, way->order, index, ENDS_MESSAGE));
     if (place == 0 && is_buffered(all, &all->messages[index])) {
         double released = play_later(at->virtual_seconds, virtual_end - all->network->send_buffer_bytes);
-        served_push(all, &at->served, served_key(released, way->order, index, RELEASES_SENDER));
+        play_served_push(all, &at->served, served_key(released, way->order, index, RELEASES_SENDER));
     }
 }
 
@@ -326,7 +326,7 @@ static void end_first(play *all, int32_t number, double seconds) {
     stage *at = &all->ports->stages[number];
     uint32_t count = at->count;
     advance(all, at, seconds);
-    key ended = served_pop(&at->served);
+    key ended = play_served_pop(&at->served);
     int32_t index = served_message(ended);
     compare_event(all, at, &all->messages[index], 1, seconds);
     at->virtual_seconds = play_later(at->virtual_seconds, key_time(ended));
@@ -362,7 +362,7 @@ static void end_first(play *all, int32_t number, double seconds) {
 }
 
 static void schedule_event(play *all, double seconds, int32_t index, uint8_t stage) {
-    if (!events_add(&all->ports->events, (event){seconds, index, stage})) {
+    if (!play_events_add(&all->ports->events, (event){seconds, index, stage})) {
         play_fail(all, "out of memory");
     }
 }
@@ -380,13 +380,13 @@ static void put_into_inbox(play *all, int32_t index, double seconds) {
     at->last = index;
 }
 
-void ports_use_inboxes(play *all) {
+void play_ports_use_inboxes(play *all) {
     size_t nodes = (size_t)all->network->nodes;
     all->ports->inboxes = play_checked(all, malloc(nodes * sizeof *all->ports->inboxes));
     memset(all->ports->inboxes, NONE, nodes * sizeof *all->ports->inboxes);
 }
 
-void ports_begin_node(play *all, int32_t node) {
+void play_ports_begin_node(play *all, int32_t node) {
     ports *to = all->ports;
     all->now = to->events.last_seconds = 0;
     for (int32_t index = to->inboxes[node].first; index != NONE; index = to->coming[index].next) {
@@ -443,7 +443,7 @@ static void find_way(play *all, const message *one, transit *over) {
     over->stages = (uint8_t)(links + 2);
 }
 
-int ports_find_way(play *all, const message *one, int32_t *way, double *latency_seconds) {
+int play_ports_find_way(play *all, const message *one, int32_t *way, double *latency_seconds) {
     transit over = {.follower = NONE};
     find_way(all, one, &over);
     for (int place = 0; place < over.stages; place++) {
@@ -458,7 +458,7 @@ static int has_own_path(const play *all, const message *one) {
     return one->is_local && !(all->network->memory_rate > 0) && !crosses_shared_port(all, one);
 }
 
-schedule_resource ports_waited_for(const play *all, int32_t index) {
+schedule_resource play_ports_waited_for(const play *all, int32_t index) {
     const message *one = &all->messages[index];
     if (all->ports == NULL || has_own_path(all, one) || (all->ports->packets != NULL && !one->is_local)) {
         return one->is_local ? SCHEDULE_MEMORY : SCHEDULE_PORT;
@@ -502,14 +502,14 @@ static void set_out(play *all, int32_t index, double seconds) {
     reach(all, index, 0, seconds);
 }
 
-void ports_start(play *all, int32_t index, double seconds) {
+void play_ports_start(play *all, int32_t index, double seconds) {
     const message *one = &all->messages[index];
     if (has_own_path(all, one)) {
         start_on_own_path(all, index, seconds);
         return;
     }
     if (all->ports->packets != NULL && !one->is_local) {
-        packets_start(all, all->ports->packets, index, seconds);
+        play_packets_start(all, all->ports->packets, index, seconds);
         return;
     }
     transit *way = &all->transits[index];
@@ -542,7 +542,7 @@ static void send_answer(play *all, int32_t index, double seconds) {
     play_answer(all, index, at->count > 0 ? queue_seconds(all, at, seconds) : 0);
 }
 
-void ports_start_answer(play *all, int32_t index, double seconds) {
+void play_ports_start_answer(play *all, int32_t index, double seconds) {
     if (all->messages[index].is_local || all->ports->packets != NULL || !(all->network->queue_bytes > 0)) {
         play_answer(all, index, 0);
     } else if (seconds > all->now) {
@@ -552,7 +552,7 @@ void ports_start_answer(play *all, int32_t index, double seconds) {
     }
 }
 
-void ports_run(play *all) {
+void play_ports_run(play *all) {
     ports *to = all->ports;
     /* Every message is received before the last process ends. Of packets, a time-out may come that no longer matters.
      */
@@ -563,12 +563,12 @@ void ports_run(play *all) {
             longjmp(all->give_up, 1);
         }
         double end = to->busy.count > 0 ? key_time(to->busy.keys[0]) : INFINITY;
-        if (to->events.filled == 0 || end <= events_first_seconds(&to->events)) {
+        if (to->events.filled == 0 || end <= play_events_first_seconds(&to->events)) {
             all->now = end;
             end_first(all, busy_stage(to->busy.keys[0]), end);
         } else {
             event next;
-            if (!events_take(&to->events, &next)) {
+            if (!play_events_take(&to->events, &next)) {
                 play_fail(all, "out of memory");
             }
             all->now = next.seconds;
@@ -577,7 +577,7 @@ void ports_run(play *all) {
             } else if (next.stage == ANSWER_LEAVES) {
                 send_answer(all, next.message, next.seconds);
             } else if (next.stage >= PACKETS_START) {
-                packets_handle(all, to->packets, next);
+                play_packets_handle(all, to->packets, next);
             } else {
                 reach(all, next.message, next.stage, next.seconds);
             }
@@ -588,7 +588,7 @@ void ports_run(play *all) {
 
 /* --- The whole ---------------------------------------------------------------------------------------------------- */
 
-void ports_make_room(play *all, size_t count) {
+void play_ports_make_room(play *all, size_t count) {
     all->transits = play_grown_lines(all, all->transits, count, &all->transit_room, sizeof *all->transits);
     ports *of = all->ports;
     if (of->inboxes != NULL) {
@@ -600,7 +600,7 @@ void ports_make_room(play *all, size_t count) {
     }
 }
 
-ports *ports_make(play *all) {
+ports *play_ports_make(play *all) {
     const schedule_network *network = all->network;
     if (all->played->messages > UINT32_MAX) {
         play_fail(all, "more than 2^32 messages");
@@ -622,21 +622,21 @@ ports *ports_make(play *all) {
         to->busy.place_of[i] = UNUSED;
     }
     if (network->buffer_bytes > 0) {
-        to->packets = packets_make(all, to->stage_count, &to->events);
+        to->packets = play_packets_make(all, to->stage_count, &to->events);
         for (size_t i = 0; i < to->stage_count; i++) {
             const stage *at = use(all, (int32_t)i);
-            packets_set_link(to->packets, i, at->rate, at->burst_bytes, at->opposite);
+            play_packets_set_link(to->packets, i, at->rate, at->burst_bytes, at->opposite);
         }
     }
     return to;
 }
 
-void ports_free(ports *to) {
+void play_ports_free(ports *to) {
     if (to == NULL) {
         return;
     }
     for (size_t i = 0; i < to->used_count; i++) {
-        served_free(&to->stages[to->used[i]].served);
+        play_served_free(&to->stages[to->used[i]].served);
     }
     free(to->stages);
     free(to->used);
@@ -647,7 +647,7 @@ void ports_free(ports *to) {
     free(to->ended_seconds);
     free(to->inboxes);
     free(to->coming);
-    events_free(&to->events);
-    packets_free(to->packets);
+    play_events_free(&to->events);
+    play_packets_free(to->packets);
     free(to);
 }

@@ -136,7 +136,7 @@ static const library_choice *choice_for(recording *to, const recorded_call *call
     return known;
 }
 
-void record_library_call(const recorded_call *call) {
+void recording_library_call(const recorded_call *call) {
     const library_choice *choice = choice_for(recording_now, call);
     call_algorithm(recording_now, choice->algorithm, call, choice->with);
 }
@@ -147,16 +147,16 @@ static int is(const schedule_case *wanted, const char *experiment) {
 
 static void call_experiment(const recording *to) {
     const schedule_case *wanted = to->wanted;
-    if (!to->is_collective && is(wanted, "barrier")) {
+    if (!to->program_is_collective && is(wanted, "barrier")) {
         collwise_barrier_bruck(MPI_COMM_WORLD, (collwise_parameters){0});
-    } else if (!to->is_collective && is(wanted, "exchange")) {
+    } else if (!to->program_is_collective && is(wanted, "exchange")) {
         collwise_split_binary_exchange(recording_payload(1), wanted->message_bytes, wanted->root, MPI_COMM_WORLD);
     } else {
         collwise_parameters with = {.part_bytes = wanted->part_bytes,
                                     .count = wanted->count == 0 ? to->algorithm->default_count : wanted->count,
                                     .limit_bytes = wanted->limit_bytes};
         record_case_call(to, to->algorithm, wanted->message_bytes, with);
-        if (!to->is_collective && is(wanted, "bcast_gather")) {
+        if (!to->program_is_collective && is(wanted, "bcast_gather")) {
             collwise_barrier_bruck(MPI_COMM_WORLD, (collwise_parameters){0});
             record_case_call(to, collwise_find("gather", "linear"), wanted->gather_bytes, (collwise_parameters){0});
         }
@@ -301,9 +301,9 @@ static void release(recording *to) {
     }
     recording_free(to->nodes);
     recording_free(to->sockets);
-    communicators_free(to->communicators);
+    recording_communicators_free(to->communicators);
     free(to->levels);
-    arrivals_free(to->arrivals);
+    recording_arrivals_free(to->arrivals);
     free(to->fiber_of);
     if (to->stacks != NULL) {
         munmap(to->stacks, (to->fiber_count + 1) * STACK_BYTES);
@@ -344,7 +344,7 @@ static schedule *record(const schedule_case *wanted, const collwise_algorithm *a
                       .processes_alone = processes_alone,
                       .max_words = max_words,
                       .algorithm = algorithm,
-                      .is_collective = is(wanted, "collective"),
+                      .program_is_collective = is(wanted, "collective"),
                       .problem = problem,
                       .problem_bytes = problem_bytes};
     if (task_window_read(wanted->experiment, &to->window)) {

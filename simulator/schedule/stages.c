@@ -43,7 +43,7 @@ static void make_queue_room(play *all, served *of) {
     }
 }
 
-void served_push(play *all, served *of, key added) {
+void play_served_push(play *all, served *of, key added) {
     if (of->first == of->end) {
         of->first = of->end = 0;
     } else if (added < of->queue[of->end - 1]) {
@@ -60,9 +60,9 @@ void served_push(play *all, served *of, key added) {
     of->queue[of->end++] = added;
 }
 
-key served_pop(served *of) { return served_is_in_queue(of) ? of->queue[of->first++] : pop_from_heap(of); }
+key play_served_pop(served *of) { return served_is_in_queue(of) ? of->queue[of->first++] : pop_from_heap(of); }
 
-void served_free(served *of) {
+void play_served_free(served *of) {
     if (of->queue != &of->first_key) {
         free(of->queue);
     }
@@ -98,12 +98,12 @@ static void settle_at(busy_stages *to, size_t place, key one) {
     put_stage(to, place, one);
 }
 
-void busy_settle(busy_stages *to, int32_t number, double next_seconds) {
+void play_busy_settle(busy_stages *to, int32_t number, double next_seconds) {
     int32_t place = to->place_of[number];
     settle_at(to, place == NONE ? to->count++ : (size_t)place, key_make(next_seconds, (uint32_t)number));
 }
 
-void busy_remove(busy_stages *from, int32_t number) {
+void play_busy_remove(busy_stages *from, int32_t number) {
     int32_t place = from->place_of[number];
     if (place != NONE) {
         from->place_of[number] = NONE;

@@ -49,9 +49,9 @@ static inline int served_is_in_queue(const served *of) {
 /* The next one to end, of at least one. */
 static inline key served_next(const served *of) { return served_is_in_queue(of) ? of->queue[of->first] : of->heap[0]; }
 
-void served_push(play *all, served *to, key added);
-key served_pop(served *from);
-void served_free(served *of);
+void play_served_push(play *all, served *to, key added);
+key play_served_pop(served *from);
+void play_served_free(served *of);
 
 /* --- Busy stages -------------------------------------------------------------------------------------------------- */
 
@@ -66,7 +66,7 @@ enum { UNUSED = -2 };
 
 static inline int32_t busy_stage(key one) { return (int32_t)(uint32_t)one; }
 /* Puts a stage where it belongs, or takes it out. */
-void busy_settle(busy_stages *to, int32_t number, double next_seconds);
-void busy_remove(busy_stages *from, int32_t number);
+void play_busy_settle(busy_stages *to, int32_t number, double next_seconds);
+void play_busy_remove(busy_stages *from, int32_t number);
 
 #endif

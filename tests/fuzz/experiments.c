@@ -27,8 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *text = malloc(size + 1);
     memcpy(text, data, size);
     text[size] = '\0';
-    experiment_file file = experiment_file_parse(text);
-    experiment_file_free(&file);
+    experiment_file file = program_experiments_parse(text);
+    program_experiments_free(&file);
     free(text);
     return 0;
 }

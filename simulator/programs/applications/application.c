@@ -90,7 +90,7 @@ void application_compute_end(application *app, double operations) {
 
 void application_model(const application *app, double operations, double speed) {
     if (operations > 0) {
-        busy_wait(operations / (app->rate * speed));
+        program_busy_wait(operations / (app->rate * speed));
     }
 }
 
@@ -126,17 +126,17 @@ int application_finish(application *app, double result, int correct) {
 /* --- Memory and reductions --------------------------------------------------------------------------------------- */
 
 void *application_allocate(const application *app, size_t bytes) {
-    void *memory = app->rate > 0 ? allocate_payload(bytes + 1) : calloc(bytes + 1, 1);
+    void *memory = app->rate > 0 ? program_allocate_payload(bytes + 1) : calloc(bytes + 1, 1);
     if (memory == NULL) {
         fprintf(stderr, "%s: out of memory for %zu bytes\n", app->name, bytes);
-        abort_program();
+        program_abort();
     }
     return memory;
 }
 
 void application_free(const application *app, void *memory) {
     if (app->rate > 0) {
-        free_payload(memory);
+        program_free_payload(memory);
     } else {
         free(memory);
     }

@@ -75,7 +75,7 @@ static void list_tensors(size_t *elements, double *operations) {
 static void wait_for(const application *app, double start, double operations) {
     double left = start + operations / app->rate - MPI_Wtime();
     if (left > 0) {
-        busy_wait(left);
+        program_busy_wait(left);
     }
 }
 

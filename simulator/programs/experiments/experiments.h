@@ -42,11 +42,11 @@ typedef struct {
 } experiment_file;
 
 /* Splits the text into lines. Rank 0 prints the record of a line that is wrong, which is left out. */
-experiment_file experiment_file_parse(char *text);
-void experiment_file_free(experiment_file *file);
+experiment_file program_experiments_parse(char *text);
+void program_experiments_free(experiment_file *file);
 
 /* True if the experiment is a collective, on the ranks 0 to procs - 1. */
-int is_collective(const experiment *one);
+int program_is_collective(const experiment *one);
 
 /* A process's part in an experiment. */
 typedef struct {
@@ -69,18 +69,18 @@ typedef struct {
 } repetition;
 
 /* `comm` is the communicator of a collective kind's processes. */
-part part_make(const experiment *one, int rank, MPI_Comm comm);
-void part_free(part *mine);
+part program_part_make(const experiment *one, int rank, MPI_Comm comm);
+void program_part_free(part *mine);
 
 /* The steps of a repetition: receives are posted, where the kind posts them before; the processes synchronise; the
  * experiment runs; in a collective kind, the slowest process's time counts. */
-void part_post_receives(const part *mine);
-void part_synchronise(const part *mine);
-repetition part_run(const part *mine);
-void part_take_slowest(repetition *own, const part *mine);
+void program_part_post_receives(const part *mine);
+void program_part_synchronise(const part *mine);
+repetition program_part_run(const part *mine);
+void program_part_take_slowest(repetition *own, const part *mine);
 
 enum { TAG_DATA = 1, TAG_READY, TAG_VERDICT, TAG_RECORD };
 
-void fail(const char *what, const char *detail);
+void program_fail(const char *what, const char *detail);
 
 #endif

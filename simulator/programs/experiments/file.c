@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-void fail(const char *what, const char *detail) {
+void program_fail(const char *what, const char *detail) {
     fprintf(stderr, "experiments: %s %s\n", what, detail);
-    abort_program();
+    program_abort();
 }
 
 static experiment_kind kind_of(const char *name) {
@@ -26,14 +26,14 @@ static experiment_kind kind_of(const char *name) {
     return kind;
 }
 
-int is_collective(const experiment *one) { return one->kind >= SCATTER; }
+int program_is_collective(const experiment *one) { return one->kind >= SCATTER; }
 
 /* Several pairs have to agree on how often they repeat. */
 static const char *objection(const experiment *one) {
     if (one->kind == KINDS) {
         return "kind is unknown";
     }
-    if (is_collective(one)) {
+    if (program_is_collective(one)) {
         return NULL;
     }
     if (one->kind == ONE_TO_TWO ? one->procs != 3 : one->procs % 2 != 0) {
@@ -44,13 +44,14 @@ static const char *objection(const experiment *one) {
 
 /* The ranks that the line names: those of all processes, each once, or the root of a collective kind. */
 static int *parse_ranks(work_line *line, const experiment *one, int world_procs) {
-    int named = is_collective(one) ? 1 : one->procs;
+    int named = program_is_collective(one) ? 1 : one->procs;
     int *ranks = collwise_allocate((size_t)named * sizeof *ranks, MPI_COMM_WORLD);
     char *taken = calloc((size_t)world_procs, 1);
     for (int i = 0; i < named; i++) {
-        ranks[i] = (int)work_integer(line, "a rank", 0, (is_collective(one) ? one->procs : world_procs) - 1);
+        ranks[i] =
+            (int)program_work_integer(line, "a rank", 0, (program_is_collective(one) ? one->procs : world_procs) - 1);
         if (taken != NULL && taken[ranks[i]]++) {
-            work_refuse(line, "a rank is named twice");
+            program_work_refuse(line, "a rank is named twice");
         }
     }
     free(taken);
@@ -63,27 +64,27 @@ enum { MAX_BYTES = 1 << 30, MAX_MESSAGES = 100000, MAX_REPETITIONS = 1 << 24 };
 static experiment parse_experiment(work_line *line, int world_procs) {
     experiment one = {0};
     char kind[32];
-    one.id = work_integer(line, "id", 0, LONG_MAX);
-    one.id = work_is_right(line) ? one.id : -1;
-    one.round = work_integer(line, "round", 0, LONG_MAX);
-    work_word(line, "kind", kind, sizeof kind);
+    one.id = program_work_integer(line, "id", 0, LONG_MAX);
+    one.id = program_work_is_right(line) ? one.id : -1;
+    one.round = program_work_integer(line, "round", 0, LONG_MAX);
+    program_work_word(line, "kind", kind, sizeof kind);
     one.kind = kind_of(kind);
-    one.message_bytes = (int)work_integer(line, "message_bytes", 0, MAX_BYTES);
-    one.reply_bytes = (int)work_integer(line, "reply_bytes", 0, MAX_BYTES);
-    one.count = (int)work_integer(line, "count", 1, MAX_MESSAGES);
-    one.delay_seconds = work_seconds(line, "delay_seconds");
-    one.repetitions = (int)work_integer(line, "repetitions", 0, MAX_REPETITIONS);
-    one.procs = (int)work_integer(line, "procs", 1, world_procs);
-    const char *wrong = work_is_right(line) ? objection(&one) : NULL;
+    one.message_bytes = (int)program_work_integer(line, "message_bytes", 0, MAX_BYTES);
+    one.reply_bytes = (int)program_work_integer(line, "reply_bytes", 0, MAX_BYTES);
+    one.count = (int)program_work_integer(line, "count", 1, MAX_MESSAGES);
+    one.delay_seconds = program_work_seconds(line, "delay_seconds");
+    one.repetitions = (int)program_work_integer(line, "repetitions", 0, MAX_REPETITIONS);
+    one.procs = (int)program_work_integer(line, "procs", 1, world_procs);
+    const char *wrong = program_work_is_right(line) ? objection(&one) : NULL;
     if (wrong != NULL) {
-        work_refuse(line, "%s", wrong);
+        program_work_refuse(line, "%s", wrong);
     }
-    one.ranks = work_is_right(line) ? parse_ranks(line, &one, world_procs) : NULL;
-    work_end(line);
+    one.ranks = program_work_is_right(line) ? parse_ranks(line, &one, world_procs) : NULL;
+    program_work_end(line);
     return one;
 }
 
-experiment_file experiment_file_parse(char *text) {
+experiment_file program_experiments_parse(char *text) {
     int world_procs, rank, room = 1;
     MPI_Comm_size(MPI_COMM_WORLD, &world_procs);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -93,21 +94,21 @@ experiment_file experiment_file_parse(char *text) {
     experiment_file file = {collwise_allocate((size_t)room * sizeof *file.list, MPI_COMM_WORLD), 0};
     char *rest; /* strtok's state would be in the C library, which simulated processes share */
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-        work_line fields = work_line_of(line);
+        work_line fields = program_work_line_of(line);
         experiment one = parse_experiment(&fields, world_procs);
-        if (work_is_right(&fields)) {
+        if (program_work_is_right(&fields)) {
             file.list[file.count++] = one;
         } else {
             free(one.ranks);
             if (rank == 0) {
-                work_print_refusal(one.id, &fields);
+                program_work_print_refusal(one.id, &fields);
             }
         }
     }
     return file;
 }
 
-void experiment_file_free(experiment_file *file) {
+void program_experiments_free(experiment_file *file) {
     for (int i = 0; i < file->count; i++) {
         free(file->list[i].ranks);
     }

@@ -39,16 +39,16 @@ typedef struct {
 static outcome simulate(const part *mine, common_start *start) {
     repetition own = {0, 0};
     if (mine->role >= 0) {
-        part_post_receives(mine);
+        program_part_post_receives(mine);
     }
-    start_together(start);
+    program_start_together(start);
     if (mine->role >= 0) {
-        own = part_run(mine);
+        own = program_part_run(mine);
     }
-    simulated_barrier(start);
+    program_simulated_barrier(start);
     schedule_next_start(start, MPI_Wtime());
     if (mine->role >= 0) {
-        part_take_slowest(&own, mine);
+        program_part_take_slowest(&own, mine);
     }
     return (outcome){own.seconds, 0, own.elapsed_seconds, 1, NULL};
 }
@@ -83,10 +83,10 @@ static outcome measure(const part *mine, const method_options *options) {
     double *samples = options->samples ? collwise_allocate(most * sizeof *samples, MPI_COMM_WORLD) : NULL;
     double start = MPI_Wtime();
     for (int i = mine->one->kind == EAGER_LIMIT ? 0 : -WARMUP; more; i++) {
-        part_post_receives(mine);
-        part_synchronise(mine);
-        repetition own = part_run(mine);
-        part_take_slowest(&own, mine);
+        program_part_post_receives(mine);
+        program_part_synchronise(mine);
+        repetition own = program_part_run(mine);
+        program_part_take_slowest(&own, mine);
         if (i >= 0) {
             if (samples != NULL) {
                 samples[i] = own.seconds;
@@ -103,12 +103,12 @@ static outcome measure(const part *mine, const method_options *options) {
 
 static void print_outcome(long id, const outcome *printed) {
     printf("{\"id\": %ld", id);
-    print_number("seconds", printed->seconds);
-    print_number("half_width_seconds", printed->half_width_seconds);
-    print_number("elapsed_seconds", printed->elapsed_seconds);
+    program_print_number("seconds", printed->seconds);
+    program_print_number("half_width_seconds", printed->half_width_seconds);
+    program_print_number("elapsed_seconds", printed->elapsed_seconds);
     printf(", \"repetitions\": %d", printed->repetitions);
     if (printed->samples != NULL) {
-        print_samples(printed->samples, printed->repetitions);
+        program_print_samples(printed->samples, printed->repetitions);
     }
     printf("}\n");
 }
@@ -145,8 +145,9 @@ static void run_round(const experiment *first, int count, const method_options *
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     part mine = {.role = -1};
     for (int i = 0; i < count; i++) {
-        MPI_Comm comm = is_collective(&first[i]) ? communicator_of_first(cached, first[i].procs) : MPI_COMM_NULL;
-        part its = part_make(&first[i], rank, comm);
+        MPI_Comm comm =
+            program_is_collective(&first[i]) ? program_communicator_of_first(cached, first[i].procs) : MPI_COMM_NULL;
+        part its = program_part_make(&first[i], rank, comm);
         mine = its.role >= 0 ? its : mine;
     }
     outcome own = {0};
@@ -163,11 +164,11 @@ static void run_round(const experiment *first, int count, const method_options *
     }
     fflush(stdout);
     free(own.samples);
-    part_free(&mine);
+    program_part_free(&mine);
 }
 
 static void run_all(const experiment_file *file, const method_options *options) {
-    common_start start = common_start_make();
+    common_start start = program_common_start();
     cached_communicator cached = {MPI_COMM_NULL, 0};
     for (int i = 0, next; i < file->count; i = next) {
         for (next = i + 1; next < file->count && file->list[next].round == file->list[i].round; next++) {
@@ -179,20 +180,20 @@ static void run_all(const experiment_file *file, const method_options *options) 
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     if (argc < 2) {
-        fail("usage:", "experiments FILE [OPTION...]");
+        program_fail("usage:", "experiments FILE [OPTION...]");
     }
     method_options options;
-    const char *wrong = method_options_read(&options, argv + 2);
+    const char *wrong = program_method_options(&options, argv + 2);
     if (wrong != NULL) {
-        fail("wrong option or value:", wrong);
+        program_fail("wrong option or value:", wrong);
     }
-    char *text = read_text(argv[1]);
+    char *text = program_read_text(argv[1]);
     if (text == NULL) {
-        fail("cannot read", argv[1]);
+        program_fail("cannot read", argv[1]);
     }
-    experiment_file file = experiment_file_parse(text);
+    experiment_file file = program_experiments_parse(text);
     run_all(&file, &options);
-    experiment_file_free(&file);
+    program_experiments_free(&file);
     free(text);
     MPI_Finalize();
     return 0;

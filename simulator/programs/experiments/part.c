@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const workload_memory payload_memory = {allocate_payload, free_payload};
+static const workload_memory payload_memory = {program_allocate_payload, program_free_payload};
 
 /* The algorithm of a collective kind; NULL for other kinds. */
 static const collwise_algorithm *algorithm_of(experiment_kind kind) {
@@ -68,9 +68,9 @@ static int posts_receives(const part *mine) {
 }
 
 static char *allocate_touched(size_t bytes) {
-    char *message = allocate_payload(bytes + 1);
+    char *message = program_allocate_payload(bytes + 1);
     if (message == NULL) {
-        fail("out of", "memory");
+        program_fail("out of", "memory");
     }
     if (!SIMULATED) {
         memset(message, 1, bytes + 1); /* memory never touched would be faster to send */
@@ -86,7 +86,7 @@ static void assign_role(part *mine, int rank) {
     mine->role = -1;
     mine->procs = one->procs;
     mine->ranks = one->ranks;
-    if (is_collective(one)) {
+    if (program_is_collective(one)) {
         mine->role = rank == one->ranks[0] ? 0 : rank < one->procs ? 1 : -1;
         return;
     }
@@ -100,16 +100,16 @@ static void assign_role(part *mine, int rank) {
     }
 }
 
-part part_make(const experiment *one, int rank, MPI_Comm comm) {
+part program_part_make(const experiment *one, int rank, MPI_Comm comm) {
     part mine = {.one = one, .algorithm = algorithm_of(one->kind), .comm = comm};
     assign_role(&mine, rank);
     if (mine.role < 0) {
         return mine;
     }
     if (mine.algorithm != NULL) {
-        if (!workload_make(&mine.work, mine.algorithm->kind, (size_t)one->message_bytes, one->ranks[0], comm,
-                           payload_memory)) {
-            fail("out of memory for", mine.algorithm->name);
+        if (!program_workload_make(&mine.work, mine.algorithm->kind, (size_t)one->message_bytes, one->ranks[0], comm,
+                                   payload_memory)) {
+            program_fail("out of memory for", mine.algorithm->name);
         }
         collwise_private(comm);
         return mine;
@@ -121,20 +121,20 @@ part part_make(const experiment *one, int rank, MPI_Comm comm) {
     return mine;
 }
 
-void part_free(part *mine) {
+void program_part_free(part *mine) {
     if (mine->role < 0) {
         return;
     }
     if (mine->algorithm != NULL) {
-        workload_free(&mine->work);
+        program_workload_free(&mine->work);
         return;
     }
-    free_payload(mine->out);
-    free_payload(mine->in);
+    program_free_payload(mine->out);
+    program_free_payload(mine->in);
     free(mine->posted);
 }
 
-void part_post_receives(const part *mine) {
+void program_part_post_receives(const part *mine) {
     if (!posts_receives(mine)) {
         return;
     }
@@ -147,7 +147,7 @@ void part_post_receives(const part *mine) {
 }
 
 /* The first process continues when all others have posted their receives. */
-void part_synchronise(const part *mine) {
+void program_part_synchronise(const part *mine) {
     if (mine->one->kind == CLOCK || mine->one->kind == REDUCE) {
         return;
     }
@@ -180,7 +180,7 @@ static repetition run_first(const part *mine) {
     }
     for (int i = 0; one->kind != ISEND && i < one->count; i++) {
         if (i > 0 && one->delay_seconds > 0) {
-            busy_wait(one->delay_seconds);
+            program_busy_wait(one->delay_seconds);
         }
         send_to(mine, 1);
     }
@@ -193,11 +193,11 @@ static repetition run_first(const part *mine) {
         MPI_Wait(&sent, MPI_STATUS_IGNORE);
     }
     if (one->kind == RECEIVE) {
-        busy_wait(one->delay_seconds);
+        program_busy_wait(one->delay_seconds);
         from = MPI_Wtime();
     }
     if (one->kind == UNEXPECTED_RECEIVE) {
-        busy_wait_and_yield(one->delay_seconds);
+        program_busy_wait_and_yield(one->delay_seconds);
         from = MPI_Wtime();
         MPI_Recv(mine->in, one->message_bytes, MPI_BYTE, mine->ranks[1], TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else {
@@ -260,14 +260,14 @@ static repetition run_reduce(const part *mine) {
 /* Whether MPI_Send of so many bytes waits for the receive; both processes get the answer. */
 static int send_waits(const part *mine, int bytes) {
     int waits = 0;
-    part_synchronise(mine);
+    program_part_synchronise(mine);
     if (mine->role == 0) {
         double start = MPI_Wtime();
         MPI_Send(mine->out, bytes, MPI_BYTE, mine->ranks[1], TAG_DATA, MPI_COMM_WORLD);
         waits = MPI_Wtime() - start > mine->one->delay_seconds / 2;
         MPI_Send(&waits, 1, MPI_INT, mine->ranks[1], TAG_VERDICT, MPI_COMM_WORLD);
     } else {
-        busy_wait_and_yield(mine->one->delay_seconds);
+        program_busy_wait_and_yield(mine->one->delay_seconds);
         MPI_Recv(mine->in, bytes, MPI_BYTE, mine->ranks[0], TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Recv(&waits, 1, MPI_INT, mine->ranks[0], TAG_VERDICT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
@@ -297,7 +297,7 @@ static repetition run_eager_limit(const part *mine) {
     return (repetition){bytes, MPI_Wtime() - start};
 }
 
-repetition part_run(const part *mine) {
+repetition program_part_run(const part *mine) {
     switch (mine->one->kind) {
     case SENDRECV:
         return run_sendrecv(mine);
@@ -312,9 +312,9 @@ repetition part_run(const part *mine) {
     }
 }
 
-void part_take_slowest(repetition *own, const part *mine) {
+void program_part_take_slowest(repetition *own, const part *mine) {
     if (mine->algorithm != NULL) {
-        allreduce_max(&own->seconds, 1, mine->comm);
+        program_allreduce_max(&own->seconds, 1, mine->comm);
         own->elapsed_seconds = own->seconds;
     }
 }

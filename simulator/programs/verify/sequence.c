@@ -189,12 +189,12 @@ static void call_non_blocking(const step *made, const collwise_call *arguments) 
     bool is_late = starts_late(made);
     if (!is_late) {
         enter(made);
-        workload_call_mpi(made->call.algorithm->kind, arguments, &request);
+        program_workload_call_mpi(made->call.algorithm->kind, arguments, &request);
     }
     run_inside(made->call.sequence, made->inside, made->which, made->is_scattered);
     enter(made);
     if (is_late) {
-        workload_call_mpi(made->call.algorithm->kind, arguments, &request);
+        program_workload_call_mpi(made->call.algorithm->kind, arguments, &request);
     }
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
@@ -209,7 +209,7 @@ static void make_call(const verify_call *call, const collwise_call *made) {
     } else {
         enter((const step *)call);
         if (s->options->is_interposed) {
-            workload_call_mpi(call->algorithm->kind, &arguments, NULL);
+            program_workload_call_mpi(call->algorithm->kind, &arguments, NULL);
         } else {
             collwise_run(call->algorithm, &arguments, call->with);
         }

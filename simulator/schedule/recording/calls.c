@@ -53,7 +53,7 @@ static void collect(void *data, size_t bytes, int source) {
 
 void recording_make_communicators(recording *to) {
     if (to->communicators == NULL) {
-        to->communicators = recording_checked(communicators_make(to->made->procs));
+        to->communicators = recording_checked(recording_communicators_make(to->made->procs));
     }
 }
 
@@ -62,12 +62,12 @@ int recording_process_of(MPI_Comm comm, int rank) {
     if (comm == MPI_COMM_WORLD) {
         return rank;
     }
-    int size = communicators_size(recording_now->communicators, comm);
+    int size = recording_communicators_size(recording_now->communicators, comm);
     if (rank < 0 || rank >= size) {
         recording_fail(recording_now, "process %d names rank %d of a communicator of %d processes",
                        recording_now->now->rank, rank, size);
     }
-    return communicators_member(recording_now->communicators, comm, rank);
+    return recording_communicators_member(recording_now->communicators, comm, rank);
 }
 
 /* The process's own rank. */
@@ -75,8 +75,8 @@ int recording_rank_in(MPI_Comm comm) {
     if (comm == MPI_COMM_WORLD) {
         return recording_now->now->rank;
     }
-    int is_one = communicators_size(recording_now->communicators, comm) > 0;
-    int rank = is_one ? communicators_rank(recording_now->communicators, comm, recording_now->now->rank) : -1;
+    int is_one = recording_communicators_size(recording_now->communicators, comm) > 0;
+    int rank = is_one ? recording_communicators_rank(recording_now->communicators, comm, recording_now->now->rank) : -1;
     if (rank < 0) {
         recording_fail(recording_now, "process %d uses a communicator to which it does not belong",
                        recording_now->now->rank);
@@ -138,11 +138,11 @@ int MPI_Comm_split(MPI_Comm comm, int colour, int key, MPI_Comm *part) {
     if (colour < 0 && colour != MPI_UNDEFINED) {
         recording_fail(to, "process %d splits a communicator by colour %d, which is negative", to->now->rank, colour);
     }
-    if (!communicators_divide(to->communicators, comm, rank, colour, MPI_UNDEFINED, key)) {
+    if (!recording_communicators_divide(to->communicators, comm, rank, colour, MPI_UNDEFINED, key)) {
         recording_fail(to, "out of memory");
     }
     to->changes++;
-    while ((*part = communicators_part(to->communicators, comm, rank)) == COMMUNICATORS_UNKNOWN) {
+    while ((*part = recording_communicators_part(to->communicators, comm, rank)) == COMMUNICATORS_UNKNOWN) {
         recording_wait_for_others(to);
     }
     return 0;
@@ -233,7 +233,8 @@ static int first_complete(const recording *to, int count, const MPI_Request *req
     uint64_t earliest = UINT64_MAX, when = 0;
     int first = -1;
     for (int i = 0; i < count; i++) {
-        int is_there = to->arrivals == NULL || arrivals_is_complete(to->arrivals, to->now->rank, requests[i], &when);
+        int is_there =
+            to->arrivals == NULL || recording_arrivals_is_complete(to->arrivals, to->now->rank, requests[i], &when);
         if (requests[i] != MPI_REQUEST_NULL && is_there && when < earliest) {
             earliest = when;
             first = i;
@@ -254,7 +255,7 @@ int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status
     }
     record_wait(requests[found], 1);
     if (to->arrivals != NULL) {
-        arrivals_take(to->arrivals, to->now->rank, requests[found]);
+        recording_arrivals_take(to->arrivals, to->now->rank, requests[found]);
     }
     requests[found] = MPI_REQUEST_NULL;
     *index = found;

@@ -101,7 +101,7 @@ static int resume_fibers(recording *to) {
 
 /* Lets the process go on whose messages arrive next. Returns 0 if none are under way. */
 static int resume_next(recording *to) {
-    int rank = to->arrivals == NULL ? -1 : arrivals_next(to->arrivals);
+    int rank = to->arrivals == NULL ? -1 : recording_arrivals_next(to->arrivals);
     fiber *found = rank < 0 ? NULL : to->fiber_of[rank];
     if (found != NULL && found->awaits_messages) {
         resume(to, found);
@@ -138,7 +138,7 @@ void recording_wait_for_others(recording *to) {
 
 /* Fetches what the process needs that will probably go on after the next one: it was last used many processes ago. */
 static void prefetch_after_next(const recording *to) {
-    int rank = arrivals_after_next(to->arrivals);
+    int rank = recording_arrivals_after_next(to->arrivals);
     const fiber *waiting = rank < 0 ? NULL : to->fiber_of[rank];
     if (waiting == NULL || waiting->frame == NULL) {
         return;
@@ -157,7 +157,7 @@ static void prefetch_after_next(const recording *to) {
 static int pass_on(recording *to) {
     fiber *waiting = to->running;
     while (to->idle == to->fiber_count && !to->stops) {
-        int rank = arrivals_next(to->arrivals);
+        int rank = recording_arrivals_next(to->arrivals);
         fiber *next = rank < 0 ? NULL : to->fiber_of[rank];
         if (next == waiting) {
             return 1;
@@ -226,8 +226,8 @@ void recording_begin_arrivals(recording *to) {
     for (size_t i = 0; i < to->fiber_count; i++) {
         to->fiber_of[to->fibers[i].rank] = &to->fibers[i];
     }
-    to->arrivals = recording_checked(
-        arrivals_make(to->made->procs, to->nodes == NULL ? NULL : to->nodes->node_of, to->wanted->proportions));
+    to->arrivals = recording_checked(recording_arrivals_make(
+        to->made->procs, to->nodes == NULL ? NULL : to->nodes->node_of, to->wanted->proportions));
 }
 
 /* The process goes on when it has reduced so many bytes. */
@@ -236,10 +236,10 @@ void recording_reduce(uint64_t bytes) {
     if (to->arrivals == NULL) {
         return;
     }
-    if (!arrivals_reduce(to->arrivals, to->now->rank, bytes)) {
+    if (!recording_arrivals_reduce(to->arrivals, to->now->rank, bytes)) {
         recording_fail(to, "out of memory");
     }
-    while (arrivals_is_reducing(to->arrivals, to->now->rank)) {
+    while (recording_arrivals_is_reducing(to->arrivals, to->now->rank)) {
         recording_wait_for_messages(to);
     }
 }
@@ -250,7 +250,7 @@ void recording_post(int is_send, int source, int destination, uint64_t bytes, in
     }
     arrivals_side side = {
         .source = source, .destination = destination, .is_send = is_send, .bytes = bytes, .request = request};
-    if (!arrivals_post(recording_now->arrivals, &side)) {
+    if (!recording_arrivals_post(recording_now->arrivals, &side)) {
         recording_fail(recording_now, "out of memory");
     }
 }

@@ -82,11 +82,11 @@ enum { STACK_BYTES = 256 << 10 };
 
 typedef struct {
     const schedule_case *wanted;
-    int processes_alone; /* how many are recorded from the root on; 0: all */
-    int is_collective;   /* the experiment is the collective alone */
-    uint64_t max_words;  /* after which the recording of a process ends, 0: never; if messages arrive, on average */
-    uint64_t words;      /* of all processes */
-    int stops;           /* all processes are cut as soon as they go on */
+    int processes_alone;       /* how many are recorded from the root on; 0: all */
+    int program_is_collective; /* the experiment is the collective alone */
+    uint64_t max_words; /* after which the recording of a process ends, 0: never; if messages arrive, on average */
+    uint64_t words;     /* of all processes */
+    int stops;          /* all processes are cut as soon as they go on */
     int has_tasks;
     task_window window;
     collwise_observer tasks; /* what is run of a collective made of tasks */

@@ -199,7 +199,7 @@ int collwise_size_of(MPI_Comm comm) {
         return recording_now->made->procs;
     }
     recording_rank_in(comm);
-    return communicators_size(recording_now->communicators, comm);
+    return recording_communicators_size(recording_now->communicators, comm);
 }
 
 collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int degree) {
@@ -234,7 +234,7 @@ static int socket_label(const recording *to, int rank) {
 }
 
 static MPI_Comm communicator_of(recording *to, int size, const int *processes) {
-    int number = communicators_add(to->communicators, size, processes);
+    int number = recording_communicators_add(to->communicators, size, processes);
     if (number == 0) {
         recording_fail(to, "out of memory");
     }

@@ -30,7 +30,7 @@ static const listed MIRRORED[] = {
 /* Whether the algorithm is one of a list. */
 static int is_among(const recording *to, const listed *list, size_t count) {
     const char *name = to->algorithm == NULL ? NULL : to->algorithm->name;
-    if (name == NULL || !to->is_collective) {
+    if (name == NULL || !to->program_is_collective) {
         return 0;
     }
     size_t i = 0;

@@ -25,6 +25,8 @@ from nbformat import NotebookNode
 from collwise.common.errors import CollwiseError, UsageError, check_name
 from collwise.common.files import writable_folder, write_text
 
+_CONCLUSIONS, _TAKE_AWAY = "## Conclusions", "## What to take away"
+
 OnCell = Callable[[str, float], None]
 """Takes the last heading and the share of the cells that are done."""
 
@@ -113,14 +115,19 @@ def _execute(document: NotebookNode, notebook: Path, settings: Mapping[str, str]
 def _shown(document: NotebookNode, name: str) -> tuple[str, dict[str, Any], dict[str, bytes]]:
     """The page of an executed notebook, the results that it published, and its pictures by file name.
 
-    What it prints last are its conclusions, unless it publishes others.
+    What it prints last are its conclusions, unless it publishes others. A section of conclusions, for which a notebook
+    has to compute everything, comes second on the page.
     """
-    parts: list[str] = []
+    page: list[str] = []
+    first: list[str] = []
     results: dict[str, Any] = {"conclusions": []}
     pictures: dict[str, bytes] = {}
+    parts = page
     for cell in document.cells:
         if cell.cell_type == "markdown":
-            parts.append(cell.source)
+            if cell.source.startswith("## "):
+                parts = first if cell.source.startswith(_CONCLUSIONS) else page
+            parts.append(cell.source.replace(_CONCLUSIONS, _TAKE_AWAY))
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
             if output.output_type == "stream":
@@ -136,4 +143,4 @@ def _shown(document: NotebookNode, name: str) -> tuple[str, dict[str, Any], dict
                 results |= data["application/json"]
             elif "text/plain" in data and "application/vnd.jupyter.widget-view+json" not in data:
                 parts.append(f"```text\n{data['text/plain']}\n```")
-    return "\n\n".join(parts) + "\n", results, pictures
+    return "\n\n".join([*page[:1], *first, *page[1:]]) + "\n", results, pictures

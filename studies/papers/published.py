@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 Row = TypeVar("Row")
 
 
-def tables_of(paper: str) -> dict[str, Any]:
-    """The numbers, words and tables of a paper by their names in its file."""
-    file = Path(__file__).parent / paper / "published.toml"
+def tables_of(paper: str, name: str = "published") -> dict[str, Any]:
+    """The numbers, words and tables of a paper, or of measurements for it, by their names in the file."""
+    file = Path(__file__).parent / paper / f"{name}.toml"
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 

@@ -24,6 +24,8 @@ from collwise.studies.reports.markdown import markdown_table
 from collwise.studies.reports.texts import Texts
 
 _SETTINGS = "COLLWISE_STUDY"
+_MAX_ROWS = 8
+"""Longer tables are folded."""
 
 
 def environment(simulation: SimulationOptions, quick: bool) -> dict[str, str]:
@@ -77,7 +79,7 @@ class Study:
     ) -> None:
         """Shows rows under these heads, or a frame without its index; true and false become yes and no.
 
-        `floats` is a float's format.
+        `floats` is a float's format. Readers unfold a long table.
         """
         table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=columns)
 
@@ -87,7 +89,11 @@ class Study:
             return floats.format(cell) if isinstance(cell, float) else cell
 
         cells = ([shown(cell) for cell in row] for row in table.itertuples(index=False, name=None))
-        self._show(f"**{title}**\n\n{markdown_table(list(table.columns), cells)}".rstrip("\n"))
+        text = markdown_table(list(table.columns), cells).rstrip("\n")
+        if len(table) > _MAX_ROWS:
+            self._show(f"<details>\n<summary>{title}</summary>\n\n{text}\n\n</details>")
+        else:
+            self._show(f"**{title}**\n\n{text}")
 
     def figure(self, figure: Figure, caption: str, name: str = "") -> None:
         """Shows a figure with its caption; the `name` of its file is by default 'figure-2-1' for 'Figure 2.1: ...'."""

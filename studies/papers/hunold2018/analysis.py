@@ -27,6 +27,8 @@ from collwise.validation.times.files import AllTimes
 
 SIZES = (8, 64, 512, 1024, 4096, 10_000, 32768, 98304)
 """The paper's sizes, rounded so that they are whole numbers of doubles. It has 1 to 100000 bytes in figure 4."""
+NREP = tables_of("hunold2018", "nrep")
+"""Repetitions that NREP chose under a real Open MPI, and errors of its medians."""
 
 
 @dataclass(frozen=True)

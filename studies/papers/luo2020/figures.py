@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 from matplotlib.figure import Figure
 
 from collwise.studies.figures.style import seconds_axis, size_axis
-from collwise.studies.papers.figures import in_order, panels
-from collwise.studies.papers.luo2020.whole import SMALL_BYTES
+from collwise.studies.papers.figures import in_order, legend_below, panels
+from collwise.studies.papers.luo2020.whole import SMALL_BYTES, Whole
 
 
-def times_and_speed_ups(seconds: pd.DataFrame, speed_ups: pd.DataFrame, title: str) -> Figure:
-    """Time of each source over the message size, and beside it the speed-up of the first source over the others."""
-    shown, styles = {"times": seconds, "speed-ups": speed_ups}, in_order(seconds, markersize=4)
-    figure, (times, ratios) = panels(shown, styles, title, (5.25, 3.9))
-    for axis in (times, ratios):
-        axis.set_title("")  # what is drawn is said beside the axes
-        size_axis(axis, list(seconds.index))
-        axis.axvline(SMALL_BYTES, color="#999999", linewidth=0.8, linestyle=":")
-    seconds_axis(times)
-    ratios.axhline(1, color="black", linewidth=0.8)
-    ratios.set_yscale("log", base=2)
-    ratios.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    ratios.set_ylabel(f"speed-up of {seconds.columns[0]}")
-    times.legend(fontsize=8)
-    return figure
-
-
-def rates(seconds: pd.DataFrame, title: str) -> Figure:
-    """The bytes per second of single messages over their size, one line per column."""
-    gigabytes_per_second = seconds.rdiv(pd.Series(seconds.index, seconds.index), axis=0) / 1e9
-    figure, (axis,) = panels({"": gigabytes_per_second}, in_order(seconds, markersize=4), title, (5.4, 3.6))
-    size_axis(axis, list(seconds.index))
-    axis.set_ylabel("GB/s")
-    axis.legend()
+def times_and_speed_ups(wholes: Sequence[Whole]) -> Figure:
+    """A row for each machine: each source's time over the message size, and speed-ups of the first."""
+    shown = {f"{one.title}{what}": of for one in wholes for what, of in (("", one.seconds), (" ", one.speed_ups()))}
+    styles = in_order(wholes[0].seconds, markersize=4)
+    figure, axes = panels(shown, styles, "", (5.25, 3.7), 2)
+    for one, times, ratios in zip(wholes, axes[::2], axes[1::2], strict=True):
+        for axis in (times, ratios):
+            size_axis(axis, list(one.seconds.index))
+            axis.axvline(SMALL_BYTES, color="#999999", linewidth=0.8, linestyle=":")
+        seconds_axis(times)
+        ratios.axhline(1, color="black", linewidth=0.8)
+        ratios.set_yscale("log", base=2)
+        ratios.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        ratios.set_ylabel(f"speed-up of {one.seconds.columns[0]}")
+    legend_below(figure, axes, 3)
     return figure
 
 

@@ -1,32 +1,19 @@
 # %% [markdown]
 # # Luo et al. 2020: do hierarchical collectives from tasks pay, and can tasks tune them?
 #
-# X. Luo, W. Wu, G. Bosilca, Y. Pei, Q. Cao, T. Patinyasakdikul, D. Zhong and J. Dongarra, "HAN: a Hierarchical
-# AutotuNed Collective Communication Framework", IEEE Cluster 2020, compose collectives of many-core clusters from tasks
-# on two levels, between nodes and within them, predict their times from measured tasks, and let the prediction choose
-# the configuration. They measure on Shaheen II and Stampede2. Here both machines are simulated, and the same questions
-# are asked:
-#
-# - **(a)** How much do the tasks of a node's leader overlap, and do their times settle?
-# - **(b)** Does the cost model of tasks find the best configuration, and what does a search by tasks cost?
-# - **(c)** Do hierarchical collectives beat flat ones, and the algorithms that MPI libraries choose?
-# - **(d)** What do applications gain?
-#
-# **What to take away.** HAN's own pick, chosen from times of tasks alone, is drawn beside what it competes with; the
-# best of all algorithms, which only an oracle knows, is called one. The cost model agrees with whole collectives nearly
-# by construction: its tasks are cut from the same pipeline, on a machine without noise. What the paper's tools cannot
-# do: tune before the machine exists, and say how the search fares where the description is wrong, by `collwise search
-# tasks --platform stampede2 --nodes 8 --ppn 4 --engine schedule --search exhaustive,tasks,predict --drawn 3`.
-#
-# The descriptions of the machines rest on what others measured on such networks (docs/platforms.md); the bandwidth of
-# a node's memory is estimated. No figure of the paper went into them. The paper's curves are pictures, so only what its
-# text says in numbers is compared. Figure, table and section numbers are the paper's.
+# X. Luo et al., "HAN: a Hierarchical AutotuNed Collective Communication Framework", IEEE Cluster 2020, compose
+# collectives of many-core clusters from tasks between nodes and within them, predict their times from measured tasks,
+# and let the prediction choose. They measure on Shaheen II and Stampede2; here both are simulated. **By construction**
+# the cost model agrees with whole collectives: its tasks are cut from the same pipeline, on a machine without noise.
+# The machines' descriptions rest on what others measured on such networks ([platforms](platforms.md)), and a node's
+# memory bandwidth is estimated. No figure of the paper went into them. Its curves are pictures, so only numbers in its
+# text are compared. Numbers of figures, tables and sections are the paper's.
 
 # %%
 import pandas as pd
 
 import collwise
-from collwise.common.units import format_seconds
+from collwise.common.units import format_seconds, format_size
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SMPI_SELECTORS
 from collwise.studies.figures import hierarchy as tuning_figures
@@ -43,11 +30,10 @@ place = f"{NODES} nodes of {machine.title} with {PER_NODE} processes each"
 
 
 # %% [markdown]
-# ## (a) Tasks: figures 2, 3 and 6
+# ## (a) Do the tasks of a leader overlap? Figures 2, 3 and 6
 #
-# Segments of 64 KiB on 6 nodes, as in figure 2. A task is what a leader does with successive segments at once: ib(0)
-# passes segment 0 on between nodes; sbib(i) passes segment i - 1 on within the node and segment i between nodes. Times
-# are the schedule engine's.
+# Segments of 64 KiB on 6 nodes, as in figure 2, by the schedule engine. ib(0) passes segment 0 on between nodes;
+# sbib(i) passes segment i - 1 on within the node and segment i between nodes at once.
 
 # %%
 with here.context("schedule") as context:
@@ -88,9 +74,7 @@ here.table(
 here.say("overlap")
 
 # %% [markdown]
-# ## (b) The cost model and the searches: figures 4, 7, 8 and 9, tables I and II
-#
-# Table I has the inputs of a search, table II its outputs. Here are both for the best configurations of 4 MiB.
+# ## (b) Does the cost model find the best configuration? Figures 4 and 7 to 9, tables I and II
 
 # %%
 with here.context("schedule") as context:
@@ -111,12 +95,12 @@ here.table(
     ((symbol, meaning, *(of[symbol] or "-" for of in symbols.values())) for symbol, meaning in meanings.items()),
     columns=["symbol", "description", *picks],
 )
-for number, (collective, check) in zip((4, 7), checks.items(), strict=True):
-    (one,) = check.space.inputs
-    here.figure(
-        tuning_figures.model_by_configuration(check, one, f"{collective} of 4 MiB on {place}"),
-        f"Figure {number}: the cost model of tasks and the whole collective, over the segment size.",
-    )
+check = checks["allreduce"]
+(one,) = check.space.inputs
+here.figure(
+    tuning_figures.model_by_configuration(check, one, f"allreduce of 4 MiB on {place}"),
+    "Figure 7: the cost model of tasks and the whole allreduce, over the segment size.",
+)
 for collective, best_of_paper in printed["best_of_4_mb"].items():
     here.say(
         "best_configuration", stated=best_of_paper, pick=label(picks[collective]), best=label(best[collective]),
@@ -136,10 +120,6 @@ with here.context("schedule") as context:
         for collective, sizes in paper.SEARCHED_SIZES.items()
     }  # fmt: skip
 scores = {collective: tuning.scores for collective, tuning in tunings.items()}
-here.figure(
-    tuning_figures.search_costs(tunings, f"Searches on {place}"),
-    "Figure 8: the machine time that the benchmarks of each search would take, relative to the exhaustive search.",
-)
 costs = {}
 for number, name in enumerate(SEARCHES):
     ours = [found[number] for found in scores.values()]
@@ -157,25 +137,54 @@ here.table(
     floats="{:.1f}",
     columns=["search", "cost in the paper", "cost here", "mean slowdown here", "worst here"],
 )
-for collective, tuning in tunings.items():
-    here.figure(
-        tuning_figures.search_quality(tuning, (NODES, PER_NODE), f"{collective} on {place}"),
-        f"Figure 9: {collective}, the choices of each search among all configurations.",
-        f"figure-9-{collective}",
-    )
+here.figure(
+    tuning_figures.search_quality(tunings["allreduce"], (NODES, PER_NODE), f"allreduce on {place}"),
+    "Figure 9: allreduce, the choices of each search among all configurations.",
+)
 here.say("searches")
 
 # %% [markdown]
-# ## (c) Whole collectives: figures 10 to 14
+# ### The same under a real Open MPI
 #
-# One process per core: 4096 on Shaheen II, 1536 on Stampede2. **HAN's pick** is what HAN would run: the algorithm from
-# tasks that the cost model chooses, from times of tasks alone. The **oracles** know every time and are no method: the
-# fastest of all algorithms that treat the processes of one node differently, and of all others, over three segment
-# sizes. **Open MPI 4.0.0's decision** is what that library chooses untuned, with its own segment sizes. All are timed
-# by the schedule engine, on Shaheen II at fewer sizes, without the ring of 128 KiB that Open MPI 4.0.0 chooses there.
-# **Open MPI 4.1** and **MPICH 4** decide as for one process on each node. SMPI times the same choices at a few sizes
-# where they are trees without segments: it takes minutes for more messages of so many processes. Dotted lines end the
-# small messages.
+# Open MPI 4.1.4 on a test bed ([testbed](testbed.md)) of 4 nodes of 2 processes at 25 Mbit/s, all in one machine: tasks
+# and every whole configuration, with messages or shared memory within nodes; HAN's pick by equations (3) and (4), and
+# how much slower it is than the best; MPI's own collectives untuned, by Open MPI's component han, and by han with rules
+# that `collwise export --format han` wrote from the search, over the time of the best.
+
+# %%
+measured = pd.DataFrame(paper.MEASURED["measured"])
+here.table(
+    f"Measured on {paper.MEASURED['measured_on']}, load {paper.MEASURED['load']}",
+    (
+        (
+            *(row.collective, format_size(row.message_bytes), row.best, format_seconds(row.best_seconds)),
+            *(row.pick, f"{row.pick_seconds / row.best_seconds - 1:.1%}", f"{row.model_error:.0%}"),
+            *(f"x {seconds / row.best_seconds:.2f}" for seconds in row.own_seconds.values()),
+        )
+        for row in measured.itertuples()
+    ),
+    columns=[
+        "collective",
+        "m",
+        "best",
+        "time",
+        "HAN's pick",
+        "slower by",
+        "error of the model",
+        *measured.own_seconds[0],
+    ],
+)
+here.say("measured")
+
+# %% [markdown]
+# ## (c) Do hierarchical collectives beat flat ones, and what libraries choose? Figures 10 to 14
+#
+# One process per core: 4096 on Shaheen II, 1536 on Stampede2, by the schedule engine. **HAN's pick** is what HAN would
+# run: the algorithm from tasks that the cost model chooses, from times of tasks alone. The **oracles** know every time
+# and are no method: the fastest algorithm that treats the processes of a node differently, and the fastest other one.
+# **Open MPI 4.0.0's decision** is what that library chooses untuned. **Open MPI 4.1** and **MPICH 4** decide as for one
+# process on each node. SMPI times the same choices where they take it less than minutes. Dotted lines end the small
+# messages.
 
 # %%
 sizes = paper.QUICK_SIZES if here.quick else paper.SIZES
@@ -184,23 +193,21 @@ with here.context() as simulation:
         number: paper.simulate_whole(one, collective, [size for size in one.sizes if size in sizes], simulation)
         for number, (one, collective) in paper.FIGURES.items()
     }
-for number, found in wholes.items():
+for numbers in ((10, 12), (13, 14)):
+    shown = [wholes[number] for number in numbers]
     here.figure(
-        draw.times_and_speed_ups(found.seconds, found.speed_ups(), found.title),
-        f"Figure {number}: {found.title}, by the schedule engine.",
+        draw.times_and_speed_ups(shown),
+        f"Figures {numbers[0]} and {numbers[1]}: {shown[0].collective}, times and speed-ups of HAN's pick.",
     )
+for found in wholes.values():
     here.table(f"{found.title}: times and choices, schedule engine", paper.shown(found.seconds, found.choices))
     if found.smpi.notna().any(axis=None):
         here.table(f"{found.title}: the same choices in SMPI", paper.shown(found.smpi.dropna(how="all")))
 
 # %% [markdown]
-# ### SMPI's selectors
-#
-# SMPI's own collectives can choose their algorithms as Open MPI, MPICH, MVAPICH2 and Intel MPI do. Most of these
-# selectors look for the leaders of all nodes when a communicator is first used, which takes SMPI minutes from 400
-# processes on. So they are timed on four nodes, with 16 processes on each, and stand for no library of the paper: few
-# nodes say little about many, and `impi` and `mvapich2` decide alike there. In SMPI's own allreduces the reduction
-# itself takes no time; ours are charged 0.15 ns for each byte.
+# SMPI's own selectors choose as Open MPI, MPICH, MVAPICH2 and Intel MPI do. Most need minutes from 400 processes on, so
+# they are timed on four nodes with 16 processes each. They stand for no library of the paper: `impi` and `mvapich2`
+# decide alike on so few nodes, and their allreduces reduce in no time, where ours take 0.15 ns for each byte.
 
 # %%
 few_sizes = [size for size in sizes if size <= 8 * paper.MIB]
@@ -223,11 +230,9 @@ failing = {f"{found.collective} on {found.machine.title}": found.failures for fo
 here.say("failing")
 
 # %% [markdown]
-# ### Speed-ups beside those of the paper
-#
-# The text of section IV says how large HAN's speed-up is at most; simulated are the least and the greatest one of
-# HAN's picks in the same range of sizes. MPICH 4 stands for Cray MPI, which descends from MPICH; nothing here decides
-# as Intel MPI and MVAPICH2 do.
+# Section IV says how large HAN's speed-up is at most. Here are the least and the greatest one of HAN's picks in the
+# same range of sizes. MPICH 4 stands for Cray MPI, which descends from MPICH; nothing here decides as Intel MPI and
+# MVAPICH2 do.
 
 # %%
 here.table("Speed-ups of HAN as the paper reports them, and of HAN's picks here", paper.compared(wholes))
@@ -235,9 +240,8 @@ here.table("Speed-ups of HAN as the paper reports them, and of HAN's picks here"
 # %% [markdown]
 # ### Where they differ, and why
 #
-# What a broadcast on Stampede2 consists of: the best flat broadcast between the leaders alone, one process on each
-# node, and the best one among the 48 processes of one node alone. And what happens if ranks are placed cyclically
-# instead of by blocks.
+# The two tables have the parts of a broadcast on Stampede2, each alone: between the leaders, and within a node; and the
+# whole with ranks placed cyclically.
 
 # %%
 with here.context() as simulation:
@@ -256,25 +260,13 @@ node_share = alone["within a node alone"][largest] / stampede.seconds[paper.HIER
 here.say("differences")
 
 # %% [markdown]
-# ### Point-to-point: figure 11
-#
-# The paper explains Cray MPI's lead for small messages by its point-to-point rate, which is higher than Open MPI's
-# between 512 B and 2 MB. A description holds the rate of one library.
-
-# %%
-with here.context() as simulation:
-    single = pd.DataFrame({one.title: paper.messages(one, sizes, simulation) for one in paper.FEW_NODES})
-here.figure(draw.rates(single, "One message between two nodes"), "Figure 11: rate of single messages, simulated.")
-here.say("open_cray")
-
-# %% [markdown]
-# ## (d) Applications: table III and figure 15
+# ## (d) What do applications gain? Table III and figure 15
 #
 # ASP finds all pairs' shortest paths: the processes broadcast rows of the matrix by turns, one row of 2^20 numbers for
-# each process here, an interpretation of the paper's "1M matrix" (docs/applications.md has the same run). Training
-# averages the gradients of AlexNet by allreduce, as Horovod does. Both run in SMPI with modelled computation, 12
-# processes on each node, fewer than in the paper: with SMPI's selectors, among them Open MPI's `ompi`, with the fastest
-# flat algorithms for their calls, and with the fastest of all, `hierarchical`.
+# each process here, an interpretation of the paper's "1M matrix" ([applications](applications.md) has the same run).
+# Training averages the gradients of AlexNet by allreduce. Both run in SMPI with modelled computation, with fewer
+# processes than in the paper: with SMPI's selectors, with the fastest flat algorithms for their calls, and with the
+# fastest of all, `hierarchical`.
 
 # %%
 APPLICATIONS = {"asp": "ompi,mvapich2,impi,flat,hierarchical", "training": "ompi,flat,hierarchical"}
@@ -338,6 +330,12 @@ overlaps = ", ".join(f"{100 * study.overlap:.0f} % ({name})" for name, study in 
 here.conclude_all("conclude_overlap")
 errors = " and ".join(f"{100 * check.scores[1].median_error:.2f} % ({name})" for name, check in checks.items())
 here.conclude_all("conclude_model_and_speed_ups")
+
+# %% [markdown]
+# ## What the authors could not do
+#
+# Tune before the machine exists, and say how the search fares where the description is wrong: `collwise search tasks
+# --platform stampede2 --nodes 8 --ppn 4 --engine schedule --search exhaustive,tasks,predict --drawn 3`.
 
 # %%
 here.publish({

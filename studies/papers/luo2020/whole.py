@@ -40,6 +40,8 @@ ChoicesAt = Callable[[int, int], Iterable[Choice]]
 """Choices that depend on the point: on P and on the message size."""
 
 PUBLISHED = tables_of("luo2020")
+MEASURED = tables_of("luo2020", "measured")
+"""Times under a real Open MPI on a test bed."""
 
 
 SPEED_UPS = pd.DataFrame(PUBLISHED["speed_ups"])
@@ -290,12 +292,6 @@ def cyclic(machine: Machine, sizes: Sequence[int], context: SimulationContext) -
     """Seconds of the best hierarchical and the best flat broadcast if ranks are placed cyclically, by size."""
     sources = {name: _sources("bcast")[name] for name in (HIERARCHICAL, FLAT)}
     return _fastest(machine, sizes, sources, context, platform=placed(load(machine.name), CYCLIC))[1]
-
-
-def messages(machine: Machine, sizes: Sequence[int], context: SimulationContext) -> pd.Series:
-    """Seconds of one message between two nodes, by size."""
-    sources: dict[str, ChoicesAt] = {"": lambda procs, size: [Choice("linear")]}
-    return _fastest(replace(machine, procs=2, per_node=1), sizes, sources, context)[1][""]
 
 
 # Beside what the paper says.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -43,6 +42,8 @@ from collwise.validation.times.times import State, Times
 
 KIB = 1024
 PUBLISHED = tables_of("oflynn2009")
+TIMING = tables_of("oflynn2009", "timing")
+"""Ways of timing, measured under a real Open MPI on a test bed."""
 HOMOGENEOUS_HOCKNEY = row_of(Hockney, PUBLISHED["homogeneous_hockney"])
 THRESHOLDS = row_of(Thresholds, PUBLISHED["thresholds"])
 PROCS = 16
@@ -405,7 +406,7 @@ def on_the_exact_platform(context: SimulationContext) -> tuple[pd.DataFrame, pd.
 
 BED = Path(__file__).parent / "bed.toml"
 """Eight nodes at 100 Mbit/s with 32 kB in each port of the switch, 30605 B without headers; nothing is measured."""
-MEASURED = tomllib.loads(BED.with_name("escalations.toml").read_text(encoding="utf-8"))
+MEASURED = tables_of("oflynn2009", "escalations")
 """M1, M2 and how gathers between them escalated on such a bed."""
 BED_PROCS = 8
 

@@ -68,6 +68,9 @@ def test_the_platform_has_the_nodes_of_the_thesis() -> None:
 
 def test_other_numbers_as_printed() -> None:
     printed = thesis.PUBLISHED
+    assert printed["table_3_1"]["global"] == {"scatter": 28.7, "gather": 44.7}
+    assert printed["table_3_1"]["maximum"] == {"scatter": 0.8, "gather": 15.6}
+    assert printed["table_3_1"]["root"] == {"scatter": 0.8, "gather": 15.7}
     assert printed["table_5_1_seconds"] == {"Hockney": 0.17, "PLogP": 63.11, "LMO": 0.33}
     assert list(printed["table_5_1_formulas"]) == ["Hockney", "LogGP", "PLogP", "LMO"]
     assert (printed["parallel_seconds"], printed["serial_seconds"]) == (5, 16)

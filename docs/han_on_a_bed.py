@@ -1,0 +1,91 @@
+"""Measures HAN's tasks, whole collectives and Open MPI's component han under real Open MPI, for the page luo2020.md.
+
+    .venv/bin/python docs/han_on_a_bed.py    # writes studies/papers/luo2020/measured.toml
+
+It measures on a test bed in this machine, for about 25 minutes, and needs the right to make network namespaces.
+Finished experiments are in results/measured-han.sqlite: a command that was stopped resumes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from models_against_measured import undisturbed
+
+import collwise
+from collwise import session
+from collwise.common.project import results_folder
+from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.method import Method, Precision
+from collwise.simulator.sweeps.mpi_runner import measure_launches
+from collwise.studies.papers import luo2020
+from collwise.validation.hierarchy.space import label
+from collwise.validation.testbed.bed import temporarily_up
+from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.target import TestBed
+from collwise.validation.times.choice import LIBRARY_DECIDES
+from collwise.validation.times.grid import case_of
+from collwise.validation.times.measured import robust
+
+SHAPE = Shape(nodes=4, ranks_per_node=2, bits_per_second=25e6)
+PROCS, PER_NODE = SHAPE.nodes * SHAPE.ranks_per_node, SHAPE.ranks_per_node
+COLLECTIVES, SIZES = ("bcast", "allreduce"), (6144, 24576, 98304, 393216)
+HOW = Method(precision=Precision(3, 8, 0.95, 0.05), warmup=1, launches=3)
+UNTUNED, HAN, HAN_TUNED = "untuned", "han", "han, tuned"
+"""Ways to run MPI's own collectives: as installed, by component han, and by han with the rules of the search."""
+RESULTS = Path(luo2020.__file__).with_name("measured.toml")
+
+
+def own_seconds(bed: ExecutionTarget, parameters: Mapping[str, str], store: Store) -> dict[tuple[str, int], float]:
+    """Seconds of MPI's own collectives with these MCA parameters, by collective and message size."""
+    words = [word for name, value in parameters.items() for word in ("--mca", name, value)]
+    facts = {"parameters": " ".join(words)} if words else {}
+    target = ModifiedTarget(bed, facts, launcher_args=words)
+    cases = [case_of(name, LIBRARY_DECIDES, PROCS, size, PER_NODE) for name in COLLECTIVES for size in SIZES]
+    launches = measure_launches(target, cases, store, HOW)
+    each = zip(cases, zip(*launches, strict=True), strict=True)
+    return {(case.collective, case.message_bytes): robust(timings).seconds for case, timings in each}
+
+
+def main() -> None:
+    """Measures everything, and writes a table for each collective and size."""
+    undisturbed()
+    lines = [
+        "# Times under Open MPI 4.1.4 on a test bed of 4 nodes of 2 processes at 25 Mbit/s, by docs/han_on_a_bed.py.",
+        f'measured_on = "{time.strftime("%Y-%m-%d", time.gmtime())}"',
+        f'load = "{os.getloadavg()[0]:.1f}"',
+    ]
+    with temporarily_up(SHAPE, "han") as up, session(results_folder() / "measured-han.sqlite") as context:
+        bed = TestBed(up)
+        found = collwise.search_tasks(
+            COLLECTIVES, target=bed, sizes=SIZES, segments="4KiB,16KiB,64KiB", within="point-to-point,shared-memory",
+            searches="exhaustive,tasks", method=HOW, context=context,
+        )  # fmt: skip
+        rules = collwise.export(found.decisions, format_name="han", output=results_folder() / "measured-han.rules")
+        parameters = dict(re.findall(r"#   (\w+) = (\S+)", rules.text))
+        parameters["coll_han_dynamic_rules_filename"] = str(rules.path)
+        alone = {"coll_han_priority": "100"}
+        ways = {UNTUNED: {}, HAN: alone, HAN_TUNED: parameters}
+        own = {name: own_seconds(bed, one, context.store) for name, one in ways.items()}
+    for collective, tuning in found.items():
+        exhaustive, tasks = (tuning.found[name] for name in ("exhaustive", "tasks"))
+        for one, whole in exhaustive.by_input.items():
+            assumed = tasks.by_input[one]
+            errors = sorted(abs(assumed[choice] / whole[choice] - 1) for choice in whole)
+            best, pick = exhaustive.best[one], tasks.best[one]
+            lines += ["", "[[measured]]", f'collective = "{collective}"', f"message_bytes = {one.message_bytes}"]
+            lines += [f"configurations = {len(whole)}", f"model_error = {errors[len(errors) // 2]:.3g}"]
+            for what, choice in (("best", best), ("pick", pick)):
+                lines += [f'{what} = "{label(choice)}"', f"{what}_seconds = {whole[choice]:.4g}"]
+            lines += ["[measured.own_seconds]"]
+            lines += [f'"{name}" = {seconds[collective, one.message_bytes]:.4g}' for name, seconds in own.items()]
+    RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

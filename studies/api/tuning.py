@@ -217,7 +217,8 @@ def _platform(cluster: Any, nodes: int | None, ppn: int | None) -> HostPlatform:
     elif word not in interconnect_names():
         if isinstance(cluster, str) and cluster not in known() and not Path(cluster).suffix:
             valid = ["a number of nodes", *interconnect_names(), *known()]
-            raise unknown_name("cluster", cluster, valid, "see 'collwise platforms list' and 'collwise platforms new --help'; a file may be .toml, .xml, or times")
+            where = "see 'collwise platforms list' and 'collwise platforms new --help'; files: .toml, .xml, or times"
+            raise unknown_name("cluster", cluster, valid, where)
         if nodes is not None:
             raise UsageError(f"--nodes is for the name of an interconnect; {word} has its own")
         return arguments.platform(cluster)

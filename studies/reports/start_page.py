@@ -12,6 +12,7 @@ import jupytext
 
 from collwise.common.files import writable_folder, write_text
 from collwise.common.folders import SOURCES
+from collwise.common.program import program_name
 from collwise.studies.papers.notebook import document_of, known_studies
 
 START = "start.html"
@@ -61,5 +62,6 @@ def write_studio(folder: Path) -> None:
         questions=[one for one in entries if one.question and one.name != SLIDERS],
         papers=[one for one in entries if not one.question],
         sliders=SLIDERS,
+        program=program_name(),
     )
     write_text(folder / START, page)

@@ -1,10 +1,9 @@
 """Fuzzes every reader of files in C, guided by coverage and under sanitizers: what they read may be anything.
 
-.venv/bin/python tests/fuzz/run.py [READER...] [--runs N] [--keep FOLDER] [--page]
+.venv/bin/python tests/fuzz/run.py [READER...] [--runs N] [--keep FOLDER]
 
 Needs clang with libFuzzer (apt install clang libclang-rt-14-dev) and Open MPI's headers. A million inputs for each
-reader by default, some minutes altogether. --keep keeps what was found to reach new code, for the next time;
---page writes what was read into docs/interposing.md.
+reader by default, some minutes altogether. --keep keeps what was found to reach new code, for the next time.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/interposing.md"
 PROGRAMS = "simulator/programs"
 FLAGS = ["-g", "-O1", "-std=gnu11", "-D_GNU_SOURCE", "-fsanitize=fuzzer,address,undefined"]
 # The registry names every algorithm, none of which is called.
@@ -90,19 +88,11 @@ def summary(said: str) -> str:
     return f"{int(speed.group(1)):,} inputs in {speed.group(2)} s, {reached[-1] if reached else 0} edges reached"
 
 
-def write_row(name: str, said: str) -> None:
-    """Replaces the reader's row of the table in the page."""
-    lines = PAGE.read_text(encoding="utf-8").splitlines(keepends=True)
-    rows = [f"| `{name}` | {said} |\n" if line.startswith(f"| `{name}` |") else line for line in lines]
-    PAGE.write_text("".join(rows), encoding="utf-8")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("readers", nargs="*", help=f"some of {', '.join(READERS)}; default: all")
     parser.add_argument("--runs", type=int, default=1_000_000, help="inputs for each reader")
     parser.add_argument("--keep", type=Path, help="folder of inputs that reach new code, kept for the next time")
-    parser.add_argument("--page", action="store_true", help="write the results into docs/interposing.md")
     options = parser.parse_args()
     unknown = [name for name in options.readers if name not in READERS]
     if unknown:
@@ -112,8 +102,6 @@ def main() -> int:
         for name in options.readers or READERS:
             good, said = fuzz(name, options.runs, Path(temporary), options.keep or Path(temporary, "corpus"))
             print(f"{name}: {summary(said) if good else 'FAILED'}", flush=True)
-            if good and options.page:
-                write_row(name, summary(said))
             if not good:
                 failed += 1
                 print(said[-6000:], file=sys.stderr)

@@ -6,8 +6,6 @@ import tomllib
 from importlib.metadata import version as version_of
 from pathlib import Path
 
-from sphinx.application import Sphinx
-
 project = "collwise"
 about = tomllib.loads(Path(__file__).parents[1].joinpath("pyproject.toml").read_text(encoding="utf-8"))["project"]
 author = about["authors"][0]["name"]
@@ -33,14 +31,3 @@ html_show_sourcelink = False
 copybutton_prompt_text = "$ "
 
 man_pages = [("commands", "collwise", "choose MPI collective algorithms for a cluster by simulation", author, 1)]
-
-
-def setup(app: Sphinx) -> None:
-    """Leaves out the docstring of the package, which is a table for `help`."""
-
-    def without_table(_app: Sphinx, what: str, *rest: object) -> None:
-        lines = rest[-1]
-        if what == "module" and isinstance(lines, list):
-            lines.clear()
-
-    app.connect("autodoc-process-docstring", without_table)

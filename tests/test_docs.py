@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import collwise
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 
@@ -48,3 +50,5 @@ def test_the_site_and_the_manual_page_are_built_without_a_warning(tmp_path: Path
         done = subprocess.run([*command, DOCS, tmp_path / builder], capture_output=True, text=True, cwd=ROOT)
         assert (done.returncode, done.stderr) == (0, "")
         assert "collwise" in (tmp_path / builder / made).read_text(encoding="utf-8")
+    page = (tmp_path / "html/python.html").read_text(encoding="utf-8")
+    assert all(f'id="collwise.{name}"' in page for name in collwise.__all__ if name.islower())

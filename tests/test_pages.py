@@ -49,7 +49,7 @@ ELSEWHERE = {
     ("commands", "{eval-rst}"): "tests/test_docs.py",
     ("index", "{toctree}"): "tests/test_docs.py",
     ("python", "python"): "tests/studies/api/test_examples_of_the_interface.py",
-    ("python-reference", "{eval-rst}"): "tests/test_docs.py",
+    ("python", "{eval-rst}"): "tests/test_docs.py",
 }
 # Capabilities that blocks need, by patterns in their text. Such blocks, and those after them, are slow tests.
 NEEDS = {

@@ -1,6 +1,6 @@
 """collwise chooses MPI collective algorithms for a cluster by predicted, simulated and measured times.
 
-The public interface, for notebooks and scripts (docs/python.md has examples):
+The public interface, for notebooks and scripts::
 
     tune(cluster)                          the whole job: choices, rules, a report, and how sure all that is
     platform(name)                         a cluster: a known one, or a .toml or .xml file

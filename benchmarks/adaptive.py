@@ -278,7 +278,7 @@ def page(measured: Sequence[Row], replays: Sequence[Row], grid: Mapping[Case, Ti
         for row in by_collective([one for one in measured if one.knows == knows])
     ]
     return (
-        "# Adaptive measuring: results\n\n"
+        "<!-- Written by benchmarks/adaptive.py; do not edit. -->\n# Adaptive measuring: results\n\n"
         "`benchmarks/adaptive.py` wrote this page. "
         "[measuring.md](measuring.md#only-where-the-choice-is-in-doubt) describes the search.\n\n"
         f"Test bed of 8 nodes at 50 Mbit/s with one process each, Open MPI; {', '.join(COLLECTIVES)} on P = 4 and 8, "

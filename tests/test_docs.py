@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,14 @@ def regenerate() -> Any:
 def test_the_page_of_algorithms_is_the_catalogues(regenerate: Any) -> None:
     page = regenerate.folded(regenerate.algorithms_page())
     assert (DOCS / "algorithms.md").read_text(encoding="utf-8") == page
+
+
+def test_pages_by_hand_are_no_book() -> None:
+    texts = [page.read_text(encoding="utf-8") for page in DOCS.glob("*.md")]
+    by_hand = [text for text in texts if "Written by" not in text[:300]]
+    block = re.compile(r"<!-- (\S+): begin -->.*?<!-- \1: end -->", re.DOTALL)
+    assert len(by_hand) <= 30
+    assert sum(len(block.sub("", text).split()) for text in by_hand) <= 40_000
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)

@@ -8,16 +8,20 @@ Finished experiments are in results/measured-han.sqlite: a command that was stop
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import sys
 import time
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 
 from models_against_measured import undisturbed
 
 import collwise
 from collwise import session
+from collwise.common.errors import CollwiseError
 from collwise.common.project import results_folder
 from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
 from collwise.simulator.store import Store
@@ -42,14 +46,22 @@ RESULTS = Path(luo2020.__file__).with_name("measured.toml")
 
 
 def own_seconds(bed: ExecutionTarget, parameters: Mapping[str, str], store: Store) -> dict[tuple[str, int], float]:
-    """Seconds of MPI's own collectives with these MCA parameters, by collective and message size."""
+    """Seconds of MPI's own collectives with these MCA parameters, by collective and message size.
+
+    They are nan where Open MPI ends with an error.
+    """
     words = [word for name, value in parameters.items() for word in ("--mca", name, value)]
     facts = {"parameters": " ".join(words)} if words else {}
     target = ModifiedTarget(bed, facts, launcher_args=words)
-    cases = [case_of(name, LIBRARY_DECIDES, PROCS, size, PER_NODE) for name in COLLECTIVES for size in SIZES]
-    launches = measure_launches(target, cases, store, HOW)
-    each = zip(cases, zip(*launches, strict=True), strict=True)
-    return {(case.collective, case.message_bytes): robust(timings).seconds for case, timings in each}
+    found = {}
+    for name, size in product(COLLECTIVES, SIZES):
+        case = case_of(name, LIBRARY_DECIDES, PROCS, size, PER_NODE)
+        try:
+            found[name, size] = robust([one for (one,) in measure_launches(target, [case], store, HOW)]).seconds
+        except CollwiseError as problem:
+            print(f"{words}: {name} of {size} bytes: {problem}", file=sys.stderr)
+            found[name, size] = math.nan
+    return found
 
 
 def main() -> None:

@@ -159,7 +159,10 @@ here.table(
         (
             *(row.collective, format_size(row.message_bytes), row.best, format_seconds(row.best_seconds)),
             *(row.pick, f"{row.pick_seconds / row.best_seconds - 1:.1%}", f"{row.model_error:.0%}"),
-            *(f"x {seconds / row.best_seconds:.2f}" for seconds in row.own_seconds.values()),
+            *(
+                f"x {seconds / row.best_seconds:.2f}" if seconds == seconds else "aborts"
+                for seconds in row.own_seconds.values()
+            ),
         )
         for row in measured.itertuples()
     ),

@@ -7,7 +7,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from collwise.studies.figures.style import MARKERS, PALETTE
+from collwise.studies.figures.style import MARKERS, PALETTE, head, label_lines
 
 
 def application_figure(times: pd.DataFrame, title: str) -> Figure:
@@ -24,8 +24,13 @@ def application_figure(times: pd.DataFrame, title: str) -> Figure:
     else:
         figure, (bars, lines) = plt.subplots(1, 2, figsize=(10, max(height, 3.2)))
         _draw_speedups(lines, times, names)
-    _draw_bars(bars, times[times.procs == counts[-1]])
-    figure.suptitle(title, fontsize=11)
+    largest = times[times.procs == counts[-1]]
+    _draw_bars(bars, largest)
+    best = largest.loc[largest.speedup.idxmax()]
+    faster = f"{best.collectives} is x {best.speedup:.2f} as fast as {names[0]}"
+    head(figure, faster if best.speedup > 1 else f"Nothing is faster than {names[0]}", title)
+    if len(counts) > 1:
+        label_lines(lines)
     return figure
 
 
@@ -54,4 +59,3 @@ def _draw_speedups(axis: Axes, times: pd.DataFrame, names: list[str]) -> None:
     axis.minorticks_off()
     axis.set_xlabel("processes P")
     axis.set_ylabel(f"speed-up over {names[0]}")
-    axis.legend(fontsize=8)

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
-from collwise.studies.figures.style import PALETTE, seconds_axis
+from collwise.studies.figures.style import PALETTE, head, seconds_axis
 from collwise.validation.calibration.calibration import CalibrationResult
 from collwise.validation.calibration.calibration_points import Kind, of_kind
 from collwise.validation.calibration.segmented_regression import Segment
@@ -47,7 +47,8 @@ def figure_of(result: CalibrationResult, kind: Kind) -> Figure:
     axes[0].axvline(limit, color=_LIMIT, ls="--", lw=1, label=f"eager limit {limit} B")
     _errors(axes[1], result, kind)
     seconds_axis(axes[0])
-    axes[0].set_title(f"{_TITLES[kind]}\n{result.platform.title}", fontsize=11)
+    error = np.median(np.abs([error for _, error in result.errors_of(kind)]))
+    head(figure, f"{_TITLES[kind]}: median error {100 * error:.1f} %", result.platform.title)
     axes[0].legend(loc="upper left", framealpha=1)
     _sizes(axes[1], sizes)
     return figure

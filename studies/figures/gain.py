@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import geometric_mean
 
 import numpy as np
 from matplotlib import colormaps, pyplot as plt
@@ -13,6 +14,7 @@ from matplotlib.figure import Figure
 from collwise.common.units import format_size
 from collwise.studies.figures.map_cells import NO_CHOICE, NOT_TIMED, Blank, explain_cells, fill_blanks, heat
 from collwise.studies.figures.maps import named_cells
+from collwise.studies.figures.style import head
 from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow
 
 _MAX = 2.0
@@ -31,7 +33,8 @@ def gain_figure(rows: Sequence[GainRow], title: str) -> Figure:
     figure, axes = plt.subplots(1, 2, figsize=(max(width, 8.0), height), sharey=True)
     colours = (colormaps["RdBu"], LogNorm(1 / _MAX, _MAX))
     blanks: list[Blank] = []
-    for axis, way, heading in zip(axes, (RULES, LIBCOLLWISE), ("Open MPI by rules file", "libcollwise"), strict=True):
+    means = []
+    for axis, way, heading in zip(axes, (RULES, LIBCOLLWISE), ("Open MPI's rules", "libcollwise"), strict=True):
         gains = np.full((len(names), len(sizes)), np.nan)
         measured = np.zeros_like(gains, dtype=bool)
         texts = {}
@@ -43,6 +46,8 @@ def gain_figure(rows: Sequence[GainRow], title: str) -> Figure:
         across, upwards = named_cells(axis, labels, names)
         heat(axis, across, upwards, gains, colours, texts)
         blanks += fill_blanks(axis, across, upwards, {NOT_TIMED: ~measured, _NOT_BY_RULES: measured & np.isnan(gains)})
+        if known := gains[np.isfinite(gains)].tolist():
+            means.append(f"x {geometric_mean(known):.2f} as fast by {heading}")
         axis.set_title(heading, fontsize=10)
         axis.set_xlabel("message size m")
     bar = figure.colorbar(ScalarMappable(colours[1], colours[0]), ax=axes, extend="both", aspect=16)
@@ -50,5 +55,6 @@ def gain_figure(rows: Sequence[GainRow], title: str) -> Figure:
     bar.ax.minorticks_off()
     bar.set_label("default time / time\n(above 1: faster)")
     explain_cells(figure, blanks, fontsize=9)
-    figure.suptitle(f"{title}\nin brackets: within the confidence intervals", fontsize=11)
+    message = f"On average {', '.join(means)}" if means else ""
+    head(figure, message, f"{title}; in brackets: within the confidence intervals")
     return figure

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
-from collwise.studies.figures.style import MARKERS, PALETTE, panel_grid
+from collwise.studies.figures.style import MARKERS, PALETTE, head, panel_grid
 from collwise.validation.guidelines.checks import Call
 from collwise.validation.guidelines.criteria import Launches
 from collwise.validation.guidelines.guideline import guidelines_of
@@ -29,7 +29,11 @@ def guidelines_figure(found: GuidelinesResult, procs: int) -> Figure:
     figure, axes = panel_grid(len(found.plan.sizes), 2.9, columns=_COLUMNS, width=4.3)
     for axis, name in zip(axes, found.plan.sizes, strict=True):
         _draw(axis, found, name, procs)
-    figure.suptitle(f"{found.library.title}, {found.library.place}, P = {procs}: times relative to the default")
+    gains = {one.call: found.gain(one.call) for one in found.repairs if one.call.procs == procs}
+    known = [(gain, call) for call, gain in gains.items() if not math.isnan(gain)]
+    gain, call = max(known, key=lambda pair: pair[0], default=(math.nan, None))
+    best = f"Repair gains most for {call.collective} of {format_size(call.message_bytes)}: x {gain:.2f}" if call else ""
+    head(figure, best, f"{found.library.title}, {found.library.place}, P = {procs}: times relative to the default")
     return figure
 
 

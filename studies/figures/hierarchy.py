@@ -12,7 +12,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from collwise.common.units import format_size
-from collwise.studies.figures.style import MARKERS, PALETTE, panel_grid, seconds_axis, size_axis
+from collwise.studies.figures.style import (
+    MARKERS,
+    PALETTE,
+    head,
+    label_lines,
+    least_and_most,
+    panel_grid,
+    seconds_axis,
+    size_axis,
+)
 from collwise.validation.hierarchy.overlap import TaskStudy
 from collwise.validation.hierarchy.space import EXHAUSTIVE, WITHIN, Input, label
 from collwise.validation.hierarchy.tuning import Tuning
@@ -40,8 +49,8 @@ def task_trend(studies: Sequence[TaskStudy], leader: int, title: str) -> Figure:
     axis.set_xlabel(f"i of {_full_task(studies[0])}(i)")
     axis.set_ylabel(f"time on leader {leader} (us)")
     axis.set_ylim(bottom=0)
-    axis.legend(title="dotted: the stabilised cost", fontsize=8, title_fontsize=8)
-    axis.set_title(title, fontsize=11)
+    head(figure, title, "dotted: the stabilised cost")
+    label_lines(axis)
     return figure
 
 
@@ -79,6 +88,7 @@ def model_by_configuration(tuning: Tuning, one: Input, title: str) -> Figure:
     groups: dict[Choice, list[Choice]] = {}
     for choice in whole:
         groups.setdefault(replace(choice, segment_bytes=0), []).append(choice)
+    error = float(np.median([abs(modelled[choice] / whole[choice] - 1) for choice in whole]))
     figure, axes = panel_grid(len(groups), 2.9, columns=_COLUMNS, width=4.2, share_y=True)
     for axis, (choice, alike) in zip(axes, groups.items(), strict=True):
         places = np.arange(len(alike))
@@ -95,7 +105,7 @@ def model_by_configuration(tuning: Tuning, one: Input, title: str) -> Figure:
     for axis in axes[(len(axes) - 1) // _COLUMNS * _COLUMNS :]:
         axis.set_xlabel("segment size fs")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8.5)
-    figure.suptitle(title, fontsize=11)
+    head(figure, f"Median error of the cost model: {100 * error:.1f} %", title)
     return figure
 
 
@@ -128,14 +138,17 @@ def search_quality(tuning: Tuning, place: tuple[int, int], title: str) -> Figure
     for name, colour, of in (("median", "#999999", np.median), ("mean", "#56B4E9", np.mean), ("best", "#000000", min)):
         values = [float(of(list(seconds.values()))) for seconds in times.values()]
         axis.plot(sizes, values, "-", color=colour, label=f"{name} of all")
+    lost = {}
     for number, one in enumerate(found for name, found in tuning.found.items() if name != EXHAUSTIVE):
         seconds = [of_input[one.best[each]] for each, of_input in times.items()]
         axis.plot(
             sizes, seconds, MARKERS[number], color=PALETTE[number], label=one.search, markersize=10 - number,
             markerfacecolor="none",
         )  # fmt: skip
+        least = [min(of_input.values()) for of_input in times.values()]
+        lost[one.search] = float(np.mean(np.divide(seconds, least))) - 1
     size_axis(axis, sizes)
     seconds_axis(axis)
-    axis.legend(fontsize=8.5)
-    axis.set_title(title, fontsize=11)
+    head(figure, f"Mean slowdown of choices: {least_and_most(lost)}" if lost else "", title)
+    label_lines(axis)
     return figure

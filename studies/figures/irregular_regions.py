@@ -8,20 +8,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
-from collwise.studies.figures.style import PALETTE, algorithm_style, seconds_axis, size_axis
+from collwise.studies.figures.style import PALETTE, algorithm_style, head, label_lines, seconds_axis, size_axis
 from collwise.validation.measurement.irregular_regions import HALF_BOUND, Regions, Series, min_times
 
 
 def regions_figure(found: Regions, title: str) -> Figure:
     """Three panels: linear gather with M1 and M2, linear scatter with S, and gather's algorithms."""
-    figure, axes = plt.subplots(1, 3, figsize=(14.0, 4.2), sharey=True)
+    figure, axes = plt.subplots(3, 1, figsize=(7.8, 11.0), sharex=True, sharey=True)
     thresholds = found.thresholds
     marks = {"M1": thresholds.gather_irregular_from_bytes, "M2": thresholds.gather_regular_from_bytes}
     _singles(axes[0], found.gather, "linear gather, every repetition", marks)
     _singles(axes[1], found.scatter, "linear scatter, every repetition", {"S": thresholds.scatter_leap_bytes})
     _algorithms(axes[2], found, marks)
-    seconds_axis(axes[0])
-    figure.suptitle(title, fontsize=11)
+    for axis in axes:
+        seconds_axis(axis)
+        axis.label_outer()
+    head(figure, title)
+    label_lines(*axes)
     return figure
 
 
@@ -53,12 +56,10 @@ def _algorithms(axis: Axes, found: Regions, marks: dict[str, int | None]) -> Non
 
 
 def _finish(axis: Axes, title: str, sizes: np.ndarray, marks: dict[str, int | None]) -> None:
-    for name, size in marks.items():
-        if size is not None:
-            axis.axvline(size, color="#000000", linestyle="--", linewidth=1)
-            where = axis.get_xaxis_transform()
-            label = f"{name} = {format_size(size)}"
-            axis.text(size, 0.03, label, transform=where, fontsize=8.5, va="bottom", rotation=90, ha="right")
+    known = {name: size for name, size in marks.items() if size is not None}
+    for size in known.values():
+        axis.axvline(size, color="#000000", linestyle="--", linewidth=1)
+    if known:
+        title += f"; dashed: {', '.join(f'{name} = {format_size(size)}' for name, size in known.items())}"
     size_axis(axis, [2**k * 1024 for k in range(int(np.log2(sizes[-1] / 1024)) + 1)])
     axis.set_title(title, fontsize=10)
-    axis.legend(fontsize=8.5, loc="upper left", frameon=True, framealpha=1, edgecolor="none")

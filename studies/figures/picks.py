@@ -5,6 +5,7 @@ Markers and colours stand for algorithms, line styles for sources.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any, NamedTuple
@@ -14,17 +15,28 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
-from collwise.models.switch_points import Indices
-from collwise.studies.figures.style import algorithm_style, ratio_axis, seconds_axis, size_axis
+from collwise.models.switch_points import TIE, Indices
+from collwise.studies.figures.maps import slowdowns_said
+from collwise.studies.figures.style import (
+    algorithm_style,
+    head,
+    in_turn,
+    label_lines,
+    ratio_axis,
+    seconds_axis,
+    size_axis,
+)
 from collwise.validation.compare.scores import Scores
 from collwise.validation.times.choice import Choice
 
-_MAX_COLUMNS = 3
+_MAX_COLUMNS = 2
 _BEST = "best"
+_MAX_TURNS = 3
+"""Titles name no more algorithms than this that are the fastest in turn."""
 
 
 class _Line(NamedTuple):
@@ -61,7 +73,7 @@ def _picks_figure(scores: Scores, title: str, by_size: bool) -> Figure:
     columns = min(_MAX_COLUMNS, len(panels))
     pairs = -(-len(panels) // columns)
     figure, axes = plt.subplots(
-        2 * pairs, columns, figsize=(3.9 * columns + 2.4, 4.4 * pairs + 0.4), squeeze=False,
+        2 * pairs, columns, figsize=(3.4 * columns + 1.8, 4.4 * pairs + 1.2), squeeze=False,
         sharex=by_size, sharey="row" if by_size else False, height_ratios=[3, 2] * pairs,
     )  # fmt: skip
     above_and_below = axes.reshape(pairs, 2, columns).swapaxes(1, 2).reshape(-1, 2)
@@ -91,13 +103,14 @@ def _picks_figure(scores: Scores, title: str, by_size: bool) -> Figure:
         if number % columns:
             above.set_ylabel("")
             below.set_ylabel("")
-    handles = [Line2D([], [], ls=one.style, color=one.colour, lw=one.width, label=one.label) for one in lines]
+    handles = []
     # First the algorithms that compete, in their order, then others that a library has.
     for name in [name for name in right.grid.names if name in algorithms] + sorted(algorithms - {*right.grid.names}):
         colour, marker = algorithm_style(name)
         handles.append(Line2D([], [], linestyle="", color=colour, marker=marker, markersize=5.5, label=name))
-    figure.legend(handles=handles, loc="outside right upper", fontsize=8.5)
-    figure.suptitle(title, fontsize=11)
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns + 1, fontsize=8.5)
+    head(figure, slowdowns_said(scores), title)
+    label_lines(*above_and_below[: len(panels)].flat)
     return figure
 
 
@@ -111,7 +124,7 @@ def _lines(scores: Scores) -> list[_Line]:
 
 def _draw(axis: Axes, x: Array, choices: Sequence[Choice | None], y: Array, line: _Line) -> set[str]:
     """A source's line with the marker of the algorithm that it picks at each point; returns these algorithms."""
-    axis.plot(x, y, linestyle=line.style, color=line.colour, linewidth=line.width)
+    axis.plot(x, y, linestyle=line.style, color=line.colour, linewidth=line.width, label=line.label)
     drawn = set()
     # Of points where sources pick the same, the best one's marker is the smallest, and so all can be seen.
     size, filled = (4.0, True) if line.label == _BEST else (7.0, False)
@@ -127,17 +140,16 @@ def markers_and_lines(
     sizes: Sequence[int],
     markers: Mapping[str, ArrayLike],
     lines: Mapping[str, ArrayLike],
-    title: str,
-    legend: str,
+    drawn: str,
     errors: Mapping[str, ArrayLike] | None = None,
     builtin: ArrayLike | None = None,
 ) -> Figure:
-    """Times of algorithms over m by two sources, and beside them their ratios to the best of the same source.
+    """Times of algorithms over m by two sources, and below them their ratios to the best of the same source.
 
-    `errors` are half-widths of the markers' times, shape (2, m); `builtin` the times of the MPI library's own choice,
-    by the source of the markers.
+    The title says which one is the fastest by the markers, then what is `drawn`. `errors` are half-widths of the
+    markers' times, shape (2, m); `builtin` the times of the MPI library's own choice, by the source of the markers.
     """
-    figure, (times, ratios) = plt.subplots(1, 2, figsize=(10.6, 4.6))
+    figure, (times, ratios) = plt.subplots(2, 1, figsize=(7.8, 7.4), sharex=True, height_ratios=(3, 2))
     names = list(dict.fromkeys([*markers, *lines]))
     colours = [algorithm_style(name)[0] for name in names]
     # Of two lines of one colour the second one is dashed.
@@ -149,32 +161,63 @@ def markers_and_lines(
             colour, marker = algorithm_style(name)
             known = np.asarray(given, dtype=float) / best
             largest = max(largest, float(np.nanmax(known, initial=1.0)))
-            style: dict[str, Any] = {"linestyle": line_styles[name], "linewidth": 1.0}
-            if not is_line:
-                style = {"linestyle": "", "marker": marker, "markersize": 5.5}
+            style: dict[str, Any] = {"linestyle": "", "marker": marker, "markersize": 5.5, "label": name}
+            if is_line:
+                style |= {"linestyle": line_styles[name], "linewidth": 1.0, "markersize": 3, "markerfacecolor": "none"}
+            if is_line and name in markers:
+                style["label"] = "_" + name
             times.plot(sizes, given, color=colour, **style)
             ratios.plot(sizes, known, color=colour, **style)
             if errors is not None and not is_line:
                 times.errorbar(sizes, given, yerr=errors[name], fmt="none", color=colour, capsize=2.5, elinewidth=1)
-    keys = []
     if builtin is not None:
         own: dict[str, Any] = {
             "linestyle": "", "marker": "_", "markersize": 14, "markeredgewidth": 1.5, "color": "#444444",
+            "label": "MPI's own choice",
         }  # fmt: skip
         times.plot(sizes, builtin, **own)
         ratios.plot(sizes, np.asarray(builtin) / _least(list(markers.values())), **own)
-        keys.append(Line2D([], [], label="MPI's own choice", **own))
     for axis in (times, ratios):
         size_axis(axis, sizes)
+    times.set_xlabel("")
     seconds_axis(times)
     ratio_axis(ratios, largest)
-    for name, line_style in line_styles.items():
-        colour, marker = algorithm_style(name)
-        keys.append(Line2D([], [], color=colour, ls=line_style, marker=marker, markersize=5.5, linewidth=1, label=name))
-    figure.legend(handles=keys, title=legend, loc="outside right upper", fontsize=8.5, title_fontsize=8.5,
-                  alignment="left")  # fmt: skip
-    figure.suptitle(title, fontsize=11)
+    head(figure, fastest_said(sizes, markers, errors), drawn)
+    label_lines(times, ratios)
     return figure
+
+
+def fastest_said(
+    sizes: Sequence[int], times: Mapping[str, ArrayLike], errors: Mapping[str, ArrayLike] | None = None
+) -> str:
+    """'binomial is fastest up to 8 KiB, then chain': as few algorithms as are the fastest in turn; empty for only one.
+
+    Within the half-widths of `errors`, shape (2, m), one is as fast as another.
+    """
+    names = list(times)
+    if len(names) < 2:
+        return ""
+    seconds = np.nan_to_num(np.array([times[name] for name in names], dtype=float), nan=np.inf)
+    below, above = np.stack([np.zeros((2, len(sizes))) if errors is None else errors[name] for name in names], axis=1)
+    least = seconds.argmin(axis=0)
+    fast = seconds - below <= ((1 + TIE) * seconds + above)[least, range(len(sizes))]
+    columns = np.flatnonzero(np.isfinite(seconds).any(axis=0)).tolist()
+    turns: list[tuple[NDArray[np.bool_], int]] = []
+    for column in columns:
+        still = fast[:, column] & turns[-1][0] if turns else fast[:, column]
+        if turns and still.any():
+            turns.pop()
+        turns.append((still if still.any() else fast[:, column], column))
+    if not turns:
+        return ""
+    if len(turns) > _MAX_TURNS:
+        (first, count), (second, fewer) = Counter(names[index] for index in least[columns]).most_common(2)
+        return f"{first} is fastest at {count} of {len(columns)} sizes, {second} at {fewer}"
+    *before, (last, _) = [
+        (names[int(np.where(still, seconds[:, column], np.inf).argmin())], format_size(sizes[column]))
+        for still, column in turns
+    ]
+    return in_turn(before, last, "fastest", "at every size")
 
 
 def _least(times: Sequence[ArrayLike]) -> Array:

@@ -1,4 +1,4 @@
-"""The style that all figures share: colours, markers, axes with units, and saving.
+"""The style that all figures share: colours, markers, titles, labels of lines, axes with units, and saving.
 
 Figures are readable in print and by the colour-blind: the palette is Okabe and Ito's, and markers differ with colours.
 """
@@ -6,9 +6,10 @@ Figures are readable in print and by the colour-blind: the palette is Okabe and 
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -23,11 +24,16 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Annotation, Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.transforms import ScaledTranslation
+from numpy.typing import NDArray
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
+from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
@@ -47,6 +53,12 @@ MAX_RATIO = 16.0
 
 _MIN_RATIO = 1.2
 """Axes of ratios reach at least up to this, so that small differences do not look large."""
+
+_MAX_LABELS = 12
+"""With more lines than this a panel has a legend."""
+
+_COINCIDE = 0.004
+"""Lines no further apart than this share of the axes are seen as one."""
 
 plt.rcParams |= {
     "font.size": 10,
@@ -115,6 +127,147 @@ def choices_shown(choices: Sequence[Choice], maps: Iterable[Indices]) -> list[in
 def ink(colour: str) -> str:
     """Black or white, whichever can be read on a colour."""
     return "#000000" if np.dot(to_rgb(colour), (0.299, 0.587, 0.114)) > 0.5 else "#FFFFFF"
+
+
+def head(figure: Figure, message: str, drawn: str = "") -> None:
+    """The title: what was found, and below it what is drawn; at the left, where a part of a wide figure shows it."""
+    figure.suptitle("\n".join(filter(None, (message, drawn))), fontsize=11, wrap=True, x=0.02, ha="left")
+
+
+def least_and_most(values: Mapping[str, float]) -> str:
+    """'loggp 3.1 %, hockney 45.0 %', of shares by name, ascending. Of more than three the first and the last."""
+    known = sorted((value, name) for name, value in values.items() if np.isfinite(value))
+    said = [f"{name} {100 * value:z.1f} %" for value, name in known]
+    return ", ".join(said) if len(said) < 4 else f"from {said[0]} to {said[-1]}"
+
+
+def in_turn(before: Sequence[tuple[str, str]], last: str, what: str, everywhere: str) -> str:
+    """'binomial is fastest up to 8 KiB, then chain', of names with where their turn ends, and of the last name."""
+    if not before:
+        return f"{last} is {what} {everywhere}"
+    (first, end), *others = before
+    return ", ".join([f"{first} is {what} up to {end}", *map("{0[0]} up to {0[1]}".format, others), f"then {last}"])
+
+
+def label_lines(*axes: Axes) -> None:
+    """Names lines at their right ends, in their colours; the axes have their scales and limits before.
+
+    Of panels with the same lines only the last one of a row has their names. Lines on other ones become dashed. Where
+    names have no room, a legend below all panels has them.
+    """
+    figure = axes[0].get_figure(root=True)
+    assert figure is not None
+    lines = {
+        axis: [
+            line for line in axis.lines if not str(line.get_label()).startswith("_") and _inside(_points(line)).any()
+        ]
+        for axis in axes
+    }
+    for axis in axes:
+        _tell_apart(axis.lines)
+    names = {axis: [str(line.get_label()) for line in mine] for axis, mine in lines.items()}
+    last = {(axis.get_subplotspec().rowspan.start, *names[axis]): axis for axis in axes}  # type: ignore[union-attr]
+    notes = {axis: [_note(line) for line in lines[axis]] for axis in last.values()}
+    figure.draw_without_rendering()  # which lays out the axes
+    heights = {axis: np.array([_height(note) for note in mine]) for axis, mine in notes.items()}
+    if any(len(high) > _MAX_LABELS or high.sum() > 1 for high in heights.values()):
+        for note in (note for mine in notes.values() for note in mine):
+            note.remove()
+        keys = {str(line.get_label()): line for mine in lines.values() for line in mine}
+        figure.legend(handles=list(keys.values()), loc="outside lower center", ncols=2, fontsize=8.5)
+        return
+    for axis, here in notes.items():
+        ends = np.array([note.xy[1] for note in here])
+        order = np.argsort(ends, kind="stable")
+        for index, place in zip(order, apart(ends[order], heights[axis][order]), strict=True):
+            here[index].xyann = (1.0, place)
+
+
+def apart(wanted: Array, heights: Array) -> Array:
+    """Centres of labels from 0 to 1, none on another: in the order of the wanted ones and by least squares nearest.
+
+    The heights together are at most 1.
+    """
+    if not len(wanted):
+        return wanted
+    below = np.concatenate([[0.0], np.cumsum((heights[1:] + heights[:-1]) / 2)])
+    # Without the room below each label, these are the nearest values that never descend: means of neighbours.
+    blocks: list[tuple[float, int]] = []
+    for total in wanted - below:
+        count = 1
+        while blocks and blocks[-1][0] / blocks[-1][1] > total / count:
+            more, members = blocks.pop()
+            total, count = total + more, count + members
+        blocks.append((total, count))
+    places = np.repeat([total / count for total, count in blocks], [count for _, count in blocks])
+    return below + np.clip(places, heights[0] / 2, 1 - heights[-1] / 2 - below[-1])
+
+
+def _points(line: Line2D) -> Array:
+    """The points of a line in shares of its axes."""
+    axis = line.axes
+    assert axis is not None
+    axis.get_xlim()  # limits follow the lines only when they are asked for
+    points: Array = (axis.transData - axis.transAxes).transform(np.asarray(line.get_xydata(), dtype=float))
+    return points
+
+
+def _inside(points: Array) -> NDArray[np.bool_]:
+    """True for points that are within the axes."""
+    return np.asarray(((points > -1e-3) & (points < 1 + 1e-3)).all(axis=1))
+
+
+def _end(line: Line2D) -> Array:
+    """The last point of a line within its axes, or where it leaves them behind it."""
+    points = _points(line)
+    seen = np.flatnonzero(_inside(points))
+    last = seen[np.argmax(points[seen, 0])]
+    here = points[last]
+    for way in points[last + 1 : last + 2] - here if line.get_linestyle() != "None" else ():
+        share = (float(way[1] > 0) - here[1]) / way[1] if way[1] else np.nan
+        here = here + way * share if 0 <= share <= 1 else here
+    return here
+
+
+def _tell_apart(lines: Iterable[Line2D]) -> None:
+    """Dashes solid lines that would hide others, with hollow markers around those of the others."""
+    drawn = [(line, _points(line)) for line in lines if line.get_linestyle() == "-"]
+    hidden = [sum(_coincide(points, other) for _, other in drawn[:number]) for number, (_, points) in enumerate(drawn)]
+    for (line, _), count in zip(drawn, hidden, strict=True):
+        if count:
+            line.set(
+                linestyle=(0, (5 / count, 4)), markerfacecolor="none", markersize=line.get_markersize() + 3 * count
+            )
+
+
+def _coincide(one: Array, other: Array) -> bool:
+    """True for lines of the same points along x that are seen as one for at least half of these."""
+    if one.shape != other.shape:
+        return False
+    distances = np.abs(one - other).max(axis=1)
+    known = distances[np.isfinite(distances)]
+    return bool(known.size) and float(np.median(known)) < _COINCIDE
+
+
+def _note(line: Line2D) -> Annotation:
+    """The name of a line beside its last point, on up to three lines."""
+    axis = line.axes
+    assert isinstance(axis, Axes)
+    rgb = np.array(to_rgb(line.get_color()))
+    dark = min(1.0, 0.45 / max(float(np.dot(rgb, (0.299, 0.587, 0.114))), 0.01))
+    return axis.annotate(
+        re.sub(r"(.{10,20}[_ ])(?=.{6})", r"\1\n", str(line.get_label())), tuple(_end(line)),
+        xycoords="axes fraction", xytext=(1.0, 0.5), annotation_clip=False,
+        textcoords=axis.transAxes + ScaledTranslation(8 / 72, 0, axis.figure.dpi_scale_trans),
+        va="center", fontsize=8.5, linespacing=1.0, color=tuple(rgb * dark),
+        arrowprops={"arrowstyle": "-", "color": rgb, "linewidth": 0.6, "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 3},
+    )  # fmt: skip
+
+
+def _height(note: Annotation) -> float:
+    """The height of a name, in shares of its axes."""
+    assert note.axes is not None
+    return 1.08 * Text.get_window_extent(note).height / note.axes.bbox.height
 
 
 def save(figure: Figure, path: Path) -> Path:
@@ -203,7 +356,7 @@ def ratio_axis(axis: Axes, largest: float, label: str = "time / that of the best
     shown = [tick for tick in ticks if tick <= top]
     axis.set_yticks(shown, [f"{tick:g}" for tick in shown])
     axis.yaxis.set_minor_locator(NullLocator())
-    axis.set_ylabel(label + (f" (above {MAX_RATIO:g}: not shown)" if largest > MAX_RATIO else ""))
+    axis.set_ylabel(label + (f"\n(above {MAX_RATIO:g}: not shown)" if largest > MAX_RATIO else ""))
 
 
 def _minor_label(seconds: float, axis: Axes) -> str:

@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from collwise.studies.figures.map_cells import NO_FORMULA, explain_cells, fill_blanks, heat
 from collwise.studies.figures.maps import collective_maps, named_cells
 from collwise.studies.figures.picks import markers_and_lines
-from collwise.studies.figures.style import algorithm_style, panel_grid, seconds_axis
+from collwise.studies.figures.style import algorithm_style, head, least_and_most, panel_grid, seconds_axis
 from collwise.validation.compare.scores import AllScores, Scores
 from collwise.validation.three_way.flat_or_hierarchical import label
-from collwise.validation.three_way.verdicts import LIMITS, MEDIAN_ERROR, SIMULATED
+from collwise.validation.three_way.verdicts import ALL, LIMITS, MEDIAN_ERROR, SIMULATED
 from collwise.validation.times.choice import LIBRARY_DECIDES
 
 
@@ -46,7 +46,9 @@ def scatter(every: AllScores, title: str) -> Figure:
         axis.set_ylabel("simulated")
         axis.set_title(name)
         axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.1, borderpad=0.1)
-    figure.suptitle(f"{title}; grey: within {band * 100:.0f} %", fontsize=11)
+    errors = [one.errors[SIMULATED].values.ravel() for one in every.values()]
+    error = np.nanmedian(np.abs(np.concatenate(errors))) if errors else np.nan
+    head(figure, f"Median error of simulated times: {100 * error:.1f} %", f"{title}; grey: within {100 * band:.0f} %")
     return figure
 
 
@@ -62,8 +64,8 @@ def times(scores: Scores, title: str) -> Figure:
     errors = {name: np.stack([np.minimum(widths[a], 0.9 * right.array[a, 0]), widths[a]]) for a, name in names.items()}
     own = right.seconds.values[right.index_of(LIBRARY_DECIDES), 0]
     builtin = own if np.isfinite(own).any() else None
-    legend = "marker: measured\nline: simulated"
-    return markers_and_lines(right.message_bytes, measured, simulated, title, legend, errors=errors, builtin=builtin)
+    drawn = f"{title}: measured (markers), simulated (lines)"
+    return markers_and_lines(right.message_bytes, measured, simulated, drawn, errors=errors, builtin=builtin)
 
 
 def slowdown_maps(picks: pd.DataFrame, title: str) -> Figure:
@@ -72,6 +74,8 @@ def slowdown_maps(picks: pd.DataFrame, title: str) -> Figure:
         str(source): {(one.collective, one.message_bytes): one.slowdown for one in found.itertuples()}
         for source, found in picks.groupby("source", sort=False)
     }
+    means = {source: float(np.mean([*values.values()])) for source, values in panels.items()}
+    title = f"Mean slowdown of picks: {least_and_most(means)}\n{title}"
     return collective_maps(panels, title, "slowdown against the best (%)")
 
 
@@ -88,5 +92,7 @@ def rank_map(ranks: pd.DataFrame, title: str) -> Figure:
     explain_cells(figure, fill_blanks(axis, across, upwards, {NO_FORMULA: np.isnan(values)}))
     bar = figure.colorbar(ScalarMappable(colours[1], colours[0]), ax=axis, ticks=(-1, -0.5, 0, 0.5, 1), aspect=16)
     bar.set_label("Kendall's tau with\nthe measured order", fontsize=9)
-    figure.suptitle(title, fontsize=11)
+    pooled = ranks[ranks.collective == ALL].dropna(subset="tau_distinguishable").sort_values("tau_distinguishable")
+    said = [f"{one.source.replace('_', ' ')} {one.tau_distinguishable:z.2f}" for one in pooled.itertuples()]
+    head(figure, f"Kendall's tau of all: from {said[0]} to {said[-1]}" if said[1:] else "", title)
     return figure

@@ -23,14 +23,13 @@ def times_figure(times: Times, procs: int, beside: Times | None = None) -> Figur
     if times.array.ndim > 3:
         raise UsageError(f"a figure of times over {times.seconds.dims[-1]} needs one of its values: use isel or sel")
     markers, errors = _fastest(times, procs)
-    lines, made = markers, f"{times.source} by {times.maker}"
+    lines, drawn = markers, f"{times.collective} on {times.platform}, P = {procs}, {times.source} by {times.maker}"
     if beside is not None:
         lines, _ = _fastest(beside.of_grid(times.grid), procs)
-        fitted_to = f", fitted to\n{beside.fitted_to}" if beside.fitted_to else ""
-        made = f"marker: {made}\nline: {beside.title}{fitted_to}"
-    title = f"{times.collective} on {times.platform}, P = {procs}"
-    legend = f"{made}\n(each at its best segment size)"
-    return markers_and_lines(times.message_bytes, markers, lines, title, legend, None if times.is_exact else errors)
+        fitted_to = f", fitted to {beside.fitted_to}" if beside.fitted_to else ""
+        drawn = f"{drawn} (markers); {beside.title}{fitted_to} (lines)"
+    drawn += "; each at its best segment size"
+    return markers_and_lines(times.message_bytes, markers, lines, drawn, None if times.is_exact else errors)
 
 
 def _fastest(times: Times, procs: int) -> tuple[dict[str, Array], dict[str, Array]]:

@@ -32,7 +32,16 @@ from collwise.studies.figures.map_cells import (
     places,
 )
 from collwise.studies.figures.maps import cell_panels, label_cells
-from collwise.studies.figures.style import algorithm_style, choice_colour, choices_shown, ink
+from collwise.studies.figures.style import (
+    algorithm_style,
+    apart,
+    choice_colour,
+    choices_shown,
+    head,
+    in_turn,
+    ink,
+    label_lines,
+)
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.times import Times
 from collwise.validation.whatif.limits import LIMITS
@@ -43,6 +52,8 @@ _LIMIT_COLOURS = dict(zip(LIMITS, ("#56B4E9", "#E69F00", *_GREYS, "#0072B2", "#C
 
 _WORST_PERCENT = 100
 _LARGEST_RATIO = 16
+_MARK_WIDTH = 0.09
+"""The width of a factor's digits, in shares of the axes."""
 _MIN_RATIO = 1.25
 """Colours of ratios reach at least from 1 / this to this, so that small ones do not look large."""
 
@@ -74,7 +85,11 @@ def whatif_figure(times: Times, time_ratio: Array, kept_slowdown: Array, title: 
             figure.colorbar(ScalarMappable(norm, colours), ax=axis)
     shown = [choices[index] for index in choices_shown(choices, picks)]
     explain_cells(figure, [], shown, loc="outside right upper", title="choice", alignment="left")
-    figure.suptitle(title, fontsize=11, wrap=True)
+    ratios = time_ratio[np.isfinite(time_ratio)]
+    message = f"Another choice is best at {len(changed)} of {ratios.size} points"
+    if ratios.size:
+        message += f"; the best times change by x {ratios.min():.2f} to x {ratios.max():.2f}"
+    head(figure, message, title)
     return figure
 
 
@@ -95,27 +110,31 @@ def sweep_figure(
     for crossing in crossovers:
         for axis in (above, below):
             axis.axvline(crossing.value, color="#444444", linestyle="--", linewidth=1)
-        above.annotate(
-            f"from x{crossing.value:.3g} on {crossing.above.label}", (crossing.value, 0.97),
-            xytext=(4, 0), textcoords="offset points", xycoords=("data", "axes fraction"), rotation=90, va="top",
-            fontsize=8.5,
-        )  # fmt: skip
+    at = np.log([crossing.value for crossing in crossovers]) - np.log(factors[0])
+    width = min(_MARK_WIDTH, 1 / max(1, len(at)))
+    for crossing, place in zip(
+        crossovers, apart(at / np.log(factors[-1] / factors[0]), np.full(len(at), width)), strict=True
+    ):
+        above.text(place, 1.02, f"x{crossing.value:.3g}", ha="center", fontsize=8.5, transform=above.transAxes)
     above.set_yscale("log", base=2)
     above.set_ylim(0.93, min(_LARGEST_RATIO, 1.15 * float(np.nanmax(ratios))))
     above.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     above.set_ylabel("time / that of the best choice")
     known = sorted(limits)
     shown = [name for name in LIMITS if any(limits[factor][name] for factor in known)]
-    below.stackplot(
-        known, [[100 * limits[factor][name] for factor in known] for name in shown], labels=shown,
-        colors=[_LIMIT_COLOURS[name] for name in shown],
-    )  # fmt: skip
+    colours = [_LIMIT_COLOURS[name] for name in shown]
+    shares = np.array([[100 * limits[factor][name] for factor in known] for name in shown])
+    below.stackplot(known, shares, colors=colours)
+    # Names of areas are those of points in their middle at the right.
+    for middle, name, colour in zip((np.cumsum(shares, axis=0) - shares / 2)[:, -1], shown, colours, strict=True):
+        below.plot(known[-1], middle, "", color=colour, label=name)
     below.set_ylabel("critical path of\nthe best choice, %")
     below.set_ylim(0, 100)
     _factor_axis(below, factors, over)
-    for axis, name in ((above, "choice"), (below, "limited by")):
-        axis.legend(fontsize=8.5, title=name, alignment="left", loc="upper left", bbox_to_anchor=(1.01, 1))
-    figure.suptitle(title, fontsize=11, wrap=True)
+    last = crossovers[-1].above if crossovers else choices[int(np.nanargmin(ratios[:, 0]))]
+    turns = [(one.below.label, f"x{one.value:.3g}") for one in crossovers]
+    head(figure, in_turn(turns, last.label, "the choice", "at every factor"), title)
+    label_lines(above, below)
     return figure
 
 
@@ -144,7 +163,12 @@ def sweep_map(times: Times, crossovers: Sequence[CrossOver], over: str, title: s
     _factor_axis(axis, factors, over)
     shown = [choices[index] for index in used]
     explain_cells(figure, [], shown, loc="outside right center", title="best choice", alignment="left")
-    figure.suptitle(title, fontsize=11, wrap=True)
+    crossings = [one for one in crossovers if one.point[1] == times.message_bytes[0]]
+    message = f"The best choice changes for {len({one.point[0] for one in crossings})} of {rows} process counts"
+    if crossings:
+        places = [one.value for one in crossings]
+        message += f", between x{min(places):.3g} and x{max(places):.3g}"
+    head(figure, message, title)
     return figure
 
 

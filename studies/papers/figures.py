@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
+from collwise.studies.figures.style import MARKERS, PALETTE, head, seconds_axis, size_axis
 from collwise.validation.times.times import Times
 
 Curves = Mapping[str, pd.Series]
@@ -68,12 +68,5 @@ def panels(
             size_axis(axis, sizes)
             if not others.get("sharey") or number % wide == 0:
                 seconds_axis(axis)
-    figure.suptitle(title, fontsize=11)
+    head(figure, title)
     return figure, list(grid.flat)
-
-
-def legend_below(figure: Figure, axes: Sequence[Axes], columns: int, **others: Any) -> None:
-    """One legend of all panels, below them."""
-    handles = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-    shown = {"handles": list(handles.values()), "labels": list(handles), "ncols": min(columns, len(handles))}
-    figure.legend(**shown, loc="outside lower center", fontsize=9, **others)

@@ -18,7 +18,8 @@ import pandas as pd
 
 from collwise.common.units import format_size
 from collwise.studies.figures.guidelines import guidelines_figure
-from collwise.studies.papers.figures import in_order, legend_below, panels
+from collwise.studies.figures.style import label_lines
+from collwise.studies.papers.figures import in_order, panels
 from collwise.studies.papers.hunold2018 import analysis as paper
 from collwise.studies.papers.study import Study
 from collwise.studies.present.guidelines import SUMMARY_COLUMNS, summary_row
@@ -88,7 +89,7 @@ for number, (name, seconds) in zip((5, 6), curves.items(), strict=True):
     figure, axes = panels(
         {"": shown}, styles, f"{name}, {paper.MCA_TUNED.simulation}", (7.2, 4.6), 1, list(shown.index)
     )
-    legend_below(figure, axes, 2)
+    label_lines(*axes)
     here.figure(figure, f"Figure {number}: {name}, default, mock-ups and Open MPI's algorithms at their best segments.")
 old = {name: of.drop(columns=f"new: {paper.NEW_SINCE_2_1}").min(axis=1) for name, of in by_search.items()}
 mock_up, in_order_binary = curves["reduce"]["GL14: allreduce"], by_search["reduce"]["in_order_binary"]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from collwise.studies.figures.style import seconds_axis, size_axis
-from collwise.studies.papers.figures import in_order, legend_below, panels
+from collwise.studies.figures.style import head, label_lines, seconds_axis, size_axis
+from collwise.studies.papers.figures import in_order, panels
 from collwise.studies.papers.luo2020.whole import SMALL_BYTES, Whole
 
 
@@ -17,6 +17,7 @@ def times_and_speed_ups(wholes: Sequence[Whole]) -> Figure:
     shown = {f"{one.title}{what}": of for one in wholes for what, of in (("", one.seconds), (" ", one.speed_ups()))}
     styles = in_order(wholes[0].seconds, markersize=4)
     figure, axes = panels(shown, styles, "", (5.25, 3.7), 2)
+    found = []
     for one, times, ratios in zip(wholes, axes[::2], axes[1::2], strict=True):
         for axis in (times, ratios):
             size_axis(axis, list(one.seconds.index))
@@ -26,7 +27,10 @@ def times_and_speed_ups(wholes: Sequence[Whole]) -> Figure:
         ratios.set_yscale("log", base=2)
         ratios.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         ratios.set_ylabel(f"speed-up of {one.seconds.columns[0]}")
-    legend_below(figure, axes, 3)
+        least, most = one.speed_ups().min().min(), one.speed_ups().max().max()
+        found.append(f"x {least:.2f} to x {most:.2f} on {one.machine.title}")
+    head(figure, f"{wholes[0].seconds.columns[0]} is {', '.join(found)} as fast as the others", wholes[0].collective)
+    label_lines(*axes)
     return figure
 
 
@@ -37,5 +41,5 @@ def over_procs(rates: pd.DataFrame, title: str) -> Figure:
     axis.set_xticks(list(rates.index), labels=map(str, rates.index))
     axis.set_xlabel("processes")
     axis.set_ylabel("images per second")
-    axis.legend()
+    label_lines(axis)
     return figure

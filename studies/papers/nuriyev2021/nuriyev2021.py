@@ -12,6 +12,7 @@
 
 from collwise.models.registry import AS_PRINTED, BY_PARTS
 from collwise.studies.figures import picks as draw
+from collwise.studies.figures.style import label_lines
 from collwise.studies.papers.figures import in_order, panels
 from collwise.studies.papers.nuriyev2021 import published_model as published, simulated as paper
 from collwise.studies.papers.study import Study
@@ -107,7 +108,7 @@ curves = paper.traditional_and_ours(tables[0])
 faster = ", ".join(f"{kind} {(of.binomial < of.binary).sum()}" for kind, of in curves.items())
 title, sizes = "Binary and binomial broadcast on Grisou, P = 90", tables[0].scores.right.message_bytes
 figure, axes = panels(curves, in_order(curves["simulated"]), title, (4.2, 3.6), sizes=sizes, sharey=True)
-axes[0].legend()
+label_lines(*axes)
 here.figure(figure, "Figure 3: by traditional formulas, simulated, and by the fitted model by parts.")
 here.say("traditional")
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 from matplotlib.figure import Figure
 
-from collwise.studies.figures.style import MARKERS, PALETTE, panel_grid, seconds_axis, size_axis
-from collwise.studies.papers.figures import Curves, Styles, legend_below, panels
+from collwise.studies.figures.style import MARKERS, PALETTE, head, label_lines, panel_grid, seconds_axis, size_axis
+from collwise.studies.papers.figures import Curves, Styles, panels
 
 _DASHES = ((), (6, 2), (2, 2), (8, 2, 2, 2), (1, 1), (8, 2, 2, 2, 2, 2))
 # The style of a model, by the beginning of its name, is the same in all figures. Other curves take styles in order.
@@ -21,7 +21,7 @@ _STYLE_OF = {"Hockney, homogeneous": 4, "Hockney": 0, "LogGP": 1, "PLogP": 2, "L
 def size_curves(
     shown: Mapping[str, Curves], title: str, limit_bytes: int = 0, share_y: bool = True, what: str = "block size m"
 ) -> Figure:
-    """Panels side by side, with one legend below and a dotted line at the eager limit.
+    """Panels side by side, with a dotted line at the eager limit.
 
     `shown` are seconds by the panel's title and the curve's name; simulated ones begin with 'simulated'.
     """
@@ -45,7 +45,7 @@ def size_curves(
             axis.set_xlim(left=0)
             axis.set_ylim(bottom=0)
     axes[0].set_ylabel("time (ms)")
-    legend_below(figure, axes, 2 if len(axes) == 1 else 3, handlelength=3.2)
+    label_lines(*axes)
     return figure
 
 
@@ -73,12 +73,12 @@ def escalations(predicted: pd.DataFrame, beside: pd.DataFrame, title: str) -> Fi
     size_axis(times, list(predicted.index))
     seconds_axis(times)
     times.set_title("predicted", fontsize=10)
-    times.legend(fontsize=8)
     beside[["mean", "predicted_mean"]].rename(columns={"mean": "measured", "predicted_mean": "predicted"}).plot.bar(
         ax=means, color=PALETTE[:2], rot=20, logy=True
     )
     means.axhline(1, color="black", linewidth=0.8)
     means.set_xlabel("")
     means.set_title("mean between M1 and M2, relative to no losses", fontsize=10)
-    figure.suptitle(title, fontsize=11)
+    head(figure, title)
+    label_lines(times)
     return figure

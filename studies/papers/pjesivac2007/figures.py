@@ -10,8 +10,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
-from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
-from collwise.studies.papers.figures import Styles, in_order, legend_below, methods, panels
+from collwise.studies.figures.maps import errors_said
+from collwise.studies.figures.style import MARKERS, PALETTE, head, label_lines, seconds_axis, size_axis
+from collwise.studies.papers.figures import Styles, in_order, methods, panels
 from collwise.studies.papers.pjesivac2007.analysis import Figure1
 from collwise.validation.compare.scores import Scores
 
@@ -40,7 +41,7 @@ def parameters(found: Mapping[str, Figure1], title: str) -> Figure:
     figure, axes = panels(shown, styles, title, (4.2, 3.3), columns=3)
     for number, axis in enumerate(axes):
         one = list(found.values())[number // 3]
-        axis.axvline(one.eager_limit_bytes, color="#999999", linewidth=1, label="eager limit")
+        limit = axis.axvline(one.eager_limit_bytes, color="#999999", linewidth=1)
         largest = one.hockney.time.message_bytes[-1]
         # The sizes themselves lie close together where the functions bend.
         size_axis(axis, [32**k for k in range(1 + int(np.log(largest) / np.log(32) + 0.5))])
@@ -49,8 +50,8 @@ def parameters(found: Mapping[str, Figure1], title: str) -> Figure:
         else:
             axis.set_ylabel(str(axis.lines[0].get_label()))
             axis.set_ylim(bottom=0, top=1.25 * axis.get_ylim()[1])
-    axes[0].legend(handles=axes[0].lines[1:], loc="lower left", fontsize=8.5)
-    axes[2].legend(fontsize=8, ncols=2)
+    axes[0].legend(handles=[limit], labels=["eager limit"], loc="lower left", fontsize=8.5)
+    label_lines(*axes[2::3])
     return figure
 
 
@@ -79,7 +80,8 @@ def over_procs(scores: Scores, title: str) -> Figure:
         axis.set_xlabel("processes P")
         axis.set_ylim(bottom=0)
     axes[0].set_ylabel("time (us)")
-    legend_below(figure, axes, 4)
+    head(figure, errors_said(scores), title)
+    label_lines(*axes)
     return figure
 
 
@@ -100,7 +102,8 @@ def over_sizes(scores: Scores, title: str) -> Figure:
     figure, axes = panels(shown, styles, title, (5.2, 3.4), sizes=grid.message_bytes, **shape)
     for axis in axes[: -len(grid.procs)]:
         axis.set_xlabel("")
-    legend_below(figure, axes, 2)
+    head(figure, errors_said(scores), title)
+    label_lines(*axes)
     return figure
 
 
@@ -113,7 +116,7 @@ def conditions(found: Mapping[str, pd.DataFrame], title: str) -> Figure:
     figure, axes = panels(shown, styles, title, (4.2, 3.6), sizes=next(iter(found.values())).index.tolist())
     for axis, name in zip(axes, found, strict=True):
         axis.set_ylabel("time per byte" if name == "Hockney" else "time of a step")
-    axes[0].legend(fontsize=9)
+    label_lines(*axes)
     return figure
 
 
@@ -131,5 +134,6 @@ def exchange(scores: Scores, label: str, shown: Sequence[int], title: str) -> Fi
     figure, axes = panels(drawn, styles, title, (5.2, 3.8), sizes=ticks, sharey=True)
     for axis in axes:
         axis.set_xlabel("bytes that a process sends, P m")
-        axis.legend(fontsize=9)
+    head(figure, errors_said(scores), title)
+    label_lines(*axes)
     return figure

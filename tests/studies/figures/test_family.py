@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from xml.etree import ElementTree
 
@@ -13,14 +14,25 @@ from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation, Text
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.switch_points import NOBODY
 from collwise.studies.figures.gain import gain_figure
 from collwise.studies.figures.map_cells import NO_CHOICE, NOT_TIMED, _rectangles
 from collwise.studies.figures.maps import Slowdowns, closeness_map, collective_maps, method_map, slowdown_map
-from collwise.studies.figures.picks import markers_and_lines
-from collwise.studies.figures.style import MAX_RATIO, algorithm_style, choice_colour, ink, svg
+from collwise.studies.figures.picks import fastest_said, markers_and_lines
+from collwise.studies.figures.style import (
+    MAX_RATIO,
+    algorithm_style,
+    apart,
+    choice_colour,
+    head,
+    ink,
+    label_lines,
+    least_and_most,
+    svg,
+)
 from collwise.validation.hierarchy.space import WITHIN
 from collwise.validation.measurement.gain import GainRow, MeanTime
 from collwise.validation.times.choice import Choice
@@ -54,7 +66,7 @@ def test_forms_within_nodes_have_the_colour_of_their_algorithm_and_markers_of_th
     assert len({colour for colour, _ in styles}) == 1
     assert len({marker for _, marker in styles}) == len(WITHIN)
     names = ("tasks_chain", "tasks_chain, one-sided")
-    plt.close(markers_and_lines([8, 16], {name: [1.0, 2.0] for name in names}, {}, "a title", "algorithm"))
+    plt.close(markers_and_lines([8, 16], {name: [1.0, 2.0] for name in names}, {}, "a title"))
 
 
 @pytest.mark.parametrize("collective", ALL, ids=lambda one: one.name)
@@ -114,7 +126,7 @@ def test_ink_can_be_read_on_every_colour() -> None:
 def test_zero_no_choice_and_no_time_differ_and_are_explained() -> None:
     values = np.array([[0.0, np.nan, np.nan], [0.04, 3.5, -0.001]])
     chosen = np.array([[True, False, True], [True, True, True]])
-    figure = slowdown_map({"model": Slowdowns(values, chosen)}, PROCS, SIZES, "title")
+    figure = slowdown_map({"model": Slowdowns(values, chosen)}, PROCS, SIZES)
     assert sorted(texts(figure)) == ["0", "0", "350", "4"]
     assert legend(figure) == [NO_CHOICE.label, NOT_TIMED.label]
     everything = slowdown_map({"model": Slowdowns(np.zeros((2, 3)), np.ones((2, 3), dtype=bool))}, PROCS, SIZES)
@@ -140,7 +152,7 @@ def test_a_large_map_of_what_is_close_has_a_bar() -> None:
 def test_a_map_of_choices_names_those_that_it_shows() -> None:
     methods = [Choice("chain"), Choice("linear"), Choice("chain", 8192)]
     panels = {"times": np.array([[0, 2, NOBODY], [0, 0, 0]]), "model": np.array([[0, NOBODY, 0], [2, 0, 0]])}
-    figure = method_map(panels, methods, PROCS, SIZES, "title", timed="times")
+    figure = method_map(panels, methods, PROCS, SIZES, timed="times")
     assert legend(figure) == ["chain", NOT_TIMED.label, NO_CHOICE.label]
     assert [axis.get_title(loc="left") for axis in figure.axes] == ["times", "model"]
 
@@ -152,9 +164,8 @@ def test_a_figure_is_as_high_as_its_legend() -> None:
     sizes = [2**k for k in range(10)]
     for count in (4, 6, 20):
         chosen = np.arange(count * len(sizes)).reshape(count, len(sizes)) % len(methods)
-        figure = method_map(
-            {"times": chosen, "model": chosen}, methods, range(2, 2 + count), sizes, "title", timed="times"
-        )
+        figure = method_map({"times": chosen, "model": chosen}, methods, range(2, 2 + count), sizes, timed="times")
+        head(figure, "message", "title")
         figure.draw_without_rendering()
         (keys,) = figure.legends
         assert keys.get_window_extent().y0 >= 0
@@ -165,7 +176,7 @@ def test_two_algorithms_of_one_colour_have_markers_and_lines_of_their_own() -> N
     more = [*names, "linear_nonblocking"]
     assert len({algorithm_style(name)[1] for name in more}) == len(more)
     times = {name: [1.0 + number] * 3 for number, name in enumerate(more)}
-    figure = markers_and_lines(SIZES, {}, times, "title", "model")
+    figure = markers_and_lines(SIZES, {}, times, "title")
     drawn = [(line.get_color(), line.get_linestyle()) for line in figure.axes[0].get_lines()]
     assert len(set(drawn)) == len(more)
 
@@ -181,7 +192,7 @@ def test_maps_of_collectives_tell_what_has_no_formula_from_what_was_not_timed() 
 def test_ratios_to_the_best_are_those_of_the_same_source() -> None:
     measured = {"chain": [2.0, 4.0, math.nan], "linear": [1.0, 8.0, 5.0]}
     simulated = {"chain": [3.0, 3.0, 3.0], "linear": [3.0, 30.0, 300.0]}
-    figure = markers_and_lines(SIZES, measured, simulated, "title", "marker: measured\nline: simulated")
+    figure = markers_and_lines(SIZES, measured, simulated, "measured (markers), simulated (lines)")
     _, ratios = figure.axes
     drawn = [list(line.get_ydata()) for line in ratios.lines]
     assert drawn[:2] == [[1, 1, 1], [1, 10, 100]]
@@ -199,6 +210,10 @@ def test_the_map_of_gains_marks_what_is_not_sure_and_what_rules_cannot_say() -> 
     figure = gain_figure([row(1, MeanTime(1.0, 0.1)), row(2, MeanTime(1.95, 0.1)), row(4, None)], "title")
     assert texts(figure) == ["2.00", "(1.03)", "2.00", "2.00", "2.00"]
     assert legend(figure) == ["rules cannot express the choice"]
+    assert figure.get_suptitle() == (
+        "On average x 1.43 as fast by Open MPI's rules, x 2.00 as fast by libcollwise\n"
+        "title; in brackets: within the confidence intervals"
+    )
 
 
 def test_an_svg_of_the_same_data_is_the_same() -> None:
@@ -208,3 +223,111 @@ def test_an_svg_of_the_same_data_is_the_same() -> None:
     first = drawn()
     ElementTree.fromstring(first)
     assert first == drawn()
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 0.12)), min_size=1, max_size=8))
+def test_labels_are_apart_and_as_near_as_can_be(asked: list[tuple[float, float]]) -> None:
+    wanted, heights = np.array(sorted(asked)).T
+    places = apart(wanted, heights)
+    gaps = (heights[1:] + heights[:-1]) / 2
+    assert (np.diff(places) >= gaps - 1e-9).all()
+    assert places[0] >= heights[0] / 2 - 1e-9
+    assert places[-1] <= 1 - heights[-1] / 2 + 1e-9
+
+    # The optimum of a convex problem: no group of labels in touch gets nearer by a move for which there is room.
+    def distance(moved: np.ndarray) -> float:
+        return float(((moved - wanted) ** 2).sum())
+
+    for first in range(len(wanted)):
+        for past in range(first + 1, len(wanted) + 1):
+            for step in (-1e-4, 1e-4):
+                moved = places.copy()
+                moved[first:past] += step
+                ends = moved[0] >= heights[0] / 2 and moved[-1] <= 1 - heights[-1] / 2
+                if ends and (np.diff(moved) >= gaps).all():
+                    assert distance(moved) >= distance(places) - 1e-9
+
+
+def labels(figure: Figure) -> list[list[str]]:
+    """The names of lines by panel."""
+    notes = [[one for one in axis.texts if isinstance(one, Annotation)] for axis in figure.axes]
+    return [[one.get_text().replace("\n", "") for one in mine] for mine in notes]
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_lines_are_named_at_their_ends_and_nothing_overlaps(scale: str) -> None:
+    figure, axis = plt.subplots(figsize=(5, 3))
+    for number in range(9):
+        axis.plot([1, 2, 4], [5, 1 + number, 3 if number % 2 else 3.0001], label=f"a line with a long name, {number}")
+    axis.axvline(2)
+    axis.set_yscale(scale)
+    label_lines(axis)
+    figure.draw_without_rendering()
+    assert labels(figure) == [[f"a line with a long name, {number}" for number in range(9)]]
+    boxes = sorted((Text.get_window_extent(one) for one in axis.texts), key=lambda box: box.y0)
+    assert all(above.y0 >= below.y1 - 0.01 for below, above in itertools.pairwise(boxes))
+    assert all(box.x0 > axis.bbox.x1 and box.x1 <= figure.bbox.x1 for box in boxes)
+    assert {tuple(one.xy) for one in axis.texts} != {(1.0, 0.5)}
+
+
+def test_more_lines_than_there_is_room_for_have_a_legend() -> None:
+    figure, axis = plt.subplots()
+    for number in range(13):
+        axis.plot([1, 2], [1, number], label=str(number))
+    label_lines(axis)
+    assert labels(figure) == [[]]
+    assert legend(figure) == [str(number) for number in range(13)]
+
+
+def test_panels_of_the_same_lines_are_named_once_in_a_row() -> None:
+    figure, axes = plt.subplots(2, 2)
+    for axis in axes.flat:
+        axis.plot([1, 2], [1, 2], label="one")
+    axes[1, 0].plot([1, 2], [2, 1], label="other")
+    label_lines(*axes.flat)
+    assert labels(figure) == [[], ["one"], ["one", "other"], ["one"]]
+
+
+def test_lines_on_each_other_are_told_apart() -> None:
+    _figure, axis = plt.subplots()
+    for name in ("below", "upon it", "upon both"):
+        axis.plot([1, 2, 3], [1, 5, 1], "-o", label=name)
+    axis.plot([1, 2, 3], [2, 5, 9], "-", label="elsewhere")
+    label_lines(axis)
+    looks = [(line.get_linestyle(), line.get_markerfacecolor() == "none") for line in axis.lines]
+    assert looks == [("-", False), ("--", True), ("--", True), ("-", False)]
+    assert len({line.get_markersize() for line in axis.lines[:3]}) == 3
+
+
+def test_a_line_that_leaves_the_axes_is_named_where_it_does() -> None:
+    _figure, axis = plt.subplots()
+    axis.plot([0, 1, 2], [0, 1, 3], label="steep")
+    axis.set(xlim=(0, 2), ylim=(0, 2))
+    label_lines(axis)
+    (note,) = axis.texts
+    assert isinstance(note, Annotation)
+    assert note.xy == pytest.approx((0.75, 1.0))
+
+
+def test_titles_name_the_algorithms_that_are_fastest_in_turn() -> None:
+    sizes = (1024, 8192, 65536, 1 << 20)
+    binomial, chain = [1.0, 2, 4, 8], [2.0, 3, 3, 3]
+    assert fastest_said(sizes, {"chain": chain, "binomial": binomial}) == "binomial is fastest up to 8 KiB, then chain"
+    ring = [9.0, 9, 9, 1]
+    assert fastest_said(sizes, {"chain": chain, "ring": ring, "binomial": binomial}) == (
+        "binomial is fastest up to 8 KiB, chain up to 64 KiB, then ring"
+    )
+    assert fastest_said(sizes, {"chain": chain, "ring": [math.nan, 9, 9, 9]}) == "chain is fastest at every size"
+    assert fastest_said(sizes, {"chain": chain}) == ""
+    assert fastest_said(sizes, {"a": [1.0, 2, 1, 2], "b": [2.0, 1, 2, 1]}) == "a is fastest at 2 of 4 sizes, b at 2"
+
+
+def test_titles_name_no_winner_within_the_intervals() -> None:
+    times, wide = {"chain": [1.0, 2.1], "ring": [1.1, 2.0]}, np.full((2, 2), 0.06)
+    assert fastest_said((1, 2), times) == "chain is fastest up to 1 B, then ring"
+    assert fastest_said((1, 2), times, {"chain": wide, "ring": wide}) == "ring is fastest at every size"
+
+
+def test_shares_are_listed_from_the_least() -> None:
+    assert least_and_most({"loggp": 0.5, "plogp": 0.031, "none": math.nan}) == "plogp 3.1 %, loggp 50.0 %"
+    assert least_and_most({str(k): k / 100 for k in range(5)}) == "from 0 0.0 % to 4 4.0 %"

@@ -136,9 +136,10 @@ def test_the_verdict_says_which_bound_avoids_the_escalation() -> None:
 def test_the_figure_shows_every_series() -> None:
     smooth = np.tile(linear(SIZES), (5, 1))
     figure = regions_figure(regions(smooth, smooth, Thresholds(None, 8 * KIB, 64 * KIB)), "bed")
-    labels = [text.get_text() for text in figure.axes[2].get_legend().get_texts()]
+    labels = [text.get_text() for text in figure.axes[2].texts]
     plt.close(figure)
     assert labels == list(ALGORITHMS)
+    assert figure.axes[2].get_title().endswith("; dashed: M1 = 8 KiB, M2 = 64 KiB")
 
 
 def test_counters_are_read_and_added() -> None:

@@ -59,6 +59,30 @@ def test_a_doubled_bandwidth_halves_a_time_bound_by_bandwidth(context: Simulatio
     assert not changes_choice(found.times).any()
 
 
+def test_titles_of_figures_say_what_changes(context: SimulationContext) -> None:
+    found = ask(context, "bandwidth=x0.25")
+    changed_at, ratios = changes_choice(found.times).sum(), found.time_ratio.values
+    assert found.figure().get_suptitle().splitlines() == [
+        f"Another choice is best at {changed_at} of 6 points; "
+        f"the best times change by x {ratios.min():.2f} to x {ratios.max():.2f}",
+        f"allreduce on {GROS.title}: bandwidth x0.25 (schedule engine)",
+    ]
+    asked: dict[str, Any] = {"procs": 31, "sizes": 2**20, "segments": 8192, "context": context}
+    swept = collwise.sweep("gros", "bandwidth=x0.25:x8", "allreduce", **asked)["allreduce"]
+    (crossing,) = swept.found
+    turns = f"{crossing.below.label} is the choice up to x{crossing.value:.3g}, then {crossing.above.label}"
+    figure = swept.figure()
+    assert figure.get_suptitle().startswith(f"{turns}\n")
+    named = [text.get_text().replace("\n", "") for text in figure.axes[0].texts]
+    assert f"x{crossing.value:.3g}" in named
+    assert {crossing.below.label, crossing.above.label} <= {*named}
+    one = f"x{crossing.value:.3g}"
+    changes = f"The best choice changes for 1 of 1 process counts, between {one} and {one}\n"
+    assert swept.map().get_suptitle().startswith(changes)
+    still = collwise.sweep("gros", "bandwidth=x4:x8", "allreduce", **asked)["allreduce"]
+    assert still.figure().get_suptitle().startswith(f"{crossing.above.label} is the choice at every factor\n")
+
+
 NOTHING = ("bandwidth=x1", "latency=x1", "reduction=x1", "background=0", "degraded_link=3:x1")
 
 

@@ -182,6 +182,7 @@ def markers_and_lines(
     times.set_xlabel("")
     seconds_axis(times)
     ratio_axis(ratios, largest)
+    drawn += "" if errors is None else "; differences within the intervals do not count"
     head(figure, fastest_said(sizes, markers, errors), drawn)
     label_lines(times, ratios)
     return figure

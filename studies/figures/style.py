@@ -142,7 +142,7 @@ def least_and_most(values: Mapping[str, float]) -> str:
 
 
 def in_turn(before: Sequence[tuple[str, str]], last: str, what: str, everywhere: str) -> str:
-    """'binomial is fastest up to 8 KiB, then chain', of names with where their turn ends, and of the last name."""
+    """'binomial is fastest up to 8 KiB, then chain', of names with their ends, and the last name."""
     if not before:
         return f"{last} is {what} {everywhere}"
     (first, end), *others = before
@@ -223,7 +223,7 @@ def _end(line: Line2D) -> Array:
     seen = np.flatnonzero(_inside(points))
     last = seen[np.argmax(points[seen, 0])]
     here = points[last]
-    for way in points[last + 1 : last + 2] - here if line.get_linestyle() != "None" else ():
+    for way in points[last + 1 : last + 2] - here:
         share = (float(way[1] > 0) - here[1]) / way[1] if way[1] else np.nan
         here = here + way * share if 0 <= share <= 1 else here
     return here

@@ -94,5 +94,5 @@ def rank_map(ranks: pd.DataFrame, title: str) -> Figure:
     bar.set_label("Kendall's tau with\nthe measured order", fontsize=9)
     pooled = ranks[ranks.collective == ALL].dropna(subset="tau_distinguishable").sort_values("tau_distinguishable")
     said = [f"{one.source.replace('_', ' ')} {one.tau_distinguishable:z.2f}" for one in pooled.itertuples()]
-    head(figure, f"Kendall's tau of all: from {said[0]} to {said[-1]}" if said[1:] else "", title)
+    head(figure, f"Kendall's tau: {said[0]} to {said[-1]}" if said[1:] else "", title)
     return figure

@@ -29,7 +29,7 @@ CATALOGUE_PATH = Path(__file__).with_name("catalogue.toml")
 
 _BLOCKS = {"gather", "scatter", "allgather", "alltoall", "reduce_scatter_block"}
 REDUCTIONS = {"reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"}
-"""The collectives that combine elements: doubles, or bytes where a message is no whole number of these."""
+"""The collectives that combine elements: doubles, or bytes where a message is not a whole number of doubles."""
 
 GUIDELINES = "guidelines"
 """This name stands for all mock-ups of a collective, in place of the names of algorithms."""
@@ -42,7 +42,7 @@ _TOO_LONG = 2**31
 
 
 def elements(message_bytes: int) -> int:
-    """The elements that our programs reduce: doubles, or bytes where the message is no whole number of doubles."""
+    """The elements that our programs reduce: doubles, or bytes where the message is not a whole number of doubles."""
     return message_bytes // ELEMENT_BYTES if message_bytes % ELEMENT_BYTES == 0 else message_bytes
 
 
@@ -61,7 +61,7 @@ BUFFER_VARIABLES = ("COLLWISE_MESSAGE_BUFFER", "COLLWISE_INTEGER_BUFFER")
 
 
 def buffers() -> Memory:
-    """The sizes of the buffers that mock-ups may use. Raises UsageError for a variable that is no size."""
+    """The sizes of the buffers that mock-ups may use. Raises UsageError for a variable that is not a size."""
     sizes = []
     for name, usual in zip(BUFFER_VARIABLES, (USUAL_BUFFERS.message_bytes, USUAL_BUFFERS.integer_bytes), strict=True):
         try:
@@ -176,8 +176,8 @@ class Algorithm:
     def extra_memory(self, procs: int, message_bytes: int, element_bytes: int | None = None) -> Memory:
         """The memory that a mock-up takes besides the program's buffers, on the process that needs most.
 
-        `element_bytes` are those of the elements that are reduced, by default of doubles if the message consists of
-        these.
+        `element_bytes` is the size of the reduced elements, by default that of a double if the message consists of
+        doubles.
         """
         element = element_bytes or (ELEMENT_BYTES if message_bytes % ELEMENT_BYTES == 0 else 1) if self.reduces else 1
         n = message_bytes * (procs if self.collective in ("scatter", "reduce_scatter_block") else 1)
@@ -237,7 +237,7 @@ class Catalogue:
         return Catalogue({name: _collective(name, entry) for name, entry in document.items()})
 
     def collective(self, name: str) -> Collective:
-        """Raises UsageError, with near names, for an unknown one."""
+        """The collective of that name. Raises UsageError, with near names, for an unknown one."""
         if name not in self.collectives:
             raise unknown_name("collective", name, self.collectives)
         return self.collectives[name]
@@ -253,7 +253,7 @@ class Catalogue:
         return [algorithm for entry in entries for algorithm in entry.algorithms.values()]
 
     def algorithm(self, collective: str, name: str) -> Algorithm:
-        """Raises UsageError, with near names, for an unknown one."""
+        """The algorithm of that name. Raises UsageError, with near names, for an unknown one."""
         known = self.collective(collective).algorithms
         if name not in known:
             same = [f"SMPI's is '{one.name}' here; " for one in known.values() if one.smpi.endswith(f"_{name}")]

@@ -99,7 +99,7 @@ _ALGORITHM_OPTIONS: Mapping[str, _Form] = {
     "ucc": _TEXT,
     "pgmpi": _TEXT,
     "smpi": _TEXT,
-    "smpi_segment_bytes": (lambda v: isinstance(v, int) and _is_whole(v) and v > 0, "a whole number from 1 on"),
+    "smpi_segment_bytes": (lambda v: isinstance(v, int) and _is_whole(v) and v > 0, "a whole number of at least 1"),
 }
 
 
@@ -211,12 +211,12 @@ def _parameters(entry: Mapping[str, Any], where: str) -> Iterator[Problem]:
     for name, value in defaults.items():
         least, most = MIN_COUNTS.get(name, 0), MAX_COUNTS.get(name)
         if value < least or (most is not None and value > most):
-            valid = f"from {least} on" if most is None else f"from {least} to {most}"
+            valid = f"at least {least}" if most is None else f"from {least} to {most}"
             yield f"{where}.defaults", f"{name} is {value}; valid: {valid}"
 
 
 def _names(collective: str, entry: Mapping[str, Any], where: str, known: _Known, taken: _Taken) -> Iterator[Problem]:
-    """Problems with what an algorithm is called here and in libraries: unknown there, or another one's already."""
+    """Problems with an algorithm's names here and in libraries: unknown ones, and names of another algorithm."""
     names = [("name", f"the name '{entry['name']}'", entry["name"])]
     for version, number in entry["openmpi"].items():
         names.append(("openmpi", f"{version} = {number}", (version, number)))

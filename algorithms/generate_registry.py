@@ -70,7 +70,7 @@ def _initialisers(collective: str, algorithm: dict) -> Iterator[str]:
 
 
 def registry_source(catalogue: dict) -> str:
-    """C source that defines `collwise_registry`, one designated initialiser an algorithm."""
+    """C source that defines `collwise_registry`, one designated initialiser per algorithm."""
     every = [(collective, algorithm) for collective, about in catalogue.items() for algorithm in about["algorithm"]]
     return _REGISTRY.substitute(
         declarations="\n".join(line for one in every for line in _declarations(*one)),

@@ -67,7 +67,7 @@ _TEMPLATES = {name: Template(text) for name, _, text in (piece.partition("\n") f
 
 
 def filled(start: str, words: Sequence[str], end: str, joint: str = ", ") -> str:
-    """Start, words with joints and end, continued below the first word where a line would become too long."""
+    """The start, the words with joints, and the end; a line that is too long continues below the first word."""
     lines, line = [], start
     for word in [*(f"{word}{joint}" for word in words[:-1]), words[-1] + end]:
         if len(line + word.rstrip()) > LINE_LENGTH:
@@ -257,7 +257,7 @@ def c_source(catalogue: Mapping[str, dict]) -> str:
 
 
 def _fortran(function: Function, body: str, prefix: str = "mpi") -> str:
-    """A Fortran function, by the names that compilers of Fortran use, and the one that Open MPI's own modules do."""
+    """A Fortran function under the names that Fortran compilers use, and under that of Open MPI's own modules."""
     name = f"{prefix}_{function.name.lower()}"
     types = {"send": "void", "receive": "void"}
     parameters = [f"{types.get(argument, 'MPI_Fint')} *{argument}" for argument in (*function.arguments, "error")]

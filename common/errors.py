@@ -63,7 +63,7 @@ def nearest(given: str, valid: Iterable[str]) -> list[str]:
 
 
 def note(message: str) -> None:
-    """Prints something that stands beside the results on stderr."""
+    """Prints a note on stderr, apart from the results."""
     print(f"collwise: {as_called(message)}", file=sys.stderr)
 
 

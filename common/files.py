@@ -23,7 +23,7 @@ def read_text(path: Path) -> str:
             return gzip.decompress(path.read_bytes()).decode("utf-8")
         return path.read_text(encoding="utf-8")
     except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
-        raise UsageError(f"cannot read {path}: {problem}; it is no whole text that gzip packed") from None
+        raise UsageError(f"cannot read {path}: {problem}; it is not a complete gzip file of text") from None
     except (OSError, UnicodeDecodeError) as problem:
         raise UsageError(f"cannot read {path}: {getattr(problem, 'strerror', None) or 'not text'}") from None
 
@@ -31,18 +31,18 @@ def read_text(path: Path) -> str:
 def read_json(
     path: Path, what: str, made_by: str, is_current: Callable[[Any], bool], make: Callable[[Any], _Made]
 ) -> _Made:
-    """Reads a JSON file and makes a result of it. Raises UsageError, which names the file, where it is not `what`.
+    """Reads a JSON file and makes a result of it. Raises UsageError, naming the file, if it is not `what`, a noun.
 
     `made_by` is the command that makes such a file, and `is_current` says whether a document is of this version.
     """
-    how = f"make one with: {made_by}"
+    how = f"make one with '{made_by}'"
     try:
         document = json.loads(read_text(path))
         if not is_current(document):
             raise UsageError(f"{path}: not {what} of this version; {how}")
         return make(document)
     except (json.JSONDecodeError, RecursionError):
-        raise UsageError(f"{path}: not {what}, since it is no JSON; {how}") from None
+        raise UsageError(f"{path}: not {what}, since it is not JSON; {how}") from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as problem:
         raise UsageError(f"{path}: not {what} ({problem}); {how}") from None
 
@@ -102,12 +102,14 @@ def writable_file(path: Path) -> Path:
 def new_file(path: Path, force: bool = False) -> Path:
     """Returns the path. Raises UsageError, naming it, if the file exists and `force` is false."""
     if path.is_file() and not force:
-        raise UsageError(f"{path} exists already; name another file, or overwrite it with --force")
+        raise UsageError(f"{path} already exists; name another file, or overwrite it with --force")
     return path
 
 
 def _why_not_writable(folder: Path) -> str:
-    """The reason why no file can be created in the folder; empty if one can. Folders made to find out do not stay."""
+    """The reason why no file can be created in the folder; empty if one can. Folders that were created to find out are
+    removed.
+    """
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)

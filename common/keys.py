@@ -65,7 +65,7 @@ class Keys:
         return self.table(key).each(read) if key in self else {}
 
     def entries(self, key: str) -> Iterator[Keys]:
-        """The tables of a list, which count from 1."""
+        """The tables of a list, numbered from 1."""
         value = self.get(key)
         if not isinstance(value, list):
             raise self.wrong(key, "a list of tables")
@@ -93,14 +93,14 @@ class Keys:
         """A whole number, `minimum` or more."""
         value = self.get(key)
         if type(value) is not int or not minimum <= value < _END_OF_WHOLE:
-            raise self.wrong(key, f"a whole number from {minimum} on")
+            raise self.wrong(key, f"a whole number of at least {minimum}")
         return value
 
     def number(self, key: str, minimum: float = -math.inf) -> float:
         """A finite number, `minimum` or more."""
         value = self.get(key)
         if not _is_number(value) or value < minimum:
-            raise self.wrong(key, "a number" if minimum == -math.inf else f"a number from {minimum:g} on")
+            raise self.wrong(key, "a number" if minimum == -math.inf else f"a number of at least {minimum:g}")
         return float(value)
 
     def numbers(self, key: str, minimum: float = -math.inf) -> tuple[float, ...]:
@@ -108,7 +108,7 @@ class Keys:
         return self._numbers(key, self.get(key), minimum)
 
     def rows(self, key: str, count: int, minimum: float = -math.inf) -> tuple[tuple[float, ...], ...]:
-        """`count` lists of finite numbers, each `minimum` or more, all lists of one length from 1 on."""
+        """`count` lists of finite numbers, each at least `minimum`; all lists have one length of at least 1."""
         value = self.get(key)
         if not _is_list(value, count):
             raise self.wrong(key, f"{count} lists of numbers")
@@ -119,7 +119,7 @@ class Keys:
 
     def _numbers(self, key: str, value: Any, minimum: float) -> tuple[float, ...]:
         if not isinstance(value, list) or not all(_is_number(one) and one >= minimum for one in value):
-            raise self.wrong(key, "a list of numbers" + ("" if minimum == -math.inf else f" from {minimum:g} on"))
+            raise self.wrong(key, "a list of numbers" + ("" if minimum == -math.inf else f" of at least {minimum:g}"))
         return tuple(map(float, value))
 
     def by_process(self, key: str, count: int, dimensions: int) -> list[Any]:
@@ -135,10 +135,10 @@ class Keys:
         return list(value)
 
     def sizes(self, key: str) -> tuple[float, ...]:
-        """A list of ascending sizes from 0 on, at least one."""
+        """A list of at least one size, ascending, each at least 0."""
         found = self.numbers(key)
         if not found or found[0] < 0 or any(a >= b for a, b in pairwise(found)):
-            raise self.wrong(key, "sizes from 0 on, ascending")
+            raise self.wrong(key, "ascending sizes of at least 0")
         return found
 
     def _full_name(self, key: str) -> str:

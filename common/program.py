@@ -19,5 +19,5 @@ def program_name() -> str:
 
 
 def as_called(message: str) -> str:
-    """The message, in which commands such as 'collwise platforms list' begin as the running one did."""
+    """The message, with commands such as 'collwise platforms list' written the way the running one was called."""
     return _COMMAND.sub(lambda _: program_name(), message)

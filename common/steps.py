@@ -12,9 +12,9 @@ _CLEAR_LINE = "\r\x1b[K"
 
 @contextlib.contextmanager
 def step(what: str) -> Iterator[Callable[[str], None]]:
-    """Says on stderr what is done, and at its end how many seconds it took.
+    """Prints on stderr what is being done, and at the end how many seconds it took.
 
-    The function that it gives shows how far the step is, with the seconds until then, on a terminal alone.
+    It yields a function that shows the progress and the seconds so far, on terminals only.
     """
     started = time.monotonic()
     is_terminal = sys.stderr.isatty()

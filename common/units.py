@@ -24,14 +24,14 @@ def parse_size(text: str) -> int:
     """Bytes from '8KiB', '64K', '1MB' or '512'. Raises UsageError for anything else."""
     match = _SIZE.fullmatch(text.strip())
     if match is not None and re.fullmatch("[KMG]i?b", match[2]):
-        raise UsageError(f"malformed size '{text}', as b stands for bits: {_SIZE_HELP}")
+        raise UsageError(f"malformed size '{text}': b stands for bits; {_SIZE_HELP}")
     if match is None or match.group(2).upper() not in _UNITS:
         raise UsageError(f"malformed size '{text}': {_SIZE_HELP}")
     return int(match.group(1)) * _UNITS[match.group(2).upper()]
 
 
 def parse_duration(text: str) -> float:
-    """Seconds from '90s', '10min', '2h', '1.5h' or '90'. Raises UsageError for anything else, and for nothing."""
+    """Seconds from '90s', '10min', '2h', '1.5h' or '90'. Raises UsageError for anything else, and for 0."""
     match = _DURATION.fullmatch(text.strip())
     seconds = float(match.group(1)) * _DURATIONS.get(match.group(2), 0) if match else 0.0
     if not seconds:
@@ -40,7 +40,7 @@ def parse_duration(text: str) -> float:
 
 
 def parse_ratio(text: str) -> float:
-    """4.0 from '4:1' or '4'. Raises UsageError for anything else, and for nothing."""
+    """4.0 from '4:1' or '4'. Raises UsageError for anything else, and for 0."""
     match = _RATIO.fullmatch(text.strip())
     ratio = float(match[1]) / float(match[2] or 1) if match and float(match[2] or 1) else 0.0
     if not ratio:
@@ -63,7 +63,7 @@ def parse_counts(text: str) -> list[int]:
     """
     counts = _parse_series(text, "process count")
     if counts[0] < 1:
-        raise UsageError(f"malformed process count '{text}': the least is 1")
+        raise UsageError(f"malformed process count '{text}': write at least 1")
     return counts
 
 
@@ -113,7 +113,10 @@ def _parse_series(text: str, kind: str) -> list[int]:
         first, end, step = map(str.strip, part.split(":"))
         if _parse_value(end, kind) not in values:
             shown = format_size(last) if kind == "size" else last
-            warn(f"{kind} range '{first}:{end}:{step}' ends at {shown}: no step meets {end}; {text},{end} has it, too")
+            warn(
+                f"{kind} range '{first}:{end}:{step}' ends at {shown}, since the steps miss {end}; {text},{end} "
+                "includes it"
+            )
     return sorted(values)
 
 

@@ -492,7 +492,7 @@ def machines_text(found: dict[str, Any]) -> str:
 
 
 def trust_block() -> str:
-    """A table of errors and losses by where times were measured: the machines, the least loss first, and the test bed."""
+    """A table of errors and losses by where times were measured; the test bed comes last, after the machines."""
     bed, machines = (tomllib.loads((REPORTS / f"{name}.toml").read_text("utf-8")) for name in ("checked", "machines"))
     rows = []
     for name, one in sorted(machines.items(), key=lambda item: item[1]["predicted"]):

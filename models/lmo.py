@@ -22,7 +22,7 @@ class Thresholds:
     """Message bytes; None where none was found.
 
     `scatter_leap_bytes` is S, `gather_irregular_from_bytes` M1, and `gather_regular_from_bytes` M2, which counts as
-    large here, since a protocol that changes at M2 does so from M2 on; the thesis counts it as medium.
+    large here, since a protocol that changes at M2 applies to messages of M2; the thesis counts it as medium.
     """
 
     scatter_leap_bytes: int | None = None
@@ -35,11 +35,11 @@ class Thresholds:
         return max((self.gather_regular_from_bytes or 0) - 1, 0)
 
     def irregular(self, message_bytes: ArrayLike) -> np.ndarray:
-        """True where the time of linear gather is not deterministic, from M1 on and below M2."""
+        """True where the time of linear gather is not deterministic: for sizes of at least M1 and below M2."""
         return _from(self.gather_irregular_from_bytes, message_bytes) & ~self.large(message_bytes)
 
     def large(self, message_bytes: ArrayLike) -> np.ndarray:
-        """True where linear gather follows formula (4.3), from M2 on."""
+        """True where linear gather follows formula (4.3): for sizes of at least M2."""
         return _from(self.gather_regular_from_bytes, message_bytes)
 
 

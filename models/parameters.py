@@ -47,7 +47,7 @@ def plain(value: Any) -> Any:
 class ParameterFile(ABC):
     """Parameters that are kept in a TOML file of a `FORMAT`, which the options of `collwise fit` make.
 
-    `KEYS` are those of its fields that are keys of the file: texts, truth values, and numbers from 0 on.
+    `KEYS` are those of its fields that are keys of the file: texts, truth values, and numbers of at least 0.
     """
 
     FORMAT: ClassVar[int]
@@ -71,7 +71,7 @@ class ParameterFile(ABC):
     def from_document(cls, document: Mapping[str, Any], path: str | Path) -> Self:
         """The parameters in a document of `read_toml`. Raises UsageError, naming the file and the error."""
         if document.get("format") != cls.FORMAT:
-            raise UsageError(f"{path}: not a parameter file; make one with: collwise fit{cls.OPTIONS}")
+            raise UsageError(f"{path}: not a parameter file; make one with 'collwise fit{cls.OPTIONS}'")
         keys = Keys(path, document)
         readers: dict[object, Callable[[str], Any]] = {
             "str": keys.text,

@@ -24,7 +24,7 @@ class PiecewiseLinear:
     def __post_init__(self) -> None:
         ascending = all(a < b for a, b in zip(self.message_bytes, self.message_bytes[1:], strict=False))
         if not self.message_bytes or len(self.message_bytes) != len(self.seconds) or not ascending:
-            raise ValueError("knots: as many seconds as sizes, at least one, sizes ascending")
+            raise ValueError("knots: give at least one size, ascending, and as many seconds")
 
     def __call__(self, message_bytes: ArrayLike) -> Array:
         """Seconds at every size."""

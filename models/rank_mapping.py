@@ -41,15 +41,15 @@ def heaviest_to_fastest(slowness: Sequence[float]) -> Mapping:
 def optimal_mapping(cost: Cost, procs: int, starts: Sequence[Mapping] = ()) -> Mapping:
     """The mapping of least cost, the root on processor 0; the default, each rank's own, where nothing is cheaper.
 
-    Up to PROCS_TO_EXHAUST processors all mappings are tried. Beyond, pairs of processors are swapped as long as
-    that helps: from the default and from every one of `starts` (such as `heaviest_to_fastest`), then from the best so
-    far with some ranks shuffled, several times. This finds the least cost often, never one above the default's. The
+    Up to PROCS_TO_EXHAUST processors all mappings are tried. Beyond, pairs of processors are swapped as long as that
+    helps: from the default and from every one of `starts` (such as `heaviest_to_fastest`), then from the best so far
+    with some ranks shuffled, several times. This often finds the minimum, and never a cost above the default's. The
     same input has the same result. Raises UsageError for a start that does not fit.
     """
     best: Mapping = tuple(range(procs))
     for start in starts:
         if sorted(start) != list(best) or start[0] != 0:
-            raise UsageError(f"{start} is no mapping of {procs} processors with root 0")
+            raise UsageError(f"{start} is not a mapping of {procs} processors with root 0")
     least = cost(best)
 
     def take(mapping: Mapping, seconds: float) -> None:

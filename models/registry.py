@@ -121,7 +121,8 @@ MODELS: Mapping[str, ModelKind] = MappingProxyType({str(kind): kind for kind in 
 """Every model of collectives by name, as on the command line."""
 MODEL_NAMES = tuple(MODELS)
 DEFAULT_MODEL = CRITICAL_PATH
-"""The model whose picks have the least slowdown in docs/evaluation.md, on average over each collective and platform."""
+"""The model whose picks have the smallest slowdown in docs/evaluation.md, on average over each collective and platform.
+"""
 
 
 class UnlimitedModel:

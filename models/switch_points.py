@@ -23,7 +23,7 @@ Indices = NDArray[np.int64]
 Bits = NDArray[np.uint8]
 # Seconds of a candidate at arrays of P and of message bytes; nan where it has no time.
 Times = Callable[[Array, Array], Array]
-# Pairs of a message size, ascending, and the candidates that are fast enough from it on; none where none has a time.
+# Pairs of a message size, ascending, and the candidates that are fast enough from there; none if none has a time.
 Standings = Sequence[tuple[int, frozenset[int]]]
 
 NOBODY = -1
@@ -78,7 +78,7 @@ def switch_points(
     segment_bytes: Sequence[int] = (),
     tolerance: float = 0.0,
 ) -> Mapping[int, Standings]:
-    """The message sizes from which other candidates are `good_enough`, from the least to the largest, for each P.
+    """For each P, the message sizes, ascending, at which the set of `good_enough` candidates changes.
 
     The first pair is at `min_bytes`. Times may jump at each multiple of `segment_bytes` and at the byte behind it.
     """
@@ -101,12 +101,12 @@ def _one_of(number: int, index: Indices) -> NDArray[np.bool_]:
 
 
 def _allowed(least: Array, tolerance: float) -> Array:
-    """The seconds above the least time that are within the tolerance; 0 where there is no least time."""
+    """The seconds above the smallest time that are within the tolerance; 0 where no time is known."""
     return np.where(np.isfinite(least), np.abs(least), 0.0) * (tolerance + TIE)
 
 
 def _within(least: int, largest: int, *sizes: Indices) -> Indices:
-    """The sizes between the bounds, and the least, ascending."""
+    """The sizes between the bounds, and the smallest, ascending."""
     every = np.concatenate([[least], *sizes])
     return np.unique(every[(every >= least) & (every <= largest)])
 

@@ -35,8 +35,8 @@ _PAIR = re.compile(r"([A-Za-z]\w*)\s*=\s*(\S+)")
 _NAME = re.compile(r"[A-Za-z0-9_.:-]+")
 _LONGEST_NAME = 255
 """Systems refuse to look for files with longer names."""
-_ALLOCATIONS = "valid: CSV with rank and host, or lists such as n[001-004,7]"
-_MAPS = "valid: SLURM's topology.conf, CSV with host, switch and group, or lines 'NODE 0001 CELL 1 SWITCH 10100'"
+_ALLOCATIONS = "expected CSV with rank and host, or lists such as n[001-004,7]"
+_MAPS = "expected SLURM's topology.conf, CSV with host, switch and group, or lines 'NODE 0001 CELL 1 SWITCH 10100'"
 
 
 class NodeMap(dict[str, tuple[str, str]]):
@@ -59,7 +59,8 @@ class Allocation:
 
 @dataclass(frozen=True, repr=False)
 class AllocatedPlatform(PlacedPlatform):
-    """`base` with the nodes of an allocation: `ranks` are those of its ranks, or, where only hosts are known, of these.
+    """`base` with the nodes of an allocation: `ranks` are those of its ranks, or, where only hosts are known, of the
+    hosts.
 
     With as many processes on each node as the allocation has (`per_node`), ranks are where they were, and fewer
     processes are its first ranks. With another number, or where that is not known (0), they fill its nodes by blocks.
@@ -83,7 +84,7 @@ class AllocatedPlatform(PlacedPlatform):
         return hashlib.sha256(f"allocation of {self.per_node}\n{super().digest()}".encode()).hexdigest()
 
     def max_procs(self, processes_per_node: int) -> int:
-        """The ranks of the allocation, or as many as its nodes hold with another number on each."""
+        """The ranks of the allocation, or as many as its nodes hold with a different number on each."""
         as_given = processes_per_node == self.per_node
         return len(self.ranks) if as_given else len(set(self.ranks)) * processes_per_node
 
@@ -114,7 +115,7 @@ class ScatteredPlatform(DerivedPlatform):
     number: int
 
     def digest(self) -> str:
-        """A digest of the base platform and the draw, which one of half of the nodes stands for."""
+        """A digest of the base platform and the draw; the nodes drawn for half of the platform stand for it."""
         drawn = _drawn(self.number, len(self.hosts), 1 + len(self.hosts) // 2)
         return hashlib.sha256(f"{self.base.digest()}\n{drawn}".encode()).hexdigest()
 
@@ -182,19 +183,21 @@ def allocated(
 
 
 def scattered(platform: HostPlatform, count: int) -> list[HostPlatform]:
-    """The platform with a job on the nodes of each of so many draws. Raises UsageError where draws cannot differ."""
+    """The platform with a job on the nodes of each of `count` draws. Raises UsageError where draws cannot differ."""
     if count < 1:
-        raise UsageError(f"--allocations {count}: the least is 1")
+        raise UsageError(f"--allocations {count}: at least 1 is needed")
     if isinstance(platform, PlacedPlatform):
-        raise UsageError(f"--allocations draws nodes, but {platform.source} says which ones (valid: one of them)")
+        raise UsageError(
+            f"--allocations draws nodes at random, but {platform.source} fixes them; give only one of the two"
+        )
     described = description_of(platform)
     if isinstance(described, Platform) and described.topology is None and not described.heterogeneous:
-        raise UsageError(f"--allocations: all nodes of '{platform.name}' are alike (valid: a platform with a topology)")
+        raise UsageError(f"--allocations: all nodes of '{platform.name}' are alike; use a platform with a topology")
     return [ScatteredPlatform(platform, number) for number in range(1, count + 1)]
 
 
 def _by_name(platform: HostPlatform, hosts: Sequence[str]) -> dict[str, int] | None:
-    """The nodes of hosts that are the platform's, by full or by short names; None if one is not."""
+    """The nodes of hosts, found by full or short names; None if one of them is not on the platform."""
     known = _with_short({name: node for node, name in enumerate(platform.hosts)})
     found = {host: node for host in hosts if (node := known.get(host, known.get(_short(host)))) is not None}
     return found if len(found) == len(hosts) == len(set(found.values())) else None
@@ -205,7 +208,7 @@ def _short(host: str) -> str:
 
 
 def _with_short(named: Mapping[str, _Value]) -> Mapping[str, _Value]:
-    """The values by full host names, and by names up to the first dot that only one host has."""
+    """The values by full host names, and by short names (up to the first dot) that are unique."""
     counts = Counter(map(_short, named))
     return {_short(name): value for name, value in named.items() if counts[_short(name)] == 1} | {**named}
 
@@ -215,7 +218,7 @@ def _by_switch(platform: HostPlatform, topology: Topology, allocation: Allocatio
     if isinstance(topology, Torus):
         raise UsageError(
             f"--node-map: {places.file} says which hosts share a switch, but on the torus '{platform.name}' it matters "
-            "which switches are neighbours; valid: --placement FILE with the platform's own hosts"
+            "which switches are neighbours; use --placement FILE with the platform's own hosts"
         )
     per_switch, per_group = topology.nodes_per_switch, topology.group_switches
     switches = topology.switches(len(platform.hosts))
@@ -263,7 +266,7 @@ def _places(allocation: Allocation, hosts: Sequence[str], given: str | Path | No
 
 
 def _lines(path: Path) -> list[tuple[str, str]]:
-    """The lines of a file that are not empty or comments, each with where it is. Lines that end in \\ go on."""
+    """The lines of a file that are not empty or comments, each with its place. A line that ends in \\ is continued."""
     found, before, start = [], "", 0
     for number, line in enumerate(read_text(path).removeprefix("\ufeff").splitlines(), start=1):
         start = start if before else number
@@ -272,7 +275,7 @@ def _lines(path: Path) -> list[tuple[str, str]]:
         if text and not before:
             found.append((f"{path}:{start}", text))
     if before:
-        raise UsageError(f"{path}:{start}: the file ends within a line that goes on")
+        raise UsageError(f"{path}:{start}: the file ends in the middle of a continued line")
     return found
 
 
@@ -281,7 +284,7 @@ def _read_allocation(source: str) -> Allocation:
     is_list = like_list and (len(source) > _LONGEST_NAME or not Path(source).is_file())
     lines = [("--allocation", source)] if is_list else _lines(Path(source))
     if not lines:
-        raise UsageError(f"{source}: no host in it ({_ALLOCATIONS})")
+        raise UsageError(f"{source}: contains no hosts ({_ALLOCATIONS})")
     first = _cells(lines[0][1].lower())
     if {*_RANK} & {*first} or first[0].isdecimal():
         found = hosts_of_ranks(lines, source).values()
@@ -290,7 +293,7 @@ def _read_allocation(source: str) -> Allocation:
     for where, line in lines:
         for host in _expanded(line, where):
             if host in rows:
-                raise UsageError(f"{where}: host '{host}' is there twice (valid: once, or CSV with rank and host)")
+                raise UsageError(f"{where}: host '{host}' appears twice; name it once, or use CSV with rank and host")
             rows[host] = where
     return Allocation(source, tuple(rows), False, rows)
 
@@ -314,12 +317,12 @@ def hosts_of_ranks(lines: Sequence[tuple[str, str]], source: str) -> dict[int, t
     missing = next((rank for rank in range(len(found)) if rank not in found), None)
     if missing is not None or not found:
         count = f"{len(found)} are there, up to {max(found, default=0)}, without {missing or 0}"
-        raise UsageError(f"{source}: expected all ranks from 0 on; {count}")
+        raise UsageError(f"{source}: expected all ranks, starting at 0; {count}")
     return dict(sorted(found.items()))
 
 
 def _cells(line: str) -> list[str]:
-    """The cells of a line of CSV, which has no commas within cells but those of bracketed lists."""
+    """The cells of a line of CSV; commas in bracketed lists do not separate cells."""
     return [cell.strip().strip('"') for cell in re.split(r",(?![^\[]*\])", line)]
 
 
@@ -341,7 +344,7 @@ def _expanded(text: str, where: str) -> list[str]:
         raise UsageError(f"{where}: malformed list '{text[:80]}': {problem} ({_ALLOCATIONS})") from None
     for name in found:
         if not _NAME.fullmatch(name):
-            raise UsageError(f"{where}: '{name[:80]}' is no host ({_ALLOCATIONS})")
+            raise UsageError(f"{where}: '{name[:80]}' is not a host ({_ALLOCATIONS})")
     return found
 
 
@@ -349,7 +352,7 @@ def read_node_map(path: Path) -> NodeMap:
     """The switch and group of each host. Raises UsageError, with the line, for other files and for hosts with two."""
     lines = _lines(path)
     if not lines:
-        raise UsageError(f"{path}: no host in it ({_MAPS})")
+        raise UsageError(f"{path}: contains no hosts ({_MAPS})")
     first = lines[0][1]
     read = _of_words if first.startswith("NODE ") else _of_slurm if _PAIR.match(first) else _of_csv
     found: dict[str, tuple[str, str]] = {}
@@ -397,7 +400,7 @@ def _of_csv(lines: Sequence[tuple[str, str]]) -> _Placed:
     (where, header), *rows = lines
     words = _cells(header.lower())
     if _SWITCH not in words:
-        raise UsageError(f"{where}: no map of hosts to switches ({_MAPS})")
+        raise UsageError(f"{where}: not a map of hosts to switches ({_MAPS})")
     host, switch, group = _column(header, _HOST, where), words.index(_SWITCH), None
     if _GROUP in words:
         group = words.index(_GROUP)

@@ -67,12 +67,12 @@ def parse_change(text: str) -> Change:
     name, equals, value = (part.strip() for part in text.partition("="))
     check_name("change", name, CHANGES)
     if not equals or not value:
-        raise UsageError(f"malformed change '{text}' (valid: {name}={CHANGES[name].example})")
+        raise UsageError(f"malformed change '{text}'; write for example {name}={CHANGES[name].example}")
     return Change(name, value)
 
 
 def changed(platform: HostPlatform, changes: Sequence[Change]) -> Changed:
-    """The platform with these changes, made in the order given; placement and processes per node hold in the end.
+    """The platform with these changes, made in the order given; placement and processes per node come last.
 
     Its name says what was changed, so its times are never mistaken for the platform's.
     """
@@ -110,7 +110,7 @@ def _renamed(platform: Described, changes: Sequence[Change]) -> Described:
 
 def _homogeneous(platform: Described, what: str) -> Platform:
     if not isinstance(platform, Platform):
-        raise UsageError(f"the nodes of platform '{platform.name}' differ, so there is no one {what} to change")
+        raise UsageError(f"the nodes of platform '{platform.name}' differ, so there is no single {what} to change")
     return platform
 
 
@@ -121,7 +121,7 @@ def factor_of(text: str) -> float:
     """2.0 of 'x2'. Raises UsageError for anything else, and unless it is above 0."""
     found = _factor(text)
     if found is None:
-        raise UsageError(f"'{text}' is no factor (valid: x0.5, x2)")
+        raise UsageError(f"'{text}' is not a factor; write for example x0.5 or x2")
     return found
 
 
@@ -141,7 +141,7 @@ def _number(text: str) -> float:
 def _positive(number: str, text: str) -> float:
     found = _number(number)
     if not (math.isfinite(found) and found > 0):
-        raise UsageError(f"'{text}' is not above 0 (valid: a number above 0)")
+        raise UsageError(f"'{text}' is not a number above 0")
     return found
 
 
@@ -169,7 +169,7 @@ def _whole(text: str) -> int:
 def _node_and_factor(platform: Described, text: str) -> tuple[int, float]:
     node, colon, factor = text.partition(":")
     if not node.isdecimal() or not colon:
-        raise UsageError(f"'{text}' names no node and factor (valid: 3:x4, nodes count from 0)")
+        raise UsageError(f"'{text}' is not a node and a factor; write for example 3:x4 (nodes are numbered from 0)")
     if int(node) >= platform.nodes:
         raise UsageError(f"there is no node {node} (valid: 0 to {platform.nodes - 1})")
     return int(node), factor_of(factor)
@@ -179,7 +179,7 @@ def _node_and_factor(platform: Described, text: str) -> tuple[int, float]:
 
 
 def _scaled(item: _Item, factor: float, *names: str) -> _Item:
-    """The item with these numbers multiplied, but for those that it does not have (None)."""
+    """The item with these numbers multiplied, except those that are None."""
     found = {name: getattr(item, name) for name in names}
     return replace(item, **{name: value * factor for name, value in found.items() if value is not None})
 
@@ -227,7 +227,7 @@ def _latency(platform: Described, text: str) -> Described:
         single = _homogeneous(platform, "latency")
         known = single.ports.latency_seconds if single.ports is not None else single.route[0]
         if known == 0:
-            raise UsageError(f"platform '{platform.name}' has no latency that could be changed")
+            raise UsageError(f"platform '{platform.name}' has no latency to change")
         factor = _seconds(text) / known
     if isinstance(platform, HeterogeneousPlatform):
         return _with_links(platform, factor, "link_latency_seconds", "latency_seconds")
@@ -250,7 +250,9 @@ def _overheads(platform: Described, text: str) -> Described:
     if isinstance(platform, HeterogeneousPlatform):
         return replace(platform, node_types=tuple(_slower(kind, factor) for kind in platform.node_types))
     if not _has_overheads(own):
-        raise UsageError(f"platform '{platform.name}' has no overheads (os, or, ois) (valid: a time, overheads=1us)")
+        raise UsageError(
+            f"platform '{platform.name}' has no overheads to scale; give a time, for example overheads=1us"
+        )
     return replace(platform, calibration=own.with_overheads_times(factor))
 
 
@@ -266,7 +268,7 @@ def _slower(kind: NodeType, factor: float) -> NodeType:
 def _reduction(platform: Described, text: str) -> Described:
     own = platform.calibration
     if own.reduce_seconds_per_byte == 0:
-        raise UsageError(f"platform '{platform.name}' has no reduce_seconds_per_byte that could be changed")
+        raise UsageError(f"platform '{platform.name}' has no reduce_seconds_per_byte to change")
     per_byte = own.reduce_seconds_per_byte * factor_of(text)
     return replace(platform, calibration=replace(own, reduce_seconds_per_byte=per_byte))
 
@@ -276,7 +278,7 @@ def _eager_limit(platform: Described, text: str) -> Described:
     own, limit = platform.calibration, parse_size(text)
     before = own.eager_limit_bytes
     if limit < 1 or before < 1:
-        raise UsageError(f"the threshold can be moved from {before} B to at least 1 B (valid: 128KiB)")
+        raise UsageError(f"the threshold of {before} B cannot become less than 1 B")
 
     names = ("latency_factor", "bandwidth_factor", "os", "or_", "ois")
     moved: dict[str, Any] = {}
@@ -297,7 +299,7 @@ def _eager_limit(platform: Described, text: str) -> Described:
 def _background(platform: Described, text: str) -> Described:
     share = _number(text)
     if not 0 <= share < 1:
-        raise UsageError(f"'{text}' is not a share (valid: a number from 0 to below 1)")
+        raise UsageError(f"'{text}' is not a share; write a number of at least 0 and below 1")
     if isinstance(platform, Platform) and platform.topology is not None:
         topology = _topology_with_rates(platform.topology, 1 - share, keeps_uplinks=False)
         if isinstance(topology, Torus) and topology.cable_bytes_per_second is None:
@@ -316,7 +318,7 @@ def _memory(platform: Described, text: str) -> Described:
             between_sockets_latency_seconds=None,
         )
     if single.memory_bytes_per_second is None:
-        raise UsageError(f"platform '{platform.name}' has no memory_bytes_per_second that could be changed")
+        raise UsageError(f"platform '{platform.name}' has no memory_bytes_per_second to change")
     return _scaled(single, factor_of(text), "memory_bytes_per_second")
 
 
@@ -333,7 +335,9 @@ def _topology(platform: Described, text: str) -> Described:
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals:
-            raise UsageError(f"malformed '{setting}' (valid: fat-tree:nodes_per_switch=16:oversubscription=4)")
+            raise UsageError(
+                f"malformed '{setting}'; write for example fat-tree:nodes_per_switch=16:oversubscription=4"
+            )
         table[key] = _toml_value(value)
     document = tomllib.loads(write_description(_homogeneous(platform, "topology")))
     document["topology"] = table
@@ -348,7 +352,9 @@ def _toml_value(text: str) -> object:
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        raise UsageError(f"'{text}' is neither a number nor a list of numbers (valid: 16, 2.5, [8, 8])") from None
+        raise UsageError(
+            f"'{text}' is neither a number nor a list of numbers; write for example 16, 2.5 or [8, 8]"
+        ) from None
 
 
 def _oversubscription(platform: Described, text: str) -> Described:
@@ -356,8 +362,8 @@ def _oversubscription(platform: Described, text: str) -> Described:
     topology = single.topology
     if not isinstance(topology, FatTree):
         raise UsageError(
-            f"platform '{platform.name}' is no fat tree (valid: first a change such as "
-            "topology=fat-tree:nodes_per_switch=16)"
+            f"platform '{platform.name}' is not a fat tree; first make a change such as "
+            "topology=fat-tree:nodes_per_switch=16"
         )
     factor = _factor(text)
     rate = parse_ratio(text) if factor is None else topology.oversubscription * factor
@@ -367,7 +373,7 @@ def _oversubscription(platform: Described, text: str) -> Described:
 def _routing(platform: Described, text: str) -> Described:
     single = _homogeneous(platform, "topology")
     if not isinstance(single.topology, FatTree | Dragonfly):
-        raise UsageError(f"platform '{platform.name}' has no parallel cables (valid: a fat tree or a dragonfly)")
+        raise UsageError(f"platform '{platform.name}' has no parallel cables; expected a fat tree or a dragonfly")
     check_name("routing", text, ROUTINGS)
     return replace(single, topology=replace(single.topology, routing=text))
 
@@ -381,8 +387,8 @@ def _slow_node(platform: Described, text: str) -> Described:
         return _with_other_node(platform, node, lambda kind: _slower(kind, factor))
     if not _has_overheads(platform.calibration):
         raise UsageError(
-            f"platform '{platform.name}' has no overheads (os, or, ois) that a slow node could have more of (valid: "
-            "first a change such as overheads=1us)"
+            f"platform '{platform.name}' has no overheads (os, or, ois) to slow down; first make a change "
+            "such as overheads=1us"
         )
     return _with_node_fault(platform, node, overheads=factor)
 
@@ -410,12 +416,14 @@ def _with_cable_fault(platform: Described, text: str) -> Platform:
     single = _homogeneous(platform, "topology")
     if single.topology is None:
         raise UsageError(
-            f"platform '{platform.name}' has one switch only (valid: the link of a node, 3:x0.1, or first a change "
-            "such as topology=fat-tree:nodes_per_switch=16)"
+            f"platform '{platform.name}' has only one switch; name the link of a node, 3:x0.1, or first make a "
+            "change such as topology=fat-tree:nodes_per_switch=16"
         )
     match = _SWITCHES.fullmatch(text)
     if match is None:
-        raise UsageError(f"'{text}' names no switch and factor (valid: switch2:x0.1, on a torus also switch2-3:x0.1)")
+        raise UsageError(
+            f"'{text}' is not a switch and a factor; write for example switch2:x0.1, or on a torus switch2-3:x0.1"
+        )
     *switches, factor = (found for found in match.groups() if found is not None)
     fault = CableFault(tuple(map(int, switches)), factor_of(factor))
     further = (fault,) if fault.rate_factor != 1 else ()
@@ -468,23 +476,31 @@ CHANGES: dict[str, ChangeKind] = {
     "bandwidth": ChangeKind(
         "x2", "the rate of all links, ports and cables between nodes (or 25Gbit)", _bandwidth, True
     ),
-    "latency": ChangeKind("x0.5", "the latency between nodes, handshakes and hops included (or 5us)", _latency, True),
-    "overheads": ChangeKind("x2", "the processors' times os, or and ois (or 1us, for every message)", _overheads, True),
+    "latency": ChangeKind("x0.5", "the latency between nodes, with handshakes and hops (or 5us)", _latency, True),
+    "overheads": ChangeKind(
+        "x2", "the processors' overheads os, or and ois (or 1us, for every message)", _overheads, True
+    ),
     "reduction": ChangeKind("x0.5", "the time to combine a byte", _reduction, True),
-    "memory": ChangeKind("none", "what the processes of a node share of its memory (or x2), none: no limit", _memory),
+    "memory": ChangeKind("none", "the memory rate that a node's processes share (or x2); none: no limit", _memory),
     "nodes": ChangeKind("64", "the number of nodes", _nodes),
     "ppn": ChangeKind("4", "the processes per node", _elsewhere),
     "placement": ChangeKind("cyclic", "where ranks run: block, cyclic or a file", _elsewhere),
     "topology": ChangeKind("fat-tree:nodes_per_switch=16:oversubscription=4", "the network's switches", _topology),
-    "oversubscription": ChangeKind("4:1", "of a fat tree's lowest switches (or 4, or x2)", _oversubscription, True),
-    "routing": ChangeKind("static", "whether messages keep to one of parallel cables, or spread: adaptive", _routing),
-    "eager_limit": ChangeKind("128KiB", "the message size from which on the rendezvous protocol is used", _eager_limit),
-    "slow_node": ChangeKind("3:x4", "the overheads of one node, counted from 0", _slow_node),
+    "oversubscription": ChangeKind(
+        "4:1", "that of a fat tree's lowest switches (or 4, or x2)", _oversubscription, True
+    ),
+    "routing": ChangeKind(
+        "static", "static: a message takes one of the parallel cables; adaptive: it spreads", _routing
+    ),
+    "eager_limit": ChangeKind("128KiB", "the message size at which the rendezvous protocol begins", _eager_limit),
+    "slow_node": ChangeKind("3:x4", "the overheads of one node; nodes are numbered from 0", _slow_node),
     "degraded_link": ChangeKind(
         "3:x0.1", "the rate of one node's link (or switch2:x0.1, of a switch's cables)", _degraded_link
     ),
     "background": ChangeKind(
-        "0.3", "a steady share of other traffic on the cables between switches, of one switch on all links", _background
+        "0.3",
+        "the share of the cables between switches (with one switch: of all links) that other traffic takes",
+        _background,
     ),
 }
 """The kinds of changes, by name."""

@@ -42,15 +42,15 @@ def check_file(path: str | Path) -> CheckReport:
 def read_text(path: Path) -> str:
     """Reads a platform file. Raises UsageError if it is unreadable or its name ends neither in .toml nor in .xml."""
     if path.suffix not in (".toml", ".xml"):
-        raise UsageError(f"platform file '{path}' has an unknown type (valid: names that end in .toml or .xml)")
+        raise UsageError(f"platform file '{path}' has an unknown type; its name must end in .toml or .xml")
     try:
         return path.read_bytes().decode()
     except FileNotFoundError:
-        raise UsageError(f"platform file '{path}' does not exist (valid: the path of a .toml or .xml file)") from None
+        raise UsageError(f"platform file '{path}' does not exist; expected the path of a .toml or .xml file") from None
     except UnicodeDecodeError as error:
-        raise UsageError(f"platform file '{path}' is not text at byte {error.start} (valid: UTF-8)") from None
+        raise UsageError(f"platform file '{path}' is not UTF-8 text (at byte {error.start})") from None
     except OSError as error:
-        raise UsageError(f"platform file '{path}' cannot be read: {error.strerror} (valid: a readable file)") from None
+        raise UsageError(f"platform file '{path}' cannot be read: {error.strerror}") from None
 
 
 def _check_toml(text: str) -> tuple[list[Problem], list[str]]:
@@ -62,7 +62,7 @@ def _check_toml(text: str) -> tuple[list[Problem], list[str]]:
 
 
 def _unlikely_figures(platform: Description) -> Iterator[tuple[str, str]]:
-    """The keys of figures that are valid, but hardly meant, each with what is wrong.
+    """The keys of figures that are valid but probably not meant, each with the likely mistake.
 
     The bandwidth of a link below 1 MB/s was probably given in Gbit/s instead of bytes per second, and the latency of a
     route above 10 ms in ms or us instead of seconds.
@@ -71,17 +71,17 @@ def _unlikely_figures(platform: Description) -> Iterator[tuple[str, str]]:
     for key, rate in links:
         if rate < _MIN_LINK_BYTES_PER_SECOND:
             what = f"{rate:g} bytes per second is too slow for a link of a cluster"
-            yield key, f"{what} (valid: bytes per second, 3.125e9 for 25 Gbit/s)"
+            yield key, f"{what}; write bytes per second, 3.125e9 for 25 Gbit/s"
     for key, latency, rate in routes:
         if platform.calibration.tcp_window and 2 * latency * rate > DEFAULT_TCP_GAMMA_BYTES:
             most = DEFAULT_TCP_GAMMA_BYTES / (2 * rate)
             what = f"a route of {latency:g} s makes SimGrid's TCP window the bottleneck"
             yield (
                 key,
-                f"{what} (valid: routes of up to {most:.3g} s at {rate:g} B/s, or calibration.tcp_window = false)",
+                f"{what}; shorten it to {most:.3g} s at {rate:g} B/s, or set calibration.tcp_window = false",
             )
         elif latency > _MAX_ROUTE_SECONDS:
-            yield key, f"a route of {latency:g} s is too long for a cluster (valid: seconds, 12e-6 for 12 us)"
+            yield key, f"a route of {latency:g} s is too long for a cluster; write seconds, 12e-6 for 12 us"
 
 
 def _links_and_routes(platform: Description) -> tuple[list[tuple[str, float]], list[tuple[str, float, float]]]:

@@ -183,9 +183,9 @@ class Platform(Description):
 
     A node's CPUs are its sockets; without `memory_domains_per_node` each has one memory domain. The messages between
     the processes of a node have the loopback's rate each, and `memory_bytes_per_second` together, if that is given.
-    Between sockets, those that leave the same one have `between_sockets_bytes_per_second` together and
-    `between_sockets_latency_seconds` for the loopback's; None: as within a socket. SMPI does not know the last two.
-    No time depends on `memory_bytes_per_node`, which says what messages the processes of a node can hold.
+    Messages that leave the same socket share `between_sockets_bytes_per_second`, and their latency is
+    `between_sockets_latency_seconds`; None: as within a socket. SMPI does not know the last two. No time depends on
+    `memory_bytes_per_node`, which says what messages the processes of a node can hold.
 
     All nodes are alike but for `node_faults`. Rates and overheads are those of a node without faults.
     """
@@ -226,7 +226,7 @@ class Platform(Description):
 
     @property
     def known_cores_per_node(self) -> int | None:
-        """The cores of a node. None if there are as many as CPUs, which is assumed where nobody said."""
+        """The cores of a node. None if there is one for each CPU, which is the default."""
         return self.cores_per_node if self.cores_per_node > self.cpus_per_node else None
 
     @property

@@ -142,7 +142,7 @@ TOPOLOGY = {
     "torus": _keys(
         "dimensions nodes_per_switch? cable_bytes_per_second? hop_latency_seconds?",
         dimensions=Key(
-            f"a list of 1 to 6 whole numbers of at least 1, the halves of which add up to {MAX_HOPS} at most",
+            f"a list of 1 to 6 whole numbers of at least 1, the halves of which add up to at most {MAX_HOPS}",
             lambda v: (
                 isinstance(v, list)
                 and 1 <= len(v) <= 6
@@ -163,7 +163,7 @@ NODE_FAULT = _keys(
 CABLE_FAULT = _keys(
     "switches rate_factor",
     switches=Key(
-        "a list of one switch, or of two with a cable between them, counted from 0",
+        "a list of one switch, or of two with a cable between them; switches are numbered from 0",
         lambda v: isinstance(v, list) and 1 <= len({*map(repr, v)}) == len(v) <= 2 and all(_is_whole(n, 0) for n in v),
         tuple,
     ),
@@ -220,7 +220,7 @@ _ASSIGNMENT = re.compile(r"""\s*([\w-]+|"[^"]*"|'[^']*')\s*=""")
 _ROW = re.compile(r"\s*\{")
 _TABLES = ("cluster", "network", "topology", "node_faults", "calibration", "ports", "published", "sources")
 _TYPES = "node_types"
-_WIRES = "one for every two types, and one within each type of several nodes"
+_WIRES = "one for every two types, and one for each type of several nodes"
 
 
 @dataclass(frozen=True, order=True)
@@ -271,7 +271,7 @@ class _Reader:
             values |= self._types_and_wires(document)
             for name in ("ports", "topology", "node_faults"):
                 if name in document:
-                    self._add("", name, "is given beside node types (valid: for clusters of equal nodes only)")
+                    self._add("", name, "is given with node types; it is for clusters of equal nodes only")
         else:
             if "topology" in document:
                 values["topology"] = self._topology(document, values)
@@ -296,10 +296,10 @@ class _Reader:
         if self.problems or kind not in TOPOLOGIES:
             return None
         if "pod_oversubscription" in found and "switches_per_pod" not in found:
-            what = "is given without switches_per_pod (valid: both, or the latter alone, or neither)"
+            what = "is given without switches_per_pod; add that, or leave it out"
             self._add("topology", "pod_oversubscription", what)
         if "backbone_bytes_per_second" in values:
-            what = f"is given beside a {kind} (valid: for nodes at one switch only)"
+            what = f"is given with a {kind}; it is for nodes at one switch only"
             self._add("network", "backbone_bytes_per_second", what)
         made = TOPOLOGIES[kind](**{"nodes_per_switch": 1} | found)
         if made.capacity is not None and values["nodes"] > made.capacity:
@@ -316,7 +316,7 @@ class _Reader:
                 self._add(where, "switches", f"there is no switch {unknown[0]} (valid: 0 to {switches - 1})")
             elif not topology.cables_at(row["switches"], cables):
                 what = f"no cable ends at {' and '.join(map(str, row['switches']))} of the {topology.kind}"
-                self._add(where, "switches", f"{what} (valid: one switch; on a torus two neighbours)")
+                self._add(where, "switches", f"{what}; expected one switch, or on a torus two neighbours")
 
     def _node_faults(self, document: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[NodeFault, ...]:
         rows = self._rows(document, "node_faults", NODE_FAULT, "")
@@ -327,7 +327,7 @@ class _Reader:
                 what = f"there is no node {row['node']} (valid: 0 to {nodes - 1})"
                 self._add(f"node_faults[{number}]", "node", what)
             if row["node"] in seen:
-                self._add(f"node_faults[{number}]", "node", f"{row['node']} is given twice (valid: each node once)")
+                self._add(f"node_faults[{number}]", "node", f"{row['node']} is given twice; name each node once")
             seen.add(row["node"])
         return tuple(NodeFault(**row) for row in rows or ())
 
@@ -335,7 +335,7 @@ class _Reader:
         values = self._sub_table(document, "ports", PORTS | BUFFERS)
         buffers = {name: values.pop(name) for name in BUFFERS if name in values}
         if buffers and "buffer_bytes" not in buffers:
-            self._add("ports", next(iter(buffers)), "is given without buffer_bytes (valid: with it only)")
+            self._add("ports", next(iter(buffers)), "is given without buffer_bytes; add that, or leave it out")
         if self.problems:
             return None
         if not buffers:
@@ -361,7 +361,7 @@ class _Reader:
 
     def _check_types(self, types: list[dict[str, Any]]) -> None:
         if not types:
-            self._add("", _TYPES, "none (valid: at least one)")
+            self._add("", _TYPES, "none; at least one is needed")
         nodes, most = sum(row["nodes"] for row in types), MAX_DIFFERENT_NODES
         if nodes > most:
             self._add("", _TYPES, f"{nodes} nodes in all (valid: up to {most} in a heterogeneous cluster)")
@@ -370,7 +370,7 @@ class _Reader:
             where = f"{_TYPES}[{number}]"
             self._check_cores(where, row)
             if row["name"] in seen:
-                self._add(where, "name", f"'{row['name']}' is given twice (valid: each name once)")
+                self._add(where, "name", f"'{row['name']}' is given twice; use each name once")
             seen.add(row["name"])
 
     def _check_wires(self, types: list[dict[str, Any]], wires: list[dict[str, Any]]) -> None:
@@ -385,14 +385,14 @@ class _Reader:
                     self._add(f"network.wires[{number}]", end, what)
             if pair <= set(names) and pair not in missing:
                 again = "given twice" if pair in seen else "between a single node and itself"
-                what = f"{again}: '{row['one']}' and '{row['other']}' (valid: {_WIRES})"
+                what = f"{again}: '{row['one']}' and '{row['other']}'; give {_WIRES}"
                 self._add("network", f"wires[{number}]", what)
             missing.pop(pair, None)
             seen.add(pair)
         if missing and not self.problems:
             first = sorted(next(iter(missing)))
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            what = f"none between '{first[0]}' and '{first[-1]}'{more} (valid: {_WIRES})"
+            what = f"none between '{first[0]}' and '{first[-1]}'{more}; give {_WIRES}"
             self._add("network", "wires", what)
 
     def _calibration(self, document: Mapping[str, Any], lists: Mapping[str, Mapping[str, Key]]) -> dict[str, Any]:
@@ -410,17 +410,19 @@ class _Reader:
         if cores is not None and cores < cpus:
             self._add(where, "cores_per_node", f"{cores} is fewer than the CPUs (valid: at least {cpus})")
         elif cores is not None and cpus and cores % cpus:
-            self._add(where, "cores_per_node", f"{cores} is no multiple of the {cpus} CPUs (valid: as many for each)")
+            self._add(
+                where, "cores_per_node", (f"{cores} is not a multiple of the {cpus} CPUs; each CPU has the same number")
+            )
 
     def _check_relations(self, values: Mapping[str, Any]) -> None:
         cpus, cores = values.get("cpus_per_node", 0), values.get("cores_per_node")
         self._check_cores("cluster", values)
         if "backbone_latency_seconds" in values and "backbone_bytes_per_second" not in values:
-            what = "is given without backbone_bytes_per_second (valid: both, or the bandwidth alone, or neither)"
+            what = "is given without backbone_bytes_per_second; add that, or leave it out"
             self._add("network", "backbone_latency_seconds", what)
         for name in ("between_sockets_bytes_per_second", "between_sockets_latency_seconds"):
             if name in values and cpus == 1:
-                self._add("network", name, "is given for nodes of one CPU (valid: cpus_per_node of 2 or more)")
+                self._add("network", name, "is given for nodes of one CPU; cpus_per_node must be at least 2")
         domains = values.get("memory_domains_per_node", 1)
         if cores is not None and domains > cores:
             self._add("cluster", "memory_domains_per_node", f"{domains} is more than the cores (valid: up to {cores})")
@@ -477,7 +479,7 @@ class _Reader:
         sizes = [row["from_bytes"] for row in rows]
         if sizes[:1] != [0] or any(low >= high for low, high in pairwise(sizes)):
             given = ", ".join(map(str, sizes)) or "no rows"
-            self._add("calibration", name, f"from_bytes has {given} (valid: ascending from 0, each size once)")
+            self._add("calibration", name, f"from_bytes has {given}; sizes must ascend from 0, each once")
         if len(rows) > MAX_ROWS:
             self._add("calibration", name, f"{len(rows)} rows (valid: 1 to {MAX_ROWS})")
         return tuple(tuple(row[column] for column in columns) for row in rows)

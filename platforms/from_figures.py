@@ -76,20 +76,20 @@ def new_platform(
         if hop_latency_seconds is None and topology != "one-switch" and picked.topology is not None:
             hop_latency_seconds = picked.topology.hop_latency_seconds
     if link_bytes_per_second is None or latency_seconds is None:
-        raise UsageError("--gbits and --latency-us are needed, or --interconnect NAME, which has both")
+        raise UsageError("give --gbits and --latency-us, or --interconnect NAME, which sets both")
     sources = _sources(picked)
     if topology == "fat-tree" and figures.get("nodes_per_switch") is None:
         ports = _PORTS.get(interconnect_name or "", _USUAL_PORTS)
         figures["nodes_per_switch"] = number = min(nodes, ports // 2)
         sources += (Source("nodes_per_switch", f"assumed: half of the {ports} ports of a switch"),)
-        warn(f"{number} nodes at a switch are assumed, half of its {ports} ports; --nodes-per-switch N says otherwise")
+        warn(f"{number} nodes at a switch are assumed, half of its {ports} ports; --nodes-per-switch N changes that")
     memory = node.memory_bytes_per_second
     if memory is None and max(node.cores or node.cpus, node.processes or 1) > 1:
         memory = _MEMORY_BYTES_PER_SECOND * node.cpus
         sources += (Source("memory_bytes_per_second", _MEMORY_SOURCE),)
         warn(
             f"the messages within a node are assumed to share {memory / 1e9:g} GB/s of its memory, 20 for each CPU, as "
-            "estimated for shaheen-ii; --memory-gbytes N is about half of what a copy over all cores (STREAM) reaches"
+            "estimated for shaheen-ii; set --memory-gbytes to about half of what a copy over all cores (STREAM) reaches"
         )
     loopback = (picked.loopback_bytes_per_second, picked.loopback_latency_seconds) if picked else (5e9, 5e-7)
     loopback_latency = node.loopback_latency_seconds
@@ -134,24 +134,26 @@ def _check_node(node: Node) -> None:
             raise UsageError(f"{option} {number} is more than the {of} (valid: 1 to {most})")
     if cores % node.cpus:
         more = cores + node.cpus - cores % node.cpus
-        raise UsageError(f"--cores {cores} is no multiple of --cpus {node.cpus} (valid: as many for each, as {more})")
+        raise UsageError(
+            f"--cores {cores} is not a multiple of --cpus {node.cpus}; each CPU has the same number, as with {more}"
+        )
     for option, value in (
         ("--between-sockets-gbytes", node.between_sockets_bytes_per_second),
         ("--between-sockets-latency-us", node.between_sockets_latency_seconds),
     ):
         if value is not None and node.cpus == 1:
-            raise UsageError(f"{option} is for nodes of several sockets (valid: with --cpus 2 or more)")
+            raise UsageError(f"{option} is for nodes of several sockets; give --cpus 2 or more")
 
 
 def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
-    """The platform with the overheads of an interconnect, taken off its latency, so that a short message takes as long.
+    """The platform with an interconnect's overheads, subtracted from its latency, so that short messages take as long.
 
     Long messages, for which SMPI charges neither `os` nor `or`, keep their latency. Only processors that send or
     receive many messages are slower.
     """
     picked, own = interconnect(interconnect_name), platform.calibration
     if charges_overheads(platform.smpi_options()):
-        raise UsageError(f"--overheads: platform '{platform.name}' has overheads already (valid: one without)")
+        raise UsageError(f"--overheads: platform '{platform.name}' already has overheads; name a platform without any")
     taken, before = picked.calibration, platform.route[0]
     both = taken.os[0][1] + taken.or_[0][1]
     limit = own.eager_limit_bytes
@@ -189,7 +191,7 @@ def _topology(kind: str, nodes: int, hop_latency_seconds: float | None, figures:
     for key in given:
         if key not in keys:
             fitting = ", ".join(name for name, others in TOPOLOGY.items() if key in others)
-            raise UsageError(f"{_option(key)} is not for --topology {kind} (valid: for {fitting})")
+            raise UsageError(f"{_option(key)} is not for --topology {kind}, but for {fitting}")
     if missing := [_option(key) for key, value in keys.items() if value.required and key not in given]:
         raise UsageError(f"--topology {kind} needs {', '.join(missing)}")
     if given.get("nodes_per_switch", 0) > nodes:

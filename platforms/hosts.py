@@ -95,7 +95,7 @@ class HostPlatform(ABC):
     def check_processes_per_node(self, processes_per_node: int) -> None:
         """Raises UsageError for less than 1, and for more than a node has cores or processes by default."""
         if processes_per_node < 1:
-            raise UsageError(f"{processes_per_node} processes per node on platform '{self.name}': the least is 1")
+            raise UsageError(f"{processes_per_node} processes per node on platform '{self.name}': at least 1 is needed")
         cores = self.known_cores_per_node
         if cores is not None and processes_per_node > (most := max(cores, self.default_processes_per_node)):
             raise UsageError(
@@ -136,8 +136,8 @@ class HostPlatform(ABC):
         count = len(self.hosts)
         if sorted(order) != list(range(count)):
             raise UsageError(
-                f"platform '{self.name}': an order of {len(order)} hosts that is no permutation"
-                f" (valid: each of 0 to {count - 1} once)"
+                f"platform '{self.name}': an order of {len(order)} hosts is not a permutation; "
+                f"name each of 0 to {count - 1} once"
             )
         return ReorderedPlatform(self, tuple(order))
 
@@ -208,11 +208,11 @@ def parse_radical(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         match = _RADICAL_PART.fullmatch(part.strip())
         if match is None:
-            raise UsageError(f"malformed radical '{text}' (valid: numbers and ranges, for example 1-3,5,7-9)")
+            raise UsageError(f"malformed radical '{text}'; write numbers and ranges, for example 1-3,5,7-9")
         first = int(match.group(1))
         last = int(match.group(2) or first)
         if last < first:
-            raise UsageError(f"radical '{text}' runs backwards in '{part.strip()}' (valid: {last}-{first})")
+            raise UsageError(f"radical '{text}' runs backwards in '{part.strip()}'; write {last}-{first}")
         if len(numbers) + last - first >= MAX_HOSTS:
             raise UsageError(f"radical '{text}' names more hosts than can be simulated (valid: up to {MAX_HOSTS})")
         numbers.extend(range(first, last + 1))

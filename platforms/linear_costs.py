@@ -80,8 +80,8 @@ def _homogeneous(platform: Platform) -> PointToPoint:
     calibration, n = platform.calibration, platform.nodes
     if platform.topology is not None:
         raise UsageError(
-            f"platform '{platform.name}' is a {platform.topology.kind}, where pairs of nodes differ by their switches "
-            "(valid for exact parameters: nodes at one switch)"
+            f"platform '{platform.name}' is a {platform.topology.kind}, where pairs of nodes differ by their switches; "
+            "exact parameters need nodes at one switch"
         )
     _check_linear(platform, calibration.os, calibration.or_)
     (_, send, send_per_byte), (_, receive, receive_per_byte) = calibration.os[0], calibration.or_[0]
@@ -130,6 +130,6 @@ def _reordered(truth: PointToPoint, order: NDArray[np.intp]) -> PointToPoint:
 def _check_linear(platform: HostPlatform, *lists: Sequence[object]) -> None:
     if any(len(rows) > 1 for rows in lists):
         raise UsageError(
-            f"platform '{platform.name}': factors or overheads that change with the message size"
-            " (valid for exact parameters: one row each)"
+            f"platform '{platform.name}': factors or overheads that change with the message size; "
+            "exact parameters need one row each"
         )

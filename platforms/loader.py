@@ -28,9 +28,11 @@ def load_description(name_or_path: str | Path) -> Platform:
     """Like `load`, for homogeneous descriptions only. Raises UsageError for platform XML and heterogeneous clusters."""
     platform = load(name_or_path)
     if isinstance(platform, HeterogeneousPlatform):
-        raise UsageError(f"platform '{name_or_path}' has nodes that differ (valid: a platform of equal nodes)")
+        raise UsageError(f"platform '{name_or_path}' has nodes that differ; use a platform of equal nodes")
     if not isinstance(platform, Platform):
-        raise UsageError(f"platform '{name_or_path}' has no description (valid: a .toml file or {', '.join(known())})")
+        raise UsageError(
+            f"platform '{name_or_path}' has no description; expected a .toml file or one of {', '.join(known())}"
+        )
     return platform
 
 
@@ -39,7 +41,7 @@ def interconnect(name: str) -> Platform:
     check_name("interconnect", name, interconnect_names())
     found = load_description(INTERCONNECTS / f"{name}.toml")
     if found.topology is None:
-        raise UsageError(f"interconnect '{name}' has no topology (valid: one with hop_latency_seconds)")
+        raise UsageError(f"interconnect '{name}' has no topology; use one with hop_latency_seconds")
     return found
 
 

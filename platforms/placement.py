@@ -34,15 +34,17 @@ class PlacedPlatform(DerivedPlatform):
         return hashlib.sha256(f"{self.base.digest()}\n{placed}".encode()).hexdigest()
 
     def positions(self, procs: int, processes_per_node: int) -> tuple[int, ...]:
-        """The position among the hosts of each rank. Raises UsageError also if a file does not place them all."""
+        """The host of each rank, as its position among the hosts. Raises UsageError if the ranks do not fit on the
+        hosts, or if a file does not place them all.
+        """
         blocks = self.base.positions(procs, processes_per_node)
         if not self.ranks:
             used = tuple(dict.fromkeys(blocks))
             return tuple(used[rank % len(used)] for rank in range(procs))
         if procs > len(self.ranks):
             raise UsageError(
-                f"--placement: {self.source} places {len(self.ranks)} ranks, not P = {procs} "
-                "(valid: a line for each rank)"
+                f"--placement: {self.source} places {len(self.ranks)} ranks, not P = {procs}; "
+                "write a line for each rank"
             )
         placed = self.ranks[:procs]
         host, most = Counter(placed).most_common(1)[0]
@@ -55,7 +57,7 @@ class PlacedPlatform(DerivedPlatform):
 
     def reordered(self, order: object) -> ReorderedPlatform:
         """Not defined: raises UsageError."""
-        raise UsageError(f"platform '{self.name}' has a placement already (valid: placement by blocks)")
+        raise UsageError(f"platform '{self.name}' already has a placement; use one with ranks placed by blocks")
 
 
 def placed(platform: HostPlatform, placement: str) -> HostPlatform:
@@ -88,5 +90,5 @@ def placed(platform: HostPlatform, placement: str) -> HostPlatform:
             raise UsageError(f"{path}:{number}: no host '{name}' on '{platform.name}'{near} (valid: {hosts})")
         found.append(names[name])
     if not found:
-        raise UsageError(f"{path}: places no rank (valid: the name of a host on each line)")
+        raise UsageError(f"{path}: places no ranks; write the name of a host on each line")
     return PlacedPlatform(platform, tuple(found), path.name)

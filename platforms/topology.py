@@ -44,7 +44,7 @@ ROUTINGS = (ADAPTIVE, STATIC)
 
 
 def share_in_use(flows: int, cables: int) -> float:
-    """The expected share of parallel cables in use by so many flows, each on a random cable."""
+    """The expected share of parallel cables that this many flows use, each on a random cable."""
     return 1.0 - (1.0 - 1.0 / cables) ** flows
 
 
@@ -78,7 +78,7 @@ class Topology(ABC):
         return None
 
     def switches(self, nodes: int) -> int:
-        """The number of switches for so many nodes."""
+        """The number of switches for this many nodes."""
         return -(-(self.capacity or nodes) // self.nodes_per_switch)
 
     def switch_of(self, node: int) -> int:
@@ -338,7 +338,7 @@ class Routes:
 
 @lru_cache(maxsize=8)
 def routes_among(topology: Topology, nodes: int, node_rate: float, switches: tuple[int, ...]) -> Routes:
-    """The routes among these switches of a topology with so many nodes."""
+    """The routes among these switches of a topology with this many nodes."""
     import numpy as np  # which descriptions do without
 
     cables = topology.cables(nodes, node_rate)

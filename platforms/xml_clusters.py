@@ -58,19 +58,21 @@ def description_of(platform: HostPlatform) -> Platform | HeterogeneousPlatform:
 def _description(platform: XmlPlatform) -> Platform:
     root, fail = ElementTree.fromstring(platform.text), partial(_refusal, platform)
     if other := next((one.tag for kind in _OTHERS for one in root.iter(kind)), None):
-        raise fail(f"it has <{other}> elements (valid: <cluster> elements, or <host> elements with routes)")
+        raise fail(f"it has <{other}> elements; expected <cluster> elements, or <host> elements with routes")
     zones = [one for one in root.iter() if one.find("cluster") is not None or one.find("host") is not None]
     if len(zones) != 1 or (zones[0].find("cluster") is not None and zones[0].find("host") is not None):
-        raise fail("its hosts are in several zones, or beside clusters (valid: either of them, in one zone)")
+        raise fail("its hosts are in several zones, or in a zone with clusters; expected either, in one zone")
     (zone,) = zones
     elements = zone.findall("cluster") or zone.findall("host")
     given, properties = elements[0].attrib, _properties(elements[0])
     for one in elements[1:]:
         if _kind(one) != _kind(elements[0]) or _properties(one) != properties:
-            raise fail(f"<{one.tag}> '{one.get('id')}' has other attributes than '{given['id']}' (valid: equal nodes)")
+            raise fail(
+                f"<{one.tag}> '{one.get('id')}' differs from '{given['id']}' in its attributes; expected equal nodes"
+            )
     needed = _NEEDED[elements[0].tag]
     if absent := next((name for name in needed if name not in given), None):
-        raise fail(f"its <{elements[0].tag}> lacks {absent} (valid: {', '.join(needed)} given)")
+        raise fail(f"its <{elements[0].tag}> lacks {absent}; it needs {', '.join(needed)}")
     if REDUCE not in properties:
         warn(f"platform '{platform.name}' does not say what reductions cost: they take no time ({REDUCE})")
     make = _of_hosts if elements[0].tag == "host" else _of_clusters
@@ -102,12 +104,12 @@ def _of_hosts(platform: XmlPlatform, zone: Element, elements: Sequence[Element])
     """The keys of the network of single hosts, and of their names, which a description numbers."""
     hosts, fail = platform.hosts, partial(_refusal, platform)
     if len(hosts) < 2:
-        raise fail("it has one host (valid: two or more)")
+        raise fail("it has only one host; at least two are needed")
     own = {ends[0]: legs for ends, legs in routes_of(zone, fail).items() if ends[0] == ends[1]}
     within = [own.get(host, (Leg("", "", *LOOPBACK, "FATPIPE"),)) for host in hosts]
     alike, memories = {tuple(leg[2:] for leg in legs) for legs in within}, {legs[1].link for legs in within if legs[1:]}
     if len(alike) > 1 or len(memories) not in (0, len(hosts)):
-        raise fail("routes of hosts to themselves differ, or share a link (valid: alike)")
+        raise fail("the hosts' routes to themselves differ, or share a link; expected equal ones")
     loopback, *memory = within[0]
     if loopback.policy != "FATPIPE" or [(one.policy, one.latency) for one in memory] not in ([], [("SHARED", 0.0)]):
         raise fail(
@@ -141,7 +143,7 @@ def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Elemen
     kind = given.get("topology", "FLAT").upper()
     shape = _SHAPES.get(kind)
     if shape is None or (len(elements) > 1 and kind != "FLAT"):
-        raise fail(f"its topology is {kind} (valid: {', '.join(_SHAPES)}; of several clusters FLAT)")
+        raise fail(f"its topology is {kind} (valid: {', '.join(_SHAPES)}; with several clusters FLAT)")
     sizes = [len(parse_radical(one.attrib["radical"])) for one in elements]
     # Between clusters flows pass it in both directions.
     backbone = _backbone(platform, given, rate * max(sizes) * min(2, len(elements)))
@@ -157,7 +159,7 @@ def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Elemen
         for way in zone.findall("zoneRoute"):
             for end in ("src", "dst"):
                 if way.get(f"gw_{end}") != routers.get(way.attrib[end], way.get(f"gw_{end}")):
-                    raise fail(f"cluster '{way.get(end)}' is left at '{way.get(f'gw_{end}')}' (valid: at its router)")
+                    raise fail(f"cluster '{way.get(end)}' is left at '{way.get(f'gw_{end}')}'; expected its router")
 
         def between(one: int, other: int) -> Route:
             return (*near, *route_between(routes, names[one], names[other], fail), *near)

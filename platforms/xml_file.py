@@ -107,7 +107,7 @@ def read_xml(text: str) -> tuple[list[Problem], list[str], dict[str, str]]:
         if element.tag == "prop" and element.parent == "config":
             problems += _option_problems(element, options)
     if not hosts:
-        what = "no host (valid: at least one <host>, <cluster>, <cabinet> or <peer>)"
+        what = "no host; at least one <host>, <cluster>, <cabinet> or <peer> is needed"
         problems.append(Problem(elements[0].line, what))
     return sorted(problems), list(hosts), options
 
@@ -170,12 +170,12 @@ def _host_problems(element: _Element, hosts: dict[str, int]) -> Iterator[Problem
         return
     except KeyError as missing:
         valid = "id" if element.tag in ("host", "peer") else "prefix, radical and suffix"
-        what = f"<{element.tag}> without the attribute {missing.args[0]} (valid: {valid} given)"
+        what = f"<{element.tag}> lacks the attribute {missing.args[0]}; it needs {valid}"
         yield Problem(element.line, what)
         return
     for name in names:
         if name in hosts:
-            yield Problem(element.line, f"host '{name}' is also on line {hosts[name]} (valid: unique names)")
+            yield Problem(element.line, f"host '{name}' is also on line {hosts[name]}; each needs its own name")
         hosts.setdefault(name, element.line)
 
 
@@ -189,7 +189,7 @@ def _topology_problems(element: _Element) -> Iterator[Problem]:
         return
     if count and size not in (None, count):
         what = f"topology {topology} of <cluster> has {size} nodes, its radical names {count} hosts"
-        yield Problem(element.line, f"{what} (valid: as many of both)")
+        yield Problem(element.line, f"{what}; there must be as many of both")
 
 
 def _quantity_problems(element: _Element) -> Iterator[Problem]:
@@ -207,7 +207,7 @@ def _option_problems(option: _Element, options: dict[str, str]) -> Iterator[Prob
     """Problems with a simulator option, a <prop> of <config>. Options of the MPI library are added to `options`."""
     name, value = option.attributes.get("id"), option.attributes.get("value")
     if name is None or value is None:
-        yield Problem(option.line, "a <prop> of <config> lacks id or value (valid: both)")
+        yield Problem(option.line, "a <prop> of <config> lacks id or value; it needs both")
         return
     if name.startswith(("smpi/", "network/")):
         options[name] = value

@@ -83,7 +83,7 @@ def between_hosts(zone: Element, hosts: Sequence[str], fail: Fail) -> Between:
         if source != target:
             neighbours.setdefault(source, []).append(target)
     if sum(map(len, neighbours.values())) != 2 * (len(neighbours) - 1):
-        raise fail(f"zone '{zone.get('id')}' has several ways between two hosts (valid: routes that are a tree)")
+        raise fail(f"zone '{zone.get('id')}' has several routes between two hosts; expected routes that form a tree")
     parents: dict[str, str] = {}
     ordered = [hosts[0]]
     for vertex in ordered:
@@ -124,15 +124,16 @@ def of_hosts(hosts: Sequence[str], between: Between, fail: Fail) -> dict[str, An
         route = between(i, j)
         where = f"the route from '{hosts[i]}' to '{hosts[j]}'"
         if len(route) < 2:
-            raise fail(f"{where} has no link of each host (valid: one of each, and others between them)")
+            raise fail(f"{where} does not pass a link of each host; expected one of each, and others between them")
         for table, number, leg in ((ups, i, route[0]), (downs, j, route[-1])):
             if table.setdefault(number, leg) != leg:
-                raise fail(f"{where} has link '{leg.link}' where others of this host have '{table[number].link}'")
+                raise fail(f"{where} has link '{leg.link}' where the host's other routes have '{table[number].link}'")
     own = [*ups.values(), *downs.values()]
     for leg in own:
         if leg.policy == "FATPIPE" or own.count(leg) > 1:
             raise fail(
-                f"link '{leg.link}' is {leg.policy} (valid: one of each host and direction, as SPLITDUPLEX links are)"
+                f"link '{leg.link}' is {leg.policy}; expected a link for each host and direction, like SPLITDUPLEX "
+                "links"
             )
         if (leg.rate, leg.latency) != (own[0].rate, own[0].latency):
             raise fail(f"links '{own[0].link}' and '{leg.link}' of hosts have different rates or latencies")
@@ -182,28 +183,41 @@ def joined(
         one, other = switch_of[i], switch_of[j]
         if one == other:
             if taken or _limit(route) != (flow, within):
-                raise fail(f"{where} is unlike others at one router (valid: hosts of a router in a row, alike)")
+                raise fail(
+                    f"{where} differs from others at its router; expected equal hosts, numbered in a row at each router"
+                )
             continue
         found = (_limit(route), [leg.rate for leg in taken])
         far = far or found
         if found != far or len(taken) > 2:
-            raise fail(f"{where} is unlike others, or passes more than two links that flows share (valid: two levels)")
+            raise fail(
+                f"{where} differs from others, or passes more than two links that flows share; expected two levels"
+            )
         for table, switch, leg in ((ups, one, taken[:1]), (downs, other, taken[-1:])):
             if leg and table.setdefault(switch, leg[0]) != leg[0]:
-                raise fail(f"{where} has link '{leg[0].link}' where others of its switch have '{table[switch].link}'")
+                raise fail(
+                    f"{where} has link '{leg[0].link}' where the switch's other routes have '{table[switch].link}'"
+                )
     legs = [*ups.values(), *downs.values()] if far and len(far[1]) == 2 else list(ups.values())
     if shared := next((leg for leg in legs if legs.count(leg) > 1), None):
         raise fail(
-            f"link '{shared.link}' is shared by several ways or both directions (valid: SPLITDUPLEX, one for each)"
+            f"link '{shared.link}' is shared by several routes or by both directions; expected SPLITDUPLEX links, "
+            "one for each"
         )
     if not far:
         backbone = {"backbone_bytes_per_second": min(flow, rate), "backbone_latency_seconds": within} if near else {}
         return {"link_bytes_per_second": rate, "link_latency_seconds": latency} | backbone
     (limit, beyond), rates = far
     if min(flow, limit) < rate or len(set(rates)) > 1:
-        raise fail("routes between switches limit flows differently from those within (valid: as fast as hosts' links)")
+        raise fail(
+            "routes between switches limit flows differently from routes within one; expected the rate of the hosts' "
+            "links"
+        )
     if any(size != sizes[0] for size in sizes[:-1]) or sizes[-1] > sizes[0]:
-        raise fail(f"switches have {', '.join(map(str, sizes))} hosts (valid: as many at each, the last may have less)")
+        raise fail(
+            f"switches have {', '.join(map(str, sizes))} hosts; all switches must have the same number of hosts, and "
+            "the last may have fewer"
+        )
     hop = (beyond - within) / 2
     over = max(1.0, sizes[0] * rate / rates[0]) if rates else 1.0
     return {

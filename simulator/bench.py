@@ -51,7 +51,7 @@ class Simulated:
 
     @property
     def eager_limit_bytes(self) -> int:
-        """The size from which on messages wait for their receiver, bytes."""
+        """The size from which messages wait for their receiver, bytes."""
         return self.platform.eager_limit_bytes
 
     @property
@@ -66,7 +66,7 @@ class Simulated:
 
     @property
     def max_procs(self) -> int:
-        """The number of processes that fits are made with at most: one on each node."""
+        """The largest number of processes for fits: one on each node."""
         return len(self.platform.hosts)
 
     def alike(self, procs: int) -> tuple[int, int]:

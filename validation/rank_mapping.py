@@ -63,7 +63,7 @@ def check_choice(collective: str, model: str) -> None:
         raise unknown_name("model with parameters of each pair", model, MODELS)
     if KNOWN_MODELS[model].family in [KNOWN_MODELS[name].family for name in MODELS]:
         raise UsageError(
-            f"model {model} has the same parameters for all processors, so there is no mapping to choose; "
+            f"model {model} has the same parameters for all processors, so all mappings are equal; "
             f"valid: {', '.join(MODELS)}"
         )
     raise UsageError(f"model {model} has no parameters of each pair; valid: {', '.join(MODELS)}")
@@ -74,8 +74,8 @@ def best_mappings(
 ) -> dict[int, Mapping]:
     """The mapping of least predicted time at each size (bytes of a block); if `common`, one for all.
 
-    The common one has the least sum of times, each over the default's at that size, so that all sizes count alike. Rank
-    0 stays on processor 0.
+    The common one minimises the sum of times, each relative to the default's at that size, so that all sizes count
+    alike. Rank 0 stays on processor 0.
     """
     parameters = _parameters(model, procs)
     if not common:

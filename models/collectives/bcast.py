@@ -34,8 +34,9 @@ def chain(points: Points, steps: Steps) -> Array:
 def binomial(points: Points, steps: Steps) -> Array:
     """ceil(log2 P) (message + (n_s - 1) gap).
 
-    The paper passes the whole message on before the next child; the C code's order takes the same time where P is a
-    power of two, since the root sends n_s ceil(log2 P) messages either way.
+    The paper assumes that a process sends the whole message to one child before it turns to the next. The C code sends
+    in a different order. It takes the same time if P is a power of two, since the root sends n_s ceil(log2 P) messages
+    either way.
     """
     m = points.bytes_each
     return np.asarray(np.ceil(np.log2(points.procs)) * (steps.message(m) + (points.segments - 1) * steps.gap(m)))

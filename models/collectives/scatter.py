@@ -26,7 +26,7 @@ def linear_between_pairs(points: Points, model: Hockney) -> Array:
 def linear_lmo(points: Points, model: LMO) -> Array:
     """(4.1): (P - 1) (C_0 + m t_0) + max over i of (L_0i + C_i + m t_i + m / beta_0i).
 
-    Table 5.2 has m t_i twice; two processors would then take longer than a message.
+    Table 5.2 prints m t_i twice; by that, a scatter between two processors would take longer than one message.
     """
 
     def seconds(procs: int, m: Array) -> Array:

@@ -26,7 +26,7 @@ def hockney_by_two_sizes(
 ) -> Hockney:
     """The model from roundtrips with empty messages and with messages of `large_bytes`."""
     if large_bytes <= lab.min_bytes:
-        raise UsageError(f"large messages of {large_bytes} bytes: more than {lab.min_bytes} is valid")
+        raise UsageError(f"large messages of {large_bytes} bytes: they must exceed {lab.min_bytes}")
 
     def procedure(pair: Pair) -> Procedure[tuple[float, float]]:
         sizes = (lab.min_bytes, large_bytes)

@@ -42,9 +42,9 @@ def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> 
     C_i is half of what i spends on sending and on receiving an empty message, t_i what it spends on sending a byte: all
     that these experiments see. Where two messages of one sender share its link, and the link takes longer for a byte
     than the processor, the second one waits for the link: t_i then holds the link's time and 1 / beta_ij, which is what
-    the roundtrip leaves, may be negative, and stays so. A processor's serial time and the mean over pairs of
-    t_i + 1 / beta_ij + t_j are right all the same, and (4.1) to (4.3) are made of these. For a single pair the sum is
-    right where links are not shared; elsewhere the averages over triplets move it away from that pair's own time.
+    the roundtrip leaves, may be negative, and stays so. A processor's serial time and the mean over pairs of t_i + 1 /
+    beta_ij + t_j are correct nevertheless, and (4.1) to (4.3) consist of these sums. For a single pair the sum is right
+    where links are not shared; elsewhere the averages over triplets move it away from that pair's own time.
 
     Averages: the thesis's (4.10) divides the sums of C_i and t_i by C(n, 2), but i is in C(n - 1, 2) triplets (as its
     text says): the actual number is taken. It averages beta_ij; here 1 / beta_ij is, which is linear in the times and
@@ -53,7 +53,7 @@ def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> 
     procs, least = lab.procs, lab.min_bytes
     large = message_size(lab, thresholds)
     if procs < 3:
-        raise UsageError(f"LMO is estimated on triplets of processes: there are {procs}, at least 3 are needed")
+        raise UsageError(f"LMO is estimated on triplets of processes: at least 3 are needed, and there are {procs}")
     if large <= least:
         raise UsageError(f"LMO's message of {large} bytes must be larger than the empty one of {least}")
 

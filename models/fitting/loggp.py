@@ -40,7 +40,7 @@ class Doubling:
         if not 2 <= self.first <= self.max_count or self.change <= 0:
             raise UsageError(
                 f"saturation with {self.first} to {self.max_count} messages, change {self.change}: "
-                "at least 2 messages and a change above 0 are valid"
+                "at least 2 messages and a change above 0 are needed"
             )
 
 
@@ -67,9 +67,9 @@ def culler_loggp(
 ) -> LogGP:
     """LogGP by saturation: Culler et al. 1996, as in O'Flynn 2009, sections 2.2.2, 2.2.3 and table 2.1.
 
-    o_s is the time of sending; o_r that of completing a receive after a delay within which the message has arrived;
-    L = RTT / 2 - o_s - o_r; g by saturation with the smallest message, and G by saturation with large messages, which
-    follow one another after g + (m - 1) G; without `large_messages` G = 0, which is LogP.
+    o_s is the time of sending; o_r that of completing a receive after a delay within which the message has arrived; L =
+    RTT / 2 - o_s - o_r; g by saturation with the smallest message, and G by saturation with large messages, each of
+    which follows the last after g + (m - 1) G; without `large_messages` G = 0, which is LogP.
     """
     least, large = lab.min_bytes, _largest_eager(lab)
 
@@ -134,7 +134,7 @@ def directions(pair: Pair, both: bool) -> list[Pair]:
 def _largest_eager(lab: Laboratory) -> int:
     """The size of large messages: 64 KiB, or the largest that is sent without a handshake.
 
-    With a handshake in between, messages do not follow one another after g + (m - 1) G.
+    With a handshake in between, a message does not follow the last after g + (m - 1) G.
     """
     largest = min(LARGE_BYTES, lab.eager_limit_bytes - 1)
     return largest if largest > lab.min_bytes else LARGE_BYTES
@@ -175,13 +175,13 @@ def _loggp(
 def saturated_gap(
     pair: Pair, message_bytes: int, reply_bytes: int, single_seconds: float, doubling: Doubling
 ) -> Procedure[float]:
-    """Seconds from one message of that size to the next. Rows of messages grow until their length does not matter.
+    """Seconds from one message of that size to the next. The number of messages grows until it no longer matters.
 
-    O'Flynn 2009, sections 2.2.2 and 2.2.4, takes the whole time over the number of messages, T(s) / s, which still
-    holds 1 / s of a roundtrip: eight hundred messages for 1 %. Here that roundtrip, T(1), is taken off,
-    (T(s) - T(1)) / (s - 1), as Hoefler et al. 2007 do; the same in the limit, and exact at once where nothing but the
-    gap holds messages up.
-    `single_seconds` is the roundtrip of one message and the reply. Without a gap that settles, the last one is it.
+    O'Flynn 2009, sections 2.2.2 and 2.2.4, divides the whole time by the number of messages, T(s) / s, which still
+    includes 1 / s of a roundtrip: an error of 1 % needs eight hundred messages. Here that roundtrip, T(1), is
+    subtracted, (T(s) - T(1)) / (s - 1), as Hoefler et al. 2007 do. The limit is the same, and the result is exact at
+    once where only the gap delays messages. `single_seconds` is the roundtrip of one message and the reply. If the gap
+    does not settle, the last value is returned.
     """
     count, before = doubling.first, None
     while True:

@@ -84,7 +84,7 @@ def fitted_plogp(lab: Laboratory, measured: PLogP) -> PLogP:
     communicators = sorted({*(1 << k for k in range(1, lab.procs.bit_length())), lab.procs})
     if len(communicators) < 2:
         raise UsageError(
-            f"fitting PLogP on {lab.procs} processes: 2 to {lab.procs} are valid, two different numbers at least"
+            f"fitting PLogP on {lab.procs} processes: at least two different numbers from 2 to {lab.procs} are needed"
         )
     knots = sorted({1, *(max(1, int(size)) for size in measured.gap.message_bytes)})
     experiments = []

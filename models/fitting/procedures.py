@@ -208,7 +208,7 @@ def fit(
     """Runs the procedure. Raises UsageError for fewer than two processes (LMO: three) and what the procedure raises."""
     least = 3 if wanted.family == "lmo" else 2
     if lab.procs < least:
-        raise UsageError(f"{wanted.family} by {wanted.procedure} needs {least} processes at least, not {lab.procs}")
+        raise UsageError(f"{wanted.family} by {wanted.procedure} needs at least {least} processes, not {lab.procs}")
     procedure = PROCEDURES[wanted.family][wanted.procedure]
     parameters, effort = with_effort(lab, lambda: procedure.fit(lab, detail, wanted.heterogeneous))
     notes = (*procedure.notes, *_remarks(parameters))

@@ -65,14 +65,14 @@ class Sizes:
         if self.tolerance <= 0 or self.min_step_bytes < 1:
             raise UsageError(
                 f"tolerance {self.tolerance}, smallest step {self.min_step_bytes} bytes: "
-                "a tolerance above 0 and a step of at least 1 byte are valid"
+                "a tolerance above 0 and a step of at least 1 byte are needed"
             )
 
     def regular(self, min_bytes: int) -> list[int]:
         """The sizes known from the start, doubling, or further apart where there would be more than `max_count`."""
         if min_bytes >= self.smallest_bytes:
             raise UsageError(
-                f"message sizes from {self.smallest_bytes} bytes: more than the smallest message, {min_bytes}, is valid"
+                f"message sizes from {self.smallest_bytes} bytes: they must exceed the smallest message, {min_bytes}"
             )
         doublings = int(np.ceil(np.log2(self.largest_bytes / self.smallest_bytes) - 1e-9))
         if doublings + 2 <= self.max_count:

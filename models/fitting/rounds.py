@@ -62,16 +62,16 @@ def of_pairs(
 ) -> dict[Pair, Result]:
     """The procedure's result for each of the `pairs`, (0, 1) unless given; for a heterogeneous model, every i < j."""
     if lab.procs < 2:
-        raise UsageError(f"estimation takes at least 2 processes, each on its own node; there are {lab.procs}")
+        raise UsageError(f"the estimate needs at least 2 processes, each on its own node; there are {lab.procs}")
     if heterogeneous and pairs is not None:
-        raise UsageError("a heterogeneous model takes all pairs of processes: give no pairs")
+        raise UsageError("a heterogeneous model uses all pairs of processes; give no pairs")
     if pairs is None:
         pairs = list(combinations(range(lab.procs), 2)) if heterogeneous else [(0, 1)]
     if not pairs:
         raise UsageError("no pair of processes to measure: give at least one, or none for (0, 1)")
     for i, j in pairs:
         if i == j or not (0 <= i < lab.procs and 0 <= j < lab.procs):
-            raise UsageError(f"pair ({i}, {j}): two different processes from 0 to {lab.procs - 1} are valid")
+            raise UsageError(f"pair ({i}, {j}): name two different processes from 0 to {lab.procs - 1}")
     return dict(zip(pairs, together(lab, [procedure(pair) for pair in pairs]), strict=True))
 
 

@@ -36,7 +36,7 @@ ESCALATION = 10.0
 
 
 def _line(points: Array, start: int, end: int) -> tuple[Array, float]:
-    """Intercept and slope of the line through points that follow one another, and the relative deviation about it.
+    """Intercept and slope of the line through consecutive points, and the relative deviation about it.
 
     `points` has the shape (n, 2), message bytes and seconds. Residuals are relative to the times, as noise is.
     """
@@ -52,15 +52,15 @@ def _line(points: Array, start: int, end: int) -> tuple[Array, float]:
 def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[int, int]]:
     """The straight lines that a series consists of, as index ranges [start, end); one if nothing changes.
 
-    For every number of breaks up to MAX_BREAKS the best breaks are found by dynamic programming; the least BIC decides
-    the number. Each line has three parameters (intercept, slope, variance), each break is one more.
+    For every number of breaks up to MAX_BREAKS the best breaks are found by dynamic programming; the smallest BIC
+    decides their number. Each line has three parameters (intercept, slope, variance), each break is one more.
     """
     sizes, times = np.asarray(message_bytes, dtype=float), np.asarray(seconds, dtype=float)
     if sizes.shape != times.shape or np.any(np.diff(sizes) <= 0) or np.any(times <= 0):
         raise UsageError("a series for thresholds needs ascending message sizes, each with a time above 0")
     count = len(sizes)
     costs = _costs(sizes, times)
-    # The least cost of the first points as so many lines, by the number of points, and where the last line starts.
+    # The smallest cost of the first points as a number of lines, by the number of points, and the last line's start.
     total, starts = costs[0], list[NDArray[np.intp]]()
     best, least = [0, count], np.inf
     for breaks in range(min(MAX_BREAKS, count // MIN_POINTS - 1) + 1):

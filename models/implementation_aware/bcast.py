@@ -189,7 +189,7 @@ def scatter_allgather(points: Points, gamma: Gamma) -> Sequence[Messages]:
     Where a group of w = 2^(i-1) processes meets a smaller one, of r, those without a partner get its blocks from the
     others, whose number doubles: ceil(log2(w / r)) messages of r blocks. Only the longest of these rows of messages is
     waited for, and the processes that begin it are not the last that the scatter reached, so latencies count
-    floor(log2(w / r)) times, once at least; bytes count in full. A step of the scatter and one of the allgather are
+    floor(log2(w / r)) times, at least once; bytes count in full. A step of the scatter and one of the allgather are
     taken to cost the same: over P their numbers hardly differ, so that no fit could tell them apart.
     """
     block = points.message_bytes / points.procs
@@ -214,7 +214,7 @@ def _scatter(name: str, points: Points) -> list[Messages]:
     """The scatter down the binomial tree. 2^(f-1), ..., 2, 1 blocks of m / P go to the deepest process, f = floor(log2
     P).
 
-    The blocks of the ranks from 2^f on leave the root before. With rendezvous the others wait for that; eager
+    The blocks of rank 2^f and of higher ranks leave the root before. With rendezvous the others wait for that; eager
     messages leave side by side.
     """
     block = points.message_bytes / points.procs

@@ -36,7 +36,7 @@ def fit_gamma(seconds: Mapping[int, Mapping[int, float]]) -> Gamma:
     for size in sizes:
         procs = sorted(seconds[size])
         if procs != list(range(2, 2 + len(procs))):
-            raise ValueError(f"gamma needs every p from 2 on, not {procs}")
+            raise ValueError(f"gamma needs every p, starting at 2, not {procs}")
         rows.append(tuple(seconds[size][p] / seconds[size][2] for p in procs))
     return Gamma(tuple(map(float, sizes)), tuple(rows))
 

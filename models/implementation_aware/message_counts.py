@@ -62,7 +62,7 @@ class Gamma:
 
 @cache
 def _gamma_table(values: tuple[tuple[float, ...], ...], bits: int) -> Array:
-    """gamma for each size and every p of so many bits, from 0 on."""
+    """gamma for each size and every p of up to this many bits, starting at 0."""
     procs, rows = np.arange(2.0**bits), []
     for row in values:
         known = np.arange(2.0, 2 + len(row))

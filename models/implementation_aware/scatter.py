@@ -19,9 +19,9 @@ def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Down the in-order binomial tree, the slowest way.
 
     A parent serves the furthest child first, whose subtree is the largest where P does not cut it short. Rendezvous
-    messages follow one another. Eager ones leave side by side and share the link evenly with each other, so that one of
-    b blocks has arrived when min(b, b') blocks of every other one have; they are assumed not to share it with
-    rendezvous messages.
+    messages are sent one after another. Eager ones leave side by side and share the link evenly with each other, so
+    that one of b blocks has arrived when min(b, b') blocks of every other one have; they are assumed not to share it
+    with rendezvous messages.
     """
     # A message is eager as long as it has fewer blocks than this.
     bytes_a_block = np.maximum(points.message_bytes, 1.0)

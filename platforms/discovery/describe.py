@@ -58,8 +58,8 @@ def described(
     """The description that the known facts and what was given make together.
 
     `node` has what Node takes, `topology` the keys of a topology, with its kind as `topology`, and `figures` the
-    arguments `nodes`, `interconnect_name`, `link_bytes_per_second` and `latency_seconds` of new_platform; None is what
-    was not given. Raises UsageError as new_platform does.
+    arguments `nodes`, `interconnect_name`, `link_bytes_per_second` and `latency_seconds` of new_platform; None stands
+    for what was not given. Raises UsageError as new_platform does.
     """
     node, topology, figures = (
         {key: value for key, value in given.items() if value is not None} for given in (node, topology, figures)

@@ -35,9 +35,9 @@ def facts(*found: Fact) -> Facts:
 
 
 def merged(*sources: Facts) -> Facts:
-    """The facts of several sources; what an earlier one knows counts.
+    """The facts of several sources; earlier sources take precedence.
 
-    Facts about links are of one source, so that the kind of one network never gets the rate of another.
+    Facts about links come from a single source, so that the kind of one network never gets the rate of another.
     """
     together: Facts = {}
     for one in sources:

@@ -56,12 +56,14 @@ def saved_facts(file: Path) -> Facts:
     text = read_text(file)
     found = lstopo_facts(text, str(file)) if text.lstrip().startswith("<") else lscpu_facts(text, str(file))
     if not found:
-        raise UsageError(f"{file}: neither lstopo's XML nor lscpu's output (valid: lstopo --of xml FILE, lscpu > FILE)")
+        raise UsageError(
+            f"{file}: neither lstopo's XML nor lscpu's output; write it with 'lstopo --of xml FILE' or 'lscpu > FILE'"
+        )
     return found
 
 
 def lstopo_facts(text: str, where: str) -> Facts:
-    """CPUs, cores, memory, its domains and network devices of hwloc's XML; none if it is no such XML."""
+    """CPUs, cores, memory, its domains and network devices of hwloc's XML; none if it is not such XML."""
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError:
@@ -77,7 +79,7 @@ def lstopo_facts(text: str, where: str) -> Facts:
 
 
 def lscpu_facts(text: str, where: str) -> Facts:
-    """CPUs, cores and memory domains of lscpu's output; none if it has not the lines for these."""
+    """CPUs, cores and memory domains of lscpu's output; none if the output lacks these lines."""
     numbers = {}
     for name, label in _LSCPU.items():
         if match := re.search(rf"^\s*{label}:\s*(\d+)\s*$", text, re.MULTILINE):
@@ -91,7 +93,7 @@ def lscpu_facts(text: str, where: str) -> Facts:
 def sys_facts(sys: Path) -> Facts:
     """The facts of a machine's /sys. Raises UsageError for a folder without processors and networks."""
     if not (sys / "class").is_dir() and not (sys / "devices/system/cpu").is_dir():
-        raise UsageError(f"{sys}: no copy of /sys (valid: a folder with class/net or devices/system/cpu)")
+        raise UsageError(f"{sys}: not a copy of /sys; expected a folder with class/net or devices/system/cpu")
     return _cpus_of(sys) | link_facts(list(_ports(sys)))
 
 
@@ -108,7 +110,7 @@ def _memory_facts(numbers: Iterable[str], where: str) -> Facts:
 
 
 def _hwloc_ports(root: ElementTree.Element, where: str) -> Iterator[Port]:
-    """The ports that hwloc's XML shows; it has no rates, but names the card of InfiniBand's."""
+    """The network ports in hwloc's XML, which has no rates; for InfiniBand, the model of the card tells the rate."""
     for card in root.iter("object"):
         model = next((info.get("value", "") for info in card.findall("info") if info.get("name") == "PCIDevice"), "")
         for device in card.findall("object"):

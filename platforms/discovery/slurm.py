@@ -53,9 +53,9 @@ class _Nodes:
 
 
 def slurm_facts(source: str, partition: str | None = None) -> Facts:
-    """The facts of a Slurm configuration: LIVE, or files and folders by commas.
+    """The facts of a Slurm configuration: LIVE, or comma-separated files and folders.
 
-    A folder has slurm.conf and topology.conf; a file is one of these, or what `scontrol show config`, `nodes`,
+    A folder has slurm.conf and topology.conf; a file is one of the two, or what `scontrol show config`, `nodes`,
     `topology` and `partitions` print. The nodes are those of `partition`, by default of Slurm's default partition, else
     of any. Raises UsageError for what cannot be read, and for a configuration without nodes.
     """
@@ -63,7 +63,7 @@ def slurm_facts(source: str, partition: str | None = None) -> Facts:
     nodes = list(_nodes(found))
     if not nodes:
         raise UsageError(
-            f"--slurm: no NodeName in {found.where} (valid: slurm.conf, or what 'scontrol show nodes' prints)"
+            f"--slurm: no NodeName in {found.where}; give slurm.conf, or what 'scontrol show nodes' prints"
         )
     all_nodes = sum(len(one.names) for one in nodes)
     nodes, whose = _selected(found, nodes, partition)
@@ -106,7 +106,9 @@ def _memory_fact(found: SlurmConfiguration, nodes: Sequence[_Nodes]) -> Iterator
 
 def _live() -> SlurmConfiguration:
     if shutil.which("scontrol") is None:
-        raise UsageError("--slurm live: scontrol not found on PATH (valid: on a machine of the cluster, or FILE,...)")
+        raise UsageError(
+            "--slurm live: scontrol not found on PATH; run this on a machine of the cluster, or give FILE,..."
+        )
     found = SlurmConfiguration("scontrol")
     for what in _SHOWN:
         try:
@@ -119,8 +121,8 @@ def _live() -> SlurmConfiguration:
         if done.returncode and what != "topology":
             lines = (done.stderr or done.stdout).strip().splitlines() or ["failed"]
             raise UsageError(
-                f"--slurm live: no Slurm answers here (scontrol show {what}: {lines[0]}); valid: on a machine of the "
-                "cluster, or a folder with slurm.conf, or FILE,..."
+                f"--slurm live: no Slurm answers here (scontrol show {what}: {lines[0]}); run this on a machine of "
+                "the cluster, or give a folder with slurm.conf, or FILE,..."
             )
         _add(found, done.stdout)
     return found
@@ -134,13 +136,13 @@ def _from_files(source: str) -> SlurmConfiguration:
             in_folder = [path / name for name in ("slurm.conf", "topology.conf") if (path / name).is_file()]
             if not in_folder:
                 raise UsageError(
-                    f"--slurm: no slurm.conf in {path} (valid: live, a folder with slurm.conf, or FILE,...)"
+                    f"--slurm: no slurm.conf in {path}; expected live, a folder with slurm.conf, or FILE,..."
                 )
             files += in_folder
         elif path.is_file():
             files.append(path)
         else:
-            raise UsageError(f"--slurm: no file {path} (valid: live, a folder with slurm.conf, or FILE,...)")
+            raise UsageError(f"--slurm: no file {path}; expected live, a folder with slurm.conf, or FILE,...")
     found = SlurmConfiguration(source.replace(",", ", "))
     for file in files:
         _add(found, _with_includes(file))
@@ -217,7 +219,7 @@ def _names(text: str, key: str) -> list[str]:
     try:
         return [str(name) for name in hostlist.expand_hostlist(text)]
     except hostlist.BadHostlist:
-        raise UsageError(f"--slurm: malformed list '{text}' ({key}; valid: n1, n[1-16,18])") from None
+        raise UsageError(f"--slurm: malformed list '{text}' ({key}); write for example n1 or n[1-16,18]") from None
 
 
 def _selected(found: SlurmConfiguration, nodes: list[_Nodes], partition: str | None) -> tuple[list[_Nodes], str]:
@@ -226,7 +228,7 @@ def _selected(found: SlurmConfiguration, nodes: list[_Nodes], partition: str | N
     defaults = partitions.pop("DEFAULT", {})
     if partition is not None:
         if not partitions:
-            raise UsageError(f"--partition {partition}: no PartitionName in {found.where} (valid: with such a file)")
+            raise UsageError(f"--partition {partition}: no PartitionName in {found.where}; give a file that has it")
         check_name("partition", partition, partitions)
         picked = _in_partitions(nodes, [partitions[partition]])
         if not picked:

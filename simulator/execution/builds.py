@@ -63,7 +63,7 @@ class Build:
             self._stamp(name).write_text(made_from, encoding="utf-8")
 
     def _groups(self) -> tuple[str, ...]:
-        """The groups of system packages that building takes."""
+        """The groups of system packages that building needs."""
         # A SimGrid that 'collwise setup' built has its own compiler.
         has_library = self.mpi == "none" or (self.mpi == "smpi" and self.compiler.exists())
         return ("build",) if has_library else ("build", self.mpi)

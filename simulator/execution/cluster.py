@@ -45,7 +45,7 @@ class LaunchOptions:
 
     `processes_per_node` 0: as many as the hosts have slots. `transport` 'tcp' makes Open MPI use TCP alone.
     `extra_args` are the launcher's own. `eager_limit_bytes` 0: the library's usual one. The hosts must answer within
-    `reach_seconds`. With `any_nodes` times of other hosts of the cluster count as those of these hosts.
+    `reach_seconds`. With `any_nodes`, times measured on other hosts of the cluster count as times of the `hosts`.
     """
 
     library: str = "openmpi"
@@ -60,7 +60,7 @@ class LaunchOptions:
         check_name("transport", self.transport, TRANSPORTS)
         if self.transport == "tcp" and self.library != "openmpi":
             raise UsageError(
-                "transport tcp is an option of Open MPI's; give MPICH's by --mpirun-args or the environment"
+                "transport tcp is for Open MPI; set MPICH's transport with --mpirun-args or in the environment"
             )
 
 
@@ -119,7 +119,7 @@ class ClusterTarget(ExecutionTarget):
             yield Path(directory)
 
     def launch(self, request: LaunchRequest) -> ProgramRun:
-        """Runs the program by the launcher. Raises UsageError when there is no room for so many processes."""
+        """Runs the program by the launcher. Raises UsageError if there is no room for this many processes."""
         self.processes_per_node(request.procs)
         with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
             command = self.launcher_command(request, Path(directory, "hosts"))
@@ -156,7 +156,9 @@ def _equal_slots(slots: Slots, processes_per_node: int) -> Slots:
         return dict.fromkeys(slots, processes_per_node)
     if len(set(slots.values())) > 1:
         least, most = min(slots.values()), max(slots.values())
-        raise UsageError(f"hosts take from {least} to {most} processes; say how many each shall have: --ppn {least}")
+        raise UsageError(
+            f"hosts take from {least} to {most} processes; set the number for each, for example --ppn {least}"
+        )
     return slots
 
 

@@ -30,7 +30,7 @@ def read_hosts(text: str) -> Slots:
     if "," not in text and path.is_file():
         return read_host_file(path)
     if "/" in text:
-        raise UsageError(f"--hosts: no file {text}; name a host file, or hosts by commas")
+        raise UsageError(f"--hosts: no file {text}; give a host file, or comma-separated names")
     return _parse_entries((entry.strip(), f"--hosts: '{entry.strip()}'") for entry in text.split(","))
 
 
@@ -40,7 +40,7 @@ def read_host_file(path: Path) -> Slots:
     entries = [(line.partition("#")[0].strip(), f"{path}:{number}") for number, line in enumerate(lines, 1)]
     entries = [(entry, where) for entry, where in entries if entry]
     if not entries:
-        raise UsageError(f"{path}: no hosts in it; write one on each line")
+        raise UsageError(f"{path}: contains no hosts; write one on each line")
     return _parse_entries(entries)
 
 
@@ -52,7 +52,7 @@ def _parse_entries(entries: Iterable[tuple[str, str]]) -> Slots:
             raise UsageError(f"{where}: not a host; write NAME, NAME slots=N or NAME:N")
         count = int(match["slots"] or match["count"] or 1)
         if not 1 <= count <= _MAX_SLOTS:
-            raise UsageError(f"{where}: {count} processes; valid: from 1 to {_MAX_SLOTS}")
+            raise UsageError(f"{where}: {count} processes; valid: 1 to {_MAX_SLOTS}")
         slots[match["host"]] = slots.get(match["host"], 0) + count
     return slots
 

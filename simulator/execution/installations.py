@@ -37,7 +37,7 @@ class Installation:
         """The build of our C programs for it."""
         wrapper = "smpicc" if self.library == "smpi" else f"mpicc.{self.library}"
         compiler = self.launcher.with_name(wrapper)
-        # A launcher that wraps the real one has no compiler beside it.
+        # A launcher that wraps the real one has no compiler next to it.
         if not compiler.exists():
             compiler = Path(shutil.which(wrapper) or compiler)
         return Build(self.build_directory, self.library, compiler, self.label)
@@ -96,7 +96,7 @@ def smpi_installation(version: str | None = None, procs: int = 1) -> Installatio
     if version is not None:
         if version not in known:
             raise UsageError(
-                f"SimGrid {version} is not here; valid: {', '.join(sorted(known))} "
+                f"SimGrid {version} is not installed; valid: {', '.join(sorted(known))} "
                 f"(build it: collwise setup install --simgrid {version})"
             )
         chosen = known[version]
@@ -120,7 +120,7 @@ def mpi_installation(library: str) -> Installation:
 
 
 def find_installation(library: str, version: str | None = None, procs: int = 1) -> Installation:
-    """The installation of 'smpi' (SimGrid `version`, for so many processes), 'openmpi' or 'mpich'."""
+    """The installation of 'smpi' (SimGrid `version`, for this many processes), 'openmpi' or 'mpich'."""
     return smpi_installation(version, procs) if library == "smpi" else mpi_installation(library)
 
 

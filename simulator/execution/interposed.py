@@ -122,8 +122,8 @@ def _check_choice(collective: str, algorithm: str, parameters: Sequence[str]) ->
 
 def _check_number(name: str, word: str, least: int, most: int | None = None) -> None:
     if not (word.isascii() and word.isdigit() and least <= int(word) <= (int(word) if most is None else most)):
-        until = "on" if most is None else f"to {most}"
-        raise UsageError(f"{name} is '{word}'; it is a whole number from {least} {until}")
+        valid = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise UsageError(f"{name} is '{word}'; it must be a whole number {valid}")
 
 
 def find_program(name: str, mpi: Installation) -> Path:
@@ -298,7 +298,7 @@ def preloadable(path: Path, directory: Path) -> str:
         return str(path)
     link = directory / path.name
     if set(str(link)) & set(" :"):
-        raise UsageError(f"{link} cannot be preloaded: LD_PRELOAD takes no path with a blank or a colon; set TMPDIR")
+        raise UsageError(f"{link} cannot be preloaded: LD_PRELOAD cannot have paths with blanks or colons; set TMPDIR")
     link.symlink_to(path)
     return str(link)
 

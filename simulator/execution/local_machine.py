@@ -50,7 +50,7 @@ class LocalMachine(ExecutionTarget):
 
 
 def warn_if_crowded(procs: int, per_core: int = _MAX_PROCESSES_PER_CORE) -> None:
-    """Warns when more processes are to run here than so many for each core. By default the limit is high."""
+    """Warns if more processes than this many for each core are to run here. By default the limit is high."""
     cores = len(os.sched_getaffinity(0))
     if procs > per_core * cores:
         what = "mostly show" if procs > _MAX_PROCESSES_PER_CORE * cores else "include"

@@ -105,7 +105,9 @@ class Mpirun(ClusterTarget):
         self.remote_shell = remote_shell
         shell = shlex.split(remote_shell)[0] if remote_shell else "ssh"
         if set(slots) - {"localhost", "127.0.0.1"} and shutil.which(shell) is None:
-            raise UsageError(f"'{shell}' not found on PATH: mpirun reaches hosts by it; another: --remote-shell")
+            raise UsageError(
+                f"'{shell}' not found on PATH: mpirun needs it to reach hosts; name another one with --remote-shell"
+            )
         super().__init__(slots, options)
 
     def launcher_command(self, request: LaunchRequest, host_file: Path) -> LauncherCommand:

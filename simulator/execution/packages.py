@@ -51,7 +51,7 @@ def require_packages(groups: Iterable[str]) -> None:
     if missing := " ".join(missing_packages(groups)):
         raise UsageError(
             f"missing system packages: {missing}; on Debian and Ubuntu 'apt-get install {missing}' installs them, "
-            "elsewhere those that provide the same"
+            "elsewhere, install packages that provide the same"
         )
 
 
@@ -59,8 +59,8 @@ def require_extra(extra: str) -> None:
     """Raises UsageError, which says how to install it, if Python packages of an extra are missing."""
     if missing := [*_missing_from(extra)]:
         raise UsageError(
-            f"missing Python packages: {' '.join(missing)}; pip install 'collwise[{extra}]' installs them, in a clone "
-            "the launcher ./collwise"
+            f"missing Python packages: {' '.join(missing)}; pip install 'collwise[{extra}]' installs them; in a "
+            "clone, ./collwise does"
         )
 
 

@@ -51,7 +51,7 @@ class ProgramRun:
 
     @property
     def telling_lines(self) -> list[str]:
-        """The lines of standard error without those that launchers print in runs that succeed, too.
+        """The lines of standard error, without those that launchers also print in successful runs.
 
         A paragraph that Open MPI has wrapped, between two rules of dashes, is one line.
         """
@@ -70,7 +70,7 @@ class ProgramRun:
 
     @property
     def problem(self) -> str:
-        """One line that says why the run failed: the known reason, or the most telling line that was printed."""
+        """One line that says why the run failed: the known reason, or the most informative line of the output."""
         telling = self.telling_lines
         deaths = [line for line in telling if _SIGNALLED in line]
         worst = [line for line in telling if "CRITICAL" in line or "rror" in line]

@@ -19,7 +19,7 @@ from collwise.common.files import read_text
 from collwise.common.keys import Keys
 
 _VERSION = 1
-_MAKE_ONE = "make one with: collwise program run --report-to FILE.json"
+_MAKE_ONE = "make one with 'collwise program run --report-to FILE.json'"
 _PARAMETERS = re.compile(r"(?:[a-z_]+=\d{1,18}(?: (?=\S))?)*")
 _OF_RUNS = ("fastest_run_seconds", "slowest_run_seconds")
 Key = tuple[str, str, str, int, int | None]
@@ -112,9 +112,9 @@ def read_profile(path: Path) -> Profile:
     try:
         document = json.loads(read_text(path))
     except (ValueError, RecursionError):
-        raise UsageError(f"{path}: no JSON; {_MAKE_ONE}") from None
+        raise UsageError(f"{path}: not JSON; {_MAKE_ONE}") from None
     if not isinstance(document, dict) or document.get("collwise_report") != _VERSION:
-        raise UsageError(f"{path}: no report of libcollwise in JSON; {_MAKE_ONE}")
+        raise UsageError(f"{path}: not a libcollwise JSON report; {_MAKE_ONE}")
     keys = Keys(path, document)
     runs = keys.numbers("run_seconds", 0) if "run_seconds" in keys else ()
     rows = tuple(map(_row, keys.entries("rows")))
@@ -139,7 +139,7 @@ def _row(keys: Keys) -> ProfileRow:
 
 
 def differing_calls(before: Profile, after: Profile) -> tuple[int, int]:
-    """The number of kinds of calls that two runs made in different numbers, and that of all kinds. The first is 0 for
+    """The number of kinds of calls that two runs made unequally often, and the number of all kinds. The first is 0 for
     runs of one program.
     """
     first, second = rows_by_key(before.rows), rows_by_key(after.rows)
@@ -163,9 +163,11 @@ def profile_of_runs(profiles: Sequence[Profile]) -> Profile:
     if len(profiles) == 1:
         return profiles[0]
     if len(sizes := sorted({one.processes for one in profiles})) > 1:
-        raise UsageError(f"the reports are of runs of {' and '.join(map(str, sizes))} processes; valid: of equal runs")
+        raise UsageError(
+            f"the reports are of runs of {' and '.join(map(str, sizes))} processes; give reports of equal runs"
+        )
     if any(one.run_seconds for one in profiles):
-        raise UsageError("a report is of several runs already; valid: several reports of one run each")
+        raise UsageError("a report already covers several runs; give reports of one run each")
     typical = sorted(profiles, key=lambda one: one.collective_seconds)[(len(profiles) - 1) // 2]
     found: dict[tuple[object, ...], list[ProfileRow]] = {}
     for one in profiles:

@@ -1,4 +1,4 @@
-"""Builds a SimGrid of a chosen version beside the system's, from its PyPI source package.
+"""Builds a chosen version of SimGrid, in addition to the system's, from its PyPI source package.
 
 Everything is in `$XDG_CACHE_HOME/collwise` (`~/.cache/collwise`): the installation in `simgrid-VERSION`, the source and
 the build in `build-simgrid-VERSION` until the build has succeeded, its output in `simgrid-VERSION.log`.
@@ -53,7 +53,7 @@ def install_simgrid(version: str, jobs: int | None = None) -> Path:
     if not re.fullmatch(r"\d+(\.\d+)*", version):
         raise UsageError(f"malformed SimGrid version '{version}': write numbers and points, for example 4.1")
     if jobs is not None and jobs < 1:
-        raise UsageError(f"jobs is {jobs}: at least one compiler has to run")
+        raise UsageError(f"jobs is {jobs}: at least 1 is needed")
     console = Console(stderr=True, highlight=False)
     prefix = installation_prefix(version)
     # It is written last: a prefix without it does not count.

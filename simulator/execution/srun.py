@@ -20,8 +20,8 @@ PMI: Mapping[str, str] = {"openmpi": "pmix", "mpich": "pmi2"}
 FENCES: Mapping[str, str] = {"SLURM_PMIX_FENCE": "tree"}
 """The algorithm of all of PMIx's fences under Slurm.
 
-By default a barrier has another one than an exchange of data, and may overtake it: then some processes leave MPI_Init
-and send messages while others are still in it, where Open MPI crashes on them.
+By default a barrier uses a different one than an exchange of data, and may overtake it: then some processes leave
+MPI_Init and send messages while others are still in it, where Open MPI crashes on them.
 """
 
 

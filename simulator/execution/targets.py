@@ -48,7 +48,7 @@ class ExecutionTarget(ABC):
     usual_procs: int
     """Default number of processes of an estimation: as many as there is room for."""
     facts: Mapping[str, str]
-    """The properties recorded with times beside the installation: hosts, transport, mapping."""
+    """The properties recorded with times, in addition to the installation: hosts, transport, mapping."""
 
     @abstractmethod
     def processes_per_node(self, procs: int) -> int:

@@ -1,11 +1,11 @@
-"""Lower bounds of times on a network from those on another one.
+"""Lower bounds of times on one network from times on another.
 
 A process or port goes on at the latest of some times, plus a cost. The time of a schedule is therefore that of its
 longest path through messages, overheads and local work: a sum of costs, each counted as often as it lies on the path.
 On another network the same path takes no longer than the schedule. How a time on one network consists of five kinds of
-costs (latencies, overheads, local work, messages within nodes, bytes) thus bounds it from below on any other. These
-parts follow from what the time is if each kind is a little larger. Without them a time bounds others by the factor by
-which all costs grow at least.
+costs (latencies, overheads, local work, messages within nodes, bytes) thus bounds its time on any other from below.
+These parts follow from what the time is if each kind is a little larger. Without them a time bounds others by the
+smallest factor by which a cost grows.
 
 That messages share ports fairly is not such a sum: one that comes later may let others go first. In random settings
 such sums were too high by up to 13 %, and by 26 % where overheads or protocols differ. A bound is therefore the sum
@@ -54,7 +54,7 @@ MARGIN, _MARGIN_OF_OTHERS = 0.25, 0.5
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that each case has in tables by size, one after another from `starts` on."""
+    """The columns of each case in tables by size, one after another, starting at `starts`."""
 
     every: npt.NDArray[np.intp]
     starts: npt.NDArray[np.intp]
@@ -172,7 +172,7 @@ def _factor(before: NetworkTables, after: NetworkTables, kind: int) -> Doubles:
 
 
 def _slower(before: NetworkTables, after: NetworkTables) -> float:
-    """The least factor by which rates are lower; a rate of 0 is no limit."""
+    """The smallest factor by which rates are lower; a rate of 0 means no limit."""
     least = np.inf
     for name in _RATES + (_RATES_WITHIN_NODES if before.shares_nodes else ()):
         if getattr(before, name) is not None:

@@ -24,12 +24,11 @@ def contest_of(case: Case) -> Case:
 def hold_contests(
     cases: Iterable[Case], play: PlayWithin, tolerance: float, known: Mapping[Case, Mapping[Case, float]]
 ) -> dict[Case, float]:
-    """The seconds of cases that differ in their choice and message size, those of each size in a contest.
-
-    Those are found that take no longer than the fastest one of their size by more than the tolerance (0.01: 1 %), and
-    some others. Algorithms that run on every P have a contest of their own as well, since they are chosen between the
-    process counts of the others. Cases are played from the fastest to the slowest of the size before, since the fastest
-    ones limit the others. `known` has seconds that were found before, by contest.
+    """The seconds of cases that differ in their choice and message size; the cases of each size compete. Cases that are
+    within the tolerance of the fastest of their size (0.01: 1 %) get a time, and so do some others. Algorithms that run
+    on every P have a contest of their own as well, since they are chosen between the process counts of the others.
+    Cases are played from the fastest to the slowest of the size before, since the fastest ones limit the others.
+    `known` has seconds that were found before, by contest.
     """
     sizes = collections.defaultdict(list)
     for case in cases:

@@ -243,8 +243,8 @@ class Schedule:
         or node and socket; by default processes are placed by blocks, `case.processes_per_node` on each node. `library`
         says what runs for the collectives that a mock-up calls. With `root_alone` only the root and the process after
         it are recorded, for `own_seconds`, which fails if they have to know of others. With `max_words` the recording
-        of each process ends after about so many operations, for `begins_longer`. Processes that take what comes first
-        do so as on a network of these `proportions`, by default usual ones.
+        of each process ends after about that many operations, for `begins_longer`. Processes that take what comes first
+        do so as on a network with `proportions`, by default usual ones.
         """
         self._library = load_library()
         nodes, sockets = _placed(case, node_of)
@@ -304,9 +304,8 @@ class Schedule:
         return bool(self._library.schedule_equal(self._made, other._made))
 
     def own_seconds(self, network: NetworkTables) -> float:
-        """A time that no play is shorter than, from the root and the process after it.
-
-        It is what one of them spends on overheads and local work, or what its messages take at its node's ports.
+        """A lower bound on the time of a play, from the root and the process after it alone. It is the time that one of
+        them spends on overheads and local work, or the time of its messages at its node's ports.
         """
         ranks = (self.root, (self.root + 1) % self.procs)
         return max(self._library.schedule_own_seconds(self._made, network.structure, rank) for rank in ranks)
@@ -321,10 +320,9 @@ class Schedule:
         return _played(result, ends)
 
     def play_within(self, network: NetworkTables, max_seconds: float) -> Played | None:
-        """The times on a network; None as soon as it is clear that they are more than `max_seconds`.
-
-        That is clear before the end only over ports with unlimited buffers; elsewhere the times may be longer. Raises
-        those errors of `play` that come before.
+        """The times on a network; None as soon as it is clear that they exceed `max_seconds`. This is noticed before
+        the end only for ports with unlimited buffers; otherwise longer times are returned. Raises the errors of `play`
+        that occur before.
         """
         ends = np.zeros(self.procs)
         play = self._library.schedule_play_within
@@ -363,7 +361,7 @@ class Schedule:
         return played, np.frombuffer(text, dtype=COMPARISONS)
 
     def rounds(self, synchronous_sends: bool = False) -> int:
-        """The depth of the schedule: the largest number of messages that follow from one another.
+        """The depth of the schedule: the length of the longest chain of messages, each of which needs the one before.
 
         With `synchronous_sends` all sends are synchronous. Raises CollwiseError if the processes then wait forever.
         """
@@ -372,9 +370,8 @@ class Schedule:
         return round(self.play(one_second_each).seconds)
 
     def trace(self, network: NetworkTables, of_period: bool = False) -> Trace:
-        """The trace on a network, with `of_period` of those processes only that are played without a trace.
-
-        The others do the same as these; peers are then numbered modulo their count. Raises the errors of `play`.
+        """The trace on a network. With `of_period` it has only the processes that are played without a trace: the
+        others do the same, and peers are numbered modulo the count of those. Raises the errors of `play`.
         """
         trace = _Trace(of_period=of_period)
         try:
@@ -399,7 +396,7 @@ def _placed(case: Case, node_of: NodeOf) -> tuple[npt.NDArray[np.int32] | None, 
         return None if alone else np.arange(case.procs, dtype=np.int32) // np.int32(case.processes_per_node), None
     placed = np.asarray(node_of, dtype=np.int32)
     if len(placed) != case.procs or placed.ndim > 2:
-        raise UsageError(f"node_of places {len(placed)} processes, not {case.procs} (valid: a node for each process)")
+        raise UsageError(f"node_of places {len(placed)} processes, not {case.procs}; give a node for each process")
     if placed.ndim == 1:
         return np.ascontiguousarray(placed), None
     nodes, sockets = np.ascontiguousarray(placed.T)
@@ -462,7 +459,7 @@ _FUNCTIONS: Mapping[str, tuple[type | None, Sequence[type]]] = {
 def load_library() -> ctypes.CDLL:
     """The C library. Raises CollwiseError and UsageError as `Build.file` does.
 
-    A library whose structures have other sizes than those of this module is a CollwiseError, too.
+    Raises CollwiseError, too, if the sizes of the library's structures differ from those of this module.
     """
     file = library_file()
     library = ctypes.CDLL(str(file))

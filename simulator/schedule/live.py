@@ -3,7 +3,7 @@
 The cases are recorded once. On each further network only the cases that may be the fastest of their P and size are
 played (live_groups.py). The most expensive ones are not played at all:
 
-- Blocks of a message that is no multiple of P doubles differ by an element, so that the processes of a ring differ,
+- If a message is not a multiple of P doubles, its blocks differ by an element, so that the processes of a ring differ,
   too. Such a case takes between the times of the next multiples below and above, whose processes are alike. It gets the
   time of the one above; its error is what another multiple of P doubles adds, on average up to the next size.
 - A pipeline of many segments takes as much longer with each further period as three short ones show; its error is what
@@ -12,10 +12,10 @@ played (live_groups.py). The most expensive ones are not played at all:
   ahead of the others for up to hundreds of segments before it waits for them, and the rate changes. There the short
   pipelines are longer, and where their error is larger than 1 % the whole one is played.
 
-The first have an error of 0.2 % at least, since messages of unequal size share ports a little otherwise than equal
-ones, the second one of 1 %: a pipeline may have found its rate only nearly. benchmarks/whatif_map.py compares both with
-exact times. All other times are exact: those of `play_case`. So are all on nodes that differ or have several processes
-each, and over links between switches, where processes are rarely alike, and pipelines find their rates late.
+The first are off by at least 0.2 %, since messages of unequal size share ports slightly differently from equal ones,
+the second by 1 %: a pipeline may have found its rate only nearly. benchmarks/whatif_map.py compares both with exact
+times. All other times are exact: those of `play_case`. So are all on nodes that differ or have several processes each,
+and over links between switches, where processes are rarely alike, and pipelines find their rates late.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ whole if their rate is not even, the others for trees that are too long for that
 """
 
 _LONG = 256
-"""Trees of reductions with so many periods are never played whole."""
+"""Trees of reductions with this many periods are never played whole."""
 
 _LONGER = 2
 """Pipelines that are not as many times as long as the short ones are played whole."""
@@ -142,7 +142,7 @@ class LiveCases:
         return Terms([group.position(*recorded(case, node_of, proportions))])
 
     def _play_units(self, case: Case, units: int) -> int:
-        """The position of the play of the case with so many times P doubles."""
+        """The position of the play of the case with this many times P doubles."""
         even = replace(case, message_bytes=units * ELEMENT_BYTES * case.procs)
         return self._groups[case.procs].position(*recorded(even, self._node_of(case.procs)))
 

@@ -29,7 +29,7 @@ NEAR = 0.02
 """Cases that take longer than the fastest one by no more than this share are always timed."""
 
 _FAR = 8.0
-"""The slowdown from which on only the time of a case is found, not its parts."""
+"""The slowdown above which only the time of a case is found, not its parts."""
 
 _MAX_ANCHORS = 4
 """The networks from which bounds follow: the first one, and the latest on which the others gave none."""
@@ -65,8 +65,8 @@ class LiveTimes:
 class Terms:
     """Plays by position, with their weights in a case's time and error. They also have the smallest relative error.
 
-    The case takes at least `first_share` of the time of its first play. `whole` is the position of the case's own play,
-    for a pipeline that may not have found its rate.
+    The time of the case is at least `first_share` of that of its first play. `whole` is the position of the case's own
+    play, for a pipeline that may not have found its rate.
     """
 
     plays: Sequence[int]
@@ -212,14 +212,14 @@ class Group:
         return (self._whole != _NONE) & (errors > _MAX_ERROR * found)
 
     def _need_whole(self, plays: _Plays, cases: npt.NDArray[np.intp], max_seconds: Doubles | float) -> None:
-        """Plays the cases that have to be played whole; one that takes longer than its most seconds may stay nan."""
+        """Plays the cases that have to be played whole; one that takes longer than `max_seconds` may stay nan."""
         must_be = self._must_be_whole(*self._by_terms(plays))[cases]
         plays.need(self._whole[cases[must_be]], np.broadcast_to(max_seconds, len(cases))[must_be])
 
     def _contest(self, plays: _Plays, least: Doubles, guess: Doubles) -> tuple[Doubles, npt.NDArray[np.bool_]]:
         """Plays the cases that may be the fastest of their size.
 
-        Returns what every case takes at least that was not found, and which ones were not begun.
+        Returns lower bounds for cases without a time, and the cases that were not begun.
         """
         order = np.lexsort((guess, self._point))
         best, is_open = np.full(len(self.cases), np.inf), np.ones(len(self.cases), dtype=bool)
@@ -249,7 +249,7 @@ class _Plays:
 
     @cached_property
     def work(self) -> Doubles:
-        """The seconds that each play takes at least for what has to be done."""
+        """A lower bound on the seconds of each play, from the work that it does."""
         return self._group.work.min_seconds(self._tables)
 
     def need(self, plays: npt.NDArray[np.intp], max_seconds: Doubles | float = np.inf) -> None:

@@ -117,7 +117,7 @@ def places_of(platform: HostPlatform, procs: int, processes_per_node: int) -> di
 def _with_sockets(
     tables: NetworkTables, described: Platform, sockets: Sequence[int], latency_factor: Doubles
 ) -> NetworkTables:
-    """The tables with the times between the sockets of a node, of which the platform describes one at least."""
+    """The tables with the times between the sockets of a node; the platform describes at least one of these times."""
     rate, latency = sockets_of(described)
     local = tables.local_latency_seconds
     longer = 1.0 if rate is None else max(1.0, described.loopback_bytes_per_second / rate)

@@ -8,10 +8,10 @@ connection and port, counted from the end. If
 - every time grows by as much from the second play to the third as from the first to the second, and
 - no comparison has another result in any play, or in the whole pipeline, if its times go on growing so,
 
-at the end and in two periods before it, then each further period adds the same again: a segment depends on no earlier
-ones than those of these two periods. The times of the whole pipeline follow exactly, apart from rounding. Over ports
-the share of acknowledgements, which depends on how the two directions overlap, is compared only by the times that it
-leads to. Where nothing repeats a longer period is tried, and at last the whole pipeline is played.
+at the end and in two periods before it, then each further period adds the same again: a segment depends only on
+segments of the last two periods. The times of the whole pipeline follow exactly, apart from rounding. Over ports the
+share of acknowledgements, which depends on how the two directions overlap, is compared only by the times that it leads
+to. Where nothing repeats a longer period is tried, and at last the whole pipeline is played.
 
 Some sizes depend on the number of segments, as the halves that split-binary exchanges at its end. All three plays have
 them as in the whole pipeline.
@@ -56,7 +56,7 @@ _KIND_BITS, _EVENT = 28, 9
 """The number of bits below the kind of a comparison (`compared` in simulator/schedule/play.h), and an event's kind."""
 
 _WORDS, _MIN_WORDS = 2, 24
-"""The operations for each message (its send and its receive), and the least number that is recorded of a process."""
+"""The operations for each message (its send and its receive), and the smallest number recorded for a process."""
 
 _FIRST_SHARE, _MAX_SHARE = 1 / 64, 0.4
 """The share of a case that is recorded first to see if it takes too long, and the largest share."""
@@ -67,7 +67,7 @@ pipeline begins slowly.
 """
 
 _EXACT = 1e-12
-"""Differences by rounding are no larger than this, relative to the whole time."""
+"""Rounding differences stay below this, relative to the whole time."""
 
 
 def play_case(case: Case, tables_of: TablesOf) -> Played:
@@ -125,9 +125,9 @@ def begins_longer(
 ) -> bool:
     """True if the beginning of a case, of about `messages` messages, shows that it takes longer than `max_seconds`.
 
-    First little of it is recorded, then as much as the time suggests in which that is played. `paces` has the seconds
-    of an operation that were found for messages of other sizes (0 in its keys) on the same network, which suggest how
-    much to record first; that of this case is added.
+    First a small part of it is recorded; the time of its play then suggests how much more to record. `paces` has the
+    seconds of an operation that were found for messages of other sizes (0 in its keys) on the same network, which
+    suggest how much to record first; that of this case is added.
     """
     words, proportions = _WORDS * messages / case.procs, proportions_for(case, tables_of)
     kind, paces = replace(case, message_bytes=0), {} if paces is None else paces
@@ -186,7 +186,7 @@ def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: N
 
 
 def sizes_after(schedules: Sequence[Schedule], lengths: Sequence[int], periods: int) -> Sizes | None:
-    """The sizes after so many periods, if sizes and messages of three schedules grow evenly with their lengths."""
+    """The sizes after this many periods, if sizes and messages of three schedules are linear in their lengths."""
     found = [schedule.sizes.astype(np.int64) for schedule in schedules]
     if len({len(one) for one in found}) > 1:
         return None

@@ -39,9 +39,9 @@ NodeOf = tuple[int, ...] | Places | None
 def recorded(case: Case, node_of: NodeOf = None, proportions: Proportions | None = None) -> tuple[Schedule, Sizes]:
     """The schedule of a case, and its sizes.
 
-    Algorithms cut messages into P equal parts at most. If messages are multiples of P doubles, the sizes of a schedule
-    therefore grow evenly with the message, and one schedule stands for all. If processes take what comes first, the
-    schedule is that of this size on a network of such `proportions`.
+    Algorithms cut messages into at most P equal parts. If a message is a multiple of P doubles, all sizes of its
+    schedule are therefore linear in the message size, and one recorded schedule serves all such messages. If processes
+    take what comes first, the schedule is recorded for this size, on a network of these `proportions`.
     """
     if _takes_what_comes_first(case):
         schedule = Schedule(case, node_of, proportions=proportions)

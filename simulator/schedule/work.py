@@ -41,7 +41,7 @@ class Work:
     """The work of some plays, with the columns of their sizes in tables that are shared by all."""
 
     def __init__(self, plays: Sequence[_Play], columns: Sequence[_Columns], sizes: int) -> None:
-        """Counts what the schedules do; the tables have a column for each of so many sizes."""
+        """Counts what the schedules do; the tables have a column for each of this many sizes."""
         rows_of: dict[tuple[int, int], list[_Row]] = {}
         nothing = np.array([_COSTS * sizes])  # after all costs
         numbers: list[npt.NDArray[np.intp]] = []
@@ -58,7 +58,7 @@ class Work:
         self._starts, self._firsts = np.cumsum([0, *map(len, numbers[:-1])]), np.array(firsts)
 
     def min_seconds(self, tables: NetworkTables) -> Doubles:
-        """The time that each play takes at least on a network; 0 where nothing is known."""
+        """A lower bound on the seconds of each play on a network; 0 where nothing is known."""
         costs = np.append(_costs(tables), 0)
         by_row = np.add.reduceat(costs[self._numbers] * self._amounts, self._starts)
         found: Doubles = np.maximum.reduceat(by_row, self._firsts)
@@ -118,7 +118,7 @@ def _counts(schedule: Schedule) -> npt.NDArray[np.int64] | None:
 
 
 def _costs(tables: NetworkTables) -> Doubles:
-    """The seconds of each kind of work by size, the least of those of different nodes."""
+    """The seconds of each kind of work by size; where nodes differ, the minimum over them."""
     costs = np.zeros((_COSTS, len(tables.protocol)))
     costs[_REDUCING], costs[_COPYING] = tables.reduce_seconds, tables.copy_seconds
     costs[_ALLOCATING] = tables.allocate_seconds

@@ -27,7 +27,7 @@ from collwise.simulator.timing import Case, Configuration, Timing
 APPLICATION = "application"
 """The experiment with the seconds of the application, until its slowest process is done."""
 IN_COLLECTIVES = "application_collectives"
-"""The experiment whose seconds are those within collectives, by the mean process; `greatest_seconds` is the most."""
+"""The experiment whose seconds are those within collectives, by the mean process; `greatest_seconds` is the largest."""
 
 _FOLDED_LIBRARY = "libcollwise_folded.so"
 # Data is folded into one block; larger blocks take fewer mappings, of which the kernel allows some 65 thousand.
@@ -70,7 +70,9 @@ class ApplicationRunner(Runner):
         procs: int = 1,
         simgrid: str | None = None,
     ) -> None:
-        """`procs` is the largest process count that will be asked for; from 1024 on a newer SimGrid is preferred."""
+        """`procs` is the largest process count that will be asked for; for 1024 or more processes a newer SimGrid is
+        preferred.
+        """
         self.platform = platform
         self.installation: Installation = smpi_installation(simgrid, procs)
         self._application, self._arguments, self._collectives = application, tuple(arguments), collectives

@@ -52,7 +52,7 @@ class Engine:
     """A program that simulates. `experiments` is None if it has no experiments between a few processes.
 
     `has_library` says whether it has collectives of its own, which mock-ups call; else the context's library stands in.
-    `leaves_out` says whether it leaves out cases that are no choice within a tolerance.
+    `leaves_out` says whether it can leave out cases that a tolerance rules out as choices.
     """
 
     name: str
@@ -232,6 +232,6 @@ class SimulationContext:
             others = ", ".join(engine.name for engine in ENGINES.values() if engine.experiments)
             raise UsageError(
                 f"engine {self.engine.name} cannot run the experiments that fit models; "
-                f"valid here: --engine {others}, or --parameters FILE where a command has it"
+                f"use --engine {others}, or --parameters FILE where a command has it"
             )
         return self.engine.experiments(platform, procs, processes_per_node, in_parallel, self)

@@ -36,7 +36,8 @@ def pool_on(executor: Any, slots: int | None = None) -> ExecutorPool:
         return ExecutorPool(lambda ends: _client(executor, slots))
     if not isinstance(executor, Executor):
         raise UsageError(
-            f"{executor!r} is no executor; valid: {', '.join(EXECUTORS)}, an executor of concurrent.futures, or Dask's "
+            f"{executor!r} is not an executor; valid: {', '.join(EXECUTORS)}, an executor of concurrent.futures, or "
+            "Dask's "
             "Client"
         )
     workers = slots or getattr(executor, "_max_workers", None) or os.cpu_count() or 1
@@ -58,13 +59,15 @@ def _connect(address: str, ends: ExitStack) -> Started:
     _silence()
     where = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
     if "scheduler_file" in where and not Path(address).exists():
-        raise UsageError(f"--executor dask:{address}: there is no such file; dask scheduler --scheduler-file writes it")
+        raise UsageError(
+            f"--executor dask:{address}: there is no such file; 'dask scheduler --scheduler-file' writes it"
+        )
     try:
         client = ends.enter_context(Client(**where, timeout=_REACH_SECONDS, set_as_default=False))
     except OSError as problem:
         raise UsageError(
             f"--executor dask:{address}: no Dask scheduler answers there within {_REACH_SECONDS} s "
-            f"({str(problem).splitlines()[0]}); start one by: dask scheduler"
+            f"({str(problem).splitlines()[0]}); start one with 'dask scheduler'"
         ) from None
     tell = _teller(client, f"the Dask scheduler at {address} has no worker")
     tell()
@@ -79,7 +82,7 @@ def _start_jobs(place: Place, ends: ExitStack) -> Started:
 
     name, command = BATCH_SYSTEMS[place.kind]
     if shutil.which(command) is None:
-        raise UsageError(f"--executor {place.kind}: {command} not found on PATH; give the command where {name} has it")
+        raise UsageError(f"--executor {place.kind}: {command} not found on PATH; run this on a machine that has {name}")
     _silence()
     kind = getattr(dask_jobqueue, f"{place.kind.upper()}Cluster")
     refusals: list[str] = []
@@ -105,14 +108,16 @@ def _start_jobs(place: Place, ends: ExitStack) -> Started:
     try:
         cluster = ends.enter_context(kind(job_cls=Job, config_name=place.kind, **own, **job_options(place)))
     except (OSError, RuntimeError, ValueError) as problem:
-        raise UsageError(f"--executor {place.kind}: no Dask scheduler starts here: {_reason(problem)}") from None
+        raise UsageError(
+            f"--executor {place.kind}: no Dask scheduler can be started here: {_reason(problem)}"
+        ) from None
     client = ends.enter_context(Client(cluster, set_as_default=False))
     jobs = place.keys.get("jobs", 1)
     tell = _teller(client, f"no worker in a job of {name} has reported yet, or any longer")
 
     def tend() -> None:
         if refusals and not client.nthreads():
-            raise UsageError(f"--executor {place.kind}: {name} takes no such job: {refusals[0]}")
+            raise UsageError(f"--executor {place.kind}: {name} rejected the job: {refusals[0]}")
         # Submits those jobs again whose worker was lost.
         cluster.scale(jobs=jobs)
         tell()
@@ -185,7 +190,7 @@ def _teller(client: Any, text: str) -> Callable[[], None]:
 
 
 def cancelled_here() -> Cancelled | None:
-    """Says if Dask has cancelled the task of this thread, or closes its worker. None if it is no task of Dask's.
+    """Says if Dask has cancelled the task of this thread, or closes its worker. None outside Dask's tasks.
 
     A worker that closes waits for its task, and ignores signals meanwhile.
     """

@@ -27,13 +27,13 @@ _INSTALL = "install it (pip install 'dask[distributed]' dask-jobqueue)"
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise UsageError(f"'{text}' is no number of them; valid: whole numbers from 1 on")
+        raise UsageError(f"'{text}' is not a whole number of at least 1")
     return int(text)
 
 
 def _word(text: str) -> str:
     if not re.fullmatch(r"[\w./:+@-]+", text):
-        raise UsageError(f"'{text}' cannot stand in a job's script; valid: letters, digits and ._-+:/@")
+        raise UsageError(f"'{text}' cannot be put into a job script; valid: letters, digits and ._-+:/@")
     return text
 
 
@@ -74,8 +74,8 @@ def parse_place(text: str) -> Place:
     if kind == DASK:
         if not _ADDRESS.fullmatch(rest):
             raise UsageError(
-                f"'{text}' has no address; valid: dask:HOST:PORT, for example dask:node1:8786, or dask:FILE.json, the "
-                "file that dask scheduler --scheduler-file FILE.json writes"
+                f"'{text}' has no address; write dask:HOST:PORT, for example dask:node1:8786, or dask:FILE.json, the "
+                "file that 'dask scheduler --scheduler-file FILE.json' writes"
             )
         _need("distributed", "distributed")
         return Place(kind, rest)

@@ -35,7 +35,7 @@ _TEND_SECONDS = 5.0
 _WATCH_SECONDS = 0.2
 
 _MAKE_ELSEWHERE = f"__import__('importlib').import_module('{__name__}').make_elsewhere(*task)"
-"""The text that a worker evaluates. It can be read, and fail with a reason, also where there is no collwise."""
+"""The text that a worker evaluates. A worker without collwise can read it, and fails with a reason."""
 
 Cancelled = Callable[[], bool]
 """Tells whether the task that runs has been cancelled."""
@@ -154,7 +154,7 @@ def _result(future: Future[Made], part: Part, lost: tuple[type[Exception], ...])
         raise CollwiseError(f"the executor has stopped: {why}; the same command resumes") from None
     except (ImportError, AttributeError) as problem:
         raise UsageError(
-            f"a worker has no collwise, or an older one than here ({problem}); install the same version and restart it"
+            f"a worker has no collwise, or an older version ({problem}); install the same version and restart it"
         ) from None
 
 
@@ -162,7 +162,7 @@ def _result(future: Future[Made], part: Part, lost: tuple[type[Exception], ...])
 
 
 def make_elsewhere(code: Mapping[str, str], order: bytes, part: bytes) -> Made:
-    """Makes a part for a runner in another process. Raises UsageError, with the host, where this collwise is another.
+    """Makes a part for a runner in another process. Raises UsageError, with the host, if the collwise there differs.
 
     Nothing of the sender's classes is read before the code is known to be the same.
     """
@@ -186,7 +186,7 @@ def _runner_of(order: bytes) -> DividedRunner:
         there, here = {"maker": found.maker, **dict(found.details)}, {"maker": wanted.maker, **dict(wanted.details)}
         names = [name for name in sorted(there.keys() | here.keys()) if there.get(name) != here.get(name)]
         raise UsageError(
-            f"its configuration is not that of the sweep and differs in {', '.join(names)}; "
+            f"its configuration differs from that of the sweep in {', '.join(names)}; "
             "install the same versions and the same build, for example on a file system that all nodes share"
         )
     return runner
@@ -197,7 +197,8 @@ def _check_code(wanted: Mapping[str, str]) -> None:
     if found[_CODE] != wanted[_CODE]:
         there, here = (", ".join(f"{key} {value[:12]}" for key, value in one.items()) for one in (found, wanted))
         raise UsageError(
-            f"its collwise ({there}) is not that of the sweep ({here}); install the same version and restart the worker"
+            f"its collwise ({there}) differs from that of the sweep ({here}); install the same version and restart the "
+            "worker"
         )
 
 

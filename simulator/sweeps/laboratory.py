@@ -43,27 +43,29 @@ def check(experiment: Experiment, procs: int) -> None:
     name = f"experiment '{kind}' on {named}"
     wanted = 3 if kind == ONE_TO_TWO else 2
     if any(not 0 <= rank < procs for rank in ranks):
-        raise UsageError(f"{name}: valid ranks are 0 to {procs - 1}")
+        raise UsageError(f"{name}: ranks must be from 0 to {procs - 1}")
     if len(set(ranks)) < len(ranks):
-        raise UsageError(f"{name}: a process is named twice; valid: each once")
+        raise UsageError(f"{name}: a process is named twice; name each once")
     if kind in ON_MANY and sorted(ranks) != list(range(max(2, len(ranks)))):
-        raise UsageError(f"{name}: it takes all from 0 to P - 1, two at least, the root first")
+        raise UsageError(f"{name}: it takes all ranks from 0 to P - 1, at least two, the root first")
     if kind not in ON_MANY and len(ranks) != wanted:
         raise UsageError(f"{name}: it takes {wanted} processes")
     sizes = (experiment.message_bytes, experiment.reply_bytes, experiment.count * experiment.message_bytes)
     if not all(0 <= size <= _MAX_BYTES for size in sizes):
-        raise UsageError(f"{name}: {max(sizes, key=abs)} bytes; valid: 0 B to 1 GiB, all messages of one together")
+        raise UsageError(
+            f"{name}: {max(sizes, key=abs)} bytes; valid: 0 B to 1 GiB for all messages of an experiment together"
+        )
     if experiment.reply_bytes and kind in WITHOUT_REPLY:
-        raise UsageError(f"{name}: it has no replies; valid reply size: 0 B")
+        raise UsageError(f"{name}: it has no replies; the reply size must be 0 B")
     if experiment.message_bytes and kind == LINEAR_BARRIER:
-        raise UsageError(f"{name}: its messages are empty; valid size: 0 B")
+        raise UsageError(f"{name}: its messages are empty; the size must be 0 B")
     if not 1 <= experiment.count <= (_MAX_MESSAGES if kind in WITH_COUNT else 1):
         raise UsageError(
-            f"{name}: {experiment.count} messages; valid: 1, for {', '.join(WITH_COUNT)} to {_MAX_MESSAGES}"
+            f"{name}: {experiment.count} messages; valid: 1, or up to {_MAX_MESSAGES} for {', '.join(WITH_COUNT)}"
         )
     delay = experiment.delay_seconds
     if not 0 <= delay < math.inf or (delay and kind not in WITH_DELAY):
-        raise UsageError(f"{name}: a delay of {delay} s; valid: 0 s, and more for {', '.join(WITH_DELAY)}")
+        raise UsageError(f"{name}: a delay of {delay} s; valid: 0 s, or more for {', '.join(WITH_DELAY)}")
 
 
 @dataclass(eq=False)
@@ -100,7 +102,7 @@ class ExperimentLaboratory:
     ) -> ExperimentLaboratory:
         """A laboratory of `procs` processes on a target; what still runs after the limit is stopped."""
         if procs < 1:
-            raise UsageError(f"{procs} processes; the least is 1")
+            raise UsageError(f"{procs} processes: at least 1 is needed")
         runners = {
             in_parallel: measured_experiments(
                 target, procs, precision or Precision(), in_parallel=in_parallel, limit_seconds=limit_seconds

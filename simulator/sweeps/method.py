@@ -35,12 +35,12 @@ class Precision:
     def __post_init__(self) -> None:
         if not 1 <= self.min_repetitions <= self.max_repetitions <= _MAX_REPETITIONS:
             raise UsageError(
-                f"{self.min_repetitions} to {self.max_repetitions} repetitions; valid: from 1 to {_MAX_REPETITIONS}, "
-                "the least not above the most"
+                f"{self.min_repetitions} to {self.max_repetitions} repetitions; valid: 1 to {_MAX_REPETITIONS}, "
+                "the minimum not above the maximum"
             )
         for name, value in (("confidence", self.confidence), ("relative error", self.relative_error)):
             if not 0 < value < 1:
-                raise UsageError(f"{name} {value}; valid: between 0 and 1, both excluded")
+                raise UsageError(f"{name} {value}; valid: strictly between 0 and 1")
 
     def details(self) -> dict[str, str]:
         """The settings that measured times depend on, as details of a Configuration."""
@@ -71,9 +71,9 @@ class Method:
     the first start to the last end on a global clock. `synchronisation` before each repetition: two 'barriers', or
     'rounds', which start at an announced instant of the global clock, and are discarded when a process has a start skew
     above `late_seconds`. `warmup` repetitions, at least one, precede them untimed. `nrep`: None, or the relative
-    standard error of one-byte messages of Hunold & Carpen-Amarie's procedure, whose K is the least number of
-    repetitions. No repetition of a case begins after `limit_seconds`; 0: no limit.
-    With `keep_samples` the timings hold every repetition. Everything is done in `launches` separate executions of MPI.
+    standard error of one-byte messages of Hunold & Carpen-Amarie's procedure, whose K is the minimum number of
+    repetitions. No repetition of a case begins after `limit_seconds`; 0: no limit. With `keep_samples` the timings hold
+    every repetition. Everything is done in `launches` separate executions of MPI.
     """
 
     timing: str = "maximum"
@@ -90,9 +90,9 @@ class Method:
         check_name("timing", self.timing, TIMINGS)
         check_name("synchronisation", self.synchronisation, SYNCHRONISATIONS)
         if self.nrep is not None and not 0 < self.nrep < 1:
-            raise UsageError(f"relative standard error {self.nrep} of NREP; valid: between 0 and 1, both excluded")
+            raise UsageError(f"relative standard error {self.nrep} of NREP; valid: strictly between 0 and 1")
         if not 0 <= self.limit_seconds < math.inf:
-            raise UsageError(f"limit of {self.limit_seconds} seconds; valid: 0 (none) or more")
+            raise UsageError(f"limit of {self.limit_seconds} seconds; valid: 0 (no limit) or more")
         if not 0 <= self.late_seconds < math.inf:
             raise UsageError(f"start skew of {self.late_seconds} seconds; valid: 0 or more")
         for name, count in (("untimed repetitions", self.warmup), ("launches", self.launches)):
@@ -106,7 +106,9 @@ class Method:
         return [*_words(given), *self.precision.options(), *(["--samples"] if self.keep_samples else [])]
 
     def max_seconds(self, cases: int) -> float | None:
-        """The time limit of one launch; None: none. NREP has a limit for t1, two batches and the repetitions each."""
+        """The time limit of one launch; None: no limit. With NREP the limit applies to t1, to two batches and to the
+        repetitions.
+        """
         if self.limit_seconds == 0:
             return None
         limits = 1 if self.nrep is None else 4
@@ -132,12 +134,11 @@ def half_width(values: Sequence[float], confidence: float = 0.95) -> float:
 
 
 def combine(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
-    """The times of one case in several launches as one. It has the mean of the launches' means and the interval of
-    these.
+    """One Timing of a case from several launches: the mean of their means, and the confidence interval of that mean.
 
-    So the interval covers what differs between launches. The median is that of the launches' medians. The least and the
-    greatest are over all repetitions. Repetitions and late starts are added up, and samples joined. A single launch is
-    returned as it is; a launch that failed makes the case fail.
+    The interval thus includes the variation between launches. The median is that of the launches' medians. Minimum and
+    maximum are over all repetitions. Repetitions and late starts are added up, and samples joined. A single launch is
+    returned as it is. If a launch failed, its failure is returned.
     """
     import numpy as np
 

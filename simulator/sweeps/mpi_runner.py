@@ -25,8 +25,8 @@ class MpiRunner(Runner):
     """One execution of MPI over all cases, on an execution target.
 
     `run` distinguishes repeated measurements, `launch` the executions of one measurement. `timeout_seconds` is the time
-    limit of the execution; by default what the method's own limits add up to. With `in_random_order` algorithms follow
-    one another differently in each run and launch, so that none always comes first.
+    limit of the execution; by default what the method's own limits add up to. With `in_random_order` the order of
+    algorithms differs in each run and launch, so that none always comes first.
     """
 
     def __init__(

@@ -63,10 +63,9 @@ class ScheduleRunner(DividedRunner):
         return ScheduleRunner, made_from, {"_tolerances": self._tolerances}
 
     def choose_within(self, tolerances: Mapping[str, float], known: Mapping[Case, Timing]) -> None:
-        """From now on of the cases of a collective in `tolerances` those are left out that no choice needs.
-
-        These are cases that take longer than the fastest one with the same P and m by more than the tolerance (0.01:
-        1 %). They are not played to their end. `known` has times that were made before.
+        """From now on, cases that no choice needs are left out, for the collectives in `tolerances`. These are cases
+        that are slower than the fastest one with the same P and m by more than the tolerance (0.01: 1 %). They are not
+        played to their end. `known` has times that were made before.
         """
         self._tolerances, self._known = tolerances, known
 
@@ -88,7 +87,7 @@ class ScheduleRunner(DividedRunner):
         return cost_of(case)
 
     def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
-        """Contests, and cases that may have schedules in common, several of these together where they are short."""
+        """Contests, and groups of cases that may share schedules; short ones are put together."""
         check_message_sizes(cases)
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)

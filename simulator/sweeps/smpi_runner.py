@@ -29,7 +29,7 @@ from collwise.simulator.timing import Case, Configuration, Timing
 # The messages of a batch that is worth a process of its own: they take a few times as long as its start, but not so
 # long that the cores do not finish together.
 _BATCH_MESSAGES = 40_000
-# The cost of a case besides its messages (agreeing on its start), in messages per process.
+# The cost of a case in addition to its messages (agreeing on its start), in messages per process.
 _FIXED_MESSAGES_PER_PROCESS = 8
 
 # The limit of processor time for one case of SimGrid's own algorithms, some of which never end. It has seconds for the
@@ -95,7 +95,8 @@ class SmpiRunner(DividedRunner):
         own_algorithms: Mapping[str, str] = MappingProxyType({}),
         rules: str = "",
     ) -> None:
-        """`procs` is the largest process count that will be asked for; from 1024 on a newer SimGrid is preferred.
+        """`procs` is the largest process count that will be asked for; for 1024 or more processes a newer SimGrid is
+        preferred.
 
         `own_algorithms` are the algorithms of SMPI's own collectives, or the selectors that choose them, by collective.
         With `rules`, the text of a table for libcollwise, that library is preloaded and replaces MPI's collectives.

@@ -134,7 +134,7 @@ def session(
 
     check_name("engine", engine, ENGINES)
     if simgrid is not None and engine != SMPI.name:
-        raise UsageError(f"--simgrid is a version of SimGrid, for --engine {SMPI.name} only, not {engine}")
+        raise UsageError(f"--simgrid is for --engine {SMPI.name} only, not {engine}")
     with Store(store_path(store)) as opened, _pool(executor, jobs) as pool:
         decisions = library_decisions(baseline(library))
         yield SimulationContext(opened, ENGINES[engine], simgrid, jobs, progress, library=decisions, executor=pool)
@@ -152,7 +152,7 @@ def _pool(executor: str | Any, jobs: int | None) -> AbstractContextManager[Pool 
     if place.is_local:
         return nullcontext()
     if jobs is not None:
-        raise UsageError(f"--jobs is for --executor local; how many run at a time is up to the workers of {place.kind}")
+        raise UsageError(f"--jobs is for --executor local; with {place.kind} its workers set the number")
     from collwise.simulator.sweeps.dask_workers import pool_at
 
     return pool_at(place)
@@ -189,31 +189,32 @@ def _named_times(word: str) -> Mapping[str, Times]:
         return stored(word.removeprefix(STORED))
     if word in known() and not Path(word).exists():
         raise UsageError(
-            f"'{word}' is a platform, not times; make some: collwise simulate --platform {word} ... -o {word}.times"
+            f"'{word}' is a platform, not times; make some with 'collwise simulate --platform {word} ... -o "
+            f"{word}.times'"
         )
     return AllTimes.load(word)
 
 
 def decisions(given: DecisionsLike) -> Decisions:
-    """Decisions. Raises UsageError for a file that holds none."""
+    """Decisions. Raises UsageError for a file without any."""
     from collwise.decisions import Decisions
 
     return given if isinstance(given, Decisions) else Decisions.load(given)
 
 
 def check_percent(what: str, percent: float) -> None:
-    """Raises UsageError for anything that is no number of percent from 0 on."""
+    """Raises UsageError for anything but a percentage of at least 0."""
     if not (math.isfinite(percent) and percent >= 0):
-        raise UsageError(f"the {what} must be a number of percent from 0 on, not {percent}")
+        raise UsageError(f"the {what} must be a percentage of at least 0, not {percent}")
 
 
 def sizes(given: Numbers) -> tuple[int, ...]:
-    """Sizes in bytes, ascending. Raises UsageError for anything that is no size."""
+    """Sizes in bytes, ascending. Raises UsageError for anything that is not a size."""
     return _numbers(given, parse_sizes, parse_size, "size in bytes", 0)
 
 
 def counts(given: Numbers) -> tuple[int, ...]:
-    """Process counts, ascending. Raises UsageError for anything that is none."""
+    """Process counts, ascending. Raises UsageError for anything that is not a count."""
     return _numbers(given, parse_counts, lambda text: parse_counts(text)[0], "process count", 1)
 
 
@@ -226,7 +227,9 @@ def _numbers(
     for one in given if isinstance(given, Iterable) else (given,):
         number = parse_one(one) if isinstance(one, str) else one
         if not isinstance(number, Integral) or isinstance(number, bool) or number < least:
-            raise UsageError(f"{one!r} is no {kind}; valid: whole numbers from {least} on, or text such as '8KiB'")
+            raise UsageError(
+                f"{one!r} is not a {kind}; valid: whole numbers of at least {least}, or text such as '8KiB'"
+            )
         values.add(int(number))
     if not values:
         raise UsageError(f"no {kind} was given")

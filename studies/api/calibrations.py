@@ -25,7 +25,7 @@ _FAR, _ALWAYS = 5.0, 10.0
 much.
 """
 _TO_MEASURE = (64, 4096, 262144, 8388608)
-"""The message sizes of which the most telling are named."""
+"""The message sizes among which the most informative are named."""
 _USUAL_COLLECTIVES, _USUAL_PROCS = ("allgather", "allreduce", "alltoall", "bcast"), 32
 """The collectives and P of which cases are named if no collective was measured."""
 
@@ -77,7 +77,7 @@ def fitted_to_times(nominal: Platform, paths: Sequence[Path]) -> FittedFigures:
     figures = _figures(described, made, fitted, nominal.name)
     if not any(one["told"] for one in figures.values()):
         raise UsageError(
-            f"--times: the times determine no figure of {nominal.name} (valid: more sizes, messages or collectives)"
+            f"--times: the times determine no figure of {nominal.name}; give more sizes, messages or collectives"
         )
     return FittedFigures(
         replace(made, sources=nominal.sources),
@@ -99,7 +99,8 @@ def _timed(nominal: Platform, measured: Sequence[MeasuredRun]) -> list[TimedCase
     if not runs:
         raise UsageError(
             "--times: no times of messages between two nodes or of two algorithms of a collective, with one process on "
-            f"each of up to {nominal.nodes} nodes (valid: archives and folders of PICO, what `times import` reads)"
+            f"each of up to {nominal.nodes} nodes; give archives or folders of PICO, or what 'collwise times import' "
+            "reads"
         )
     return runs
 
@@ -126,7 +127,7 @@ def _check_factors(nominal: Platform, factors: Mapping[str, float]) -> None:
         if not 1 / most <= factor <= most:
             raise UsageError(
                 f"--times: {FIGURES[name].title} of {nominal.name} would have to be multiplied by {factor:.3g} (valid: "
-                f"{1 / most:.2g} to {most:.3g}); are the times in the unit that their column names?"
+                f"{1 / most:.2g} to {most:.3g}); check the unit in the column's head"
             )
 
 

@@ -29,10 +29,10 @@ MACHINES = Path(collwise.studies.__file__).parent / "machines"
 
 
 def recovery(platform: PlatformLike | None = None, *, context: SimulationContext | None = None) -> pd.DataFrame:
-    """Estimates the known parameters of a platform by every procedure, and shows the errors.
+    """Estimates known parameters by every procedure.
 
-    A procedure is left out if the platform violates its paper's assumptions. The exit code is 1 if a parameter is off
-    by more than 2 % (LMO: 5 %).
+    It shows the errors of a platform's parameters. A procedure is left out if the platform violates its paper's
+    assumptions. The exit code is 1 if a parameter is off by more than 2 % (LMO: 5 %).
 
     Returns a DataFrame with a row for each parameter: its `true` and `estimated` values, `worst_error`, `ok`.
     """
@@ -116,15 +116,16 @@ def check_machines(
     train: bool = False,
     context: SimulationContext | None = None,
 ) -> JudgedMachines:
-    """Judges predictions by times that others measured on machines: errors of times, and losses of choices.
+    """Judges predictions by times measured on supercomputers.
 
-    The folders have runs of PICO, as its repository has them, or tables as `times import` reads; without any, the
-    project's times of supercomputers and a cloud are used. A machine's description is the platform with the name of its
-    folder. A job is predicted on the nodes where it ran, if a map has them. Times are predicted by an engine and by
-    every analytical model, which is fitted to the description. They are written, with their hash, before any measured
-    time is read. docs/machines.md says what is counted and how. `train` first fits the figures of each description to
-    some of the machine's times: every second size of three collectives at one P. The others are shown apart, by whether
-    size, collective, or P or job are new. Where messages between two nodes were measured, it also predicts from these
+    It shows the errors of predicted times, and the losses of choices. The folders have runs of PICO, as its repository
+    has them, or tables as 'collwise times import' reads; without any, the project's times of supercomputers and a cloud
+    are used. A machine's description is the platform with the name of its folder. A job is predicted on the nodes where
+    it ran, if a map has them. Times are predicted by an engine and by every analytical model, which is fitted to the
+    description. They are written, with their hash, before any measured time is read. docs/machines.md says what is
+    counted and how. With `train` it first fits the figures of each description to some of the machine's times: every
+    second size of three collectives at one P. The other times are shown separately, by whether the size, the
+    collective, or P or the job is new. Where messages between two nodes were measured, it also predicts from these
     alone, with the median errors at the priors of what they do not tell.
 
     Returns the cells, which `frame()` has as a DataFrame.

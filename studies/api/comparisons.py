@@ -29,12 +29,12 @@ Compared: TypeAlias = "TimesLike | DeciderLike"
 
 
 def compare(right: TimesLike, /, *others: Compared) -> AllScores:
-    """Compares other times, and the choices of deciders, with the times of `right`.
+    """Compares other times, and the choices of deciders, with reference times.
 
-    The others are files of times or store:QUERY, files of decisions, the name of an untuned library (openmpi-4.1), or a
-    rules file of Open MPI. Their choices have slowdowns if the times contain them, which 'collwise simulate --beside'
-    ensures. An untuned library's choice may be one that does not compete, and be faster than the best (negative). Over
-    draws of nodes (--allocations) the medians count.
+    `right` holds the reference times. The others are files of times or store:QUERY, files of decisions, the name of an
+    untuned library (openmpi-4.1), or a rules file of Open MPI. A choice has a slowdown only if `right` has its time;
+    'collwise simulate --beside' sees to that. An untuned library may use an algorithm that is barred from choices; its
+    slowdown can then be negative. For draws of nodes (--allocations), medians over the draws are compared.
 
     Returns Scores by collective. `table()` has for each source the number of `cases`, the median, mean, 90th percentile
     and largest of the relative errors of its times, and their mean with its sign (`bias`); `tau`, Kendall's rank
@@ -56,7 +56,7 @@ def compare(right: TimesLike, /, *others: Compared) -> AllScores:
         raise UsageError(f"name what to compare with: times, decisions, rules or one of {', '.join(BASELINES)}")
     common = [name for name in by_name if all(name in one for one in known if isinstance(one, Mapping))]
     if not common:
-        raise UsageError(f"no collective of the right times ({', '.join(by_name)}) is one of all other times")
+        raise UsageError(f"no collective of the reference times ({', '.join(by_name)}) is in all other times")
 
     def scores(name: str) -> Scores:
         given = [one[name] if isinstance(one, Mapping) else one for one in known]
@@ -91,7 +91,9 @@ def decider(given: DeciderLike) -> Decider:
         if word in BASELINES:
             return BASELINES[word]
         if not path.exists():
-            raise UsageError(f"'{word}' is no untuned library and no file; valid: {', '.join(BASELINES)}, or a file")
+            raise UsageError(
+                f"'{word}' is neither an untuned library nor a file; valid: {', '.join(BASELINES)}, or a file"
+            )
         if not _is_document(path, list):
             return rules_decider(path)
         return Rules(Decisions.load(path).tables, path.name)
@@ -99,7 +101,7 @@ def decider(given: DeciderLike) -> Decider:
         return Rules(given.tables)
     if not hasattr(given, "choice"):
         raise UsageError(
-            f"{type(given).__name__} is neither times nor a decider; valid: what `simulate` or `select` returns"
+            f"{type(given).__name__} is neither times nor a decider; expected what `simulate` or `select` returns"
         )
     return given
 
@@ -148,13 +150,18 @@ def figure(result: Any, /, kind: str | None = None, procs: int | None = None) ->
         return draw(result, title)
     if isinstance(result, Mapping) and all(isinstance(one, Times) for one in result.values()):
         if len(result) != 1:
-            raise UsageError(f"a figure is of one collective; these are {', '.join(result)}: take one, times['bcast']")
+            raise UsageError(
+                f"a figure shows one collective, not {', '.join(result)}; take one, for example times['bcast']"
+            )
         (result,) = result.values()
     if isinstance(result, Times):
         return times_figure(result, procs if procs is not None else max(result.procs))
     figures = shown(result).figures if type(result).__name__ in PRESENTERS else {}
     if not figures:
-        raise UsageError(f"{type(result).__name__} has no figure; valid: times, scores, platforms, results of others")
+        raise UsageError(
+            f"{type(result).__name__} cannot be plotted; expected times, scores, a platform, or what another "
+            "function returned"
+        )
     check_name("figure", kind or next(iter(figures)), figures)
     return figures[kind or next(iter(figures))]()
 

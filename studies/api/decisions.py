@@ -48,7 +48,7 @@ class Decisions:
 
     tables: tuple[DecisionTable, ...]
     failed: tuple[Timing, ...] = field(default=(), compare=False)
-    """Simulated cases that failed and are no choice."""
+    """Simulated cases that failed, and so cannot be chosen."""
     consumer: str | None = field(default=None, compare=False)
     """The consumer for which `select` decided. None for any."""
     tolerance: float = field(default=TOLERANCE_PERCENT, compare=False)
@@ -106,13 +106,13 @@ def select(
 ) -> Decisions:
     """Decides which algorithm to run for each P, and the message size from which to run it.
 
-    A table has the fewest rows in which no choice is slower than the best one by more than the tolerance at any size of
-    the times. With predicted times, a row changes at the byte from which on the later choice is faster. If formulas
-    predict, a line says what is lost between the sizes; with `exact` nothing beyond the tolerance is. Measured choices
-    are as good as the fastest one if their confidence intervals overlap. An algorithm that needs a power of two or an
-    even number of processes holds only for the P where it was decided; from P + 1 on the best one that always runs
-    follows it. With `robust`, choices by simulated times lose least in bad cases: at the 95th percentile of the errors
-    that predictions had on measured machines.
+    Tables are as short as possible while no choice is slower than the best one by more than the tolerance, at any size
+    of the times. With predicted times, rows switch at the exact byte where the next choice becomes faster. For
+    formula-based models a line reports the loss between the sizes; `exact` keeps it within the tolerance. Measured
+    choices count as equally good if their confidence intervals overlap. An algorithm that needs a power of two or an
+    even number of processes holds only for the P where it was decided; from P + 1 on the best algorithm without such a
+    restriction takes over. With `robust`, choices by simulated times minimise the loss in bad cases: the 95th
+    percentile of the errors of predictions on measured machines.
 
     Returns Decisions. Raises UsageError for wrong arguments, and for times that cannot decide: rounded times of a
     decision file, and times of a contest that left out what the tolerance, the consumer or one choice needs.
@@ -131,11 +131,11 @@ def select(
     from collwise.validation.times.allocations import ALLOCATION, over_allocations, said_of_losses
 
     if consumer is not None:
-        check_name("decision consumer", consumer, ALL_CONSUMERS)
+        check_name("library", consumer, ALL_CONSUMERS)
     arguments.check_percent("tolerance", tolerance)
     arguments.check_percent("limit of ties", tie_limit)
     if not 0 <= agreement < 100:
-        raise UsageError(f"agreement within {agreement:g} percent; valid: from 0 to below 100")
+        raise UsageError(f"agreement within {agreement:g} percent; valid: at least 0, below 100")
     found = _trusted(arguments.times(*times))
     if filled_by is not None:
         others = arguments.times(filled_by)
@@ -166,7 +166,7 @@ def select(
         note(text)
     failed = tuple(timing for one in found.values() for timing in one.failed)
     if failed:
-        warn(f"{counted(len(failed), 'case')} failed and are no choice; first: {failed[0].error}")
+        warn(f"{counted(len(failed), 'case')} failed and cannot be chosen; first: {failed[0].error}")
     return Decisions(tables, failed, consumer, tolerance, robust)
 
 
@@ -189,7 +189,7 @@ def _trusted(found: dict[str, Times]) -> dict[str, Times]:
 
 
 def _told(times: Times) -> list[str]:
-    """Sentences on what measured times are, and on the gaps in them."""
+    """Sentences on the kind of measured times, and on gaps in them."""
     from collwise.store_contents import KEY_CHARACTERS
     from collwise.studies.present.shown import said
     from collwise.validation.times.times import MEASURED_UNDER, State
@@ -238,10 +238,10 @@ def export(
     procs: int | None = None,
     check: bool = False,
 ) -> ExportedRules:
-    """Writes decisions as rules that an MPI library reads; one table a collective.
+    """Writes decisions as rules that an MPI library reads; one table per collective.
 
-    If a format cannot express a choice, the best one that it can express is written, with a note on the cost.
-    Profiles of PGMPITuneLib (.prf) become a table for libcollwise, with the format collwise.
+    If a format cannot express a choice, the best one that it can express is written, with a note on the cost. With
+    --format collwise, profiles of PGMPITuneLib (.prf) are converted to a libcollwise table.
 
     Returns ExportedRules, whose `text` are the rules.
 
@@ -255,7 +255,7 @@ def export(
     if version is not None and format_name == "mpich":
         check_name("version of MPICH's selection file", version, MPICH_VERSIONS)
     if check and (format_name not in _CHECKED or output is None):
-        raise UsageError(f"rules are checked in a file, of the formats {', '.join(_CHECKED)}")
+        raise UsageError(f"--check needs -o FILE and one of the formats {', '.join(_CHECKED)}")
     if procs is not None and not FORMATS[format_name].one_procs:
         known = ", ".join(name for name, one in FORMATS.items() if one.one_procs)
         raise UsageError(f"a process count is for the formats {known}, not for {format_name}")
@@ -293,7 +293,7 @@ def _tell(made: Exported, format_name: str, version: str) -> None:
     if len(lines) > _MAX_SUBSTITUTIONS:
         costs = [one.cost for one in made.substitutions if not math.isnan(one.cost)]
         worst = f", the worst of which is {max(costs) * 100:.1f} % slower" if costs else ""
-        note(f"{len(lines)} choices cannot be said{worst}; {_MAX_SUBSTITUTIONS} are listed")
+        note(f"{len(lines)} choices cannot be expressed{worst}; {_MAX_SUBSTITUTIONS} are listed")
     consumer = FORMATS[format_name].consumer
     consumer = f"{OPENMPI}-{version}" if consumer == OPENMPI else consumer
     if consumer in ALL_CONSUMERS and any(not one.too_few for one in made.substitutions):
@@ -304,21 +304,21 @@ def _tell(made: Exported, format_name: str, version: str) -> None:
 
 
 def _table_of_profiles(files: Sequence[Path], format_name: str) -> str:
-    """The table of profiles of PGMPITuneLib. Raises UsageError for other files beside them, and another format."""
+    """The table of profiles of PGMPITuneLib. Raises UsageError for other files among them, and for another format."""
     from collwise.validation.guidelines.repair import rules_of
 
     other = next((file for file in files if file.suffix != ".prf"), None)
     if other is not None:
-        raise UsageError(f"{other}: not a profile of PGMPITuneLib as the others are; valid beside them: .prf")
+        raise UsageError(f"{other}: not a profile of PGMPITuneLib (.prf), as the others are")
     if format_name != COLLWISE:
-        raise UsageError(f"--format {format_name}: profiles of PGMPITuneLib name mock-ups; valid: {COLLWISE}")
+        raise UsageError(f"--format {format_name}: profiles of PGMPITuneLib name mock-ups; use --format {COLLWISE}")
     return rules_of({str(file): parse_profile(read_text(file), str(file)) for file in files})
 
 
 def _checks(found: ExportedRules, path: Path) -> Iterator[tuple[str, bool]]:
     """Lines on calls for each table, and whether the installed library ran what the rules say.
 
-    The first says so if the installed library is of another version than the rules are for.
+    The first line says whether the installed library has a different version from that of the rules.
     """
     library = find_installation(found.format_name)
     if not f"{library.version}.".startswith(f"{found.version}."):
@@ -349,11 +349,12 @@ def defaults(
     baseline: Baseline | str | None = None,
     check: bool = False,
 ) -> UntunedDecisions:
-    """Shows the algorithms that an MPI library runs untuned, for each P and from each message size on.
+    """Shows the algorithms that an MPI library runs untuned.
 
-    'in the catalogue' is the choice that sends the same messages, and stands for the library in times. Decisions are
-    for one process on each node, a commutative operation, and blocks of one size. `check` asks Open MPI itself, for any
-    number of processes, without running the algorithms. For MPICH it reads the tables with which MPICH selects.
+    Rows give the P and the message size from which an algorithm runs. 'in the catalogue' is our choice that sends the
+    same messages; its times stand for the library's. Decisions are for one process on each node, a commutative
+    operation, and blocks of one size. `check` asks Open MPI itself, for any number of processes, without running the
+    algorithms. For MPICH it reads the tables from which MPICH selects.
 
     >>> import collwise
     >>> found = collwise.defaults("bcast", procs=16, sizes="1KiB", baseline="mpich-4")

@@ -82,12 +82,12 @@ def guidelines(
     ppn: int | None = None,
     context: SimulationContext | None = None,
 ) -> Guidelines:
-    """Checks performance guidelines of simulated libraries, after Hunold & Carpen-Amarie 2018, and repairs violations.
+    """Checks performance guidelines of simulated libraries.
 
-    A collective must not be slower than a mock-up of other collectives (GL1 to GL22), than itself on a larger message
-    (monotony), or than several calls on parts of the message (split-robustness). The fastest mock-up repairs a
-    violation: the benchmark then runs again under libcollwise. Libraries are SMPI's selectors, or with --engine
-    schedule the untuned libraries, also with thousands of processes.
+    The method is that of Hunold & Carpen-Amarie 2018. A collective must not be slower than a mock-up of other
+    collectives (GL1 to GL22), than itself on a larger message (monotony), or than several calls on parts of the message
+    (split-robustness). The fastest mock-up repairs a violation; the benchmark then runs again under libcollwise.
+    Libraries are SMPI's selectors, or with --engine schedule the untuned libraries, for up to thousands of processes.
 
     Returns Guidelines, by library.
 
@@ -106,7 +106,7 @@ def guidelines(
             check_name("library", name, [*SMPI_SELECTORS, *BASELINES])
             if plays and name not in BASELINES:
                 valid = ", ".join(BASELINES)
-                raise UsageError(f"{name} is one of SMPI's selectors; valid with --engine schedule: {valid}")
+                raise UsageError(f"{name} is one of SMPI's selectors; with --engine schedule name one of {valid}")
         for name in names:
             if name in BASELINES:
                 under_test = recorded_library(where, simulations, BASELINES[name], ppn or 0)
@@ -136,9 +136,10 @@ def measured_guidelines(
     store: str | Path | None = None,
     on_launch: Callable[[int, int], None] = lambda done, of: note(f"{done} of {of} launches"),
 ) -> Guidelines:
-    """Checks the performance guidelines of a real library, as 'guidelines simulate', and repairs violations.
+    """Checks the performance guidelines of a real library.
 
-    It runs on this machine, hosts, a batch job's nodes or a test bed. The medians of several launches are compared.
+    It checks what 'collwise guidelines simulate' checks, and repairs violations. It runs on this machine, hosts, a
+    batch job's nodes or a test bed. The medians of several launches are compared.
 
     Returns Guidelines.
 
@@ -153,7 +154,7 @@ def measured_guidelines(
 
     check_name("rule", rule, RULES)
     if method.launches < 2:
-        raise UsageError(f"--launches {method.launches}: valid are 2 at least, whose medians are compared")
+        raise UsageError(f"--launches {method.launches}: at least 2 are needed, whose medians are compared")
     if rule == "rank":
         criterion: Share = RankTest((share or 0) / 100, alpha, correction)
     else:
@@ -192,7 +193,9 @@ def check_decisions(
     share: float = 1.0,
     context: SimulationContext | None = None,
 ) -> OwnChecked:
-    """Checks the choices of DECISIONS against all guidelines, by simulation, and lists combinations that are faster.
+    """Checks the choices of DECISIONS against all guidelines.
+
+    It simulates them, and lists combinations of collectives that are faster than a choice.
 
     Returns the violations, and the combinations of collectives that are faster than a choice.
 
@@ -208,7 +211,7 @@ def check_decisions(
     tables = {table.collective: table for table in arguments.decisions(decisions).tables}
     names = [name for name in _with_guidelines(collective) if name in tables]
     if not names:
-        raise UsageError(f"no table of a collective with guidelines; valid: {', '.join(COLLECTIVES)}")
+        raise UsageError(f"none of the tables is of a collective with guidelines; valid: {', '.join(COLLECTIVES)}")
     asked = None if sizes is None else arguments.sizes(sizes)
     if procs is None:
         counts = tuple(sorted({count for table in tables.values() for count in table.decided_procs if count > 1}))

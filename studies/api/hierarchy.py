@@ -114,7 +114,9 @@ def space_of(
     if target is not None:
         per_node = (target.processes_per_node(target.usual_procs),)
         if ppn is not None and arguments.counts(ppn) != per_node:
-            raise UsageError(f"{target.name} has {per_node[0]} processes on each node; --ppn has no other value there")
+            raise UsageError(
+                f"{target.name} has {per_node[0]} processes on each node; --ppn must equal that or be left out"
+            )
         counts = arguments.counts(nodes) if nodes is not None else (target.usual_procs // per_node[0],)
     elif platform is not None:
         per_node = arguments.counts(ppn) if ppn is not None else (platform.default_processes_per_node,)
@@ -124,7 +126,7 @@ def space_of(
         if not set(ways) <= set(SIMULATED):
             raise UsageError(
                 "--within: the processes of a simulated node always send messages; valid: point-to-point and "
-                "by-socket, and all with an execution target"
+                "by-socket; all with an execution target"
             )
         if BY_SOCKET in ways and platform.sockets_per_node == 1:
             raise UsageError(
@@ -134,7 +136,7 @@ def space_of(
     else:
         raise UsageError(f"name --platform to simulate, or a target to measure on: {TARGET_OPTIONS}")
     if min(counts) < 2:
-        raise UsageError("a hierarchical collective needs 2 nodes at least")
+        raise UsageError("a hierarchical collective needs at least 2 nodes")
     parts_of(collective)
     return Space(
         collective,
@@ -205,16 +207,17 @@ def search_tasks(
     method: Method | None = None,
     context: SimulationContext | None = None,
 ) -> TaskSearches:
-    """Finds the best configuration of hierarchical collectives for each n, p and m, by few benchmarks or many.
+    """Finds the best configuration of hierarchical collectives.
 
-    The searches are those of Luo et al. 2020, and one that predicts all configurations by the schedule engine and times
-    only the decisive ones. Times are in the store, so that a stopped search resumes. The machine time of a search is
-    the time of its benchmarks on the machine. If the exhaustive search is made, too, the others show the cost of their
-    choices and the errors of their assumed times. Those from tasks are by the cost model, equations (3) and (4) of that
-    paper. Between the sampled sizes the choice changes where both would take equally long.
+    It does so for each number of nodes n, processes per node p and message size m. The searches are those of Luo et al.
+    2020, and one that predicts all configurations by the schedule engine and times only the decisive ones. Times are
+    stored, so that a stopped search resumes. The machine time of a search is the time of its benchmarks on the machine.
+    If the exhaustive search is among them, the others show the cost of their choices and the errors of the times that
+    they assumed; the search by tasks assumes those of the cost model, equations (3) and (4) of that paper. Between the
+    sampled sizes, the choice changes where both would take equally long.
 
     Returns TaskSearches. By collective they have what each search `found`, with the `best` choice for each input, and
-    `scores`; `decisions` are those of the last search. Raises UsageError for wrong arguments, also for 'predict' on the
+    `scores`; `decisions` are those of the last search. Raises UsageError for wrong arguments, and for 'predict' on the
     schedule engine, which would predict itself unless a machine is drawn.
 
     >>> import collwise
@@ -263,13 +266,13 @@ def _check_searches(
     drawn: int | None,
     context: SimulationContext,
 ) -> None:
-    """Raises UsageError for unknown searches, and where predictions would be of themselves or have no platform."""
+    """Raises UsageError for unknown searches, and if the engine would predict itself or has no platform."""
     if not names:
         raise UsageError(f"name a search; valid: {', '.join(SEARCHES)}")
     for name in names:
         check_name("search", name, SEARCHES)
     if drawn is not None and target is not None:
-        raise UsageError("--drawn simulates a random machine, so it does not go together with an execution target")
+        raise UsageError("--drawn simulates a random machine; it cannot be combined with an execution target")
     if PREDICT not in names:
         return
     if platform is None:
@@ -277,5 +280,5 @@ def _check_searches(
     if target is None and drawn is None and context.engine.name == SCHEDULE.name:
         raise UsageError(
             "the search 'predict' uses the schedule engine for its predictions, so the machine must be another one; "
-            "valid: --engine smpi, an execution target, --drawn, or another search"
+            "use --engine smpi, an execution target, --drawn, or another search"
         )

@@ -47,12 +47,12 @@ def whatif(
     ppn: int | None = None,
     context: SimulationContext | None = None,
 ) -> WhatIfs:
-    """Shows which choices and times change if a platform does, and why.
+    """Shows how choices and times change, and why.
 
-    Times both platforms. Shows the changed choices, the changes of times, the cost of kept rules, and what limits each
-    choice: latency, overhead, gap, bandwidth or reduction. A gap is waiting for something that other messages use: node
-    ports, memory, the path between sockets, or uplinks of switches. Limits are from the critical path in the schedule
-    engine. docs/whatif.md says how each change is expressed.
+    It times a platform before and after the change. It shows the changed choices, how times change, what rules kept
+    from before cost, and what limits each choice: latency, overhead, gap, bandwidth or reduction. A gap is the wait for
+    something that other messages use: node ports, memory, the path between sockets, or uplinks of switches. Limits come
+    from the critical path in the schedule engine. docs/whatif.md says how to write each change.
 
     Returns a WhatIf for each collective, whose `times` have the dimension `change`.
 
@@ -68,7 +68,7 @@ def whatif(
 
     where, made = _described(platform), changes_of(changes)
     if consumer is not None:
-        check_name("decision consumer", consumer, ALL_CONSUMERS)
+        check_name("library", consumer, ALL_CONSUMERS)
     grids = [
         grid_for(consumer, grid)
         for grid in _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, made)
@@ -104,9 +104,9 @@ def sweep(
     tolerance: float = TOLERANCE_PERCENT,
     context: SimulationContext | None = None,
 ) -> Sweeps:
-    """Finds the factors of a change at which another choice becomes the best, and says why.
+    """Finds the factors of a change at which the best choice changes.
 
-    The change goes over a range of factors, such as bandwidth=x0.25:x8; `collwise whatif change --help` lists all
+    It also says why. The factors cover a range, such as bandwidth=x0.25:x8; 'collwise whatif change --help' lists all
     changes. With a tolerance, choices that are nearly as fast do not take turns.
 
     Returns a Sweep for each collective, whose `times` have the dimension `factor`.
@@ -146,11 +146,11 @@ def live_map(
     ppn: int | None = None,
     jobs: int | None = None,
 ) -> LiveMap:
-    """A map of a collective that follows changes of its platform within a fraction of a second, for sliders.
+    """A map of a collective's best choices that is updated within a fraction of a second, for sliders.
 
     Parameters: as for `whatif`; `jobs`, the number of threads, by default one per core.
 
-    Returns a LiveMap. Its `on(changes)` gives Times of all choices that are about as fast as the best one. Inexact
+    Returns a LiveMap. Its `on(changes)` gives the Times of the best choice and of all that are about as fast. Inexact
     times have half-widths (docs/whatif.md). `on(changes, every=True)` has the times of every choice.
 
     >>> import collwise
@@ -209,7 +209,7 @@ def changes_of(given: Changes) -> tuple[Change, ...]:
 
 
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
-    """Powers of two from 4 on, and all that the platform holds."""
+    """Powers of two, starting at 4, and all that the platform holds."""
     most = platform.max_procs(processes_per_node)
     powers = [2**k for k in range(most.bit_length()) if _MIN_PROCS <= 2**k < most]
     return (*powers, most)

@@ -126,8 +126,8 @@ def fit(
     """Estimates the parameters of models from experiments: simulated, or measured here, on hosts or a test bed.
 
     The model implementation-aware has gamma(p), and alpha and beta of every algorithm (Nuriyev & Lastovetsky 2021,
-    section IV); critical_path has the same for all collectives, with schedules for formulas. The others are
-    point-to-point models, from experiments between two or three processes.
+    section IV); critical_path has the same parameters for all collectives, and uses schedules instead of formulas. The
+    others are point-to-point models, from experiments between two or three processes.
 
     Returns a FittedModel, for `predict`, `select` and its own `save`. An execution target may take the place of a
     platform; experiments are then measured on it. Experiments in the store are not repeated.
@@ -185,7 +185,7 @@ def fit(
             plan = plan if chains is None else replace(plan, chains=chains)
             return FittedModel(plans.fit(bench, plan))
         if counts is not None and len(counts) != 1:
-            raise UsageError(f"--procs: one number for --model {model}, not {len(counts)}")
+            raise UsageError(f"--procs: --model {model} takes one number, not {len(counts)}")
         if heterogeneous is None and not bench.is_heterogeneous:
             heterogeneous = False
         detail = CLOSE if thorough or bench.is_exact else QUICK
@@ -216,7 +216,7 @@ def predict(
     model: str | None = None,
     by_schedule: bool = False,
 ) -> AllTimes:
-    """Evaluates a model over arrays of P and m at once.
+    """Evaluates a model at many P and m at once.
 
     Returns Times by collective. Times are missing where they are not deterministic or beyond what was fitted. Between
     the points the Times ask the model, so `select` decides to the byte. Raises UsageError where the model has no
@@ -236,7 +236,7 @@ def predict(
     if by_schedule:
         fitted = ScheduledModel.of(fitted)
     if consumer is not None:
-        check_name("decision consumer", consumer, ALL_CONSUMERS)
+        check_name("library", consumer, ALL_CONSUMERS)
     counts, asked_sizes = arguments.counts(procs), None if sizes is None else arguments.sizes(sizes)
     usual = (fitted.segment_bytes,) if consumer is None else SEGMENTS
     cut = segments_for(consumer, usual if segments is None else arguments.sizes(segments))
@@ -269,7 +269,10 @@ def predict(
 
 
 def message(model: FittedModel | str | Path, pair: str, /, sizes: Numbers | None = None) -> pd.DataFrame:
-    """Predicts the time of a message from one process to another, I,J, by a point-to-point model."""
+    """Predicts the time of a message between two processes.
+
+    PAIR is I,J: a message from process I to process J. The model is a point-to-point one.
+    """
     import numpy as np
     import pandas as pd
 
@@ -282,7 +285,7 @@ def message(model: FittedModel | str | Path, pair: str, /, sizes: Numbers | None
     sender, receiver = map(int, ranks)
     fitted = model.parameters if isinstance(model, FittedModel) else FittedParameters.load(model)
     if not isinstance(fitted, FittedParameters):
-        raise UsageError(f"{model} has no times of single messages; valid: models {', '.join(PROCEDURE_NAMES)}")
+        raise UsageError(f"{model} has no times of single messages; expected a model of {', '.join(PROCEDURE_NAMES)}")
     if fitted.parameters.heterogeneous and max(sender, receiver) >= fitted.procs:
         raise UsageError(f"'{pair}': {model} knows processes 0 to {fitted.procs - 1}")
     asked = sizes_of("bcast", arguments.sizes(sizes) if sizes else None)
@@ -341,10 +344,11 @@ def _with_formula(model: CollectiveModel, collective: str, given: Names | None) 
 
 
 def models(collectives: Names | None = None) -> pd.DataFrame:
-    """Lists the models of collectives with the procedures that estimate them; or those with formulas for collectives.
+    """Lists models of collectives, and procedures to estimate them.
 
-    If a model has no formula or schedule, predict leaves the algorithm out and says so. A model that ends in
-    _as_printed has formulas for the same algorithms as the one without it.
+    With --collective it lists the models with formulas for each algorithm. If a model has no formula or schedule,
+    predict leaves the algorithm out and says so. A model that ends in _as_printed has formulas for the same algorithms
+    as the one without it.
 
     Returns a DataFrame: `name`, `what` it is, `procedures` and `paper`; or `collective`, `algorithm`, and whether it
     has `formulas`, by model.

@@ -55,11 +55,11 @@ def run_program(
     repetitions: int = 1,
     plain: bool = False,
 ) -> int:
-    """Runs an MPI program with our algorithms in the calls for which a table or list names one.
+    """Runs an MPI program with our algorithms.
 
-    The program is not modified; for smpi, it must have been built by smpicc. 'latency', 'asp', 'matmul' and 'training'
-    are programs of ours. The report lists the time of each collective, for 'program profile'. The exit code is the
-    program's, or 1 if the program does not call the library.
+    A table or a list says which calls they replace. The program is not modified; for smpi, it must have been built by
+    smpicc. 'latency', 'asp', 'matmul' and 'training' are programs of ours. The report lists the time of each
+    collective, for 'program profile'. The exit code is the program's, or 1 if the program does not call the library.
 
     Returns the exit code.
 
@@ -74,7 +74,7 @@ def run_program(
     options = LibraryOptions(None if table is None else Path(table), algorithms)
     if plain and (options != LibraryOptions() or thresholds is not None or report or report_to is not None):
         raise UsageError(
-            "--plain runs without the library: no --table, --algorithms, --thresholds, --report or --report-to with it"
+            "--plain runs without the library; leave out --table, --algorithms, --thresholds, --report and --report-to"
         )
     if library != "smpi" and (platform is not None or ppn is not None or simgrid is not None):
         raise UsageError("--platform, --ppn and --simgrid are for --library smpi")
@@ -125,7 +125,7 @@ class ProfileResult:
     after: Profile | None = None
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row per collective, communicator and size, the most time first.
+        """A row per collective, communicator and size; those with most time come first.
 
         Columns: those of the report (docs/interposing.md); `share` of the run's time; and if savings were asked for,
         `default` and `tuned`, the algorithms, `default_seconds` and `tuned_seconds` of one call, and `saving_seconds`
@@ -236,14 +236,14 @@ def profile(
     ppn: int | None = None,
     context: SimulationContext | None = None,
 ) -> ProfileResult:
-    """Shows which collectives of a program take its time, and what other algorithms would save.
+    """Shows a program's time in collectives, and what could be saved.
 
-    REPORTS are libcollwise's (JSON), of one run or of several, whose medians then count. Times are those of the mean
-    process within all calls of a collective on a communicator, waiting for later processes included. --platform times
+    REPORTS are those of libcollwise (JSON), of one run or of several, of which medians are taken. Times are means over
+    processes, in all calls of a collective on a communicator, including the wait for later processes. --platform times
     the algorithms, or --decisions gives times. The expected saving is the part of the time that the best algorithm
     would save, and -o writes a table for 'program run --table'. --change also shows the times of the calls on the
-    changed platform, where the same algorithms run by default. --after takes reports of later runs with a table, and
-    shows their saving.
+    changed platform, with the same algorithms by default. --after reads reports of later runs with a table, and shows
+    what these saved.
 
     Returns a ProfileResult. Warns where runs made different calls.
 
@@ -283,7 +283,7 @@ def profile(
     where, cut = arguments.platform(platform), arguments.sizes(segments)
     new = changed(where, changes_of(changes))
     if changes and not called.calls:
-        raise UsageError(f"no call of the report can be timed: {'; '.join(called.left_out) or 'it counts none'}")
+        raise UsageError(f"none of the report's calls can be timed: {'; '.join(called.left_out) or 'it counts none'}")
     warn_of_free_messages(where)
     with arguments.opened(context, SCHEDULE.name) as simulations:
         times = called.simulated(where, simulations, library, cut)
@@ -302,7 +302,7 @@ def _profile_of(reports: Sequence[str | Path]) -> Profile:
     whole = profile_of_runs(profiles)
     differing, kinds = max(differing_calls(whole, one) for one in profiles)
     if differing:
-        warn(f"the runs of {_names(reports)} differ in the number of {differing} of {counted(kinds, 'kind')} of calls")
+        warn(f"the runs of {_names(reports)} made {differing} of {counted(kinds, 'kind')} of calls unequally often")
     return whole
 
 
@@ -310,8 +310,8 @@ def _warn_of_other_calls(first: Profile, second: Profile, what: str) -> None:
     differing, kinds = differing_calls(first, second)
     if differing or first.processes != second.processes:
         warn(
-            f"{what} differ in the number of {differing} of {counted(kinds, 'kind')} of calls (collective, "
-            "communicator, size): probably the programs, inputs or process counts differ, and savings between them "
+            f"{what} have {differing} of {counted(kinds, 'kind')} of calls (collective, communicator, size) "
+            "unequally often: probably the programs, inputs or process counts differ, and savings between them "
             "mean nothing"
         )
 
@@ -332,8 +332,8 @@ class ApplicationTimes:
     def frame(self) -> pd.DataFrame:
         """A row for each: `seconds`, those within collectives, their shares, and `speedup` over the first choice.
 
-        `mean_seconds` and `max_seconds` are of the mean of all processes and of that with most. Where an execution
-        failed they are nan, and `error` says why.
+        `mean_seconds` and `max_seconds` are the mean and the maximum over processes. Where an execution failed they are
+        nan, and `error` says why.
         """
         import pandas as pd
 
@@ -355,13 +355,13 @@ def application(
     ppn: int | None = None,
     context: SimulationContext | None = None,
 ) -> ApplicationTimes:
-    """Simulates an application with modelled computation under several choices of collectives.
+    """Simulates an application under several choices of collectives.
 
-    asp broadcasts the rows of a matrix by turns, matmul is a master-worker matrix multiplication, training an allreduce
-    of AlexNet's gradients. ompi, mpich, mvapich2 and impi are SMPI's selectors; names with a version are that library's
-    untuned decisions, with our algorithms; flat and hierarchical are the fastest of our algorithms for the
-    application's calls. The speed-up is over the first choice. Executions in the store are not repeated. The exit code
-    is 1 if one failed.
+    Computation is modelled. asp broadcasts the rows of a matrix in turn, matmul is a master-worker matrix
+    multiplication, training an allreduce of AlexNet's gradients. ompi, mpich, mvapich2 and impi are SMPI's selectors;
+    names with a version are that library's untuned decisions, with our algorithms; flat and hierarchical are the
+    fastest of our algorithms for the application's calls. The speed-up is relative to the first choice. Executions in
+    the store are not repeated. The exit code is 1 if one failed.
 
     Returns ApplicationTimes.
 
@@ -373,12 +373,12 @@ def application(
     where, names = arguments.platform(platform), arguments.names(collectives)
     chosen = applications.application_of(program)
     if not names:
-        raise UsageError(f"--collectives: name one at least; valid: {', '.join(applications.NAMES)}, or a file")
+        raise UsageError(f"--collectives: name at least one; valid: {', '.join(applications.NAMES)}, or a file")
     tuned = {applications.FLAT, applications.HIERARCHICAL}
     if segments is not None and not tuned.intersection(names):
         raise UsageError(f"--segments is for --collectives with {' or '.join(sorted(tuned))}")
     if rate is not None and not 0 < rate < math.inf:
-        raise UsageError(f"--rate: {rate} is no rate; valid: operations per second above 0, for example 2e10")
+        raise UsageError(f"--rate: {rate} is not a rate; write operations per second, above 0, for example 2e10")
     given = _settings(settings) if isinstance(settings, str) else settings
     with arguments.opened(context) as simulations:
         rows = applications.compare_collectives(
@@ -418,11 +418,11 @@ def gain(
     check: bool = True,
     store: str | Path | None = None,
 ) -> MeasuredGain:
-    """Measures Open MPI as it is, by a rules file, and with libcollwise preloaded: the gain of DECISIONS.
+    """Measures what DECISIONS gain over Open MPI as it is.
 
-    It runs with Open MPI on this machine, hosts, a batch job's nodes or a test bed. The program calls MPI's own
-    collectives; the three ways are launched in turn. The report of libcollwise proves that the chosen algorithms ran,
-    and the messages of Open MPI prove that it follows the rules.
+    It times calls of MPI's own collectives in three ways, which are launched in turn: Open MPI as it is, with a rules
+    file, and with libcollwise preloaded. It runs on this machine, hosts, a batch job's nodes or a test bed. The report
+    of libcollwise proves that the chosen algorithms ran, and the messages of Open MPI prove that it follows the rules.
 
     In a Slurm job of salloc --exclusive --nodes 2 --ntasks-per-node 32, 64 processes are bound and measured by
     --launcher srun --ppn 32 --mpirun-args "--cpu-bind=cores" --procs 64 --no-check.

@@ -48,7 +48,9 @@ def results(
     sizes: Numbers | None = None,
     **equal: Any,
 ) -> pd.DataFrame:
-    """Shows the times of cases with what made them: all, or those of one configuration, collective and so on.
+    """Shows the times of cases with their provenance.
+
+    It shows all times, or those of one configuration, collective and so on.
 
     Returns a DataFrame with one row per time, in the order in which they were made: `configuration` (the beginning of
     its key), `source` (simulated, measured), `platform`, `maker`, the case's columns, `seconds`, further columns as in
@@ -88,7 +90,7 @@ def _opened(store: str | Path | None) -> Store:
     """The store. Raises UsageError where there is none; none is made."""
     path = arguments.store_path(store)
     if not path.exists():
-        raise UsageError(f"there is no store {path}; make times first: collwise simulate, measure or times import")
+        raise UsageError(f"there is no store {path}; make times first, with collwise simulate, measure or times import")
     return Store(path)
 
 
@@ -139,7 +141,7 @@ def _words(query: str) -> dict[str, str]:
         name, equals, value = (part.strip() for part in word.partition("="))
         check_name("word of a query", name, _WORDS)
         if not equals or not value or (name == "ppn" and not (value.isdecimal() and int(value))):
-            raise UsageError(f"malformed word '{word}' of a query (valid: platform=gros,source=measured)")
+            raise UsageError(f"malformed word '{word}' of a query; write for example platform=gros,source=measured")
         found[name] = value if name == "file" else value.replace("+", ",")
     return found
 
@@ -154,7 +156,9 @@ def _only(what: str, found: Collection[str], store: Path) -> str:
 
 
 def configurations(store: str | Path | None = None) -> pd.DataFrame:
-    """Lists the configurations: everything besides the case that times depend on. Times of two never mix.
+    """Lists configurations: all that affects a time except the case.
+
+    Times of different configurations never mix.
 
     Returns a DataFrame: `configuration`, the beginning of its key, which `results` and `prune` take; `source`,
     `platform`, `maker`, `collectives`, the number of `rows` and of those that `failed`, when the first and the last of
@@ -191,9 +195,9 @@ def prune(
     before: str | None = None,
     confirm: Callable[[str], None] = lambda what: None,
 ) -> Deleted:
-    """Deletes times: those of the configurations, sources and platforms named, made before a time if one is given.
+    """Deletes the times of some configurations, sources or platforms.
 
-    Everything is deleted at once: a command that is stopped has deleted nothing.
+    --before limits it to older times. Everything is deleted at once: a command that is stopped has deleted nothing.
 
     Returns the number of rows that were deleted.
 
@@ -222,7 +226,7 @@ def import_times(
     about: str = "",
     store: str | Path | None = None,
 ) -> pd.DataFrame:
-    """Reads times that were measured elsewhere into the store.
+    """Imports times that were measured elsewhere into the store.
 
     The files are results of a collwise script, OSU micro-benchmarks, Intel MPI Benchmarks (IMB-MPI1), ReproMPI,
     netgauge's LogGP output, a short CSV, or a run of PICO: an archive or a folder, with its metadata beside it. Cells
@@ -268,7 +272,7 @@ def _facts(about: str) -> tuple[tuple[str, str], ...]:
     for part in filter(None, (part.strip() for part in about.split(";"))):
         name, equals, value = (word.strip() for word in part.partition("="))
         if not (name and equals and value):
-            raise UsageError(f"malformed fact '{part}' (valid: 'job=1234; source=our cluster; licence=MIT')")
+            raise UsageError(f"malformed fact '{part}'; write for example 'job=1234; source=our cluster; licence=MIT'")
         found.append((name, value))
     return tuple(found)
 

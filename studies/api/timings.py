@@ -84,7 +84,7 @@ def simulate(
     per_node = ppn or where.default_processes_per_node
     asked = arguments.collectives(collective)
     if consumer is not None:
-        check_name("decision consumer", consumer, ALL_CONSUMERS)
+        check_name("library", consumer, ALL_CONSUMERS)
     pieces = segments_for(consumer, arguments.sizes(segments))
     wanted = f"all,{GUIDELINES}" if algorithms is None and consumer == PGMPI else algorithms
     competing = choices(asked, wanted, pieces, counts or {}, thresholds, between_segment=between_segment)
@@ -107,7 +107,8 @@ def simulate(
     by_size = {} if margin is None else {one: margin / 100 for one in competing if not needs_one_choice(one, consumer)}
     if allocations is not None and margin is not None:
         raise UsageError(
-            "--margin leaves out choices, which on another allocation may be fast (valid: no --allocations)"
+            "--margin leaves out choices, which may be fast on another allocation; leave out one of --margin and "
+            "--allocations"
         )
     draws = [where] if allocations is None else scattered(where, allocations)
     label = f"{where.name} {arguments.several(asked)}"
@@ -214,7 +215,7 @@ def _script(path: Path, cases: Sequence[Case], method: Method, where: TargetOpti
     from collwise.validation.measurement.scripts import batch_lines, launcher_words, write_script
 
     if where.named and where.launcher not in ("mpirun", "srun"):
-        raise UsageError("--script: the variable LAUNCHER says where it runs; valid here: --launcher mpirun or srun")
+        raise UsageError("--script: the variable LAUNCHER says where it runs; give --launcher mpirun or srun")
     refuse_details(where, ("remote_shell", "transport", "eager_limit", "any_nodes"), "targets")
     procs = max(case.procs for case in cases)
     launcher, per_node = where.launcher or "mpirun", where.ppn or 0
@@ -253,9 +254,10 @@ def search_algorithms(
     confirm: Callable[[str], None] = lambda what: None,
     context: SimulationContext | None = None,
 ) -> Searched:
-    """Measures where the choice is in doubt, within a budget of machine time (docs/measuring.md).
+    """Measures only where the choice is in doubt, within a budget.
 
-    Without a platform or a model to predict times, the search starts without knowledge.
+    The budget is machine time (docs/measuring.md). Without a platform or a model to predict times, the search starts
+    without knowledge.
 
     Returns the choices found, their expected loss, and the saved machine time. The times are in the store as one
     measurement, by which `select` decides; a search that was stopped resumes from there. A line on stderr says when a
@@ -271,7 +273,7 @@ def search_algorithms(
     from collwise.validation.adaptive.search import search_on
 
     if with_library(algorithms)[1]:
-        raise UsageError(f"--algorithms {LIBRARY}: only our algorithms are searched; `measure` takes it")
+        raise UsageError(f"--algorithms {LIBRARY}: only our algorithms are searched; 'collwise measure' takes it")
     place = target_from(target)
     _ask_if_crowded(place, arguments.counts(procs), confirm)
     asked = arguments.collectives(collective)
@@ -295,7 +297,7 @@ _MAX_PROCESSES_PER_CORE = 32
 
 
 def _ask_if_crowded(place: ExecutionTarget, procs: Sequence[int], confirm: Callable[[str], None]) -> None:
-    """Lets `confirm` stop a measurement with more processes than this machine can be meant for."""
+    """Lets `confirm` stop a measurement with far more processes than this machine has cores."""
     from collwise.simulator.execution.local_machine import LocalMachine
 
     cores = len(os.sched_getaffinity(0))
@@ -304,7 +306,7 @@ def _ask_if_crowded(place: ExecutionTarget, procs: Sequence[int], confirm: Calla
 
 
 def _tell(number: int, cases: int, spent: float) -> None:
-    """Says that a round of so many cases begins, after so many seconds."""
+    """Prints a note that a round of this many cases begins, after this many seconds."""
     after = f" after {format_seconds(spent)} of machine time" if spent else ""
     note(f"round {number}: {counted(cases, 'case')}{after}")
 

@@ -81,7 +81,7 @@ class Tuned:
         return next(iter(self.times.values())).processes_per_node
 
     def gains(self, collective: str) -> Array:
-        """Untuned seconds over those by the rules, shape (P, m); nan where one is unknown, or nothing is decided."""
+        """Untuned seconds divided by those of the rules, shape (P, m); nan where a time or a choice is missing."""
         right, picks = self.scores[collective].right, self.scores[collective].picks
         untuned = picks.get(self.baseline.title if self.baseline else "")
         own = right.best_seconds * math.nan if untuned is None else right.at(untuned)
@@ -91,7 +91,7 @@ class Tuned:
     def file(self, ending: str) -> Path:
         """A file of the results. Raises UsageError if they were not written."""
         if self.folder is None:
-            raise UsageError("nothing was written; give tune an output")
+            raise UsageError("nothing was written; call tune with an output")
         return self.folder / f"{self.name}{ending}"
 
     def __repr__(self) -> str:
@@ -118,12 +118,12 @@ def tune(
     output: str | Path | None = None,
     context: SimulationContext | None = None,
 ) -> Tuned:
-    """Does the whole job: simulates a cluster, chooses, tells how sure choices are, and writes rules and a report.
+    """Simulates a cluster, chooses algorithms, says how sure choices are, and writes rules and a report.
 
-    The cluster is a known platform or its file, the name of an interconnect, or a number of nodes; unknown values are
-    assumed, with a warning. Times of your own, in files or as store:QUERY, are taken as they are. The gain is over the
-    untuned library that the rules are for. The folder of results has the rules, a table for libcollwise under any MPI
-    library, the decisions, the times, a report, and the description if the cluster had none.
+    CLUSTER is a known platform or its file, the name of an interconnect, or a number of nodes; unknown values are
+    assumed, with a warning. CLUSTER may also be your own times (a file or store:QUERY); they are used unchanged. Gains
+    are relative to the untuned library that the rules are for. The folder of results contains the rules, a table for
+    libcollwise under any MPI library, the decisions, the times, a report, and the description if the cluster had none.
 
     Returns a Tuned: its `decisions`, `rules`, `times` and `scores`, and `gains(collective)`.
 
@@ -137,7 +137,7 @@ def tune(
     from collwise.validation.times.allocations import ALLOCATION, over_allocations, said_of_losses
     from collwise.validation.times.files import AllTimes
 
-    check_name("decision consumer", consumer, ALL_CONSUMERS)
+    check_name("library", consumer, ALL_CONSUMERS)
     baseline = _baseline(consumer)
     platform: HostPlatform | None = None
     measured: dict[str, Times] = {}
@@ -162,7 +162,7 @@ def tune(
             )
             measured = _measured(opened.store, times)
     elif given := [name for name, one in zip(_SIMULATED, (procs, sizes, nodes, allocations), strict=True) if one]:
-        raise UsageError(f"--{given[0]} is for a cluster that is simulated; times have theirs")
+        raise UsageError(f"--{given[0]} is for simulated clusters; times have their own")
     decisions = select(times, consumer=consumer, tolerance=tolerance, exclude=exclude, doubtful=doubtful, robust=robust)
     said, replaced = for_consumer(decisions.tables, consumer)
     drawn = [
@@ -210,7 +210,7 @@ def _given_times(cluster: Cluster) -> AllTimes | None:
 
 
 def _platform(cluster: Any, nodes: int | None, ppn: int | None) -> HostPlatform:
-    """The platform that is meant, with a warning of what is assumed. Raises UsageError for what names none."""
+    """The platform of the cluster, with a warning about assumed values. Raises UsageError for an unknown name."""
     word = str(cluster)
     if word.isdecimal():
         cluster, nodes = INTERCONNECT, nodes or int(word)
@@ -220,7 +220,7 @@ def _platform(cluster: Any, nodes: int | None, ppn: int | None) -> HostPlatform:
             where = "see 'collwise platforms list' and 'collwise platforms new --help'; files: .toml, .xml, or times"
             raise unknown_name("cluster", cluster, valid, where)
         if nodes is not None:
-            raise UsageError(f"--nodes is for the name of an interconnect; {word} has its own")
+            raise UsageError(f"--nodes applies only to an interconnect; {word} has a fixed number of nodes")
         return arguments.platform(cluster)
     assumed = [f"the interconnect {cluster}"] if word.isdecimal() else []
     assumed += [] if nodes else [f"{NODES} nodes (--nodes)"]

@@ -54,7 +54,7 @@ from collwise.validation.three_way import plan as plans
 
 @click.group(cls=CommandGroup, epilog=example("check recovery --platform exact"))
 def check() -> None:
-    """Checks what collwise is made of against what is known to be true."""
+    """Validates algorithms, models and reproduced papers against known results."""
 
 
 machines = derived(
@@ -83,17 +83,17 @@ def algorithms(
     testbed: str | None = option(is_flag=False, flag_value=USUAL_NAME),
     simgrid: str | None = options.SIMGRID,
 ) -> Shown:
-    """Runs every algorithm on real data under SMPI, Open MPI and MPICH and compares every element.
+    """Runs every algorithm on real data, and checks every element.
 
-    The cases cover roots, counts, segment sizes, datatypes with holes and differing descriptions, operations that do
-    not commute, communicators that overlap, and threads. Random sequences follow: hundreds of calls in a row, some of
-    them non-blocking, on communicators that come and go, by processes that come late, linked and through libcollwise.
-    The exit code is 1 if anything is wrong.
+    It runs under SMPI, Open MPI and MPICH. The cases cover roots, counts, segment sizes, datatypes with holes and
+    differing descriptions, operations that do not commute, communicators that overlap, and threads. Random sequences
+    follow: hundreds of calls in a row, some of them non-blocking, on communicators that come and go, by processes that
+    come late, linked and through libcollwise. The exit code is 1 if anything is wrong.
     """
     from rich.console import Console
 
     if selector is not None and "smpi" not in libraries:
-        raise UsageError("--selector is for SMPI's own collectives; valid: with smpi among the --library")
+        raise UsageError("--selector is for SMPI's own collectives; add smpi to --library")
     if collective is not None:
         Catalogue.load().collective(collective)
         if algorithm is not None:
@@ -160,11 +160,11 @@ def others(
     platform: HostPlatform = option(PLATFORM, "grisou"),
     simgrid: str | None = options.SIMGRID,
 ) -> Shown:
-    """Compares our algorithms with the same ones that others wrote.
+    """Compares our algorithms with those of Open MPI and SMPI.
 
-    It compares simulated times on one platform with those of SMPI's algorithms. It forces Open MPI's algorithms in
-    turn and compares every byte of the results, and the messages and bytes from each process to each other. The exit
-    code is 1 if something differs for no known reason.
+    It compares simulated times on one platform with those of SMPI's algorithms. It forces Open MPI's algorithms in turn
+    and compares every byte of the results, and the messages and bytes from each process to each other. The exit code is
+    1 if something differs for no known reason.
     """
     from rich.console import Console
 
@@ -244,12 +244,13 @@ def three_way(
     output: Path = option(FOLDER, lambda: results_folder() / "validation", show_default="results/validation"),
     store: Path = options.STORE,
 ) -> Shown:
-    """Compares predicted, simulated and measured times, on a test bed or on your own cluster, and writes a report.
+    """Compares predicted, simulated and measured times.
 
-    On a test bed a platform is calibrated from messages between two nodes, and models are fitted by their own
-    experiments; then all algorithms are measured, simulated and predicted. That needs the right to make network
-    namespaces. With --hosts, --launcher srun or --launcher oar the same is done there, beside simulation on --platform
-    as it is, or on --nominal calibrated there. Finished cases are stored, so that a run that was stopped resumes.
+    It does so on a test bed or on your own cluster, and writes a report. On a test bed a platform is calibrated from
+    messages between two nodes, and models are fitted by their own experiments; then all algorithms are measured,
+    simulated and predicted. That needs the right to make network namespaces. With --hosts, --launcher srun or
+    --launcher oar the same is done there, and the simulation takes --platform as it is, or --nominal calibrated there.
+    Finished cases are stored, so that a run that was stopped resumes.
     """
     if testbed == where.named:
         raise UsageError(
@@ -298,7 +299,7 @@ def _on_cluster(
 ) -> tuple[plans.ThreeWayPlan, dict[str, Any]]:
     given = [one for one in described if one is not None]
     if len(given) != 1:
-        raise UsageError("name what is simulated: --platform, as it is, or --nominal, which is calibrated there first")
+        raise UsageError("name what to simulate: --platform, as it is, or --nominal, which is calibrated there first")
     if planned["transport"] not in (None, *OF_HOSTS):
         raise unknown_name("transport of hosts", planned["transport"], OF_HOSTS)
     asked = {name: planned[name] for name in ("collectives", "sizes", "quick", "models")}
@@ -342,22 +343,22 @@ def study(
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
-    """Runs the study NAME: executes its notebook in a fresh Jupyter kernel.
+    """Runs the study NAME and writes its results.
 
     \b
     hunold2018       Hunold & Carpen-Amarie 2018: guidelines that libraries violate, on the paper's machines
-    luo2020          Luo et al. 2020 (HAN): hierarchical collectives, their tasks and tuning (some 20 minutes)
+    luo2020          Luo et al. 2020 (HAN): hierarchical collectives, their tasks and tuning (about 20 minutes)
     nuriyev2021      Nuriyev & Lastovetsky 2021 against its own data and simulation
     oflynn2009       O'Flynn 2009: models of a heterogeneous cluster, LMO among them
-    pjesivac2007     Pješivac-Grbović et al. 2007: table, figures and claims (some 20 minutes on two cores)
-    getting_started  which broadcast to use on Dahu, and what it gains over Open MPI as it is
+    pjesivac2007     Pješivac-Grbović et al. 2007: table, figures and claims (about 20 minutes on two cores)
+    getting_started  which broadcast to use on Dahu, and what it gains over untuned Open MPI
     model_accuracy   which model or simulation to trust, by collective and size
-    own_cluster      a cluster of one's own, from its description to rules
-    whatif           another bandwidth for Gros: what changes, from where on and why, with sliders
-    whatif_sliders   the sliders alone, which 'collwise studio' shows without code
+    own_cluster      your own cluster, from its description to rules
+    whatif           another bandwidth for Gros: what changes, where and why, with sliders
+    whatif_sliders   only the sliders: the what-if page of 'collwise studio'
 
-    Writes NAME.md with the narrative, tables and figures (PNG), NAME.json with the results, and the executed notebook
-    NAME.ipynb.
+    It executes the study's notebook in a new Jupyter kernel. It writes NAME.md with the narrative, tables and figures
+    (PNG), NAME.json with the results, and the executed notebook NAME.ipynb.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

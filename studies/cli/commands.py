@@ -75,28 +75,32 @@ SUBCOMMANDS = {
 SECTIONS = {
     "Main path": {
         "demo": Command("Tunes a real cluster, and shows what tuning is worth.", needs="build smpi openmpi"),
-        "tune": Command("Does the whole job: choices, rules and a report.", needs="build --engine=smpi:smpi"),
+        "tune": Command(
+            "Does everything for a cluster: choices, rules and a report.", needs="build --engine=smpi:smpi"
+        ),
         "show": Command("Shows algorithms, their messages and tasks, models, untuned libraries.", needs=""),
         "simulate": Command("Simulates algorithms at every P, m and segment size.", needs="build smpi"),
         "compare": Command("Compares times with other times, decisions and untuned libraries.", needs="?build"),
-        "select": Command("Makes decision tables of the algorithm for each P and m.", needs="?build"),
+        "select": Command("Makes decision tables: the algorithm for each P and m.", needs="?build"),
         "export": Command(
             "Writes decision tables as rules that MPI libraries read.",
             needs="--check:build --check&!--format=mpich:openmpi --check&--format=mpich:mpich",
         ),
         "studio": Command(
-            "Opens notebooks and what-if with sliders in a browser.", needs="studio ?build ?smpi ?openmpi"
+            "Opens notebooks and an interactive what-if page in a browser.", needs="studio ?build ?smpi ?openmpi"
         ),
-        "whatif": Command("Shows which choices and times change if a platform does.", needs="build --engine=smpi:smpi"),
+        "whatif": Command(
+            "Shows how choices and times change when the platform changes.", needs="build --engine=smpi:smpi"
+        ),
         "program": Command(
-            "Runs programs with our algorithms, and says what these save.",
+            "Runs programs with our algorithms, and reports the time saved.",
             needs="build --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --engine=smpi:smpi apply:smpi gain:openmpi --testbed:testbed",  # noqa: E501
         ),
     },
     "Platforms": {
-        "platforms": Command("Describes clusters, and makes experiments on them.", needs=""),
+        "platforms": Command("Describes clusters, and runs experiments on them.", needs=""),
         "testbed": Command(
-            "Makes a cluster in this machine: real MPI over real TCP.", needs="build openmpi testbed --slurm:slurm"
+            "Emulates a cluster on this machine: real MPI over real TCP.", needs="build openmpi testbed --slurm:slurm"
         ),
     },
     "Models": {
@@ -104,25 +108,27 @@ SECTIONS = {
             "Estimates the parameters of models from experiments.",
             needs="build --platform:smpi !--platform&!--library=mpich:openmpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed",  # noqa: E501
         ),
-        "predict": Command("Evaluates models over arrays of P and m.", needs="?build"),
+        "predict": Command("Evaluates models at many P and m at once.", needs="?build"),
     },
     "Measuring": {
         "measure": Command(
             "Measures our algorithms under Open MPI or MPICH.",
             needs="build !--library=mpich&!--script:openmpi --library=mpich:mpich --testbed:openmpi+testbed",
         ),
-        "search": Command("Finds choices by few measurements, also for tasks.", needs=""),
+        "search": Command("Finds good choices with few measurements.", needs=""),
         "times": Command("Lists, shows, deletes and imports stored times.", needs=""),
         "guidelines": Command(
-            "Checks and repairs performance guidelines of MPI libraries.",
+            "Finds and repairs violations of performance guidelines.",
             needs="build simulate:smpi decisions:smpi measure&!--library=mpich:openmpi --library=mpich:mpich --testbed:openmpi+testbed",  # noqa: E501
         ),
     },
     "Checking": {
-        "check": Command("Checks algorithms, procedures and papers against what is known.", needs=""),
+        "check": Command("Validates algorithms, models and reproduced papers.", needs=""),
     },
     "Maintenance": {
-        "setup": Command("Looks after the set-up and projects.", needs="build ?smpi ?openmpi ?mpich --simgrid:engine"),
+        "setup": Command(
+            "Manages the installation and projects.", needs="build ?smpi ?openmpi ?mpich --simgrid:engine"
+        ),
     },
 }
 COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"

@@ -69,9 +69,9 @@ def option(
     """An option, as the default value of the parameter that it fills.
 
     options.toml has its help and its names as typed, by default --NAME for the parameter NAME; `key` is its entry there
-    if not the parameter's name, `said` the values of words in braces, several by commas. `type` is its type as click
-    takes it. The help shows `default` unless that is empty. `attributes` are further ones of click.Option. With
-    `in_project` the project's file may give the default of an option that is required.
+    if not the parameter's name, `said` the values of words in braces; several are joined by commas. `type` is its type
+    as click takes it. The help shows `default` unless that is empty. `attributes` are further ones of click.Option.
+    With `in_project` the project's file may give the default of an option that is required.
     """
     kind = _ProjectOption if in_project else click.Option
     values = {word: one if isinstance(one, str | int | float) else ", ".join(one) for word, one in (said or {}).items()}
@@ -99,7 +99,7 @@ def argument(type: Any = None, **attributes: Any) -> Any:
 
 
 def group(make: Callable[..., Any], **members: Any) -> Any:
-    """Options that fill one parameter together with the result of `make` for their values, given by name."""
+    """Options that together fill one parameter, with the result of `make` for their values by name."""
 
     def parameters(_: str, command: str) -> list[click.Parameter]:
         return [one for name, member in members.items() for one in member.parameters(name, command)]
@@ -182,6 +182,6 @@ def refuse_options(names: Sequence[str], of: str) -> None:
 
 
 def refuse_others(kept: Sequence[str], of: str) -> None:
-    """The same for all options of the running command but those of the names `kept`."""
+    """Does the same for all options of the running command except those named in `kept`."""
     parameters = click.get_current_context().command.params
     refuse_options([str(one.name) for one in parameters if one.name not in (*kept, "as_json", "as_csv")], of)

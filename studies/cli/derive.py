@@ -2,13 +2,14 @@
 
 simulate = derived(collwise.simulate, "simulate --platform gros --collective bcast --procs 4,8")
 
-The help of the command is what the function's docstring says before its parameters, options.toml has that of options,
-and a presenter prints what the function returns (collwise.studies.present).
+The help of the command is what the function's docstring says before its parameters, with names as one types them;
+options.toml has the help of options, and a presenter prints what the function returns (collwise.studies.present).
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,7 +22,7 @@ from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import write_text
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import argument, option
-from collwise.studies.cli.option_texts import description_of, key_of
+from collwise.studies.cli.option_texts import COMMANDS_OF_FUNCTIONS, description_of, key_of
 from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
 from collwise.validation.select.consumers import ALL_CONSUMERS
 
@@ -39,7 +40,7 @@ _BY_NAME: Mapping[str, Any] = {
     "chains": click.IntRange(1),
     "collective": types.COLLECTIVE,
     "collectives": types.COLLECTIVES,
-    "consumer": types.NamedChoice("decision consumer", ALL_CONSUMERS),
+    "consumer": types.NamedChoice("library", ALL_CONSUMERS),
     "launches": click.IntRange(1),
     "nodes": click.IntRange(1),
     "platform": types.PLATFORM,
@@ -146,14 +147,30 @@ def derived(
         return result if returned in _PRINTED else show(result, **asked)
 
     called = name or function.__name__.replace("_", "-")
-    description = f"{description_of(function)}\n\n{more}"
+    description = f"{_as_typed(description_of(function), filled)}\n\n{more}"
     settings = dict(context_settings) | ({"allow_interspersed_args": False} if "args" in filled else {})
     places = filled | running | printing
     return declare.made(call, places, words, called, parent, description, context_settings=settings)
 
 
+def _as_typed(text: str, filled: Mapping[str, declare.Filling]) -> str:
+    """The text, with options, arguments and commands in place of the parameters and functions that it names in `."""
+
+    def typed(found: re.Match[str]) -> str:
+        if found[1] in COMMANDS_OF_FUNCTIONS:
+            return f"'collwise {COMMANDS_OF_FUNCTIONS[found[1]]}'"
+        declared = filled[found[1]].parameters(found[1], "") if found[1] in filled else []
+        return (
+            " and ".join(one.name.upper() if isinstance(one, click.Argument) else one.opts[0] for one in declared)
+            or found[0]
+        )
+
+    return re.sub(r"`(\w+)`", typed, text)
+
+
 def command(words: str, name: str | None = None, parent: click.Group | None = None, **attributes: Any) -> Any:
-    """Derives a command from the function below, as `derived` does, which returns what is printed, a Shown, or None.
+    """Derives a command from the decorated function, as `derived` does. The function returns a Shown, which is printed,
+    or None.
 
     Parameters may have the options or arguments that fill them as default values.
     """

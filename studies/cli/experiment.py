@@ -59,10 +59,11 @@ def experiment(
     precision: Precision = options.precision(Precision()),
     context: SimulationContext = options.SIMULATION,
 ) -> Shown:
-    """Makes experiments between a few processes: simulated, or under Open MPI or MPICH here, on hosts or a test bed.
+    """Runs experiments between a few processes, simulated or real.
 
-    The kinds are roundtrips, overheads, saturation, PRTT(n, d, m), exchanges, one to two, local reduction, reading the
-    clock, and scatter, gather, chain broadcast and barrier.
+    Real ones run under Open MPI or MPICH on this machine, on hosts or on a test bed. The kinds are roundtrips,
+    overheads, saturation, PRTT(n, d, m), exchanges, one to two, local reduction, reading the clock, and scatter,
+    gather, chain broadcast and barrier.
     """
     from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 
@@ -117,12 +118,13 @@ def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ..
         return list(itertools.combinations(range(procs), 2))
     if text == "all-triplets":
         if procs < 3:
-            raise UsageError(f"--processes all-triplets with P = {procs}; valid: P from 3 on")
+            raise UsageError(f"--processes all-triplets with P = {procs}; P must be at least 3")
         triplets = itertools.combinations(range(procs), 3)
         return [(first, *(rank for rank in three if rank != first)) for three in triplets for first in three]
     if re.fullmatch(r"\s*\d{1,9}(\s*[,;]\s*\d{1,9})*\s*", text) is None:
         raise UsageError(
-            f"--processes: malformed '{text}': write ranks by commas, sets by semicolons (0,1;0,2), all-pairs or "
+            f"--processes: malformed '{text}': separate ranks by commas and sets by semicolons (0,1;0,2), or write "
+            "all-pairs or "
             "all-triplets"
         )
     return [tuple(map(int, ranks.split(","))) for ranks in text.split(";")]
@@ -142,11 +144,12 @@ def thresholds(
     output: Path | None = option(NEW_FILE),
     store: Path = options.STORE,
 ) -> Shown:
-    """Looks for the escalation of linear gather (M1, M2) and the leap of linear scatter (S), and tries LMO gather.
+    """Finds thresholds of linear gather and linear scatter.
 
-    The method is that of O'Flynn 2009, sections 4.4.1 and 7.2. The command measures on test beds of its own, with one
-    process per node, for every number of nodes, switch buffer and TCP variant, or on the target that the options name,
-    as it is. Everything is measured anew each time, since escalations occur by chance.
+    Linear gather escalates between M1 and M2, linear scatter leaps at S. The command also tries LMO gather. The method
+    is that of O'Flynn 2009, sections 4.4.1 and 7.2. The command measures on test beds of its own, with one process per
+    node, for every number of nodes, switch buffer and TCP variant, or on the target that the options name, as it is.
+    Everything is measured anew each time, since escalations occur by chance.
     """
     from collwise.models.parameters import thresholds_text
     from collwise.studies.figures.irregular_regions import regions_figure
@@ -160,7 +163,7 @@ def thresholds(
     plans = [RegionsPlan(procs, stride, largest, repetitions, finest) for procs in nodes]
     many = 1 if where.named else len(buffers) * len(variants)
     if output is not None and many * len(plans) > 1:
-        raise UsageError(f"--output: thresholds are of one target; these are {many * len(plans)}")
+        raise UsageError(f"--output: thresholds are written for one target; these are {many * len(plans)}")
     target = target_from(where) if where.named else None
     if target is not None:
         for plan in plans:
@@ -205,23 +208,23 @@ def ranks(
     output: Path | None = option(types.NEW_FILE),
     context: SimulationContext = options.SIMULATION,
 ) -> Shown:
-    """Finds the mapping of nodes to ranks under which a binomial scatter or gather is predicted to be fastest.
+    """Finds the best mapping of nodes to ranks for binomial trees.
 
-    Rank 0 stays on the first node. The mapping is compared with the default one, ranks in the order of the nodes, by
-    predicted and by simulated time.
+    With it, a binomial scatter or gather is predicted to be fastest. Rank 0 stays on the first node. The mapping is
+    compared with the default one, ranks in the order of the nodes, by predicted and by simulated time.
 
     The file of -o has one host name per line, rank 0 first:
 
     \b
       Open MPI:  mpirun --map-by seq --hostfile FILE PROGRAM
       MPICH:     mpiexec -f FILE -ppn 1 PROGRAM
-      Slurm:     SLURM_HOSTFILE=FILE srun --ntasks=P --distribution=arbitrary --cpu-bind=cores PROGRAM
+      Slurm: SLURM_HOSTFILE=FILE srun --ntasks=P --distribution=arbitrary --cpu-bind=cores PROGRAM
     """
     from collwise.validation.fitting.models_by_name import model_of
 
     mapped.check_choice(collective, model)
     if sizes[0] < 1:
-        raise UsageError("--sizes: blocks of 0 bytes need no mapping; the least is 1 B")
+        raise UsageError("--sizes: blocks of 0 bytes need no mapping; give at least 1 B")
     if output is not None and len(sizes) > 1 and not common:
         raise UsageError(f"-o writes one mapping, and there are {len(sizes)} sizes: add --common, or give one size")
     count = procs or len(platform.hosts)
@@ -255,7 +258,7 @@ def _row(gain: mapped.MappingGain) -> tuple[object, ...]:
 def _ends(text: str) -> tuple[int, int]:
     least, colon, most = text.partition(":")
     if not colon:
-        raise UsageError(f"'{text}' is not a range; an example: 1B:4MiB")
+        raise UsageError(f"'{text}' is not a range; write for example 1B:4MiB")
     return parse_size(least), parse_size(most)
 
 
@@ -276,16 +279,17 @@ def calibrate(
     output: Path | None = option(NEW_FILE),
     context: SimulationContext = options.SIMULATION,
 ) -> Shown:
-    """Fits a platform's description: to messages between two nodes, times that were measured, or published figures.
+    """Fits a platform's description to measurements.
 
-    From messages it fits SMPI's os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send,
-    MPI_Isend, MPI_Recv and ping-pongs, never to collectives. Finished measurements are in the store, so that a stopped
-    command resumes; all points are also written beside the description, as CSV.
-    With --times it multiplies the figures of --nominal by what fits times that others measured with one process on each
-    node: of messages between two nodes, and of collectives with forced algorithms. It says which figures the times
-    determine, predicts each collective from the others, and names the measurements that would tell most.
-    With --published, for clusters that one cannot measure, it fits three numbers to the figures that a paper gives, and
-    says how well each is met. It then writes a description only with -o.
+    These are messages between two nodes, times that others measured, or published figures. From messages it fits SMPI's
+    os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send, MPI_Isend, MPI_Recv and
+    ping-pongs, never to collectives. Finished measurements are in the store, so that a stopped command resumes; all
+    points are also written beside the description, as CSV. With --times it multiplies the figures of --nominal by
+    factors fitted to times that others measured: of messages between two nodes, and of collectives with forced
+    algorithms and one process on each node. It says which figures the times determine, predicts each collective from
+    the others, and names the most useful further measurements. With --published, for clusters that one cannot measure,
+    it fits three numbers to the figures that a paper gives, and says how well each is met. It then writes a description
+    only with -o.
     """
     if published:
         kept = ("published", "platform", "procs", "ppn", "output")
@@ -314,7 +318,7 @@ def calibrate(
         declare.refuse_options(("quick", "sizes", "together"), "measuring; --points measures nothing")
         measured = read_points(points)
     elif not where.named:
-        raise UsageError(f"where to measure is missing: {TARGET_OPTIONS}; or --points FILE.csv, measured before")
+        raise UsageError(f"name where to measure: {TARGET_OPTIONS}; or give points measured before: --points FILE.csv")
     else:
         grid = QUICK if quick else USUAL
         if sizes is not None:
@@ -383,10 +387,10 @@ def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | Non
     if chosen is None:
         if where.testbed is None:
             raise UsageError(
-                "--nominal PLATFORM is missing: hosts and their rate; make one: collwise platforms describe"
+                "--nominal PLATFORM is missing, with hosts and their rate; make one with 'collwise platforms describe'"
             )
         chosen = simulated_platform(running(where.testbed).shape)
     if not isinstance(chosen, Platform):
-        raise UsageError(f"--nominal {chosen.name}: valid: a description of equal nodes behind one switch, in TOML")
+        raise UsageError(f"--nominal {chosen.name}: expected a description of equal nodes behind one switch, in TOML")
     name = name or chosen.name
     return replace(chosen, name=name, title=chosen.title if name == chosen.name else name)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 _TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
+COMMANDS_OF_FUNCTIONS: dict[str, str] = _TEXTS["functions"]
+"""The words of the commands of public functions, where these are not called like them."""
 _REST = re.compile(r"\n\n(?=Parameters:|Returns |Raises |>>> )")
 
 
@@ -38,7 +40,7 @@ def with_parameters(function: Callable[..., Any]) -> None:
     text = cleandoc(function.__doc__ or "")
     if "Parameters:" in text:
         return
-    command = _TEXTS["functions"].get(function.__name__, function.__name__.replace("_", "-"))
+    command = COMMANDS_OF_FUNCTIONS.get(function.__name__, function.__name__.replace("_", "-"))
     about = {one.name: text_of(command, key_of(one)).get("help", "") for one in signature(function).parameters.values()}
     lines = [f"    `{name}`: {' '.join(said.split())}" for name, said in about.items() if said]
     start = description_of(function)

@@ -64,14 +64,14 @@ def placed(
     if node_map is not None and allocation is None:
         raise UsageError("--node-map is for --allocation")
     if placement != BLOCK and allocation is not None:
-        raise UsageError("--placement and --allocation both say where ranks run (valid: one of them)")
+        raise UsageError("--placement and --allocation both say where ranks run; give only one")
     if platform is None or allocation is None:
         return None if platform is None else by_placement(platform, placement)
     return allocated(platform, allocation, node_map)
 
 
 def placed_platform(platform: Any = PLATFORM) -> Any:
-    """--placement, --allocation and --node-map beside --platform: a platform with ranks placed on its nodes."""
+    """--platform with --placement, --allocation and --node-map: a platform with ranks placed on its nodes."""
     return group(placed, platform=platform, **PLACES)
 
 
@@ -138,12 +138,12 @@ SIMULATING = ("engine", "simgrid", "jobs", "executor")
 
 
 def _numbers(least: int) -> types.Parsed:
-    """The type of one or several numbers from `least` on."""
+    """The type of one or several numbers of at least `least`."""
 
     def parse(text: str) -> tuple[int, ...]:
         found = arguments.counts(text)
         if min(found) < least:
-            raise UsageError(f"{min(found)} is too small; valid: whole numbers from {least} on, by commas")
+            raise UsageError(f"{min(found)} is too small; valid: comma-separated whole numbers of at least {least}")
         return found
 
     return Parsed("numbers", parse)

@@ -50,7 +50,7 @@ def print_table(table: Table) -> None:
 
 
 def check_pictures(**paths: Path | None) -> None:
-    """Raises UsageError if a path is not that of a picture. Paths come by the names of their options."""
+    """Raises UsageError if a path is not that of a picture. Keywords are the names of the paths' options."""
     for name, path in paths.items():
         if path is not None and path.suffix not in (".png", ".svg"):
             raise UsageError(f"--{name.replace('_', '-')}: '{path}' ends neither in .png nor in .svg")

@@ -51,7 +51,7 @@ from collwise.studies.present.shown import Shown, Table, drawing, said
 
 @click.group(cls=CommandGroup, epilog=example("platforms list"))
 def platforms() -> None:
-    """Lists and checks descriptions of clusters, makes new ones, and finds out how a cluster is."""
+    """Lists and checks descriptions of clusters, makes new ones, and determines a cluster's properties."""
 
 
 for one in (calibrate, experiment, thresholds, ranks):
@@ -75,7 +75,10 @@ def show(
     platform: HostPlatform = argument(PLATFORM),
     overheads: str | None = option(types.NamedChoice("interconnect", interconnect_names())),
 ) -> Shown:
-    """Shows a platform's description with its sources, or draws it; PLATFORM is a name or a file."""
+    """Shows a platform's description with its sources, or draws it.
+
+    PLATFORM is a name or a file.
+    """
     if overheads is not None:
         if not isinstance(platform, Platform):
             raise UsageError("--overheads is for descriptions of equal nodes")
@@ -86,9 +89,9 @@ def show(
 
 @command("platforms check mine.toml", "check", platforms)
 def check(file: Path = argument(PATH)) -> Shown:
-    """Checks a platform FILE (.toml or .xml): its form, then a dry run in SimGrid.
+    """Checks the form of a platform file, then runs it in SimGrid.
 
-    The exit code is 0 if it is sound, else 1.
+    FILE is a .toml or .xml. The exit code is 0 if it is sound, else 1.
     """
     report = check_file(file)
     problems = list(report.problems)
@@ -111,9 +114,10 @@ def write(
     changes: Sequence[str] = option(multiple=True),
     output: Path | None = option(NEW_FILE),
 ) -> None:
-    """Writes the platform XML that SimGrid 3.32 to 4.1 read, or a description if FILE ends in .toml.
+    """Writes platform XML for SimGrid, or a description.
 
-    With --change the platform is another one, as for 'whatif'.
+    SimGrid 3.32 to 4.1 read the XML. A FILE that ends in .toml gets a description. --change changes the platform
+    before, as for 'whatif'.
     """
     platform = changed(platform, [parse_change(one) for one in changes]).platform
     text = platform.xml_text()
@@ -156,7 +160,7 @@ def _facts(platform: HostPlatform) -> dict[str, object]:
 
 
 def _network(platform: HostPlatform) -> tuple[str, str]:
-    """A node's link and the latency to another node, from the least to the most, with their units."""
+    """A node's link and the latency to another node, as ranges with units."""
     if isinstance(platform, HeterogeneousPlatform):
         kinds = {kind.name: kind for kind in platform.node_types}
         speeds = [kind.link_bytes_per_second for kind in kinds.values()]
@@ -217,7 +221,7 @@ def _dry_run(platform: HostPlatform) -> tuple[str, str]:
 
 def _dimensions(text: str) -> tuple[int, ...]:
     if not re.fullmatch(r"[1-9]\d{0,4}(x[1-9]\d{0,4})*", text):
-        raise UsageError(f"malformed '{text}': write the lengths with x between them, for example 4x4x8")
+        raise UsageError(f"malformed '{text}': separate the lengths by x, for example 4x4x8")
     return tuple(map(int, text.split("x")))
 
 
@@ -226,7 +230,7 @@ _MIN_MEMORY_BYTES = 2**20
 
 
 class _Ratio(types.FiniteRange):
-    """A number from 1 on, also written as 4:1."""
+    """A number of at least 1, which may be written as 4:1."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -247,7 +251,7 @@ _GBITS, _GBYTES, _US = types.Scaled(1e9 / 8, maximum=_MAX_GBITS), types.Scaled(1
 def _memory(text: str) -> int:
     size = parse_size(text)
     if size < _MIN_MEMORY_BYTES:
-        raise UsageError(f"a node has more memory than '{text}' ({format_size(size)}): write for example 256GiB")
+        raise UsageError(f"'{text}' ({format_size(size)}) is too little memory for a node; write for example 256GiB")
     return size
 
 
@@ -298,7 +302,7 @@ _LATENCY = option(_US)
 def _check_name(name: str) -> None:
     """Raises UsageError for a name that a new description cannot have: one that is taken or malformed."""
     if name in known():
-        raise UsageError(f"'{name}' is a platform that is described here already; choose another name")
+        raise UsageError(f"'{name}' is already the name of a known platform; choose another name")
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
         raise UsageError(f"malformed platform name '{name}': use small letters, digits and -, a letter first")
 
@@ -334,7 +338,7 @@ def new(
 def _known(
     machine: bool, hardware: Path | None, sys: Path | None, slurm: str | None, partition: str | None, ask: bool
 ) -> Facts:
-    """The facts of the named sources. Without any they are those of this machine, unless questions are asked."""
+    """The facts from the named sources, by default from this machine, unless questions are asked."""
     if partition is not None and slurm is None:
         raise UsageError("--partition is for --slurm")
     if machine and (hardware is not None or sys is not None):
@@ -371,9 +375,9 @@ def describe(
     topology: dict[str, Any] = _TOPOLOGY,
     output: Path | None = option(NEW_FILE),
 ) -> Shown:
-    """Writes a description of a cluster from what a node, Slurm or you say of it.
+    """Writes a cluster's description from a node, Slurm and options.
 
-    A node tells its CPUs, cores and network (hwloc, /sys), Slurm the nodes and switches. Options override what is
+    A node tells its CPUs, cores and network (hwloc, /sys); Slurm tells the nodes and switches. Options override what is
     read. The command says which figures are read, estimated and missing, and what to measure next.
     """
     _check_name(name)
@@ -432,7 +436,7 @@ def _answer(question: str, kind: click.ParamType, default: Any) -> Any:
 
 
 def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: dict[str, Any]) -> None:
-    """Asks for what no option gave; what differs from the known facts is added to what was given."""
+    """Asks for values that no option gave; answers that differ from the known facts are added to the given values."""
     number = click.IntRange(1)
 
     def ask(given: dict[str, Any], key: str, what: str, question: str, kind: click.ParamType, usual: Any) -> Any:

@@ -38,7 +38,10 @@ _PROJECT_FILE = """\
 @click.group(cls=CommandGroup, epilog=example("setup install --simgrid 4.1"), invoke_without_command=True)
 @click.pass_context
 def setup(context: click.Context) -> None:
-    """Looks after projects and collwise itself; alone it checks the set-up, as 'setup install' does."""
+    """Manages the installation and projects.
+
+    Without a subcommand it checks the installation, as 'setup install' does.
+    """
     if context.invoked_subcommand is None:
         context.invoke(install)
 
@@ -49,14 +52,14 @@ def project(
     platform: str | None = option(Parsed("platform", checked(arguments.platform), lambda _: known(), False)),
     procs: str | None = option(Parsed("counts", checked(arguments.counts))),
 ) -> None:
-    """Makes DIRECTORY, by default this one, a project: one store and results for all commands in it and below it.
+    """Makes DIRECTORY (by default this one) a project.
 
-    The file collwise.toml there marks it. The environment variable COLLWISE_HOME names a project for commands that run
-    elsewhere.
+    All commands in it and below it share one store and one folder of results. The file collwise.toml there marks it.
+    The environment variable COLLWISE_HOME names a project for commands that run elsewhere.
     """
     made = Project(Path(os.path.abspath(directory)))
     if made.marker.exists():
-        raise UsageError(f"{directory / made.marker.name} exists already; edit it, or remove it to make another one")
+        raise UsageError(f"{directory / made.marker.name} already exists; edit it, or remove it to make another one")
     if platform is not None and is_file(platform):
         file = Path(os.path.abspath(Path(platform).expanduser()))
         below = file.is_relative_to(made.folder)
@@ -76,10 +79,10 @@ def install(
     simgrid_version: str | None = option(),
     jobs: int | None = option(click.IntRange(1)),
 ) -> None:
-    """Checks the set-up and builds all C programs, or a newer SimGrid from its PyPI source package (several minutes).
+    """Checks the installation and builds all C programs, or SimGrid.
 
-    Other commands build the C programs that they need.
-    Simulations of 1024 processes and more then use it automatically; --simgrid VERSION asks for it.
+    Other commands build the C programs that they need. With --simgrid it builds a newer SimGrid from its PyPI source
+    package (several minutes). Simulations of 1024 or more processes then use it automatically, others with --simgrid.
     """
     from collwise.simulator.execution.simgrid_build import install_simgrid
 
@@ -113,8 +116,11 @@ def _build_all() -> Iterator[str]:
 
 @command("setup completion bash", parent=setup)
 def completion(shell: str = argument(NamedChoice("shell", _SHELLS))) -> None:
-    """Prints a script by which SHELL completes commands, options, platforms, collectives and algorithms.
+    """Prints a script for completion in SHELL.
 
+    SHELL then completes commands, options, platforms, collectives and algorithms.
+
+    \b
     bash: put eval "$(/path/to/collwise setup completion bash)" into ~/.bashrc.
     zsh: put the same with zsh into ~/.zshrc, after compinit; collwise must be on the PATH.
     fish: collwise setup completion fish > ~/.config/fish/completions/collwise.fish; collwise must be on the PATH.
@@ -129,7 +135,10 @@ def completion(shell: str = argument(NamedChoice("shell", _SHELLS))) -> None:
 def show_schema(
     words: tuple[str, ...] = argument(nargs=-1, metavar="[COMMAND [SUBCOMMAND]]"),
 ) -> None:
-    """Prints the JSON Schema of what a command prints with --json; without COMMAND, of all commands."""
+    """Prints the JSON Schema of a command's --json output.
+
+    Without COMMAND it prints the schema of all commands.
+    """
     click.echo(json.dumps(json_schema.schema(" ".join(words) or None), indent=2))
 
 

@@ -50,7 +50,10 @@ models = derived(predictions.models, "show models --collective bcast", parent=sh
 def algorithms(
     collective: str | None = argument(types.COLLECTIVE, required=False, metavar="[COLLECTIVE]"),
 ) -> Shown:
-    """Lists every collective and algorithm: parameters, requirements, ids in Open MPI, reference."""
+    """Lists all collectives and algorithms, with their parameters.
+
+    It also shows requirements, ids in Open MPI, and references.
+    """
     catalogue = Catalogue.load()
     chosen = [catalogue.collective(collective)] if collective else list(catalogue.collectives.values())
     parts = []
@@ -113,7 +116,7 @@ def _one_size(
     segments = segments or (SEGMENT_BYTES,)
     for name, values in (("--size", size), ("--segments", segments)):
         if len(values) != 1:
-            raise UsageError(f"{name} takes one size here, not {len(values)}")
+            raise UsageError(f"{name} takes only one size here, not {len(values)}")
     if root >= procs:
         raise UsageError(f"--root {root} is not a rank (valid: 0 to {procs - 1})")
     return size[0], segments[0]
@@ -148,11 +151,11 @@ def schedule(
     ppn: int | None = options.PPN,
     called: Baseline = options.CALLED_LIBRARY,
 ) -> Shown:
-    """Shows an algorithm's messages, its rounds, and what decides its time.
+    """Shows an algorithm's messages, rounds and critical path.
 
     The schedule is recorded from the algorithm's own code and timed by the schedule engine (docs/engine.md). The time
-    consists of the parts of the critical path: if a part is twice as slow, the whole takes longer by its seconds, as
-    long as the path stays the same.
+    is the sum of the parts of the critical path: if a part took twice as long, the collective would take longer by the
+    time of that part, as long as the path stays the same.
     """
     from collwise.simulator.schedule.critical_path import path_parts
     from collwise.simulator.schedule.networks import places_of
@@ -213,10 +216,11 @@ def traffic(
     ppn: int | None = options.PPN,
     called: Baseline = options.CALLED_LIBRARY,
 ) -> Shown:
-    """Shows the bytes that algorithms send between nodes, switches and groups of switches.
+    """Shows the bytes that algorithms send over the network.
 
-    Ranks run as --placement or --allocation says. The messages are recorded from the algorithms' own code; those that
-    send least between the farthest parts come first.
+    It shows those between nodes, between switches, and between groups of switches. Ranks run as --placement or
+    --allocation says. The messages are recorded from the algorithms' own code. Algorithms that send least between
+    groups, or else switches or nodes, come first.
     """
     from collwise.simulator.schedule.networks import places_of
 
@@ -278,15 +282,15 @@ def tasks(
     leader: int = option(click.IntRange(0), 2),
     context: SimulationContext = options.SIMULATION,
 ) -> Shown:
-    """Times the tasks of a hierarchical collective on each node's leader, in a pipeline and alone.
+    """Times the tasks of a hierarchical collective.
 
-    A task is what a leader does between two waits, such as sbib(3): it broadcasts segment 2 within its node and
-    segment 3 to other nodes. Each is timed after those before it, so that it starts when it would. Its stabilised cost
-    is the mean of the later ones. The overlap says how much of the shorter part is hidden behind the longer one if both
-    run at once.
+    It times them on each node's leader, in a pipeline and alone. A task is what a leader does between two waits, such
+    as sbib(3): it broadcasts segment 2 within its node and segment 3 to other nodes. Each task is timed after those
+    before it, so that it starts as it would in the collective. Its stabilised cost is the mean of the later ones. The
+    overlap says how much of the shorter part is hidden behind the longer one if both run at once.
     """
     if "by-socket" in asked["within"] and len(asked["within"]) > 1:
-        raise UsageError("--within: by-socket has other tasks than other ways (valid: by-socket alone)")
+        raise UsageError("--within: by-socket cannot be combined with others, since its tasks differ")
     studies = collwise.time_tasks(collective, **asked, context=context)
     leader, first = min(leader, len(studies[0].times.seconds) - 1), studies[0]
     names = [label(choice_of(study.case)) for study in studies]

@@ -34,11 +34,11 @@ def studio(
     port: int | None = option(click.IntRange(1, 65535)),
     browser: bool = option(default=True, show_default=False),
 ) -> None:
-    """Opens the notebooks in a browser, from a page with the questions that they answer.
+    """Opens notebooks in a browser, from a start page that lists them by the question each answers.
 
-    That page also leads to what-if with sliders, without code. The notebooks are copied to results/studio, where
-    changes of yours stay. Only this machine can reach them: the address that is printed holds the token that gives
-    access. Ctrl-C ends it.
+    That page also leads to an interactive what-if page, which needs no programming. The notebooks are copied to
+    results/studio, where your changes are kept. Only this machine can reach them: the printed address holds the access
+    token. Ctrl-C ends it.
     """
     from collwise.simulator.execution.processes import run_attached
     from collwise.studies.reports.start_page import START, write_studio
@@ -72,7 +72,7 @@ def studio(
 
 
 def _free_port(asked: int | None) -> int:
-    """The port asked for, or the first free one from 8888 on. Raises UsageError if there is none."""
+    """The port asked for, or the first free one, starting at 8888. Raises UsageError if there is none."""
     ports = [asked] if asked is not None else range(_FIRST_PORT, _FIRST_PORT + 100)
     for port in ports:
         with socket.socket() as trial:
@@ -86,4 +86,4 @@ def _free_port(asked: int | None) -> int:
             return port
     if asked is not None:
         raise UsageError(f"--port: cannot listen on port {asked}: {reason}; give another one, or none for a free one")
-    raise UsageError(f"no free port from {ports[0]} to {ports[-1]}; name another one: --port NUMBER")
+    raise UsageError(f"no free port from {ports[0]} to {ports[-1]}; name another one with --port NUMBER")

@@ -35,10 +35,10 @@ def stdout_console() -> Console:
 class WholeTable:
     """A table that shows every cell whole at any width.
 
-    The first `left` columns are aligned left, the others right. Where the table is too wide, cells and heads are
-    folded between words; where that is not enough, the columns are split into parts that each repeat the first `keys`
-    columns, by default those aligned left, or one if all or none are; where even one column beside the keys is too
-    wide, each row becomes a list of its cells. `wrap` folds long cells also where nothing bounds the width.
+    The first `left` columns are aligned left, the others right. Where the table is too wide, cells and heads are folded
+    between words; where that is not enough, the columns are split into parts that each repeat the first `keys` columns,
+    by default those aligned left, or one if all or none are; where even one column beside the keys is too wide, each
+    row becomes a list of its cells. `wrap` folds long cells even where nothing bounds the width.
     """
 
     def __init__(self, table: Table) -> None:
@@ -71,7 +71,7 @@ class WholeTable:
         return parts or ([keys] if self._widths(keys, width) else [])
 
     def _widths(self, columns: Sequence[int], width: int) -> list[int]:
-        """Widths of these columns that fit, taken from the widest first; none if their longest words do not fit."""
+        """Widths of the columns that fit; the widest ones shrink first. None if their longest words do not fit."""
         cells = [[self.columns[column], *(row[column] for row in self.rows)] for column in columns]
         natural = [max(cell_len(line) for cell in one for line in cell.split("\n")) for one in cells]
         least = [max(cell_len(word) for cell in one for word in _words(cell)) for one in cells]

@@ -33,7 +33,7 @@ _NAME = option(default=beds.USUAL_NAME)
 
 @click.group(cls=CommandGroup, epilog=example("testbed up --nodes 8 --rate 100Mbit"))
 def testbed() -> None:
-    """Makes a cluster in this machine: real MPI over a real TCP network of limited rate, of network namespaces.
+    """Emulates a cluster on this machine: real MPI over rate-limited TCP between network namespaces.
 
     It needs Linux and the right to make namespaces.
     """
@@ -66,9 +66,10 @@ def up(
     shape: Shape = _SHAPE,
     slurm: bool = flag(),
 ) -> Shown:
-    """Makes a test bed; replaces one of that name.
+    """Makes a test bed, which replaces one of the same name.
 
-    The default rate leaves two processors room for the MPI processes; 'testbed status --check' says whether it does.
+    The default rate should leave two processors enough time for the MPI processes; 'testbed status --check' says
+    whether it does.
     """
     bed = beds.up(shape, name, slurm=slurm)
     if (used := bed.facts["congestion_control"]) != shape.congestion_control:
@@ -129,7 +130,7 @@ def run(
     bed = beds.running(name)
     found = shutil.which(program)
     if found is None:
-        raise UsageError(f"PROGRAM: '{program}' is no file that can be run, nor a program on the path")
+        raise UsageError(f"PROGRAM: '{program}' is neither an executable file nor a program on the PATH")
     procs = procs or bed.shape.nodes * bed.shape.ranks_per_node
     words, limits = [str(Path(found).absolute()), *arguments], {"timeout_seconds": time_limit, "on_line": click.echo}
     if bed.slurm:
@@ -145,13 +146,13 @@ def login(
     name: str = _NAME,
     words: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
-    """Runs a command, such as sbatch, on the login node of a test bed with Slurm.
+    """Runs a command on the login node of a test bed with Slurm.
 
-    Without a command it starts a shell.
+    The command may be sbatch. Without a command it starts a shell.
     """
     bed = beds.running(name)
     if not bed.slurm:
-        raise UsageError(f"the test bed '{name}' has no Slurm; make one that has: collwise testbed up --slurm")
+        raise UsageError(f"the test bed '{name}' has no Slurm; make one that has it with 'collwise testbed up --slurm'")
     command = batch.on_login(bed, words or [os.environ.get("SHELL", "/bin/sh")])
     sys.stdout.flush()
     os.execvp(command[0], command)
@@ -164,7 +165,7 @@ def power(
     on: bool = flag(),
     node: str = argument(),
 ) -> None:
-    """Switches a node of a test bed off, as a failure would, or on again: collwise testbed power --off n3."""
+    """Switches a node of a test bed off, as in a failure, or on again."""
     bed = beds.running(name)
     if off == on:
         raise UsageError("give either --off or --on")

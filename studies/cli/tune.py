@@ -41,8 +41,8 @@ def _placed(cluster: str | None, **places: Any) -> Any:
     if asked and (word.isdecimal() or word in interconnect_names()):
         new = f"platforms new NAME --interconnect {INTERCONNECT if word.isdecimal() else word} --nodes N"
         raise UsageError(
-            f"--{asked[0].replace('_', '-')} needs the description of a cluster, which '{word}' is not (valid: a file "
-            f"that '{program_name()} {new}' writes)"
+            f"--{asked[0].replace('_', '-')} needs the description of a cluster, which '{word}' is not; make one "
+            f"with '{program_name()} {new}'"
         )
     return options.placed(arguments.platform(word), **places) if asked else word
 
@@ -70,10 +70,10 @@ def demo(
     output: Path = option(FOLDER, lambda: results_folder() / "demo", show_default="results/demo"),
     simulation: options.SimulationOptions = options.simulation(SCHEDULE.name),
 ) -> None:
-    """Tunes a real cluster: what rules for Open MPI gain there, how sure that is, and the file to take.
+    """Tunes a real cluster, and shows what the rules gain there, how sure that is, and which file to use.
 
-    The cluster is Jupiter of TU Wien, 36 nodes with 16 processes on each. SMPI simulates some of the points as well.
-    Open MPI, installed here, makes calls with the rules, and its own monitoring shows that it follows them.
+    The cluster is Jupiter of TU Wien, with 36 nodes of 16 processes. SMPI simulates some of the points as well. The
+    installed Open MPI makes calls with the rules, and its own monitoring shows that it follows them.
     """
     from collwise.studies.present.scores import apart
     from collwise.validation.libraries.openmpi_check import check_all

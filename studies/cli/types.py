@@ -113,7 +113,7 @@ def _algorithms(context: click.Context) -> Iterable[str]:
 def _one_name(text: str) -> str:
     """A name. Raises UsageError for a list of names."""
     if "," in text:
-        raise UsageError(f"'{text}' is a list; valid: one collective")
+        raise UsageError(f"'{text}' is a list; name one collective")
     return text
 
 
@@ -152,7 +152,7 @@ class NamedChoice(click.Choice):
 
 
 def named_choices(kind: str, valid: Iterable[str]) -> click.ParamType:
-    """Some of these names, by commas, each once; the error for another one suggests the nearest. `kind` is a noun."""
+    """Comma-separated names, each once; the error for an unknown one suggests the nearest. `kind` is a noun."""
     valid = tuple(valid)
 
     def parse(text: str) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ def named_choices(kind: str, valid: Iterable[str]) -> click.ParamType:
         for name in given:
             check_name(kind, name, valid)
         if not given or len(set(given)) < len(given):
-            raise UsageError(f"name each {kind} once, by commas; valid: {', '.join(valid)}")
+            raise UsageError(f"name each {kind} once, comma-separated; valid: {', '.join(valid)}")
         return given
 
     return Parsed("names", parse, lambda _: valid)
@@ -181,7 +181,7 @@ _WITH_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*[A-DF-Za-df-z/][A-Za-z/]*\s*")
 
 
 class Scaled(FiniteRange):
-    """A number above 0, or from `minimum` on, that is multiplied by `scale`.
+    """A number above 0, or of at least `minimum`, that is multiplied by `scale`.
 
     The option's unit becomes that of the code.
     """
@@ -193,7 +193,7 @@ class Scaled(FiniteRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Returns the number in the code's unit."""
         if with_unit := _WITH_UNIT.fullmatch(str(value)):
-            self.fail(f"'{value}' has a unit; valid: the number alone, {with_unit[1]} in the option's unit", param, ctx)
+            self.fail(f"'{value}' has a unit; write only the number, {with_unit[1]} in the option's unit", param, ctx)
         return float(f"{super().convert(value, param, ctx) * self._scale:.12g}")
 
 

@@ -1,4 +1,4 @@
-"""Commands that are public functions: what makes times and takes them, and groups of these."""
+"""Commands that are public functions: commands that make and use times, and groups of commands."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ compare = derived(collwise.compare, "compare bcast.times bcast.json openmpi-4.1 
 
 @click.group(cls=CommandGroup, epilog=example("search algorithms --collective bcast --procs 4 --budget 2min"))
 def search() -> None:
-    """Finds the best choices by few measurements."""
+    """Finds good choices with few measurements, including for task-based hierarchical collectives."""
 
 
 derived(
@@ -117,7 +117,7 @@ derived(
 
 @click.group(cls=CommandGroup, epilog=example("whatif change --platform gros --collective bcast --change bandwidth=x2"))
 def whatif() -> None:
-    """Shows which choices and times change if a platform does."""
+    """Shows how choices and times change when the platform changes."""
 
 
 _CHANGES = "\n".join(f"  {name}={kind.example}: {kind.meaning}" for name, kind in CHANGES.items())
@@ -141,7 +141,7 @@ derived(
 
 @click.group(cls=CommandGroup, epilog=example("program run --library openmpi --procs 2 --report -- latency"))
 def program() -> None:
-    """Runs programs with our algorithms, and says what these save and gain."""
+    """Runs programs with our algorithms, and reports the time saved."""
 
 
 derived(
@@ -178,7 +178,10 @@ derived(
 
 @click.group(cls=CommandGroup, epilog=example("guidelines simulate --platform gros --libraries ompi --procs 16"))
 def guidelines() -> None:
-    """Checks performance guidelines: no collective should be slower than others that do the same."""
+    """Finds and repairs violations of performance guidelines in MPI libraries.
+
+    A guideline says that a collective should not be slower than other calls that do the same.
+    """
 
 
 _LIBRARIES = (*SMPI_SELECTORS, *BASELINES)
@@ -215,7 +218,7 @@ derived(
 
 @click.group(cls=CommandGroup, epilog=example("times list"))
 def times() -> None:
-    """Lists, shows, saves and deletes the times in the store, and reads times that were measured elsewhere."""
+    """Lists, shows, saves and deletes the times in the store, and imports times measured elsewhere."""
 
 
 def _confirm(yes: bool) -> Callable[[str], None]:

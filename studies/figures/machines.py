@@ -17,7 +17,7 @@ _LINEAR = 0.1
 
 
 def regrets_figure(means: Mapping[str, Mapping[str, float]], deciders: Sequence[str]) -> Figure:
-    """Bars of mean regrets by machine, one for each of these deciders; none where a decider chooses nothing."""
+    """Bars of mean regrets by machine, one for each decider; none where a decider chooses nothing."""
     figure, axis = plt.subplots(figsize=(2.5 + 1.4 * len(means), 3.6), layout="constrained")
     width = 0.8 / len(deciders)
     for place, decider in enumerate(deciders):
@@ -37,7 +37,7 @@ def regrets_figure(means: Mapping[str, Mapping[str, float]], deciders: Sequence[
 def sure_figure(
     reliability: Sequence[tuple[float, float, float, Kept]], coverage: tuple[Sequence[float], Sequence[float]]
 ) -> Figure:
-    """Said probabilities against the shares that held, and the risk of the surest choices against their share."""
+    """Predicted probabilities against observed shares, and the risk of the surest choices against their share."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.6), layout="constrained")
     said = [100 * mean for *_, mean, _ in reliability]
     shares, low, high = (

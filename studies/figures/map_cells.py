@@ -54,7 +54,7 @@ NO_FORMULA = NO_CHOICE._replace(label="no formula, or no choice")
 
 
 def borders(centres: Sequence[int]) -> Array:
-    """The borders of cells around centres, one more than these: even ones if they are few, else in logarithms."""
+    """The borders of cells around centres, one more than centres: evenly spaced if few, else on a log scale."""
     if len(centres) <= MAX_EVEN:
         return np.arange(len(centres) + 1.0)
     values = np.log(centres)

@@ -23,9 +23,9 @@ Point = tuple[float, float]
 
 
 def platform_figure(platform: HostPlatform) -> Figure:
-    """The network on the left, a node on the right. Raises UsageError for other descriptions than of equal nodes."""
+    """The network on the left, a node on the right. Raises UsageError for all but descriptions of equal nodes."""
     if not isinstance(platform, Platform):
-        raise UsageError(f"platform '{platform.name}' has no picture (valid: descriptions of equal nodes)")
+        raise UsageError(f"platform '{platform.name}' cannot be drawn; expected a description of equal nodes")
     figure, (network, node) = plt.subplots(1, 2, figsize=(13, 6.5), width_ratios=(2.2, 1))
     for axes in (network, node):
         axes.set_axis_off()

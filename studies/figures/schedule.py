@@ -27,7 +27,7 @@ def schedule_figure(trace: Trace, procs: int, title: str) -> Figure:
     Raises UsageError for more than MAX_PROCS processes.
     """
     if procs > MAX_PROCS:
-        raise UsageError(f"--draw: {procs} processes cannot be told apart in a picture (valid: up to {MAX_PROCS})")
+        raise UsageError(f"--draw: {procs} processes are too many to draw (valid: up to {MAX_PROCS})")
     spans = trace.spans
     last = float(spans["end_seconds"].max()) if len(spans) else 0.0
     unit, scale = next((name, scale) for most, name, scale in _UNITS if last < most)

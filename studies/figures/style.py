@@ -87,7 +87,8 @@ def algorithm_style(algorithm: str) -> tuple[str, str]:
 
 @cache
 def _algorithm_styles() -> dict[str, tuple[str, str]]:
-    """The styles by algorithm. Each name in turn gets the colour that is rarest among those that it may stand beside.
+    """The styles by algorithm. Each name in turn gets the colour that is rarest among the names that it may appear
+    with.
 
     Algorithms that can be chosen come first.
     """
@@ -327,7 +328,7 @@ def panel_grid(
 
 
 def size_axis(axis: Axes, sizes: Sequence[int]) -> None:
-    """Message sizes along x: logarithmic, five labels at most."""
+    """Message sizes along x: logarithmic, at most five labels."""
     axis.set_xscale("log", base=2)
     ticks = list(sizes)[:: max(1, -(-len(sizes) // 5))]
     axis.set_xticks(ticks, [format_size(int(size)) for size in ticks])
@@ -360,7 +361,7 @@ def ratio_axis(axis: Axes, largest: float, label: str = "time / that of the best
 
 
 def _minor_label(seconds: float, axis: Axes) -> str:
-    """Labels between powers of ten, where the axis holds few of these. A short axis has all, a longer one 2 and 5."""
+    """Labels between powers of ten, where the axis has few powers. A short axis has all, a longer one 2 and 5."""
     low, high = axis.get_ylim()
     digit = round(seconds / 10.0 ** np.floor(np.log10(seconds)))
     if high / low < 3 or (high / low < 50 and digit in (2, 5)):

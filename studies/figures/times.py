@@ -21,7 +21,7 @@ def times_figure(times: Times, procs: int, beside: Times | None = None) -> Figur
         valid = ", ".join(map(str, times.procs))
         raise UsageError(f"no times of {times.collective} with P = {procs}; valid: {valid}")
     if times.array.ndim > 3:
-        raise UsageError(f"a figure of times over {times.seconds.dims[-1]} needs one of its values: use isel or sel")
+        raise UsageError(f"a figure needs one value of {times.seconds.dims[-1]}: use isel or sel")
     markers, errors = _fastest(times, procs)
     lines, drawn = markers, f"{times.collective} on {times.platform}, P = {procs}, {times.source} by {times.maker}"
     if beside is not None:

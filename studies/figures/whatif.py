@@ -226,7 +226,7 @@ class LiveFigure:
 
 
 def _ratio_norm(ratio: Array) -> LogNorm:
-    """Colours that are as dark for twice as for half the time."""
+    """Colours that are equally dark for twice and for half the time."""
     known = ratio[np.isfinite(ratio)]
     most = float(np.exp(np.abs(np.log(known)).max())) if known.size else 1.0
     return LogNorm(1 / max(most, _MIN_RATIO), max(most, _MIN_RATIO))

@@ -19,6 +19,6 @@ def tables_of(paper: str, name: str = "published") -> dict[str, Any]:
 def row_of(kind: type[Row], table: Mapping[str, Any]) -> Row:
     """An object of a class whose parameters are the table's keys; arrays become tuples.
 
-    Raises TypeError where the file has other keys than the class.
+    Raises TypeError if the file's keys differ from those of the class.
     """
     return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()})

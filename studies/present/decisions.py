@@ -15,7 +15,7 @@ from collwise.studies.present.shown import MAX_ROWS, Shown, Table, problem_of, s
 from collwise.studies.reports.sureness import sure_facts, sure_sentences
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.libraries.formats import FORMATS, how_to_use
-from collwise.validation.libraries.left_to_library import beats_own, summary_over_untuned, with_untuned
+from collwise.validation.libraries.left_to_library import is_faster_than_own, summary_over_untuned, with_untuned
 from collwise.validation.libraries.sayable import for_consumer
 from collwise.validation.libraries.variables import ucc_summary
 from collwise.validation.select.consumers import OPENMPI, openmpi_consumer, openmpi_version
@@ -110,7 +110,7 @@ def _own(decisions: DecisionTable) -> dict[str, int] | None:
     chosen = {point: decisions.choice_at(*point) for point in known.grid.points}
     own = {point: known.seconds_of(LIBRARY_DECIDES, *point) for point in chosen}
     both = {point: one for point, one in chosen.items() if one and not math.isnan(own[point])}
-    return {"faster": sum(beats_own(known, one, *point) for point, one in both.items()), "points": len(both)}
+    return {"faster": sum(is_faster_than_own(known, one, *point) for point, one in both.items()), "points": len(both)}
 
 
 def rules(found: ExportedRules) -> Shown:

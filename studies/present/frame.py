@@ -62,7 +62,7 @@ def checked_ending(path: Path) -> str:
     """The ending of the file's name, which must be a known one. Raises UsageError for no format of rows."""
     ending = path.suffix.lower()
     if ending not in (".csv", ".json", ".parquet"):
-        raise UsageError(f"-o {path}: the name does not end in a format; valid: .csv, .json, .parquet")
+        raise UsageError(f"-o {path}: the name must end in .csv, .json or .parquet")
     return ending
 
 

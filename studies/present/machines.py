@@ -250,9 +250,7 @@ def _call(one: FromMessages) -> tuple[object, ...]:
 
 
 def _sureness(telling: Sequence[Sureness]) -> Iterator[Table | str]:
-    """The tables that compare how sure choices were said to be with how often they were right. Empty without cells that
-    tell.
-    """
+    """Tables that compare predicted probabilities with how often choices were right. Empty without cells that tell."""
     if not telling:
         return
     machines = sorted({one.cell.place.machine for one in telling})
@@ -283,7 +281,7 @@ def _interval(found: Kept) -> str:
 
 
 def _reliability(telling: Sequence[Sureness]) -> Iterator[tuple[float, float, float, Kept]]:
-    """The bounds of said probabilities, their mean, and how often that held."""
+    """The bounds of predicted probabilities, their mean, and the observed share."""
     for low, high in pairwise(_BOUNDS):
         some = [one for one in telling if low <= one.probability < high or one.probability == high == 1]
         if some:

@@ -15,7 +15,7 @@ _MAX_ROWS = 40
 
 
 def shown(found: ProfileResult) -> Shown:
-    """A row for each collective, communicator and size, the most time first."""
+    """A row for each collective, communicator and size; those with most time come first."""
     rows, expected, run = found.rows(), found.savings, found.profile
     title = f"Collectives of {run.processes} processes by time"
     left_out = list(expected.left_out) if expected else []

@@ -116,7 +116,7 @@ def _over_allocations(times: Times) -> Iterator[Table | str]:
 
 def _parts(times: Times) -> Iterator[Table | str]:
     catalogue = Catalogue.load().collective(times.collective).algorithms
-    # What is timed besides has segment sizes of its own.
+    # Additionally timed choices have their own segment sizes.
     frame, names = times.of_grid(replace(times.grid, besides=())).frame(), dict.fromkeys(times.grid.names)
     pieces = frame.segment_bytes.where([not catalogue[name].bounded for name in frame.algorithm], 0)
     segments = sorted({*pieces[[catalogue[name].pipelined for name in frame.algorithm]]})

@@ -55,7 +55,7 @@ def test_a_right_entry_is_accepted(tmp_path: Path) -> None:
         ('"segment_bytes"', '"chains"', 5, ["has chains and radix; valid: at most one of chains, radix"]),
         ("true", '"yes"', 8, ["selectable: is 'yes'; valid: true or false"]),
         ("{ radix = 3 }", "{ chains = 3 }", 6, ["defaults has chains; valid: { radix = N }"]),
-        ("{ radix = 3 }", "{ radix = 1 }", 6, ["radix is 1; valid: from 2 on"]),
+        ("{ radix = 3 }", "{ radix = 1 }", 6, ["radix is 1; valid: at least 2"]),
         ("defaults = { radix = 3 }\n", "", 0, ["defaults has nothing; valid: { radix = N }"]),
         ('topology = "tree"\n', "", 0, ["the key topology is missing; valid: ", "binary, binomial", "two_tree"]),
         ('"tree"', '"kary"', 4, ["topology: unknown name 'kary'", "valid: ", "tree"]),

@@ -41,7 +41,7 @@ def test_a_file_that_exists_needs_force(tmp_path: Path) -> None:
     there = tmp_path / "there"
     assert new_file(there) == there
     there.write_text("old")
-    with pytest.raises(UsageError, match=r"there exists already; .*--force"):
+    with pytest.raises(UsageError, match=r"there already exists; .*--force"):
         new_file(there)
     assert new_file(there, force=True) == there
     assert new_file(Path("/dev/null")) == Path("/dev/null")

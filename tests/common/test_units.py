@@ -46,7 +46,7 @@ def test_malformed_sizes(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["8Kib", "8Kb", "1Mb", "1Gib"])
 def test_bits_are_no_size(text: str) -> None:
-    with pytest.raises(UsageError, match=rf"^malformed size '{text}', as b stands for bits: write a whole number"):
+    with pytest.raises(UsageError, match=rf"^malformed size '{text}': b stands for bits; write a whole number"):
         parse_size(text)
 
 
@@ -100,9 +100,17 @@ def test_lists_and_ranges_of_sizes(text: str, sizes: list[int]) -> None:
 @pytest.mark.parametrize(
     ("parse", "text", "warning"),
     [
-        (parse_sizes, "8:1MiB:x8", "size range '8:1MiB:x8' ends at 256 KiB: no step meets 1MiB; 8:1MiB:x8,1MiB has it"),
-        (parse_sizes, "0:10:+4", "size range '0:10:+4' ends at 8 B: no step meets 10"),
-        (parse_counts, "64, 2:30:x2", "process count range '2:30:x2' ends at 16: no step meets 30; 64, 2:30:x2,30 has"),
+        (
+            parse_sizes,
+            "8:1MiB:x8",
+            ("size range '8:1MiB:x8' ends at 256 KiB, since the steps miss 1MiB; 8:1MiB:x8,1MiB includes it"),
+        ),
+        (parse_sizes, "0:10:+4", "size range '0:10:+4' ends at 8 B, since the steps miss 10"),
+        (
+            parse_counts,
+            "64, 2:30:x2",
+            ("process count range '2:30:x2' ends at 16, since the steps miss 30; 64, 2:30:x2,30 includes"),
+        ),
         (parse_sizes, "8:1MiB:x8,1MiB", ""),
         (parse_sizes, "8:8KiB:x4,8:16KiB:x2", ""),
         (parse_counts, "2:32:x2", ""),

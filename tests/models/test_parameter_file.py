@@ -134,17 +134,21 @@ def drop(*path: Any) -> Callable[[dict[str, Any]], None]:
 NAN, INFINITE = float("nan"), float("inf")
 TIME = ("parameters", "time")
 BROKEN: list[tuple[str, Callable[[dict[str, Any]], None], str]] = [
-    ("hockney", drop("format"), "not a parameter file; make one with: collwise fit --model"),
+    ("hockney", drop("format"), "not a parameter file; make one with 'collwise fit --model"),
     ("hockney", put("format", 1), "not a parameter file"),
     ("hockney", drop("model"), "model is missing"),
     ("hockney", put("model", "hockny"), "unknown model 'hockny'; did you mean hockney"),
     ("hockney", put("model", 3), "model = 3; valid: a text"),
     ("hockney", put("platform", ["gros"]), r"platform = \['gros'\]; valid: a text"),
-    ("hockney", put("procs", "3"), "procs = '3'; valid: a whole number from 2 on"),
-    ("hockney", put("procs", 1), "procs = 1; valid: a whole number from 2 on"),
+    ("hockney", put("procs", "3"), "procs = '3'; valid: a whole number of at least 2"),
+    ("hockney", put("procs", 1), "procs = 1; valid: a whole number of at least 2"),
     ("hockney", put("procs", 3.0), r"procs = 3\.0; valid"),
     ("hockney", put("eager_limit_bytes", -1), "eager_limit_bytes = -1"),
-    ("hockney", put("reduce_seconds_per_byte", -1e-9), "reduce_seconds_per_byte = -1e-09; valid: a number from 0"),
+    (
+        "hockney",
+        put("reduce_seconds_per_byte", -1e-9),
+        "reduce_seconds_per_byte = -1e-09; valid: a number of at least 0",
+    ),
     ("hockney", put("reduce_seconds_per_byte", True), "reduce_seconds_per_byte = True"),
     ("hockney", drop("effort"), "effort is missing"),
     ("hockney", put("effort", 3), "effort = 3; valid: a table"),
@@ -167,7 +171,7 @@ BROKEN: list[tuple[str, Callable[[dict[str, Any]], None], str]] = [
     ("hockney by size", put(*TIME, "seconds", []), r"parameters\.time\.seconds = \[\]; valid: one number per size, 2"),
     ("hockney by size", put(*TIME, "seconds", [1e-5]), r"parameters\.time\.seconds = .*one number per size, 2"),
     ("hockney by size", put(*TIME, "message_bytes", [5.0, 1.0]), r"time\.message_bytes = .*ascending"),
-    ("hockney by size", put(*TIME, "message_bytes", [-5.0, 1.0]), r"time\.message_bytes = .*from 0 on"),
+    ("hockney by size", put(*TIME, "message_bytes", [-5.0, 1.0]), r"time\.message_bytes = .*of at least 0"),
     ("hockney by size", put(*TIME, "seconds", 1, "x"), r"time\.seconds = \[5e-05, 'x'\]; valid: a list of numbers"),
     ("plogp", put("parameters", "gap", 5.0), r"parameters\.gap = 5\.0; valid: a table"),
     ("plogp", drop("parameters", "latency_seconds"), r"parameters\.latency_seconds is missing"),
@@ -186,7 +190,7 @@ BROKEN: list[tuple[str, Callable[[dict[str, Any]], None], str]] = [
     (
         "lmo",
         put("thresholds", "scatter_leap_bytes", -5),
-        r"thresholds\.scatter_leap_bytes = -5; valid: a whole number from 1 on",
+        r"thresholds\.scatter_leap_bytes = -5; valid: a whole number of at least 1",
     ),
     ("lmo", put("thresholds", "gather_irregular_from_bytes", "2K"), "gather_irregular_from_bytes = '2K'"),
     (

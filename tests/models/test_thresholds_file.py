@@ -48,7 +48,7 @@ def test_what_is_read(tmp_path: Path, text: str, expected: Thresholds) -> None:
         *(
             (
                 f"[thresholds]\nscatter_leap_bytes = {value}",
-                r"thresholds\.scatter_leap_bytes = .*; valid: a whole number from 1 on",
+                r"thresholds\.scatter_leap_bytes = .*; valid: a whole number of at least 1",
             )
             for value in ("0", "-1", "1.0", "true", '"64KiB"')
         ),

@@ -34,7 +34,7 @@ _DIFFERENT = write_description(
     )
 )
 _FAST_SLOW = '{ one = "fast", other = "slow", latency_seconds = 3e-05, bytes_per_second = 100000000.0 }'
-_WIRES = "(valid: one for every two types, and one within each type of several nodes)"
+_WIRES = "; give one for every two types, and one for each type of several nodes"
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ _WIRES = "(valid: one for every two types, and one within each type of several n
             "cores",
             "node_types[1].cores_per_node: 2 is fewer than the CPUs (va",
         ),
-        ('name = "slow"', 'name = "fast"', "", "node_types[2].name: 'fast' is given twice (valid: each name once)"),
+        ('name = "slow"', 'name = "fast"', "", "node_types[2].name: 'fast' is given twice; use each name once"),
         (
             'name = "slow"',
             'name = "a b"',
@@ -88,15 +88,15 @@ _WIRES = "(valid: one for every two types, and one within each type of several n
             'other = "slow"',
             'other = "fast"',
             '    { one = "fast", other = "fast", latency_seconds = 3',
-            f"network.wires[2]: given twice: 'fast' and 'fast' {_WIRES}",
+            f"network.wires[2]: given twice: 'fast' and 'fast'{_WIRES}",
         ),
         (
             'one = "fast", other = "slow"',
             'one = "slow", other = "slow"',
             '    { one = "slow"',
-            f"network.wires[2]: between a single node and itself: 'slow' and 'slow' {_WIRES}",
+            f"network.wires[2]: between a single node and itself: 'slow' and 'slow'{_WIRES}",
         ),
-        (f"    {_FAST_SLOW},\n", "", "wires", f"network.wires: none between 'fast' and 'slow' {_WIRES}"),
+        (f"    {_FAST_SLOW},\n", "", "wires", f"network.wires: none between 'fast' and 'slow'{_WIRES}"),
         (
             "latency_seconds = 3e-05",
             "latency_seconds = -1",
@@ -133,7 +133,7 @@ _WIRES = "(valid: one for every two types, and one within each type of several n
             "latency_seconds = 3e-05, bytes_per_second = 100000000.0",
             "latency_seconds = 3.0, bytes_per_second = 100000000.0",
             '    { one = "fast", other = "slow"',
-            "network.wires[2].latency_seconds: a route of 3 s makes SimGrid's TCP window the bottleneck (valid: routes",
+            "network.wires[2].latency_seconds: a route of 3 s makes SimGrid's TCP window the bottleneck; shorten it",
         ),
     ],
 )
@@ -155,7 +155,7 @@ def test_a_heterogeneous_description_is_not_a_homogeneous_one(tmp_path: Path) ->
     assert load(file).hosts == ("n1", "n2", "n3")
     with pytest.raises(UsageError) as error:
         load_description(file)
-    assert str(error.value) == f"platform '{file}' has nodes that differ (valid: a platform of equal nodes)"
+    assert str(error.value) == f"platform '{file}' has nodes that differ; use a platform of equal nodes"
 
 
 def test_no_node_types_at_all(tmp_path: Path) -> None:
@@ -163,4 +163,4 @@ def test_no_node_types_at_all(tmp_path: Path) -> None:
     file = tmp_path / "bad.toml"
     file.write_text(text)
     line = text[: text.index("\nnode_types")].count("\n") + 2
-    assert check_file(file).problems[0] == f"{file}:{line}: node_types: none (valid: at least one)"
+    assert check_file(file).problems[0] == f"{file}:{line}: node_types: none; at least one is needed"

@@ -433,20 +433,23 @@ def test_wrong_answers_and_none_end_the_questions(tmp_path: Path, answers: str, 
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--slurm", "nowhere"], "--slurm: no file nowhere (valid: live, a folder with slurm.conf, or FILE,...)"),
+        (["--slurm", "nowhere"], "--slurm: no file nowhere; expected live, a folder with slurm.conf, or FILE,..."),
         (["--slurm", "."], "--slurm: no slurm.conf in ."),
         (
             ["--slurm", "empty"],
-            "--slurm: no NodeName in empty (valid: slurm.conf, or what 'scontrol show nodes' prints)",
+            "--slurm: no NodeName in empty; give slurm.conf, or what 'scontrol show nodes' prints",
         ),
-        (["--slurm", "bad"], "--slurm: malformed list 'n[1-' (nodename; valid: n1, n[1-16,18])"),
+        (["--slurm", "bad"], "--slurm: malformed list 'n[1-' (nodename); write for example n1 or n[1-16,18]"),
         (["--slurm", str(OMNI_PATH), "--partition", "btch"], "unknown partition 'btch'; did you mean batch?"),
         (["--slurm", str(HDR / "nodes.conf"), "--partition", "main"], "--partition main: no PartitionName in "),
         (["--partition", "batch"], "--partition is for --slurm"),
         (["--machine", "--sys", "."], "--machine is this machine; --hardware and --sys are files of another one"),
-        (["--hardware", "empty"], "empty: neither lstopo's XML nor lscpu's output (valid: lstopo --of xml FILE, "),
+        (
+            ["--hardware", "empty"],
+            ("empty: neither lstopo's XML nor lscpu's output; write it with 'lstopo --of xml FILE' "),
+        ),
         (["--hardware", "nowhere"], "cannot read nowhere: No such file or directory"),
-        (["--sys", "nowhere"], "nowhere: no copy of /sys (valid: a folder with class/net or devices/system/cpu)"),
+        (["--sys", "nowhere"], "nowhere: not a copy of /sys; expected a folder with class/net or devices/system/cpu"),
         (["--nodes", "4", "--nodes-per-switch", "2", "--topology", "one-switch"], "--nodes-per-switch is not for "),
         (["--hardware", str(LAPTOP), "--ppn", "5"], "--ppn 5 is more than the --cores (valid: 1 to 4)"),
     ],
@@ -463,7 +466,7 @@ def test_wrong_input(words: list[str], problem: str, tmp_path: Path, monkeypatch
 
 def test_a_file_is_overwritten_with_force_only(tmp_path: Path) -> None:
     describe(tmp_path)
-    with pytest.raises(UsageError, match="exists already; name another file, or overwrite it with --force"):
+    with pytest.raises(UsageError, match="already exists; name another file, or overwrite it with --force"):
         describe(tmp_path)
 
 

@@ -103,7 +103,7 @@ def test_the_other_topologies(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--nodes 4", "--gbits and --latency-us are needed, or --interconnect"),
+        ("--nodes 4", "give --gbits and --latency-us, or --interconnect"),
         ("--nodes 4 --interconnect tcp-1g --between-sockets-gbytes 40", "--between-sockets-gbytes is for nodes of sev"),
         (
             "--nodes 4 --interconnect infiniband",
@@ -116,7 +116,10 @@ def test_the_other_topologies(tmp_path: Path) -> None:
             "do not fit on the torus",
         ),
         ("--nodes 4 --interconnect tcp-1g --topology torus --dimensions 2-4", "--dimensions: malformed '2-4'"),
-        ("--nodes 4 --interconnect tcp-1g --topology torus --dimensions 80", "the halves of which add up to 30"),
+        (
+            "--nodes 4 --interconnect tcp-1g --topology torus --dimensions 80",
+            "the halves of which add up to at most 30",
+        ),
         (
             "--nodes 4 --interconnect tcp-1g --groups 2",
             "--groups is not for --topology one-switch",
@@ -124,7 +127,7 @@ def test_the_other_topologies(tmp_path: Path) -> None:
         ("--nodes 4 --interconnect tcp-1g --hop-latency-us 2", "--hop-latency-us is not for --topology one-switch"),
         (
             "--nodes 4 --interconnect tcp-1g --topology fat-tree --nodes-per-switch 2 --global-gbits 3",
-            "--global-gbits is not for --topology fat-tree .valid: for dragonfly",
+            "--global-gbits is not for --topology fat-tree, but for dragonfly",
         ),
         (
             "--nodes 4 --interconnect tcp-1g --topology fat-tree --nodes-per-switch 2 --pod-oversubscription 3",
@@ -138,7 +141,10 @@ def test_the_other_topologies(tmp_path: Path) -> None:
             "--nodes 4 --interconnect tcp-1g --topology fat-tree --nodes-per-switch 2 --oversubscription 2:x",
             "--oversubscription: malformed ratio '2:x': write two numbers",
         ),
-        ("--nodes 4 --interconnect tcp-1g --cpus 2 --cores 63", "--cores 63 is no multiple of --cpus 2 .*, as 64"),
+        (
+            "--nodes 4 --interconnect tcp-1g --cpus 2 --cores 63",
+            ("--cores 63 is not a multiple of --cpus 2; .*, as with 64"),
+        ),
         ("--nodes 4 --interconnect tcp-1g --cpus 2 --cores 1", "--cpus 2 is more than the --cores .valid: 1 to 1"),
     ],
 )
@@ -177,7 +183,7 @@ def test_overheads_are_taken_off_the_latency(name: str, preset: str, tmp_path: P
     file.write_text(write_description(before))
     shown = CliRunner().invoke(platforms, ["show", str(file), "--overheads", preset])
     assert shown.output == write_description(after)
-    with pytest.raises(UsageError, match="has overheads already"):
+    with pytest.raises(UsageError, match="already has overheads"):
         with_overheads(after, preset)
     with pytest.raises(UsageError, match="which is not below the latency"):
         with_overheads(replace(before, link_latency_seconds=1e-6), preset)
@@ -205,7 +211,7 @@ def _problem(tmp_path: Path, old: str, new: str) -> str:
             "0.5 does not fit (valid: a number of at least 1)",
         ),
         ("switches_per_pod = 2\n", "", "topology.pod_oversubscription: is given without switches_per_pod"),
-        ("links_per_node", "backbone_bytes_per_second = 1e9\nlinks_per_node", "is given beside a fat-tree"),
+        ("links_per_node", "backbone_bytes_per_second = 1e9\nlinks_per_node", "is given with a fat-tree"),
         ("cores_per_node = 1", "cores_per_node = 1\nmemory_domains_per_node = 2", "2 is more than the cores"),
     ],
 )
@@ -227,7 +233,7 @@ def test_pictures_of_a_torus_and_of_the_rest(tmp_path: Path) -> None:
     torus = replace(load_description("gros"), nodes=24, topology=Torus(1, 1e-6, (2, 3, 4)))
     text = [words.get_text() for axes in platform_figure(torus).axes for words in axes.texts]
     assert {"0", "5"} <= set(text)
-    for (name, file), message in ((("hcl16", "a.png"), "has no picture"), (("gros", "a.pdf"), "neither in .png")):
+    for (name, file), message in ((("hcl16", "a.png"), "cannot be drawn"), (("gros", "a.pdf"), "neither in .png")):
         result = CliRunner().invoke(platforms, ["show", name, "--draw", str(tmp_path / file)])
         assert message in str(result.exception)
 

@@ -27,13 +27,13 @@ def test_radical_of_any_ranges(ranges: list[tuple[int, int]]) -> None:
 def test_malformed_radical(text: str) -> None:
     with pytest.raises(UsageError) as error:
         parse_radical(text)
-    assert str(error.value) == f"malformed radical '{text}' (valid: numbers and ranges, for example 1-3,5,7-9)"
+    assert str(error.value) == f"malformed radical '{text}'; write numbers and ranges, for example 1-3,5,7-9"
 
 
 def test_backward_and_endless_radicals() -> None:
     with pytest.raises(UsageError) as error:
         parse_radical("1,9-3")
-    assert str(error.value) == "radical '1,9-3' runs backwards in '9-3' (valid: 3-9)"
+    assert str(error.value) == "radical '1,9-3' runs backwards in '9-3'; write 3-9"
     with pytest.raises(UsageError, match=r"^radical '0-999999999' names more hosts .* \(valid: up to 1000000\)$"):
         parse_radical("0-999999999")
 
@@ -65,7 +65,7 @@ def test_too_many_or_too_few_processes(procs: int, per_node: int, largest: int) 
 
 
 def test_no_processes_per_node() -> None:
-    with pytest.raises(UsageError, match=r"^0 processes per node on platform 'grisou': the least is 1$"):
+    with pytest.raises(UsageError, match=r"^0 processes per node on platform 'grisou': at least 1 is needed$"):
         load("grisou").hosts_for(1, 0)
 
 
@@ -99,5 +99,5 @@ def test_orders_that_are_none(platform: HostPlatform, order: list[int]) -> None:
     with pytest.raises(UsageError) as error:
         platform.reordered(order)
     assert str(error.value) == (
-        f"platform 'hcl16': an order of {len(order)} hosts that is no permutation (valid: each of 0 to 15 once)"
+        f"platform 'hcl16': an order of {len(order)} hosts is not a permutation; name each of 0 to 15 once"
     )

@@ -196,17 +196,21 @@ def test_smpi_takes_as_long_on_clusters_and_hosts_that_links_join(
     ("content", "routing", "says"),
     [
         (CLUSTERS, "Full", "there is no route from 'a' to 'b'"),
-        (CLUSTERS.replace("0-4", "0-3", 1) + UPLINKS, "Full", "switches have 4, 5, 3 hosts (valid: as many at each"),
+        (
+            CLUSTERS.replace("0-4", "0-3", 1) + UPLINKS,
+            "Full",
+            ("switches have 4, 5, 3 hosts; all switches must have the same number"),
+        ),
         (
             cluster("a", "0-4") + cluster("b", "0-4", core="2") + UPLINKS,
             "Full",
-            "<cluster> 'b' has other attributes than 'a'",
+            "<cluster> 'b' differs from 'a' in its attributes",
         ),
-        (TWO + link("x", "5Gbps", "SHARED") + route("a", "b", "x"), "Full", "link 'x' is shared by several ways"),
+        (TWO + link("x", "5Gbps", "SHARED") + route("a", "b", "x"), "Full", "link 'x' is shared by several routes"),
         (
             CLUSTERS + link("x", "5Gbps") + "".join(route(*pair, "x:UP") for pair in combinations("abc", 2)),
             "Full",
-            "the route from 'b' to 'c' has link 'x' where others of its switch have 'x'",
+            "the route from 'b' to 'c' has link 'x' where the switch's other routes have 'x'",
         ),
         (TWO + link("x", "5Gbps", "FATPIPE") + route("a", "b", "x"), "Full", "routes between switches limit flows"),
         (
@@ -217,23 +221,31 @@ def test_smpi_takes_as_long_on_clusters_and_hosts_that_links_join(
         (
             TWO + link("x", "5Gbps") + route("a", "b", "x:UP").replace('gw_src="ar"', 'gw_src="a-0"'),
             "Full",
-            "cluster 'a' is left at 'a-0' (valid: at its router)",
+            "cluster 'a' is left at 'a-0'; expected its router",
         ),
         (STAR.replace("h5", "h6", 1), "Floyd", "there is no route from 'h0' to 'h6'"),
-        (STAR + route("h0", "h1", "l0:UP"), "Floyd", "zone 'site' has several ways between two hosts"),
+        (STAR + route("h0", "h1", "l0:UP"), "Floyd", "zone 'site' has several routes between two hosts"),
         (STAR, "Vivaldi", "zone 'site' has the routing Vivaldi (valid: Full, Floyd"),
         (STAR, "Full", "there is no route from 'h0' to 'h1'"),
         (STAR.replace("10Gbps", "1Gbps", 1), "Floyd", "links 'l0' and 'l1' of hosts have different rates"),
-        (hosts(2, policy="SHARED") + route("h0", "h1", "l0", "l1"), "Full", "link 'l0' is SHARED (valid: one of each"),
-        (hosts(2) + route("h0", "h1", "l0:UP"), "Full", "the route from 'h0' to 'h1' has no link of each host"),
+        (
+            hosts(2, policy="SHARED") + route("h0", "h1", "l0", "l1"),
+            "Full",
+            ("link 'l0' is SHARED; expected a link for each"),
+        ),
+        (
+            hosts(2) + route("h0", "h1", "l0:UP"),
+            "Full",
+            ("the route from 'h0' to 'h1' does not pass a link of each host"),
+        ),
         (hosts(2, policy="WIFI"), "Full", "link 'l0' is WIFI"),
         (STAR + link("own", "5Gbps", "SHARED") + LOOPS, "Floyd", "the route of a host to itself is over link 'own'"),
-        (STAR + CLUSTER, "Floyd", "its hosts are in several zones, or beside clusters"),
-        ('<host id="h" speed="1Gf"/>', "Full", "it has one host (valid: two or more)"),
+        (STAR + CLUSTER, "Floyd", "its hosts are in several zones, or in a zone with clusters"),
+        ('<host id="h" speed="1Gf"/>', "Full", "it has only one host; at least two are needed"),
         (
             '<peer id="h" speed="1Gf" bw_in="1Gbps" bw_out="1Gbps" coordinates="0 0 0"/>',
             "Vivaldi",
-            "it has <peer> elements (valid: <cluster> elements, or <host> elements with routes)",
+            "it has <peer> elements; expected <cluster> elements, or <host> elements with routes",
         ),
     ],
 )
@@ -273,7 +285,7 @@ def test_smpi_takes_as_long_where_no_routes_are_spread(topology: str, parameters
     ("cluster", "attributes", "says"),
     [
         (CLUSTER, {"bb_bw": "40Gbps", "bb_lat": "0us"}, "all flows share the backbone of 40Gbps"),
-        (CLUSTER.replace(' lat="10us"', ""), {}, "its <cluster> lacks lat (valid: speed, bw, lat given)"),
+        (CLUSTER.replace(' lat="10us"', ""), {}, "its <cluster> lacks lat; it needs speed, bw, lat"),
         (CLUSTER.replace(' speed="10Gf"', ""), {}, "its <cluster> lacks speed"),
         (CLUSTER, {"sharing_policy": "SHARED"}, "sharing_policy='SHARED'"),
         (CLUSTER, {"limiter_link": "1Gbps"}, "limiter_link='1Gbps'"),

@@ -65,7 +65,7 @@ def test_equal_processors_keep_the_default() -> None:
     [
         ("scater", "lmo_heterogeneous", "did you mean scatter or gather"),
         ("bcast", "lmo_heterogeneous", "Valid: scatter, gather"),
-        ("scatter", "hockney", "no mapping to choose; valid: lmo_heterogeneous, hockney_heterogeneous"),
+        ("scatter", "hockney", "all mappings are equal; valid: lmo_heterogeneous, hockney_heterogeneous"),
         ("scatter", "loggp", "no parameters of each pair"),
         ("scatter", "lmo_heterogenous", "did you mean lmo_heterogeneous"),
     ],

@@ -1,11 +1,11 @@
 """A Gaussian process over the logarithms of the times of one collective's cases.
 
 The mean of a case is the logarithm of its prediction, or without predictions that of a line through the algorithm's
-measured times: a latency and times per byte of a message and of a segment. Differences from it are alike for cases
-that are near one another: in size and process count, and for the same algorithm with segments of about the same size.
-Measured times therefore tell something of cases beside them, and cases far from everything that was measured stay
-uncertain. How far predictions, or times of an algorithm from one size to the next, can be off is not known beforehand:
-of several scales the one is taken under which the measured times are the least surprising.
+measured times: a latency and times per byte of a message and of a segment. Differences from it are similar for similar
+cases: in size and process count, and for the same algorithm with segments of about the same size. Measured times
+therefore inform about similar cases, and cases far from all measured ones stay uncertain. How far predictions, or times
+of an algorithm from one size to the next, can be off is not known beforehand: of several scales, the one under which
+the measured times are most likely is taken.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Belief:
         self._believe()
 
     def learn(self, timings: Mapping[Case, Timing]) -> None:
-        """Replaces what was measured by these timings, which have all their samples; forgets what was imagined."""
+        """Replaces the measured times by these timings, which have all their samples; drops what was imagined."""
         index = {case: number for number, case in enumerate(self.cases)}
         known = {index[case]: one for case, one in timings.items() if case in index}
         self.out[[number for number, one in known.items() if not one.ok]] = True
@@ -121,7 +121,7 @@ class Belief:
         self._believe()
 
     def _noise_of(self, spread: Mapping[int, tuple[float, int]]) -> Array:
-        """The variance of a repetition of each case, as a share: that at its point, drawn towards that over all."""
+        """The relative variance of a repetition of each case: that at its point, shrunk towards the overall one."""
         squares, freedom = np.zeros(len(self.cases)), np.zeros(len(self.cases))
         for number, (of_squares, of_freedom) in spread.items():
             squares[self.point[number]] += of_squares
@@ -130,7 +130,7 @@ class Belief:
         return ((_GUESSES * everywhere + squares) / (_GUESSES + freedom))[self.point]
 
     def visit_variance(self, repetitions: int) -> Array:
-        """The variance of the median's logarithm that so many repetitions of each case would have."""
+        """The variance that the logarithm of the median of this many repetitions would have, for each case."""
         return self._variance_of_median(self._noise, repetitions)
 
     def _variance_of_median(self, noise: Any, repetitions: int) -> Any:
@@ -148,7 +148,7 @@ class Belief:
         return np.isin(np.arange(len(self.cases)), list(self._measured))
 
     def half_width(self, number: int, timing: Timing, confidence: float) -> float:
-        """The half-width of the median's interval, with a variance to which the cases beside it contribute."""
+        """The half-width of the median's interval; similar cases contribute to its variance."""
         squares, freedom = _relative_squares(timing)
         variance = self._noise_with(number, squares, freedom)
         quantile = float(stats.t.ppf(0.5 + confidence / 2, _GUESSES + freedom))
@@ -160,11 +160,11 @@ class Belief:
         return self.predicted or bool(self._measured)
 
     def _noise_with(self, number: int, squares: float, freedom: int) -> float:
-        """The variance of a repetition of a case by its own samples, drawn towards that at its point."""
+        """The variance of a repetition of a case by its own samples, shrunk towards that at its point."""
         return float((_GUESSES * self._noise[number] + squares) / (_GUESSES + freedom))
 
     def _believe(self) -> None:
-        """Sets means, covariances and the scale by what is measured."""
+        """Sets means, covariances and the scale from the measured times."""
         processes = [
             Process(self._prior, partial(self._kernel, scale=scale), scale)
             for scale in (_SCALES if self._measured else (1.0,))
@@ -210,7 +210,7 @@ class Belief:
         return np.where(np.isnan(prior), np.nanmean(prior) if not np.isnan(prior).all() else 0.0, prior)
 
     def _line(self, numbers: Sequence[int]) -> Array:
-        """The latency and the times per byte of the message and of a segment with the least relative errors.
+        """The latency and the times per byte of the message and of a segment that minimise the relative errors.
 
         A pipeline takes the first segment through all its processes, and the rest of the message once. No part is
         negative.
@@ -224,7 +224,7 @@ class Belief:
 
 
 def expected_gain(behind: Array, deviation: Array) -> Array:
-    """E[max(0, X)] of a normal X with the mean -behind: how much is gained on average by what may overtake."""
+    """E[max(0, X)] of a normal X with the mean -behind: the mean gain from a case that may turn out faster."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = behind / deviation
         gain = deviation * np.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi) - behind * special.ndtr(-ratio)
@@ -232,7 +232,7 @@ def expected_gain(behind: Array, deviation: Array) -> Array:
 
 
 def _sources(logs: Array, count: int) -> tuple[Array, Array]:
-    """The mean of the sources' logarithms, and a factor of doubt: 1, and more where they disagree or say nothing."""
+    """The mean of the sources' logarithms, and a factor of doubt: 1, or more where they disagree or give nothing."""
     if logs.size == 0 or np.isnan(logs).all():
         return np.zeros(count), np.ones(count)
     known = ~np.isnan(logs)

@@ -43,7 +43,7 @@ class Process:
         return found - self._learned.T @ self._learned[:, some] if len(self._learned) else found
 
     def imagine(self, number: int, noise: float) -> None:
-        """Lowers variances as a measured time with this variance would, whatever that is."""
+        """Lowers variances as a measured time with this variance would, whatever its value."""
         self._add(self.covariance(np.array([number])).T / math.sqrt(self.variance[number] + noise))
 
     def learn(self, numbers: Numbers, logs: Array, noise: Array) -> None:

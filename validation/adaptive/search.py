@@ -37,7 +37,7 @@ _LAUNCH_SECONDS = 2.0
 _ROUND_SHARE, _ROUND_LAUNCHES = 0.3, 3.0
 """A round takes this share of what was spent before, and at least this many times what its start costs."""
 _CASE_SECONDS = 0.005
-"""The assumed time of a case beside its repetitions."""
+"""The assumed time of a case in addition to its repetitions."""
 _MARGIN = 1.25
 """The factor on the expected time of points without measurements, for which time is reserved."""
 _DEEPER = 0.5
@@ -76,8 +76,8 @@ class PointFound:
 class Searched:
     """The result of a search: its points, all timings, what they cost, and what the whole grid would have cost.
 
-    `full_seconds` is that of the full grid by the usual method, at least: measured times, and elsewhere expected ones,
-    with the fewest repetitions.
+    `full_seconds` is a lower bound on that of the full grid by the usual method: measured times, and elsewhere expected
+    ones, with the fewest repetitions.
     """
 
     points: tuple[PointFound, ...]
@@ -156,7 +156,7 @@ class AdaptiveSearch:
             one.learn(self._timings)
 
     def _settle(self) -> None:
-        """Gives all medians the intervals that the spread over the cases beside them tells."""
+        """Gives all medians intervals from the spread of similar cases."""
         confidence = self.usual.precision.confidence
         for belief in (one.belief for one in self._fields):
             for number in np.flatnonzero(belief.measured).tolist():
@@ -174,7 +174,7 @@ class AdaptiveSearch:
         return timing.seconds * self._runs(REPETITIONS) / REPETITIONS
 
     def _next_round(self) -> list[Case]:
-        """The cases of the next round, the most telling ones first, as far as its time and the budget go."""
+        """The cases of the next round, the most informative first, within its time and the budget."""
         undecided = [(one, number) for one in self._fields for number in one.undecided()]
         least = _ROUND_LAUNCHES * self._spent.launch_seconds
         kept = _MARGIN * sum(self._cost(one, number) for one, number in undecided) + self._spent.launch_seconds
@@ -193,7 +193,7 @@ class AdaptiveSearch:
         return list(chosen)
 
     def _telling(self, allowed: float) -> dict[Case, None]:
-        """The cases from which most is expected for their machine time, until little is expected of more."""
+        """The cases with the largest expected gain for their machine time, until little more is expected."""
         chosen: dict[Case, None] = {}
         telling = [one.most_telling() for one in self._fields]
         losses = [one.losses() for one in self._fields]
@@ -209,11 +209,11 @@ class AdaptiveSearch:
         return chosen
 
     def _expected_loss(self) -> float:
-        """The mean over all points of what their choices are expected to lose."""
+        """The expected loss of the choices, averaged over all points."""
         return float(np.mean(np.concatenate([one.losses() for one in self._fields])))
 
     def _affordable(self, cases: Sequence[Case], seconds: float) -> list[Case]:
-        """The cases that take no longer than that together, the shortest ones first. At least one of the first round is
+        """The cases that together take at most that long, the shortest ones first. In the first round at least one is
         kept.
         """
         costs = {
@@ -233,7 +233,7 @@ class AdaptiveSearch:
         return self._overrun * (self._runs(REPETITIONS) * one.seconds(number) + _CASE_SECONDS)
 
     def _cautious_cost(self, one: _Field, number: int) -> float:
-        """The cost if the time is longer than expected by two standard deviations of what is believed."""
+        """The cost if the time exceeds its expectation by two standard deviations."""
         doubt = math.sqrt(max(float(one.belief.covariance[number, number]), 0.0)) if self._timings else 0.0
         return self._cost(one, number) * math.exp(min(2 * doubt, 10.0))
 
@@ -292,7 +292,7 @@ class _Field:
         self._leading = self._best_by(belief.mean)
 
     def _best_by(self, values: Array) -> Numbers:
-        """The number of the first case with the least value, by point."""
+        """The number of the first case with the smallest value, by point."""
         return np.array([members[np.argmin(values[members])] for members in self._members], dtype=np.intp)
 
     def seconds(self, number: int) -> float:
@@ -335,7 +335,7 @@ class _Field:
         return self._leading[~(self.belief.measured | self.belief.out)[self._leading]]
 
     def undecided(self) -> Numbers:
-        """The cases that look best at points of which nothing is measured."""
+        """The cases that look best at points where nothing is measured."""
         known = np.array([self.belief.measured[members].any() for members in self._members])
         return self._leading[~(known | self.belief.out[self._leading])]
 
@@ -426,7 +426,7 @@ def visiting(method: Method) -> Method:
 def pooled(before: Timing | None, new: Timing, confidence: float = 0.95) -> Timing:
     """The times of one case in several rounds as one: the median of all repetitions, with its interval.
 
-    Few repetitions have means that a single stall decides. A round in which the case failed makes it fail.
+    With few repetitions, a single stall would decide the mean. If a round failed, the case counts as failed.
     """
     if not new.ok or not new.samples:
         return new

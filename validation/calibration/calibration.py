@@ -31,7 +31,7 @@ _COMPARED = (Kind.PING_PONG, Kind.SEND, Kind.ISEND, Kind.ROW, Kind.EXCHANGE)
 
 @dataclass(frozen=True)
 class CalibrationResult:
-    """The calibrated platform, its points, the fitted segments by kind, and the simulated times beside the points.
+    """The calibrated platform, its points, the fitted segments by kind, and the simulated times of the points.
 
     Segments of kind 'ping_pong' are the one-way time in the network by message and envelope, without os and or. A row
     of `residuals` has kind, within_node, message_bytes, measured_seconds (the median, less the time of reading the
@@ -79,8 +79,8 @@ def measure_points(
 ) -> list[CalibrationPoint]:
     """The points between nodes of a target with the nominal description `nominal`; measures those not in the store.
 
-    All pairs of nodes do the same side by side, since in a collective all nodes are at work; with `together` False all
-    but the first pair wait. Raises UsageError if there are no two nodes and CollwiseError when a program fails.
+    All pairs of nodes measure at the same time, since all nodes are busy in a collective; with `together` False only
+    the first pair measures. Raises UsageError for fewer than two nodes, and CollwiseError if a program fails.
     """
     procs = nominal.nodes * target.processes_per_node(nominal.nodes)
     per_node = target.processes_per_node(procs)
@@ -91,7 +91,7 @@ def measure_points(
 
 
 def refit(points: Sequence[CalibrationPoint], nominal: Platform, context: SimulationContext) -> CalibrationResult:
-    """A platform of the nominal one's name fitted to the points. Raises UsageError when a kind has too few."""
+    """A platform with the nominal one's name, fitted to the points. Raises UsageError if a kind has too few."""
     platform, segments = fit_platform(points, nominal)
     return CalibrationResult(platform, tuple(points), segments, _residuals(platform, points, context))
 
@@ -103,7 +103,7 @@ def alone_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> Pla
 
 
 def _residuals(platform: Platform, points: Sequence[CalibrationPoint], context: SimulationContext) -> pd.DataFrame:
-    """Every measured message beside the same one simulated, between two nodes or within one."""
+    """The measured and the simulated time of every message, between two nodes or within one."""
     chosen = [point for point in points if point.kind in _COMPARED]
     clock = clock_seconds(points)
     cases = [

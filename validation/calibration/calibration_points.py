@@ -107,7 +107,7 @@ def case_of_kind(
 
 
 def point_of(timing: Timing) -> CalibrationPoint:
-    """The point that a timing of such a case is."""
+    """The point for a timing of such a case."""
     case = timing.case
     kind, processes = _KIND_OF[case.experiment], experiment_of(case).processes
     first, second = processes[:2]
@@ -138,25 +138,25 @@ def write_points(path: Path, points: Iterable[CalibrationPoint]) -> None:
 
 
 def read_points(path: Path) -> list[CalibrationPoint]:
-    """The points of a CSV file as `write_points` writes it; columns after those are passed over."""
+    """The points of a CSV file as `write_points` writes it; further columns are ignored."""
     lines = csv.reader(io.StringIO(read_text(path)), quoting=csv.QUOTE_NONE)
     header = next(lines, [])
     if tuple(header[: len(_COLUMNS)]) != _COLUMNS:
-        raise UsageError(f"{path}:1: columns '{','.join(header)[:80]}'; valid: {','.join(_COLUMNS)}")
+        raise UsageError(f"{path}:1: expected the columns {','.join(_COLUMNS)}, not '{','.join(header)[:80]}'")
     gathered: dict[CalibrationPoint, list[float]] = {}
     for row in lines:
         if row:
             point = _row(f"{path}:{lines.line_num}", header, row)
             gathered.setdefault(replace(point, seconds=()), []).extend(point.seconds)
     if not gathered:
-        raise UsageError(f"{path}: no points; valid: a line for each repetition below the line of columns")
+        raise UsageError(f"{path}: no points; expected a line for each repetition below the line of columns")
     return [replace(point, seconds=tuple(seconds)) for point, seconds in gathered.items()]
 
 
 def _row(where: str, header: list[str], row: list[str]) -> CalibrationPoint:
     """The point that a line would be by itself."""
     if len(row) != len(header):
-        raise UsageError(f"{where}: {len(row)} fields; valid: {len(header)}, {','.join(header)}")
+        raise UsageError(f"{where}: {len(row)} fields instead of {len(header)} ({','.join(header)})")
     values = dict(zip(header, row, strict=True))
     if values["kind"] not in KINDS:
         raise UsageError(f"{where}: {unknown_name('kind', values['kind'], KINDS)}")

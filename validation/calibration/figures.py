@@ -43,7 +43,7 @@ Form = Callable[[float], float]
 
 
 def multiplied(platform: Platform, factors: Factors, form: Form = float) -> Platform:
-    """The platform with its figures multiplied, and brought into a form; its rate is no more than nominal.
+    """The platform with its figures multiplied and normalised; its rate does not exceed the nominal one.
 
     Raises UsageError for a platform that describes its ports, or whose latency factors do not grow.
     """
@@ -80,7 +80,7 @@ def from_data_sheets(platform: Platform) -> Platform:
 
 
 def published(platform: Platform, factors: Factors) -> Platform:
-    """The platform with these factors in place of those that it publishes, and publishing these."""
+    """The platform with these factors in place of those of its description, which lists the new ones."""
     rounded = {name: float(f"{factor:.3g}") for name, factor in factors.items()}
     made = multiplied(from_data_sheets(platform), rounded, six_digits)
     return replace(made, published={**platform.published, PUBLISHED: rounded})
@@ -123,7 +123,7 @@ def _overheads(rows: tuple[OverheadRow, ...], base: float, per_byte: float, form
 
 
 def six_digits(value: float) -> float:
-    """The form of figures in files: nobody knows them better."""
+    """Figures as files have them, to the digits that are meaningful."""
     return float(f"{value:.6g}")
 
 
@@ -145,5 +145,5 @@ def amounts(platform: Platform) -> dict[str, float]:
 
 
 def present(platform: Platform) -> tuple[str, ...]:
-    """The figures that are not 0 on a platform: a factor of others changes nothing."""
+    """The figures that are not 0 on a platform; a factor would not change the others."""
     return tuple(name for name, amount in amounts(platform).items() if amount > 0 and math.isfinite(amount))

@@ -144,7 +144,7 @@ class Fitted:
         return middle / width, middle * width
 
     def tells(self, machine: str, name: str) -> bool:
-        """True if the times tell a figure. Less than half of its uncertainty is then left, or it has changed."""
+        """True if the times determine a figure: less than half of its uncertainty is left, or its value has changed."""
         low, high = self.interval(machine, name)
         return self.deviations[machine][name] < _TOLD * FIGURES[name].spread or not low <= 1 <= high
 
@@ -198,7 +198,7 @@ def fit(machines: Mapping[str, Sequence[TimedCases]]) -> Fitted:
 
 
 def _fitted_names(machines: Mapping[str, Sequence[TimedCases]]) -> list[str]:
-    """The figures that all platforms have; without reductions or copies in any case these tell nothing, and stay."""
+    """The figures that all platforms have. Those of reductions or copies stay fixed if no case has any."""
     has = [set(present(run.platform)) for runs in machines.values() for run in runs if run.cases]
     return [name for name in FIGURES if all(name in one for one in has)]
 

@@ -91,7 +91,7 @@ def fit_network(
         )
         made += [replace(one, from_bytes=max(start, one.from_bytes - ENVELOPE_BYTES)) for one in found]
     if not made:
-        raise UsageError(f"too few measurements of kind '{Kind.PING_PONG}'; valid: {_MIN_POINTS} and more")
+        raise UsageError(f"too few measurements of kind '{Kind.PING_PONG}'; at least {_MIN_POINTS} are needed")
     return [replace(made[0], from_bytes=0), *made[1:]]
 
 

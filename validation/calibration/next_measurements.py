@@ -24,7 +24,7 @@ _MIN_ERROR = 1e-9
 
 
 def most_telling(platform: Platform, fitted: Fitted, cases: Sequence[Case], count: int = 5) -> list[Case]:
-    """The cases to measure first, at most `count` of these, on a platform with the factors of a fit.
+    """The cases to measure first, at most `count`, on a platform with the factors of a fit.
 
     A case that would change nothing is not among them.
     """

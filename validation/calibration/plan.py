@@ -51,7 +51,7 @@ class CalibrationGrid:
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_bytes < self.max_bytes <= 2**30:
-            raise UsageError(f"sizes from {self.min_bytes} B to {self.max_bytes} B; valid: ascending, 1 B to 1 GiB")
+            raise UsageError(f"sizes from {self.min_bytes} B to {self.max_bytes} B; valid: 1 B to 1 GiB, ascending")
 
 
 QUICK = CalibrationGrid(72, 28, 16, 20, max_bytes=2**20, max_repetitions=15)
@@ -59,10 +59,10 @@ USUAL = CalibrationGrid()
 
 
 def pairs_between_nodes(procs: int, processes_per_node: int) -> tuple[int, ...]:
-    """The first processes of all nodes, two of which are a pair. Raises UsageError if there are no two nodes."""
+    """The first processes of all nodes, two of which are a pair. Raises UsageError for fewer than two nodes."""
     pairs = procs // processes_per_node // 2
     if pairs == 0:
-        raise UsageError(f"{procs} processes, {processes_per_node} per node; calibration needs two nodes")
+        raise UsageError(f"{procs} processes, {processes_per_node} per node: calibration needs two nodes")
     return tuple(range(0, 2 * pairs * processes_per_node, processes_per_node))
 
 
@@ -118,7 +118,7 @@ def size_plan(
 
 
 def _sizes(chance: random.Random, least: int, most: int, count: int) -> list[int]:
-    """Different sizes, log-uniform, among them both ends."""
+    """Distinct log-uniform sizes, including both ends."""
     ends = [least, most][:count]
     found = dict.fromkeys(ends)
     for _ in range(100 * count):

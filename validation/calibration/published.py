@@ -46,7 +46,7 @@ _UNKNOWNS = {
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """A published figure beside the calibrated platform's: a gamma (no unit) or a gather time in seconds."""
+    """A published figure and that of the calibrated platform: a gamma (no unit) or a gather time in seconds."""
 
     name: str
     published: float
@@ -61,8 +61,8 @@ class PublishedFigure:
 def with_parameters(platform: Platform, values: dict[str, float]) -> Platform:
     """The platform with the three unknowns set.
 
-    SMPI charges neither `os` nor `or` from the rendezvous threshold on. The latency factor there is large enough that
-    no message takes less time than a shorter one.
+    SMPI charges neither `os` nor `or` for messages above the rendezvous threshold. The latency factor there is large
+    enough that no message takes less time than a shorter one.
     """
     calibration, latency = platform.calibration, 2 * values["link_latency_seconds"]
     eager_limit = calibration.eager_limit_bytes
@@ -111,7 +111,7 @@ def simulated_targets(platform: Platform, procs: int, processes_per_node: int) -
 
 
 def calibrate(platform: Platform, procs: int, processes_per_node: int) -> tuple[Platform, list[PublishedFigure]]:
-    """The calibrated platform and each published figure beside the simulated one."""
+    """The calibrated platform, and each published figure with the simulated one."""
     published = published_targets(platform, procs)
     names = list(published)
     gammas = np.array([name.startswith("gamma") for name in names])

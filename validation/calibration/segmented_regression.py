@@ -47,7 +47,7 @@ def value_at(segments: Sequence[Segment], message_bytes: float) -> float:
 
 
 class _LineCost(BaseCost):
-    """The squared relative error of the best line whose base and slope are not below the least ones."""
+    """The squared relative error of the best line whose base and slope respect the lower bounds."""
 
     model = "line"
     min_size = 2
@@ -93,8 +93,8 @@ def fit_segments(
 
     Errors are relative to `scale_seconds` (default: the seconds themselves). `relative_errors` are standard errors, by
     which points are weighted where they are above 2 %. `least` holds the smallest base and slope; `through_origin`
-    allows no other base. A breakpoint is the geometric mean of the sizes beside it. Raises ValueError for fewer than
-    two points.
+    allows no other base. A breakpoint is the geometric mean of the adjacent sizes. Raises ValueError for fewer than two
+    points.
     """
     if len(sizes) < 2:
         raise ValueError("a line needs two points")
@@ -127,7 +127,7 @@ def _ends(cost: _LineCost, count: int, noise: float, max_segments: int) -> list[
 
 
 def _deviations(x: np.ndarray, y: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """The deviation of each point from the line through its neighbours, over that which their units let expect."""
+    """The deviation of each point from the line through its neighbours, relative to what their units suggest."""
     if len(x) < 3:
         return np.zeros(len(x))
     apart = x[2:] - x[:-2]

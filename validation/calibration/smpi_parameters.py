@@ -68,7 +68,7 @@ def eager_limit(points: Sequence[CalibrationPoint]) -> int:
     """The eager limit that was found, in bytes: above any size if no send waits. Raises UsageError if it is missing."""
     found = [point for point in points if point.kind == Kind.EAGER]
     if not found:
-        raise UsageError(f"no measurement of kind '{Kind.EAGER}'; valid: points of a whole calibration")
+        raise UsageError(f"no measurement of kind '{Kind.EAGER}'; give the points of a whole calibration")
     return found[-1].message_bytes or max(point.message_bytes for point in points) + 1
 
 
@@ -238,7 +238,7 @@ def _reduce_seconds_per_byte(times: Sequence[MessageTime]) -> float:
 
 def _enough(times: list[MessageTime], kind: Kind) -> list[MessageTime]:
     if len(times) < _MIN_POINTS:
-        raise UsageError(f"{len(times)} measurements of kind '{kind}'; valid: {_MIN_POINTS} sizes and more")
+        raise UsageError(f"{len(times)} measurements of kind '{kind}'; at least {_MIN_POINTS} sizes are needed")
     return times
 
 

@@ -23,7 +23,7 @@ class Decider(Protocol):
         """The name in tables and figures."""
 
     def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
-        """The choice for a call; None where it decides nothing, or what the catalogue does not have."""
+        """The choice for a call; None if it decides nothing, or an algorithm that the catalogue lacks."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class Deciding:
 
 
 def untuned(baseline: Baseline, grid: Grid) -> list[Decider]:
-    """The choices of an untuned library, with its segment sizes. If the paper compares it otherwise, that comes first.
+    """The choices of an untuned library, with its segment sizes. Where the paper compares it differently, it is done as
+    there.
 
     The algorithms that Nuriyev & Lastovetsky 2021 list for Open MPI 3.1 have the common segment size of the grid.
     """

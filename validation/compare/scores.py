@@ -30,7 +30,7 @@ COLUMNS = (
 )
 """The columns of `Scores.table` behind those that name its rows."""
 CLOCK = 1e-6
-"""Simulated times that differ by less than this share are equal: the clock is no finer."""
+"""Simulated times that differ by less than this share are equal: the clock is not finer."""
 GOOD = 0.01
 """The mean slowdown up to which the picks of a source are good."""
 
@@ -172,7 +172,9 @@ class Scores:
 
     @cached_property
     def closeness(self) -> Array:
-        """The slowdown of the best choice of another algorithm at each point (P, m); nan where there is no other."""
+        """The slowdown of the runner-up, the best choice of a different algorithm, at each point (P, m); nan where
+        there is none.
+        """
         right = self.right
         names, best = np.array([one.algorithm for one in right.choices]), right.best_seconds.values
         same = names[:, None, None] == names[right.best.values][None]
@@ -209,11 +211,11 @@ class Scores:
         return summary_of(self.slowdown[title].values, tolerance)
 
     def without(self, *titles: str) -> Scores:
-        """The scores of the others but these."""
+        """The scores without these others."""
         return Scores(self.right, {name: other for name, other in self.others.items() if name not in titles})
 
     def only(self, keep: Callable[[Choice], bool]) -> Scores:
-        """The scores where some of the choices that compete do."""
+        """The scores with only some of the competing choices."""
         return Scores(self.right.only(keep), self.others)
 
     def errors_of(self, title: str) -> Errors | None:
@@ -227,7 +229,7 @@ class Scores:
         return self.right.choices[a], self.right.procs[i], self.right.message_bytes[j]
 
     def unpredicted(self, title: str) -> int:
-        """The number of right times of algorithms that the other knows, for which it has none."""
+        """The number of right times without a time by the other, for algorithms that the other knows."""
         names = set(self._given(title).grid.names)
         known = [place for place, one in enumerate(self.right.choices) if one.algorithm in names]
         right, theirs = (np.isfinite(one.array[known]) for one in (self.right, self.times[title]))
@@ -252,7 +254,7 @@ class Scores:
         return score_table([self], rows)
 
     def trusted(self) -> pd.DataFrame:
-        """For each size the source whose picks are the least slow; see `AllScores.trusted`."""
+        """For each size, the source whose picks have the smallest slowdown; see `AllScores.trusted`."""
         return AllScores([self]).trusted()
 
     def error_rows(self) -> pd.DataFrame:

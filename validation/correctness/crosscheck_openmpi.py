@@ -1,4 +1,4 @@
-"""Compares our algorithms with the same ones inside Open MPI, forced by its options: results, and every message.
+"""Compares our algorithms with Open MPI's own code of them, forced by its options: results, and every message.
 
 The program `agree` makes both calls. Open MPI's own monitoring counts the messages. It counts those of its collectives
 apart from the program's, which ours are. Only the algorithm that was asked for sends the same messages as ours between
@@ -70,7 +70,7 @@ class OpenmpiRow:
 
     @property
     def differs(self) -> bool:
-        """True if Open MPI sent other messages than ours."""
+        """True if Open MPI's messages differ from ours."""
         return not self.same_traffic
 
 

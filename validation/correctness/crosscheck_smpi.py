@@ -1,4 +1,4 @@
-"""Compares our algorithms with the same ones inside SMPI: simulated times on one platform, by one program."""
+"""Compares our algorithms with SMPI's own code of them: simulated times on one platform, by one program."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SmpiRow:
 
 
 def compared_algorithms(collective: str | None = None) -> list[Algorithm]:
-    """The algorithms that SMPI has as well."""
+    """The algorithms that SMPI also has."""
     return [algorithm for algorithm in Catalogue.load().algorithms(collective) if algorithm.smpi]
 
 

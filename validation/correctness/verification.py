@@ -76,7 +76,7 @@ def verify(
     smpi_version: str | None = None,
     selector: str | None = None,
 ) -> list[VerificationResult]:
-    """Runs the verification under 'smpi', 'openmpi' and 'mpich', whichever are in `engines`: a result an algorithm.
+    """Verifies algorithms under those of 'smpi', 'openmpi' and 'mpich' that are in `engines`: one result per algorithm.
 
     `collective` and `algorithm` narrow it down. `on_progress` gets one line of text whenever the program turns to
     another algorithm or process count. An engine that is missing or breaks is a failed result. With `selector`, SMPI's
@@ -178,7 +178,7 @@ def _verify(
     run: Run,
     on_progress: Callable[[str], object],
 ) -> list[VerificationResult]:
-    """The results of all algorithms; the program is run again behind each one that ends it."""
+    """The results of all algorithms; if one ends the program, that is run again, starting after it."""
     records: list[dict[str, Any]] = []
 
     def follow(line: str) -> None:

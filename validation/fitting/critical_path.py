@@ -1,8 +1,8 @@
 """The model by critical paths: the schedule of each algorithm, played with alpha and beta of the algorithm's own.
 
-The network is the least that tells algorithms apart: every node has a port in each direction, which takes beta for a
-byte and divides itself among the messages that pass it, and a message takes alpha besides. Along the critical path the
-time is a sum of known multiples of alpha and beta, which the estimation counts.
+The network is the simplest one that tells algorithms apart: every node has a port in each direction, which takes beta
+for a byte and divides itself among the messages that pass it, and a message takes alpha besides. Along the critical
+path the time is a sum of known multiples of alpha and beta, which the estimation counts.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _WITH_TOKENS = ("barrier",)
 _STRAIGHT = 1e-4
 # A parameter is at least this share of that of single messages, so that times on the path can be divided by it.
 _MIN_SHARE = 1e-3
-# The weight by which an algorithm's parameters are held to those of single messages, beside 1 for an observation. It
+# The weight by which an algorithm's parameters are held to those of single messages, with 1 for an observation. It
 # decides only what the observations leave open.
 _HOLD = 0.01
 
@@ -135,10 +135,10 @@ def path_counts(known: PathParameters, pairs: Pairs, tokens: bool, schedule: Sch
 
 
 def fit_path(known: PathParameters, collective: str, algorithm: str, observations: Sequence[Observation]) -> PathFit:
-    """alpha and beta of an algorithm from times of its own, by turns of counting the critical paths and fitting.
+    """alpha and beta of an algorithm from times of its own, by alternately counting the critical paths and fitting.
 
-    The path depends on the parameters, which depend on the counts: both are repeated until no time changes any more,
-    or twelve times; the parameters with the least residuals are kept. Raises CollwiseError without observations.
+    The path depends on the parameters, which depend on the counts: both are repeated until no time changes any more, or
+    twelve times; the parameters with the smallest residuals are kept. Raises CollwiseError without observations.
     """
     if not observations:
         raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
@@ -177,7 +177,8 @@ def solve(counts: Array, known_seconds: Array, seconds: Array, usual: Array) -> 
     """alpha and beta of an algorithm: `counts` @ x + `known_seconds` = `seconds`, an equation for each experiment.
 
     Each equation is divided by its time and all are solved by Huber regression, as in Nuriyev & Lastovetsky 2021,
-    section IV-C. What they leave open, such as the cost of messages that no path has, stays as `usual`.
+    section IV-C. Parameters that they do not determine, such as the cost of messages that no path has, stay as in
+    `usual`.
     """
     rows = np.vstack([counts / seconds[:, None], np.diag(_HOLD / usual)])
     wanted = np.append(1 - known_seconds / seconds, np.full(len(usual), _HOLD))
@@ -199,7 +200,7 @@ def _each(function: Callable[[_Item, threading.Event], _Found], items: Sequence[
 
 
 def _loss(residuals: Array) -> float:
-    """Huber's loss, which the regression makes least."""
+    """Huber's loss, which the regression minimises."""
     size = np.abs(residuals)
     return float(np.sum(np.where(size <= HUBER_RELATIVE, size**2 / 2, HUBER_RELATIVE * (size - HUBER_RELATIVE / 2))))
 
@@ -244,7 +245,7 @@ class CriticalPath(FittedToObservations, PlayedModel):
         return seconds
 
     def seconds_within(self, case: Case, max_seconds: float) -> float | None:
-        """The seconds of a case that its algorithm can run; None if they are more, where that is soon clear."""
+        """The seconds of a case that its algorithm can run; None if they soon prove to exceed `max_seconds`."""
         same = uncut(case) or case
         if same not in self._known:
             pairs = self.parameters.parameters_of(case.collective, case.algorithm)
@@ -258,7 +259,7 @@ class CriticalPath(FittedToObservations, PlayedModel):
 
 
 def _between(seconds: Callable[[int], float], sizes: Sequence[int]) -> dict[int, float]:
-    """Seconds at ascending sizes; where they are on a straight line at four sizes, the others between are as well."""
+    """Seconds at ascending sizes; if four sizes lie on a straight line, so do those in between."""
     found: dict[int, float] = {}
 
     def fill(first: int, last: int) -> None:

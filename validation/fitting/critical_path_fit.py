@@ -81,7 +81,7 @@ def fit(bench: Bench, plan: PathPlan) -> PathParameters:
     """
     apart, per_node = bench.alike(max(plan.procs))
     if min(plan.procs) < 2 or (apart // per_node < 2 and plan.processes_per_node < 2):
-        raise UsageError(f"{apart // per_node} nodes, P = {min(plan.procs)}: a fit needs two processes at least")
+        raise UsageError(f"{apart // per_node} nodes, P = {min(plan.procs)}: a fit needs at least two processes")
     timings = bench.time([*plan_cases(plan), chain_case(plan)], f"{bench.name}: fitting alpha and beta by algorithm")
     # Single messages take the processes of one node, and one of another.
     lab = bench.laboratory(min(plan.processes_per_node + 1, max(plan.procs)), plan.processes_per_node)
@@ -217,8 +217,8 @@ def fit_algorithms(known: PathParameters, plan: PathPlan, timings: Mapping[Case,
 def receives_first(known: PathParameters, chain: Case, seconds: float) -> bool:
     """True if an eager message waits for its receive, as the time of segments down a chain tells.
 
-    They take a latency each if it does; otherwise all of them together take that of the way. Where latencies are too
-    short to tell, it does.
+    If it does, each segment takes a latency; otherwise all segments together take the latency of the way once. If
+    latencies are too short to tell, it is assumed to wait.
     """
     schedule = Schedule(chain)
 

@@ -113,7 +113,7 @@ def fit(bench: Bench, plan: FitPlan) -> ModelParameters:
     if apart < 2 or min(plan.procs) < 2:
         raise UsageError(
             f"{bench.name} with {apart // apart_per_node} nodes, P = {min(plan.procs)}: "
-            "a fit needs two nodes and two processes at least"
+            "a fit needs at least two nodes and two processes"
         )
     if 1 < apart_per_node < apart:
         raise UsageError(

@@ -114,10 +114,10 @@ def measured_models(
 ) -> list[CollectiveModel]:
     """Every model that can be fitted within the time, each with its printed form if it has one.
 
-    `bench_within` gives a bench that stops after so many seconds. Each family of models gets an equal share of the time
-    that is left. Point-to-point models come first, on no more processes than change anything, LMO on `procs`. After
-    them come models with parameters of each algorithm on `procs`, those of `collectives` only, if any are named. A
-    model whose fit fails, or for which no time is left, is missing; `on_note` receives the reason.
+    `bench_within` gives a bench that stops after a number of seconds. Each family of models gets an equal share of the
+    time that is left. Point-to-point models come first, on no more processes than change anything, LMO on `procs`.
+    After them come models with parameters of each algorithm on `procs`, those of `collectives` only, if any are named.
+    A model whose fit fails, or for which no time is left, is missing; `on_note` receives the reason.
     """
     until = time.monotonic() + budget_seconds
     found: dict[str, CollectiveModel] = {}

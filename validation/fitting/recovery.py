@@ -100,7 +100,7 @@ def requests(heterogeneous: bool) -> list[FitRequest]:
 def recover(
     platform: HostPlatform, wanted: Sequence[FitRequest], fit: Callable[[FitRequest], FittedParameters]
 ) -> list[Recovered]:
-    """The parameters that `fit` finds for each request that suits the platform, beside the true ones."""
+    """The parameters that `fit` finds for each request that suits the platform, with the true ones."""
     truth = point_to_point(platform)
     return [
         Recovered(platform.name, one.family, one.procedure, one.heterogeneous, *row)

@@ -105,7 +105,7 @@ class PlayedModel(UnlimitedModel, ABC):
         """The seconds of a case that its algorithm can run; nan if there is no prediction."""
 
     def seconds_within(self, case: Case, max_seconds: float) -> float | None:
-        """The seconds of a case; None if there is no prediction, or they are more and that is soon clear."""
+        """The seconds of a case; None if there is no prediction, or if they soon prove to exceed `max_seconds`."""
         seconds = self.seconds(case)
         return None if np.isnan(seconds) else seconds
 
@@ -156,7 +156,7 @@ class ScheduledModel(PlayedModel):
     def of(cls, model: CollectiveModel) -> ScheduledModel:
         """The model by schedules. Raises UsageError unless it is a point-to-point model."""
         if not isinstance(model, PointToPointModel):
-            raise UsageError(f"model {model.name} has no parameters of single messages; valid: point-to-point models")
+            raise UsageError(f"model {model.name} has no parameters of single messages; use a point-to-point model")
         return cls(model)
 
     @property

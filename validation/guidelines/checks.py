@@ -49,7 +49,7 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """The time of the call over the one that it must not exceed."""
+        """The time of the call divided by the one that it must not exceed."""
         return self.time.seconds / self.other.seconds
 
 
@@ -61,7 +61,7 @@ class Checked:
 
     @property
     def violations(self) -> tuple[Comparison, ...]:
-        """For each guideline and call that violates it the comparison with the greatest ratio."""
+        """For each guideline and each call that violates it, the comparison with the largest ratio."""
         worst: dict[tuple[str, Call], Comparison] = {}
         for one in self.comparisons:
             key = (one.guideline, one.call)

@@ -32,7 +32,7 @@ class Launches:
         return median(self.medians) if self.medians else math.nan
 
     def times(self, factor: float) -> Launches:
-        """The time of so many such calls one after another."""
+        """The time of this many such calls one after another."""
         return Launches(tuple(factor * one for one in self.medians), self.error)
 
 
@@ -56,7 +56,7 @@ class Share:
 
     def __post_init__(self) -> None:
         if not 0 <= self.share < 1:
-            raise UsageError(f"share {self.share:g}; valid: from 0 on, below 1")
+            raise UsageError(f"share {self.share:g}; valid: at least 0, below 1")
 
     @property
     def description(self) -> str:
@@ -81,7 +81,7 @@ class RankTest(Share):
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
-            raise UsageError(f"significance level {self.alpha:g}; valid: between 0 and 1, both excluded")
+            raise UsageError(f"significance level {self.alpha:g}; valid: strictly between 0 and 1")
         if self.correction not in CORRECTIONS:
             raise unknown_name("correction", self.correction, CORRECTIONS)
         super().__post_init__()
@@ -109,7 +109,7 @@ class RankTest(Share):
         ]
 
     def min_launches(self, comparisons: int) -> int:
-        """The launches from which on the test finds a single slower call among so many comparisons."""
+        """The number of launches with which the test can find a single slower call among this many comparisons."""
         launches = 2
         while comparisons > self.alpha * math.comb(2 * launches, launches):
             launches += 1

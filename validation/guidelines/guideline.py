@@ -14,7 +14,7 @@ from pathlib import Path
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 
 REDUCE_LOCAL = "reduce_local"
-"""The local part of GL20, which is no collective."""
+"""The local part of GL20, which is not a collective."""
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class Library:
 
 
 def simulated_library(platform: HostPlatform, context: SimulationContext, selector: str, ppn: int = 0) -> Library:
-    """A library that one of SMPI's selectors stands for, with `ppn` processes on each node; 0: as the platform says."""
+    """A library as one of SMPI's selectors imitates it, with `ppn` processes on each node; 0: as the platform says."""
     name = f"{platform.name}-{selector}"
 
     def times(cases: Sequence[Case], rules: str = "") -> CaseTimes:
@@ -75,8 +75,8 @@ def simulated_library(platform: HostPlatform, context: SimulationContext, select
 def recorded_library(platform: HostPlatform, context: SimulationContext, baseline: Baseline, ppn: int = 0) -> Library:
     """A library whose decisions are known: the schedule engine plays what it runs untuned.
 
-    It has no limit like that of SMPI's selectors on the number of processes. Launches of algorithms that the catalogue
-    lacks, and of mock-ups that need these, are empty.
+    It has no limit like that of SMPI's selectors on the number of processes. There are no times of algorithms that the
+    catalogue lacks, nor of mock-ups that need these.
     """
     name, per_node = f"{platform.name}-{baseline.name}", _per_node(platform, ppn)
     bench = Simulated(platform, replace(context, engine=SCHEDULE, library=library_decisions(baseline)))
@@ -118,8 +118,8 @@ def measured_library(
 ) -> Library:
     """A real MPI library on a target. Each time is measured in `launches` separate executions of MPI.
 
-    Algorithms follow one another in another order in each, since the first cases of an execution can be slower.
-    `on_launch` gets the number of finished launches and that of all.
+    The order of algorithms differs in each, since the first cases of an execution can be slower. `on_launch` gets the
+    number of finished launches and that of all.
     """
 
     def launched(cases: Sequence[Case], targets: Sequence[ExecutionTarget], run: str) -> list[CaseTimes]:

@@ -82,7 +82,7 @@ def rules_text(found: Sequence[RepairedRange], processes_per_node: Mapping[int, 
 
 
 def _steps(group: Sequence[RepairedRange]) -> Iterator[tuple[int, str]]:
-    """The sizes from which on something else runs."""
+    """The sizes at which the choice changes."""
     end = 0
     for one in group:
         if one.first > end:
@@ -108,7 +108,7 @@ def profiles(found: Sequence[RepairedRange]) -> tuple[PgmpiProfile, ...]:
 
 
 def _identity(guideline: Guideline) -> int:
-    """The mock-up's number in a profile: its place among those of its collective, from 1 on."""
+    """The mock-up's number in a profile: its place among those of its collective, starting at 1."""
     return guidelines_of(guideline.collective).index(guideline) + 1
 
 

@@ -92,7 +92,7 @@ class GuidelinesResult:
         return {what: error for what, error in {**own, **mockups}.items() if error}
 
     def gain(self, call: Call) -> float:
-        """The default's time over the tuned library's, of launches in turn; nan if there is none."""
+        """The default's time divided by the tuned library's, from launches in turn; nan if there is none."""
         if self.tuned is None or call not in self.tuned.own:
             return math.nan
         return self.tuned.default[call].seconds / self.tuned.own[call].seconds

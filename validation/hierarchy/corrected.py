@@ -3,8 +3,8 @@
 The logarithm of the ratio of measured to predicted time is a Gaussian process over all configurations and inputs. Parts
 of it are common to all, to near sizes and places, to an algorithm there, to similar segments and pieces of it, and to
 one configuration. The scales for algorithms, segments and pieces are estimated: of a few, those under which the
-measured times are the least surprising. That of a configuration is not estimated: where
-predictions were right so far, others may still be wrong.
+measured times are most likely. That of a configuration is not estimated: where predictions were right so far, others
+may still be wrong.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Corrected:
         return float(seconds.sum()) * math.exp(-2 * math.sqrt(max(variance, 0.0)))
 
     def most_telling(self, seconds: float, budget: float, min_gain: float) -> list[Case]:
-        """The next benchmarks: those from which most is expected for their time, for about so many seconds.
+        """The next benchmarks: those with the largest expected benefit for their time, for about that many seconds.
 
         They take no more than `budget` seconds even if each is longer than expected by two standard deviations. What is
         expected is how much faster the choices become, as a share, summed over all inputs; benchmarks of which less
@@ -119,7 +119,7 @@ class Corrected:
         return max(self._beliefs, key=lambda belief: belief.plausibility)
 
     def _candidates(self, belief: Process, still_open: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-        """Cases that are not measured. First come those closest to the best one for their uncertainty."""
+        """The unmeasured cases, first those closest to the best one relative to their uncertainty."""
         behind = belief.mean - np.repeat(np.minimum.reduceat(belief.mean, self._first), self._counts)
         found = np.flatnonzero(still_open)
         order = np.argsort(behind[found] / np.sqrt(belief.variance[found] + _EXACT), kind="stable")

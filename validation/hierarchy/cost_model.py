@@ -10,8 +10,8 @@ The stabilised cost of a full task stands for all full tasks. The cost is that o
 The equations take the slowest leader for the slowest process. Where the others of its node end later, as down a tree of
 messages, the time by which they do is added; it does not depend on u.
 
-With d parts both are: the first d - 1 tasks, u - d + 1 times the stabilised one, the last d - 1 tasks. For fewer than
-d - 1 segments, of which (4) says nothing, the tasks of so many segments are timed themselves.
+With d parts both are: the first d - 1 tasks, u - d + 1 times the stabilised one, the last d - 1 tasks. For fewer than d
+- 1 segments, which (4) does not cover, the tasks of that many segments are timed themselves.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def runs_needed(
 
 
 def cost_seconds(runs: Sequence[TaskTimes], segments: int) -> float:
-    """The cost of a collective of so many segments, from timed tasks of the numbers of segments of `runs_needed`.
+    """The cost of a collective of this many segments, from timed tasks of the numbers of segments in `runs_needed`.
 
     Raises ValueError for a number of segments that was not provided for.
     """

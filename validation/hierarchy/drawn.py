@@ -11,7 +11,7 @@ which its seed decides:
 - **Form.** Each configuration is slower or faster than any such parameters say, by a log-normal factor that is the same
   for message sizes within a factor of SIZES_ALIKE, and unrelated to that of any other configuration.
 
-Benchmarks are repeated, and their repetitions vary; the true times of whole collectives are known beside them.
+Benchmarks are repeated, and their repetitions vary; the true times of whole collectives are also known.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ class DrawnMachine:
         return _Changed(self.true(timer), self._repeated)
 
     def _deviation(self, case: Case) -> float:
-        """The factor of a case's configuration. A message of one segment has the same one for all segment sizes."""
+        """The factor by which a case's configuration deviates. It is the same for all segment sizes that do not cut the
+        message.
+        """
         cut = case.segment_bytes if case.segment_bytes < case.message_bytes else 0
         size = int(math.log(max(case.message_bytes, 1), SIZES_ALIKE) + 1e-9)
         parameters = (cut, case.limit_bytes, case.parameter)
@@ -125,13 +127,13 @@ def draw(platform: HostPlatform, seed: int) -> DrawnMachine:
 
 
 def _off(item: _Item, factor: _Factor) -> _Item:
-    """The item with all its times and rates multiplied, each by a factor of its own."""
+    """The item with all its times and rates multiplied, each by its own factor."""
     known = {one.name: getattr(item, one.name) for one in fields(item) if one.name.endswith(_NUMBERS)}
     return replace(item, **{name: value * factor() for name, value in known.items() if value is not None})
 
 
 def _off_calibration(own: Calibration, factor: _Factor) -> Calibration:
-    """A calibration that is off: base and bytes of overheads, the handshake, and all sizes, by a factor each."""
+    """A wrong calibration: base and bytes of overheads, the handshake, and all sizes, each multiplied by a factor."""
     move = factor()
 
     def overheads(rows: tuple[OverheadRow, ...]) -> tuple[OverheadRow, ...]:

@@ -70,7 +70,8 @@ class TaskStudy:
         return self.times.stable_seconds
 
     def stable_from(self, leader: int, tolerance: float = 0.05) -> int | None:
-        """The first full task from which on all differ from the stabilised cost by the tolerance at most; None: never.
+        """The first full task that, like all later ones, differs from the stabilised cost by at most the tolerance;
+        None: never.
 
         Counted by the index of its segment, as in figure 3.
         """

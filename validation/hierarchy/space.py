@@ -30,7 +30,7 @@ WITHIN = ("point-to-point", "shared memory", "one-sided", "by socket")
 level: point to point within sockets, and between one process of each."""
 
 SIMULATED = (0, BY_SOCKET)
-"""The operations of these that can be simulated."""
+"""The operations among them that can be simulated."""
 
 EXHAUSTIVE, PREDICT = "exhaustive", "predict"
 """The names of the search that the others are compared with, and of the one that needs predictions."""
@@ -39,7 +39,8 @@ SEARCHES = (EXHAUSTIVE, "tasks", PREDICT)
 """The names of the searches (`tuning`)."""
 
 SEGMENTS = 8
-"""The number of segments with which tasks are timed: figure 3 shows sbib(1) to sbib(8), stable from the third on."""
+"""The number of segments with which tasks are timed: figure 3 shows sbib(1) to sbib(8), stable starting with the third.
+"""
 
 BUDGET = 0.02
 """The share of the exhaustive search's machine time that `predict` may take."""
@@ -84,12 +85,14 @@ class Space:
         known = Catalogue.load().collective(self.collective).algorithms
         valid = [name for name in BETWEEN if PREFIX + name in known]
         if not valid:
-            raise UsageError(f"{self.collective} has no algorithms made of tasks, which are tuned here")
+            raise UsageError(f"{self.collective} has no task-based algorithms, and only these are tuned here")
         for name in self.algorithms:
             if name not in valid:
-                raise UsageError(f"{self.collective} has no tasks by '{name}' between nodes; valid: {', '.join(valid)}")
+                raise UsageError(
+                    f"{self.collective} has no tasks with '{name}' between nodes; valid: {', '.join(valid)}"
+                )
         if min(self.message_bytes) < 1 or min(self.segment_bytes) < 1:
-            raise UsageError("message and segment sizes of a hierarchical collective are at least 1 byte")
+            raise UsageError("message and segment sizes of a hierarchical collective must be at least 1 byte")
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -97,7 +100,7 @@ class Space:
         return tuple(Input(*one) for one in product(self.nodes, self.processes_per_node, self.message_bytes))
 
     def choices(self, message_bytes: int) -> tuple[Choice, ...]:
-        """The configurations that differ for a message: no segment size but the least one is larger than it.
+        """The configurations that differ for a message: no segment size except the smallest is larger than the message.
 
         Pieces between nodes are smaller than a segment, and MPI's own collectives take none.
         """
@@ -111,7 +114,7 @@ class Space:
         )
 
     def segments_for(self, message_bytes: int) -> tuple[int, ...]:
-        """The segment sizes up to that of the message, or the least one: larger ones do not cut it."""
+        """The segment sizes up to that of the message, or the smallest one: larger ones do not cut it."""
         return tuple(size for size in self.segment_bytes if size <= message_bytes) or (min(self.segment_bytes),)
 
     def cases(self) -> list[Case]:

@@ -78,7 +78,7 @@ class TaskTimes:
 
 
 def task_case(whole: Case, segments: int, steps: str = "", tasks: range | None = None) -> Case:
-    """The case that times the tasks of a whole collective, with so many segments of the same size.
+    """The case that times the tasks of a whole collective, with this many segments of the same size.
 
     With `tasks` only these are run, without those before them; with `steps`, such as "sbib", only these parts.
     """

@@ -223,10 +223,10 @@ def tune(
     max_tasks: int = SEGMENTS,
     **names: str,
 ) -> Tuning:
-    """Makes the searches of these names; `predictor` and `budget` are for the one that predicts.
+    """Runs the searches of these names; `predictor` and `budget` are for the one that predicts.
 
-    Choices are judged by the true times where these are known beside the timer's, else by those of the exhaustive
-    search. `names` are fields of Tuning. Raises CollwiseError if a benchmark fails.
+    Choices are judged by the true times where these are known, else by those of the exhaustive search. `names` are
+    fields of Tuning. Raises CollwiseError if a benchmark fails.
     """
     cases = space.cases()
     found = {name: search(name, cases, timer, predictor, budget, max_tasks) for name in searches}
@@ -252,8 +252,8 @@ def decision_tables(tuning: Tuning) -> list[DecisionTable]:
 
     Between two message sizes the choice of the larger one takes over where their times, on straight lines between the
     two sizes in logarithms, are equal. Between two node counts, or two numbers of processes per node, the nearer one in
-    proportion decides. The rows of a table are by the process counts of the sampled p, but the first one holds from the
-    fewest processes on that it is for.
+    proportion decides. The rows of a table are for the process counts of the sampled p; the first row also covers the
+    smaller counts that it is for.
     """
     space, found = tuning.space, tuning.last
     is_measured = tuning.source == "measured"
@@ -277,7 +277,7 @@ def decision_tables(tuning: Tuning) -> list[DecisionTable]:
 
 
 def starts(sampled: Sequence[int]) -> list[tuple[int, int]]:
-    """For each sampled number, the least one that it decides for: from the geometric mean with the one before on."""
+    """For each sampled number, the smallest number that it decides for: the geometric mean with the one before."""
     ordered = sorted(sampled)
     return [
         (number if before is None else math.isqrt(before * number) + 1, number)
@@ -286,7 +286,7 @@ def starts(sampled: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def row_between(space: Space, found: Found, place: tuple[int, int]) -> Row:
-    """The choices for one number of nodes and processes on each, from the least sampled size on."""
+    """The choices for one number of nodes and of processes per node, starting at the smallest sampled size."""
     inputs = [Input(*place, size) for size in sorted(space.message_bytes)]
     row = [(inputs[0].message_bytes, found.best[inputs[0]])]
     for low, high in itertools.pairwise(inputs):
@@ -326,7 +326,7 @@ def at_size(sampled: Collection[Choice], choice: Choice, message_bytes: int) -> 
 
 
 def usual_choice(tables: Sequence[DecisionTable]) -> Choice:
-    """The one configuration for all inputs with the least mean slowdown. Raises UsageError for tables without times."""
+    """The configuration with the smallest mean slowdown for all inputs. Raises UsageError for tables without times."""
     every = [
         (size, table.times.at_point(procs, size))
         for table in tables

@@ -49,9 +49,9 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
 
 
 def _by_processes_per_node(tables: Sequence[DecisionTable], procs: int) -> dict[int, DecisionTable]:
-    """The tables, in ascending order, by how many of so many processes a node has at most.
+    """The tables, in ascending order, by the largest number of processes on a node, for this many processes.
 
-    Tables whose nodes hold all of them decide for the same calls: of these one that has a row for them is taken.
+    Tables whose nodes hold all of them decide for the same calls: one of them that has a row for this many is taken.
     """
     found: dict[int, DecisionTable] = {}
     for table in tables:

@@ -166,7 +166,7 @@ def exported(
     counts = {count for table in said for count in table.rules}
     if procs is None and len(counts) > 1:
         raise UsageError(
-            f"{known.title} hold for one process count, and the tables have {len(counts)}; say for which: --procs P"
+            f"{known.title} cover one process count, and the tables have {len(counts)}; name one with --procs P"
         )
     wanted = counts.pop() if procs is None else procs
     rows = {(table.collective, max((p for p in table.rules if p <= wanted), default=0)) for table in said}

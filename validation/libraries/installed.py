@@ -49,7 +49,7 @@ def installed_library(baseline: Baseline) -> Installation:
     library, _, version = baseline.name.partition("-")
     found = mpi_installation(library)
     if found.version.split(".")[: len(version.split("."))] != version.split("."):
-        raise UsageError(f"{baseline.title} is not installed, but {found.label}")
+        raise UsageError(f"{baseline.title} is not installed; {found.label} is")
     return found
 
 
@@ -95,7 +95,7 @@ def _from_function(names: Mapping[str, Mapping[str, str]], collective: str, func
 
 
 def selection_tables(installation: Installation) -> Mapping[str, Any]:
-    """The tables by which the installed MPICH selects algorithms. Raises CollwiseError where it carries none."""
+    """The tables by which the installed MPICH selects algorithms. Raises CollwiseError if it contains none."""
     program = installation.program("latency")
     loaded = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False).stdout
     match = re.search(r"libmpich\S* => (\S+)", loaded)

@@ -1,4 +1,6 @@
-"""Calls that rules leave to the MPI library. It decides these as fast untuned, or they are far from a decided P.
+"""Calls that rules leave to the MPI library.
+
+Its own decision is as fast there, or the rules were decided for a P far away.
 
 The library's own decision is one of the choices of its rules (LIBRARY_DECIDES).
 """
@@ -95,7 +97,7 @@ def _kept_by_size(known: Times, procs: int, row: Row) -> Row:
     def kept(start: int, chosen: Choice) -> Choice:
         point = known.at_or_below(procs, start)
         if not known.is_exact:
-            return chosen if beats_own(known, chosen, *point) else LIBRARY_DECIDES
+            return chosen if is_faster_than_own(known, chosen, *point) else LIBRARY_DECIDES
         own, ours = (known.seconds_of(one, *point) for one in (LIBRARY_DECIDES, chosen))
         return LIBRARY_DECIDES if own * _FASTER < (0.0 if math.isnan(ours) else ours) else chosen
 
@@ -103,12 +105,13 @@ def _kept_by_size(known: Times, procs: int, row: Row) -> Row:
 
 
 def _kept_whole(known: Times, procs: int, row: Row) -> Row:
+    """The row with its one choice, or one that leaves all sizes to the library where that is faster."""
     if len(row) != 1:
         return row
     start, chosen = row[0]
     points = [known.at_or_below(procs, size) for size in known.message_bytes]
     if not known.is_exact:
-        stays = all(beats_own(known, chosen, *point) for point in points)
+        stays = all(is_faster_than_own(known, chosen, *point) for point in points)
     else:
         at = [known.at_point(*point) for point in points if point[1] >= start]
         ratios = [one[LIBRARY_DECIDES] / one[chosen] for one in at if LIBRARY_DECIDES in one and one.get(chosen)]
@@ -116,11 +119,12 @@ def _kept_whole(known: Times, procs: int, row: Row) -> Row:
     return row if stays else ((start, LIBRARY_DECIDES),)
 
 
-def beats_own(times: Times, choice: Choice, procs: int, message_bytes: int) -> bool:
-    """True if a choice is faster than MPI's own collective at a point beyond both intervals. It is also true if that
-    was not measured.
+def is_faster_than_own(times: Times, choice: Choice, procs: int, message_bytes: int) -> bool:
+    """True if a choice is faster than MPI's own collective at a point, beyond both intervals. True if either has no
+    time.
 
-    An interval of the choice that is not known counts as empty; one of MPI's own is beyond every choice.
+    If the interval of the choice is unknown, it counts as empty. If that of MPI's own is unknown, no choice counts as
+    faster.
     """
     own, ours = (times.seconds_of(one, procs, message_bytes) for one in (LIBRARY_DECIDES, choice))
     if math.isnan(own) or math.isnan(ours):
@@ -130,11 +134,10 @@ def beats_own(times: Times, choice: Choice, procs: int, message_bytes: int) -> b
 
 
 def summary_over_untuned(table: DecisionTable, consumer: str) -> str:
-    """A line on what rules gain over the library's own decisions, by the times that they were made from. Empty if there
-    is none.
+    """A line on what rules gain over the library's own decisions, by their times; empty if none are known.
 
-    Where other code of the library decides with several processes on a node, the line says that this is no gain over
-    it.
+    If the library uses different code with several processes on a node, the line says that this is no gain over that
+    code.
     """
     gains, library = gains_over_untuned(table), BASELINES.get(consumer)
     if not gains or library is None:

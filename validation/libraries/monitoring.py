@@ -16,7 +16,7 @@ from collwise.validation.libraries.openmpi_file import OTHER_COMPONENTS
 Traffic = Mapping[tuple[int, int], tuple[int, int]]
 """Messages and bytes by (source, destination)."""
 
-# Many processes on few cores take most of the time to start, the more so beside what else runs.
+# Many processes on few cores take long to start, longer still if other programs run.
 _TIME_LIMIT_SECONDS = 60.0
 _TIME_LIMIT_SECONDS_PER_PROCESS = 4.0
 _SENT = re.compile(r"^([EI])\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent")

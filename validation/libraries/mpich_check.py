@@ -131,8 +131,9 @@ def _counts(text: str) -> tuple[tuple[int, int], ...]:
 def telling_calls(text: str, tables: Sequence[DecisionTable]) -> list[tuple[str, int, int]]:
     """Calls (collective, P, message bytes) that show whether MPICH follows a selection file made from the tables.
 
-    For each collective they are up to two in which MPICH by itself would run another algorithm, on few processes and at
-    sizes where a row of the table changes its choice; where there are none, one call.
+    For each collective, up to two calls are chosen for which MPICH by default would run a different algorithm. They are
+    on few processes, at sizes where a row of the table changes its choice. If there are none, one call at such a size
+    is chosen.
     """
     found = []
     for table in tables:

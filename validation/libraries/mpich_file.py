@@ -22,7 +22,7 @@ FILE_VARIABLE = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE"
 ENVIRONMENT = {
     # Without this the device divides a call over several nodes, and a rule applies to its parts.
     "MPIR_CVAR_DEVICE_COLLECTIVES": "none",
-    # Alltoall's "scattered" otherwise has at most 32 messages under way.
+    # Alltoall's "scattered" otherwise has at most 32 messages in flight.
     "MPIR_CVAR_ALLTOALL_THROTTLE": "0",
 }
 """Variables with which MPICH runs what the catalogue means by the same algorithm."""
@@ -53,7 +53,7 @@ def selection_file(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) 
     return text if version == VERSIONS[0] else text.replace(*_RENAMED_BARRIER)
 
 
-# The barrier's dissemination has a radix from 4.1 on.
+# The barrier's dissemination has a radix in 4.1 and later.
 _RENAMED_BARRIER = (
     '"algorithm=MPIR_Barrier_intra_dissemination": {}',
     '"algorithm=MPIR_Barrier_intra_k_dissemination": {"k=2": {}}',
@@ -61,7 +61,7 @@ _RENAMED_BARRIER = (
 
 
 def variables(tables: Sequence[DecisionTable], procs: int) -> str:
-    """Shell lines that set MPICH's control variables: one algorithm a collective, for calls of any size and any P."""
+    """Shell lines that set MPICH's control variables: one algorithm per collective, for calls of any size and any P."""
     lines = ["# One algorithm for every call of a collective; for the choices by size, use MPICH's selection file."]
     lines += [f"export {name}={value}" for name, value in ENVIRONMENT.items()]
     for table in tables:

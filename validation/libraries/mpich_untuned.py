@@ -61,8 +61,8 @@ def mpichs_algorithm(tables: Mapping[str, Any], collective: str, procs: int, mes
 
 
 def _scattered(collective: str, procs: int) -> Choice | None:
-    """The scattered algorithm. It makes all exchanges at once, up to a number. More go in groups, to which a limit of
-    those under way comes nearest.
+    """The scattered algorithm. It makes all exchanges at once, up to a number. More are made in groups; our limit on
+    simultaneous exchanges comes nearest to that.
     """
     if procs - 1 <= _EXCHANGES_AT_A_TIME:
         return Choice("linear")

@@ -89,7 +89,7 @@ def check_rules(path: Path, collective: str, procs: int, message_bytes: int) -> 
     Raises UsageError for a file that cannot be read or a call that cannot be made, CollwiseError when Open MPI fails.
     """
     if procs < 2 or (message_bytes < 1 and collective != "barrier"):
-        raise UsageError("a call that shows anything needs 2 processes and 1 byte at least")
+        raise UsageError("the check needs at least 2 processes and 1 byte")
     installed = find_installation("openmpi")
     version = series(installed.version)
     rules = parse_rules(read_text(path), str(path))
@@ -120,7 +120,8 @@ def _choice_of(rule: Rule, entry: Collective, version: str, path: Path) -> Choic
 def rules_decider(path: Path) -> Decider:
     """A file of classic rules as a decider. Where it leaves a call to Open MPI, its untuned decision is meant.
 
-    The file's head says for which version it is, 4.1 if nothing. Raises UsageError for a file that is no such rules.
+    The file's head says for which version it is, 4.1 if nothing. Raises UsageError for a file that does not contain
+    such rules.
     """
     text = read_text(path)
     rules, named = parse_rules(text, str(path)), re.search(r"Open MPI (\d+\.\d+)", text)
@@ -181,8 +182,8 @@ def recognise(collective: str, procs: int, message_bytes: int, observed: Traffic
 def traffic(collective: str, choice: Choice, procs: int, message_bytes: int) -> Traffic:
     """The messages of Open MPI's implementation of an algorithm from root 0, or to it. Each node has a process.
 
-    They are those of our own, as the schedule engine records them, but in one case: Open MPI sends the second part of
-    a block also where it is empty.
+    They are those of our own algorithm, as the schedule engine records them, except in one case: Open MPI sends the
+    second part of a block even if it is empty.
     """
     from collwise.platforms import load_description
     from collwise.simulator.schedule.library import ON_WAY, Schedule
@@ -224,7 +225,7 @@ def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[st
     Where rules begin with longer messages, their first one is checked. A table is not checked if its rules begin with
     more processes than this machine can hold, or with too long messages. This counts as no success.
 
-    The calls start at once and run beside what the caller does before it takes the lines. Taking one raises
+    The calls start at once, and run while the caller does something else, until it takes the lines. Taking one raises
     CollwiseError when Open MPI does not run. Raises UsageError when it is missing.
     """
     calls, unchecked = [], []

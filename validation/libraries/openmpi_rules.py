@@ -1,4 +1,4 @@
-"""Writes decision tables as dynamic rules of Open MPI: classic ones (see `rules_file`), and in JSON from 6.0 on."""
+"""Writes decision tables as dynamic rules of Open MPI: classic ones (see `rules_file`), and JSON for 6.0 and later."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
 
 
 def warnings_of(tables: Sequence[DecisionTable], openmpi_version: str) -> list[str]:
-    """Warnings to read before rules of these tables are used, a line each; raises as `openmpi_rules` does."""
+    """Warnings to read before rules of these tables are used, one per line; raises as `openmpi_rules` does."""
     return list(_warnings(tables, _by_size(_rules_by_id(tables, openmpi_version))))
 
 
@@ -223,7 +223,7 @@ def repeated(first: int, end: int) -> Iterator[int]:
 
 
 def _translated(collective: str, start: int, end: int | None, choice: Choice) -> Iterator[tuple[int, Choice]]:
-    """A choice as rules express it, split where Open MPI would run another algorithm than was chosen."""
+    """A choice as rules express it, split at sizes where Open MPI would run a different algorithm."""
     if (collective, choice.algorithm) == ("bcast", "split_binary") and start < 2 * choice.segment_bytes:
         # A half shorter than a segment makes Open MPI run its chain instead; unsegmented halves are the same traffic.
         yield start, Choice("split_binary")

@@ -27,7 +27,7 @@ ELEMENT_BYTES = 16
 """The bytes of the largest elements that rules allow for, complex doubles."""
 
 Steps = Sequence[tuple[int, str]]
-"""Algorithms, each from a message size on."""
+"""Algorithms, each with the message size at which it begins."""
 
 
 @cache
@@ -60,7 +60,7 @@ def decided_name(collective: str, procs: int, message_bytes: int) -> str:
 
 
 def _as_it_runs(collective: str, name: str, procs: int, message_bytes: int) -> Choice:
-    """The choice with the same messages, also where the algorithm falls back on another one."""
+    """The choice with the same messages, even where the algorithm falls back on another one."""
     if collective == "allgather" and name == "recursive_doubling" and procs & (procs - 1):
         return Choice("bruck")
     if name == "neighbor_exchange" and procs % 2:
@@ -99,12 +99,12 @@ NEEDS_ELEMENTS: Mapping[tuple[str, str], tuple[Callable[[int], int], str]] = {
 
 
 def min_elements(collective: str, algorithm: str, procs: int) -> int:
-    """The number of elements from which on Open MPI runs the algorithm itself; 0 if with any."""
+    """The number of elements from which Open MPI runs the algorithm itself; 0 if with any."""
     least, _ = NEEDS_ELEMENTS.get((collective, algorithm), (lambda _: 0, ""))
     return least(procs)
 
 
 def min_bytes(collective: str, algorithm: str, procs: int) -> int:
-    """The bytes from which on a rule may name the algorithm, 0 if it may always."""
+    """The bytes from which a rule may name the algorithm; 0 if it always may."""
     needed = min_elements(collective, algorithm, procs)
     return needed * ELEMENT_BYTES if needed > 1 else 0

@@ -59,7 +59,7 @@ def profile_of(tables: Sequence[DecisionTable], procs: int) -> PgmpiProfile:
     """The profile of a table for P processes. Raises UsageError for several tables, or if P has no mock-up."""
     if len(tables) > 1:
         names = ", ".join(one.collective for one in tables)
-        raise UsageError(f"a profile is of one MPI function, and the tables are of {names}; export each by itself")
+        raise UsageError(f"a profile covers one MPI function, and the tables are of {names}; export each separately")
     [one] = tables
     known = Catalogue.load().collective(one.collective).algorithms
     ids: dict[str, int] = {}
@@ -136,7 +136,7 @@ class _Lines:
         return self.whole(word, expected, least)
 
     def whole(self, word: str, expected: str, least: int = 0) -> int:
-        """A word of the line taken last as a whole number from `least` on."""
+        """A word of the current line, as a whole number of at least `least`."""
         if not (word.isascii() and word.isdecimal() and len(word) <= 18 and int(word) >= least):
             raise self.error(expected)
         return int(word)

@@ -1,8 +1,8 @@
 """Decision tables in the terms of a consumer's rules. Where these cannot say a choice, the second best is taken, with
 its cost.
 
-Rules of Open MPI know bytes only, and some of its algorithms need a number of elements (`min_bytes`): these are named
-from as many bytes on as the elements have when they are large, complex doubles.
+Rules of Open MPI know bytes only, and some of its algorithms need a number of elements (`min_bytes`): rules name these
+from the size at which even large elements, complex doubles, are enough.
 """
 
 from __future__ import annotations
@@ -106,21 +106,21 @@ def _sayable(table: DecisionTable, consumer: str, by_size: bool) -> tuple[Decisi
 def _in_force(
     table: DecisionTable, rows: Mapping[int, Steps], replaced: Sequence[Substitution]
 ) -> tuple[DecisionTable, list[Substitution]]:
-    """The table with these rows, without repetitions of the row before, and what was replaced in them."""
+    """The table with these rows, without repeated rows, and what was replaced in them."""
     decided = ((procs, _decided(row)) for procs, row in rows.items())
     rules = without_repeated_rows(decided, table.rules)
     return replace(table, rules=rules), [one for one in replaced if one.procs in rules]
 
 
 def _decided(row: Steps) -> Row:
-    """The row from its first choice on; where it has none behind that, the library decides."""
+    """The row, starting with its first choice; at later sizes without a choice, the library decides."""
     return tuple((start, choice or LIBRARY_DECIDES) for start, choice in row if choice is not None or start)
 
 
 def second_best(
     table: DecisionTable, says: Says, by_size: bool, needs_enough: bool = False
 ) -> tuple[dict[int, Steps], list[Substitution]]:
-    """Rows from message size 0 on of choices that can be said (None: none can), and what these replace."""
+    """Rows, starting at message size 0, of choices that can be said (None: none can), and what these replace."""
     rows: dict[int, Steps] = {}
     replaced: list[Substitution] = []
     for procs, last, row in _divided(table, needs_enough):
@@ -153,7 +153,7 @@ def second_best(
 def _said(
     table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: int | None, says: Says, few: Says
 ) -> tuple[Choice | None, float]:
-    """One choice for all of these steps, which end below `end`, and its cost where it replaces one of them.
+    """One choice for all of the steps, which end below `end`, and its cost where it replaces one of them.
 
     `few` says whether there are too few elements for a choice.
     """

@@ -51,10 +51,10 @@ def _ranges(
 
 
 def _each(low: int, high: int | None) -> Iterator[tuple[int, int]]:
-    """The process counts of a row whose thresholds depend on P. The last row's hold for 16 more, and from there on
+    """The process counts of a row whose thresholds depend on P. The last row's hold for 16 more, and above that
     unchanged.
 
-    Each for itself up to 64, and from there on in steps so small that a threshold is at most 1/33 too low.
+    Each count up to 64 by itself, and above that in steps so small that a threshold is at most 1/33 too low.
     """
     last = low + 16 if high is None else high
     firsts = list(repeated(low, last + 1))
@@ -133,7 +133,7 @@ def ucc(tables: Sequence[DecisionTable]) -> str:
 
 
 def ucc_summary(tables: Sequence[DecisionTable], text: str) -> str:
-    """A line on what a file for UCC says of these tables, and what it cannot say."""
+    """A line on what a file for UCC expresses of the tables, and what it cannot express."""
     value = text.partition("UCC_TL_UCP_TUNE='")[2]
     tokens = [token for token in value.split("#") if ":" in token]
     named = {token.partition(":")[0] for token in tokens}
@@ -150,7 +150,7 @@ def ucc_summary(tables: Sequence[DecisionTable], text: str) -> str:
 
 
 def smpi(tables: Sequence[DecisionTable], procs: int) -> str:
-    """Options of smpirun, one a line: one algorithm for every call of a collective."""
+    """Options of smpirun, one per line: one algorithm for every call of a collective."""
     lines = []
     for one in tables:
         ((_, choice),) = one.whole_row(procs)

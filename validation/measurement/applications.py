@@ -66,7 +66,7 @@ APPLICATIONS: Mapping[str, Application] = {
 
 @dataclass(frozen=True)
 class ApplicationRow:
-    """One execution: its seconds, and those within collectives, as the mean over processes and the most of one."""
+    """One execution: its seconds, and those within collectives, as the mean and the maximum over processes."""
 
     application: str
     collectives: str
@@ -252,7 +252,7 @@ class _Tuning:
 
 
 def _from_the_start(row: tuple[tuple[int, Choice], ...]) -> tuple[tuple[int, Choice], ...]:
-    """The row with its first choice from 0 bytes on, so that an untimed first call runs the same algorithm."""
+    """The row, with its first choice starting at 0 bytes, so that an untimed first call runs the same algorithm."""
     return ((0, row[0][1]), *row[1:]) if row else row
 
 

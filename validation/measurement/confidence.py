@@ -37,8 +37,8 @@ _START = np.array([-1.5, -1.5, -1.5, 1.0])
 """The centre of the prior of the scales' logarithms and of ln(degrees of freedom - 1)."""
 _PRIOR_WEIGHT = 0.05
 _FAR, _MAY_BE_FASTEST = 20, 0.1
-"""The ratio of predicted times beyond which a choice is no candidate, and a probability. What is the fastest with this
-probability is worth measuring.
+"""The ratio of predicted times beyond which a choice is not a candidate, and a probability. What is the fastest with
+this probability is worth measuring.
 """
 _STEPS = 8
 """Messages of longer pipelines are extrapolated from these many segments and twice as many."""
@@ -74,7 +74,7 @@ class Discrepancy:
     def outlook(self, names: Sequence[str], messages: Array, seconds: Array) -> list[Outlook]:
         """The outlooks on candidates by their algorithms' names, messages of the busiest process, and seconds.
 
-        Choices of one algorithm share its deviation. True times are drawn with a fixed seed.
+        Choices of one algorithm share its deviation. The random draws of true times have a fixed seed.
         """
         which = {name: place for place, name in enumerate(dict.fromkeys(names))}
         random = np.random.default_rng(_SEED)
@@ -200,7 +200,7 @@ def learned(cells: Sequence[Cell]) -> Discrepancy:
 
 
 def _contrasts(number: int) -> Array:
-    """Orthonormal rows that see only differences between so many values."""
+    """Orthonormal rows that see only the differences between this many values."""
     rows: Array = np.linalg.svd(np.eye(number) - 1 / number)[2][: number - 1]
     return rows
 
@@ -214,9 +214,9 @@ def left_out(cells: Sequence[Cell]) -> dict[str, Discrepancy]:
 
 
 def judged(cells: Sequence[Cell], alone: Discrepancy | None = None) -> tuple[list[Cell], list[Sureness]]:
-    """The cells with what BY_MEAN and ROBUST choose there, and how sure their choices by predictions are said to be.
+    """The cells with the choices of BY_MEAN and ROBUST there, and how sure predictions say that these are.
 
-    For each machine it is by the discrepancy of all others, and for a single machine by `alone`, if that is given.
+    For each machine this rests on the discrepancy of all others, for a single machine on `alone`, if that is given.
     """
     found, sure = [], []
     known = left_out(cells)
@@ -237,7 +237,7 @@ def judged(cells: Sequence[Cell], alone: Discrepancy | None = None) -> tuple[lis
 
 
 def kept(said: Sequence[Sureness], right: Sequence[bool]) -> Kept:
-    """The share of these choices that were right. Jobs are independent of each other."""
+    """The share of the choices that were right. Jobs are independent of each other."""
     from scipy.stats import beta
 
     by_job: dict[tuple[str, str], list[bool]] = {}
@@ -256,7 +256,7 @@ def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOut
     """The outlooks on a table's decisions at the points of its simulated times that have two candidates or more.
 
     Empty for other times, for times without the slower choices, for mock-ups of a library's decisions, and where the
-    library decides. Doubtful choices are no candidates, unless they are chosen.
+    library decides. Doubtful choices are not candidates, unless they are chosen.
     """
     times = table.times
     if times is None or times.source != "simulated" or times.margin is not None or DIGITS in times.facts:

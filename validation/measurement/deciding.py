@@ -30,7 +30,7 @@ Chooser = Callable[[Cell], str | None]
 
 
 def with_choices(cells: Sequence[Cell], choosers: Mapping[str, Chooser]) -> list[Cell]:
-    """The cells with what each of these chooses there, by its name, if it was measured there."""
+    """The cells with the choice of each decider there, by its name, if that was measured."""
     found = []
     for cell in cells:
         chosen = ((name, choose(cell)) for name, choose in choosers.items())
@@ -54,9 +54,9 @@ def choosers_among(cells: Sequence[Cell]) -> dict[str, Chooser]:
 
 
 def best_fixed(cells: Sequence[Cell]) -> Chooser:
-    """Each machine's best fixed algorithm by collective and size class, of those that are candidates in the most cells.
+    """Each machine's best fixed algorithm by collective and size class, among those that are candidates in most cells.
 
-    In cells where it is no candidate the library decides.
+    In cells where it is not a candidate the library decides.
     """
     groups: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells:
@@ -86,9 +86,8 @@ def _least_lost(cells: Sequence[Cell]) -> str:
 
 
 def decided(library: Baseline, cell: Cell) -> str | None:
-    """The candidate that a library decides for; None where none is the same, with its segments and number of chains.
-
-    With several processes on a node there is none where the library then decides otherwise.
+    """The candidate that a library decides for; None if no candidate has the same algorithm, segments and number of
+    chains. With several processes on a node, it is also None if the library then decides differently.
     """
     place = cell.place
     choice = library.choice(place.collective, place.procs, cell.message_bytes)
@@ -102,7 +101,7 @@ def decided(library: Baseline, cell: Cell) -> str | None:
 
 
 def ruled(cells: Sequence[Cell], decider: str) -> list[Cell]:
-    """The cells with what rules by a decider, as RULES, where the library's own decision was measured."""
+    """The cells with the choice of rules made by a decider, as RULES, where the library's own decision was measured."""
     found = []
     for cell in cells:
         if decider in cell.choices and LIBRARY_DECIDES.algorithm in cell.seconds:
@@ -114,7 +113,7 @@ def ruled(cells: Sequence[Cell], decider: str) -> list[Cell]:
 
 
 def known_library(name: str, processes_per_node: int) -> Baseline | None:
-    """The library of a run, by its name and version, if it is known what it decides by itself."""
+    """The library of a run, by its name and version, if its own decisions are known."""
     found = next((BASELINES[known] for begin, known in _KNOWN.items() if name.startswith(begin)), None)
     return None if found is None or (found.nodes and processes_per_node > 1) else found
 
@@ -122,8 +121,8 @@ def known_library(name: str, processes_per_node: int) -> Baseline | None:
 def _voted(groups: Mapping[tuple[str, str], Sequence[Cell]], machines: Iterable[str], cell: Cell) -> str | None:
     """The candidate that other machines rank first, each by its cells of the nearest processes per node, P and size.
 
-    Each ranks what are candidates there, too, two at least, from 0, its fastest, to 1. Among the candidates that the
-    most machines rank, it is the one with the smallest mean.
+    Each machine ranks those that are candidates there, too, at least two, from 0, its fastest, to 1. Among the
+    candidates that the most machines rank, it is the one with the smallest mean.
     """
     ranks: dict[str, list[float]] = {}
     for name in machines:

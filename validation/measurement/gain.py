@@ -65,7 +65,7 @@ class GainRow:
     instead: Choice | None = None
 
     def speedup(self, way: str) -> float:
-        """Open MPI's default time over that of a way; nan if there is none."""
+        """Open MPI's default time divided by that of a way; nan if there is none."""
         time = getattr(self, way)
         return math.nan if time is None else float(self.default.seconds / time.seconds)
 
@@ -109,9 +109,9 @@ def measure_gain(
     libcollwise did not run a chosen algorithm.
     """
     if target.installation.library != "openmpi":
-        raise UsageError(f"{target.installation.label}: rules files are Open MPI's; valid library: openmpi")
+        raise UsageError(f"{target.installation.label}: rules files are for Open MPI; use --library openmpi")
     if launches < 2:
-        raise UsageError(f"{launches} launches; an interval takes 2 at least")
+        raise UsageError(f"{launches} launches: an interval needs at least 2")
     left = {table.collective: table for table in for_consumer([*decisions.values()], COLLWISE)[0]}
     choices = {case: choice_for(left, case) for case in cases}
     version = series(target.installation.version)
@@ -210,7 +210,7 @@ def missing_calls(report: Profile, choices: Mapping[Case, Choice]) -> list[str]:
 
 
 def _check_readable(target: ExecutionTarget, procs: int, files: Sequence[Path], timeout_seconds: float) -> None:
-    """Raises CollwiseError where a process cannot read a file: Open MPI and the loader would silently do without."""
+    """Raises CollwiseError where a process cannot read a file: Open MPI and the loader would silently ignore it."""
     script = f'for file; do [ -r "$file" ] || echo "{_UNREADABLE}$(uname -n) $file"; done'
     run = target.run("/bin/sh", procs, ["-c", script, "sh", *map(str, files)], timeout_seconds=timeout_seconds)
     if run.returncode != 0:

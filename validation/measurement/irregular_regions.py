@@ -64,15 +64,15 @@ class RegionsPlan:
 
     def __post_init__(self) -> None:
         if self.procs < 3:
-            raise UsageError(f"{self.procs} processes; a gather that could overwhelm its root takes 3 at least")
+            raise UsageError(f"{self.procs} processes; at least 3 are needed to overwhelm the root of a gather")
         if self.stride_bytes < 1 or len(self.sizes) < 2 * MIN_POINTS:
             raise UsageError(
                 f"a stride of {self.stride_bytes} bytes up to {self.largest_bytes}: thresholds need "
-                f"{2 * MIN_POINTS} sizes or more"
+                f"at least {2 * MIN_POINTS} sizes"
             )
         if not self.compared_bytes:
             raise UsageError(
-                f"block sizes up to {self.largest_bytes} bytes; algorithms are compared from {COMPARED_SIZES[0]} on"
+                f"block sizes up to {self.largest_bytes} bytes; algorithms are compared at {COMPARED_SIZES[0]} or more"
             )
 
     @property
@@ -127,7 +127,7 @@ def escalated(seconds: Array) -> NDArray[np.bool_]:
 
 
 def min_times(seconds: Array) -> Array:
-    """The least time of each size or any larger one in any repetition, shape (sizes,)."""
+    """For each size, the smallest time of that size or a larger one in any repetition, shape (sizes,)."""
     return np.asarray(np.minimum.accumulate(np.min(seconds, axis=0)[::-1])[::-1])
 
 
@@ -235,7 +235,7 @@ class _Measurements:
 
 
 def parts(sizes: Sequence[int], thresholds: Thresholds) -> dict[str, tuple[int, ...]]:
-    """Ascending sizes by part: 'small', 'medium' from M1 on, 'large' from M2 on; 'all' where there is no M1."""
+    """Ascending sizes by part: 'small', 'medium' (at least M1), 'large' (at least M2); 'all' where there is no M1."""
     first, last = thresholds.gather_irregular_from_bytes, thresholds.gather_regular_from_bytes
     if first is None:
         return {"all": tuple(sizes)}

@@ -1,8 +1,8 @@
 """Judges predictions by measured runs of machines: their errors, and the time that choices by them lose.
 
 A cell is a job's collective on P processes with one message size. Its candidates are the algorithms that were forced
-and acted, have no segments, and are the catalogue's; names of one code count once. What is chosen is the candidate with
-the least predicted time. Regret is the time of what was chosen over that of the oracle, less one: the fastest of all
+and acted, have no segments, and are the catalogue's; names of one code count once. The choice is the candidate with the
+smallest predicted time. Regret is the time of what was chosen over that of the oracle, less one: the fastest of all
 algorithms of the library that were forced and acted, and the library's own decision. Within the intervals of both times
 it is 0. Cells with fewer than two candidates do not count.
 """
@@ -48,7 +48,7 @@ _LOSES, _CLOSE = 0.1, 0.05
 
 @dataclass(frozen=True, order=True)
 class MeasuredPlace:
-    """The origin of cells: the machine and job, and the collective on P processes, so many on each node."""
+    """The origin of cells: the machine and job, and the collective on P processes, with a number on each node."""
 
     machine: str
     job: str
@@ -135,7 +135,7 @@ class Regrets:
 def platform_of(machine: str, facts: Mapping[str, str], description: Path | None = None) -> HostPlatform | None:
     """The platform with the machine's name, apart from signs and a number at its end. A torus has the job's shape.
 
-    A `description` of its own comes first, then a platform that is called like the machine and the run's transport.
+    A `description` given with the runs comes first, then a platform named after the machine and the run's transport.
     None if there is no such platform. Raises UsageError for a malformed description.
     """
     plain = [_plain(machine + facts.get("transport", "")), _plain(machine)]
@@ -285,11 +285,11 @@ def regrets_of(cells: Sequence[Cell], decider: str) -> Regrets | None:
 
 @dataclass(frozen=True)
 class Beside:
-    """A decider beside the library untuned.
+    """A decider compared with the library untuned.
 
-    By the mean regrets of collectives it is `better` (or equal) for so many, `close`, at most 5 % slower, and `worse`.
-    The library loses more than 10 % in `slow` cells; in `otherwise` of these the decider does not leave it to the
-    library, and in `faster` of them it loses less.
+    By the mean regrets of collectives, it is `better` (or equal) for a number of them, `close` (at most 5 % slower) or
+    `worse`. The library loses more than 10 % in `slow` cells; in `otherwise` of them the decider does not leave the
+    call to the library, and in `faster` of them it loses less.
     """
 
     better: int

@@ -89,7 +89,7 @@ def from_messages(runs: Sequence[MeasuredRun]) -> Iterator[FromMessages]:
 
 
 def _calls(run: MeasuredRun, times: Times, procs: int) -> dict[Case, float]:
-    """The measured calls on so many processes. They are of candidates, or else of the library's known decisions."""
+    """The measured calls on this many processes. They are of candidates, or else of the library's known decisions."""
     forced, library = candidates(times), known_library(run.library, times.processes_per_node)
     found: dict[Case, float] = {}
     for size in times.message_bytes:

@@ -95,7 +95,7 @@ def predicted(
 def _predictable(
     runs: Sequence[MeasuredRun], factors: Mapping[str, Factors], by_smpi: bool, on_note: Callable[[str], None]
 ) -> Iterator[tuple[MeasuredRun, HostPlatform, Grids]]:
-    """Each run with its machine's platform and the points that can be predicted; `on_note` receives what cannot."""
+    """Each run with its machine's platform and the points that can be predicted; `on_note` is told of the others."""
     without = []
     for run in runs:
         wanted = [(place, grid) for place, grid, _ in grids(run)]
@@ -152,7 +152,7 @@ def _where_it_ran(
 
 
 def _by_data_sheets(where: HostPlatform) -> HostPlatform:
-    """The platform, also with a job on its nodes, by the figures of data sheets alone."""
+    """The platform, with a job on its nodes or not, by the figures of data sheets alone."""
     if isinstance(where, AllocatedPlatform):
         return replace(where, base=_by_data_sheets(where.base))
     assert isinstance(where, Platform)
@@ -168,7 +168,7 @@ def _by_engine(
 
 
 def _small(wanted: Grids) -> Iterator[tuple[MeasuredPlace, Grid]]:
-    """The grids with what SMPI can simulate of them."""
+    """The parts of the grids that SMPI can simulate."""
     for place, grid in wanted:
         most = _MAX_BYTES_OF_SMPI // buffers_of_node(grid.collective, place.procs, place.procs)
         sizes = tuple(size for size in grid.message_bytes if size <= most)

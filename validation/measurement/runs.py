@@ -29,7 +29,7 @@ class MeasuredRun:
     """A job on a machine under a library: its facts, and the times of each collective by processes per node.
 
     `node_map` is the file with the switches of the machine's nodes, and `description` the file of its platform, if they
-    lie beside the run. `messages` are the seconds of roundtrips and of messages in a row between two nodes.
+    are next to the run. `messages` are the seconds of roundtrips and of messages in a row between two nodes.
     """
 
     machine: str
@@ -48,7 +48,7 @@ def runs_in(
     """The runs in these files and, at any depth, in these folders: archives and folders of PICO, tables (TABLES).
 
     Without `values` no time is looked at: the runs have the cases that were measured, all as failed. The map of a
-    machine's nodes (NODE_MAPS) and its description (DESCRIPTION) are in the run, beside it or in the folder above, or
+    machine's nodes (NODE_MAPS) and its description (DESCRIPTION) are in the run, next to it or in the folder above, or
     else in one of the folders `maps`. `missing` supplies what files do not say.
     """
     found = []
@@ -57,7 +57,9 @@ def runs_in(
             raise UsageError(f"{path}: no such file or folder")
         files = list(_files_in(path))
         if not files:
-            raise UsageError(f"{path}: no runs in it; valid: archives or folders of PICO, tables ({', '.join(TABLES)})")
+            raise UsageError(
+                f"{path}: contains no runs; expected archives or folders of PICO, or tables ({', '.join(TABLES)})"
+            )
         for file in files:
             for configuration, timings in read_file(file, missing, values):
                 facts = dict(configuration.details)
@@ -83,7 +85,7 @@ def _messages(timings: Sequence[Timing]) -> dict[Case, float]:
 
 
 def _beside(machine: str, endings: Sequence[str], folders: Sequence[Path]) -> Path | None:
-    """The machine's file with one of these endings that is in the first of the folders."""
+    """The machine's file with one of the endings, from the first folder that has it."""
     files = (folder / f"{machine}{end}" for folder in folders for end in endings)
     return next((file for file in files if file.is_file()), None)
 

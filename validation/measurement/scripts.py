@@ -83,9 +83,9 @@ def script_file(path: Path) -> Path:
 
 
 def launcher_words(launcher: str, library: str, procs: int, per_node: int) -> list[str]:
-    """The launcher, and what makes it start `per_node` processes on each node; 0 leaves that to the launcher.
+    """The words that start a launcher with `per_node` processes on each node; 0 leaves their number to the launcher.
 
-    srun binds them to cores: by default it does so only where they have all of a node's cores.
+    With srun, processes are bound to cores; by default it binds them only where they fill a node.
     """
     if launcher == "srun":
         words = srun_words(procs, per_node, PMI[library]) if per_node else [launcher, f"--mpi={PMI[library]}"]
@@ -96,7 +96,7 @@ def launcher_words(launcher: str, library: str, procs: int, per_node: int) -> li
 
 
 def batch_lines(launcher: str, procs: int, per_node: int) -> str:
-    """The lines with which a script for srun asks sbatch for nodes for so many processes. Empty for others."""
+    """The lines of a script for srun that ask sbatch for nodes for this many processes. Empty for others."""
     if launcher != "srun" or not per_node:
         return ""
     return f"#SBATCH --exclusive --nodes={-(-procs // per_node)} --ntasks-per-node={per_node}\n"
@@ -114,7 +114,7 @@ def carried_sources() -> Iterator[tuple[str, str]]:
 
 
 def _needed(first: Sequence[Path]) -> set[Path]:
-    """These files, what they include of the programs' folders, and the sources beside the included headers."""
+    """These files, what they include from the programs' folders, and the sources of the included headers."""
     programs = SOURCES / _PROGRAMS
     needed: set[Path] = set()
     waiting = list(first)

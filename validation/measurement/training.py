@@ -19,11 +19,9 @@ COPY_SECONDS_PER_BYTE = 1e-10
 def timed(
     run: MeasuredRun, platform: HostPlatform | None = None, *, as_described: bool = False, messages: bool = False
 ) -> TimedCases | None:
-    """The measured cases of a run with one process on each node. They are on the platform that is called like its
-    machine.
-
-    `as_described` leaves the factors in that the description publishes. `messages` adds those between two nodes. None
-    without cases or such a platform.
+    """The measured cases of a run with one process on each node. They are on the platform named after its machine.
+    `as_described` keeps the factors that the description lists. `messages` adds those between two nodes. None without
+    cases or such a platform.
     """
     described = platform or platform_of(run.machine, run.facts, run.description)
     if not isinstance(described, Platform):
@@ -42,7 +40,7 @@ def timed(
 
 
 def together(runs: Sequence[MeasuredRun], without: Collection[str] = ()) -> Fitted:
-    """The figures fitted to the runs of all machines but those `without`, from their data sheets on."""
+    """The figures fitted to the runs of all machines except those in `without`, starting from their data sheets."""
     machines: dict[str, list[TimedCases]] = {}
     for run in runs:
         if run.machine not in without and (cases := timed(run)) is not None:
@@ -76,8 +74,8 @@ class Trained:
 def trained(runs: Sequence[MeasuredRun]) -> Mapping[str, Trained]:
     """Each machine's figures, fitted to a few of its own times.
 
-    These are every second size of three collectives, the first by name, at the smallest P of the job that has the most
-    collectives, and begin from what its description says.
+    These are every second size of three collectives (the first by name), at the smallest P of the job with the most
+    collectives. The fit starts from the description.
     """
     jobs: dict[str, dict[str, TimedCases]] = {}
     for run in runs:

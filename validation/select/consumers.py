@@ -132,9 +132,8 @@ def can_choose(consumer: str | None, collective: str, choice: Choice) -> bool:
 
 
 def grid_for(consumer: str | None, grid: Grid) -> Grid:
-    """The grid by which decisions for a consumer are made: the choices that it can be asked for.
-
-    For Open MPI these compete where messages have enough elements, and what it runs untuned is timed besides.
+    """The grid for decisions for a consumer, with the choices that it can be asked for. For Open MPI these compete
+    where messages have enough elements, and what it runs untuned is also timed.
     """
     kept = choosable_for(consumer, grid)
     if consumer is None or openmpi_version(consumer) is None:
@@ -148,7 +147,7 @@ def choosable_for(consumer: str | None, grid: Grid) -> Grid:
         return grid
     kept = grid.only(lambda choice: can_choose(consumer, grid.collective, choice))
     if not kept.choices:
-        raise UsageError(f"{consumer} can be asked for none of the {grid.collective} choices: {', '.join(grid.names)}")
+        raise UsageError(f"{consumer} cannot run any of the {grid.collective} choices: {', '.join(grid.names)}")
     return kept
 
 
@@ -164,7 +163,7 @@ def algorithms_for(
     offered = entry.selectable + (entry.by_node if by_node else ()) + (entry.mock_ups if mock_ups else ())
     names = tuple(name for name in offered if all(can_run(each, entry.algorithms[name]) for each in consumers))
     if not names:
-        raise UsageError(f"{', '.join(consumers)} has no {collective} algorithm that could be chosen")
+        raise UsageError(f"{', '.join(consumers)} has no {collective} algorithm to choose")
     return names
 
 
@@ -180,10 +179,10 @@ def sees_sizes(consumer: str, collective: str) -> bool:
 
 
 def needs_one_choice(collective: str, consumer: str | None = None) -> bool:
-    """True if decisions for the consumer should have one choice for each process count. None stands for all consumers.
+    """True if decisions for the consumer should make one choice for each process count. None stands for all consumers.
 
-    They must where the consumer does not see message sizes, and should where processes may see different ones: two
-    algorithms at once hang.
+    A consumer that does not see message sizes needs one choice. Others should have one where the processes of a call
+    may see different sizes: if they then ran different algorithms, the call would hang.
     """
     if consumer is None:
         return any(needs_one_choice(collective, each) for each in CONSUMERS)

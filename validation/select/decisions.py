@@ -78,12 +78,12 @@ _DOUBT = (
 
 
 def is_doubtful(of: DecisionTable | Times, choice: Choice, procs: int) -> bool:
-    """True if so many messages are under way at once that buffers matter, which no engine simulates."""
+    """True if many messages are in flight at once, so that buffers matter, which no engine simulates."""
     return of.source == "simulated" and procs >= _MANY_PROCS and (of.collective, choice.algorithm) in _ALL_AT_ONCE
 
 
 def all_at_once_text(tables: Sequence[DecisionTable]) -> str:
-    """A warning of choices with many messages under way at once, which no engine limits. Empty without such choices."""
+    """A warning of choices with many messages in flight at once, which no engine limits. Empty without such choices."""
     found: dict[str, set[int]] = {}
     for table in tables:
         for procs in {*table.rules, *(table.times.procs if table.times is not None else ())}:
@@ -95,7 +95,7 @@ def all_at_once_text(tables: Sequence[DecisionTable]) -> str:
 
 
 def left_out_text(every: Iterable[Times]) -> str:
-    """A sentence on choices that are left out as doubtful, where they would be fastest; or nothing."""
+    """A sentence on choices that would be fastest but are left out as doubtful; or nothing."""
     found: dict[str, int] = {}
     for times in every:
         for procs, size in times.grid.points:
@@ -115,7 +115,7 @@ def spans(row: Sequence[tuple[int, _Held]]) -> Iterator[tuple[int, int | None, _
 
 
 def from_zero(row: Row) -> Row:
-    """The row from message size 0 on: the library decides (LIBRARY_DECIDES) below the first choice."""
+    """The row, starting at message size 0: the library decides (LIBRARY_DECIDES) below the first choice."""
     return row if row and row[0][0] == 0 else ((0, LIBRARY_DECIDES), *row)
 
 
@@ -128,10 +128,8 @@ def choice_in(row: Row, message_bytes: int) -> Choice | None:
 def refined(
     row: Row, message_bytes: Iterable[int], choose: Callable[[int, Choice], _Held]
 ) -> tuple[tuple[int, _Held], ...]:
-    """A row of what `choose` makes of the row's choices. It is asked where these begin, and at the sizes after the
-    first one.
-
-    Neighbours that are equal are one step.
+    """A row of the choices that `choose` makes from a row's choices. It is asked where these begin, and at the sizes
+    after the first one. Equal neighbours become one step.
     """
     starts = {start for start, _ in row}
     starts |= {size for size in message_bytes if row and size > row[0][0]}
@@ -219,7 +217,7 @@ class DecisionTable:
         return self.rules[self._starts[position - 1]] if position else ()
 
     def whole_row(self, procs: int) -> Row:
-        """The row in force for P from message size 0 on. Raises UsageError below the first one."""
+        """The row in force for P, starting at message size 0. Raises UsageError below the first one."""
         if procs < min(self.rules):
             raise UsageError(f"the {self.collective} decision table starts at P = {min(self.rules)}, not {procs}")
         return from_zero(self.row(procs))
@@ -263,7 +261,9 @@ class DecisionTable:
         return [] if self.times is None else self._wide(self.times.procs)
 
     def wide_size_steps(self) -> list[tuple[int, int]]:
-        """The pairs of decided message sizes, in bytes, that are as far apart, as `wide_steps` has them for P."""
+        """The pairs of neighbouring message sizes, in bytes, that are as far apart as the process counts of
+        `wide_steps`.
+        """
         return [] if self.times is None else self._wide(size for size in self.times.message_bytes if size > 0)
 
     def _wide(self, decided: Iterable[int]) -> list[tuple[int, int]]:
@@ -314,7 +314,7 @@ def undecided_points(table: DecisionTable) -> tuple[int, int]:
 
 
 def check_one_choice(table: DecisionTable, procs: int, whose: str) -> None:
-    """Raises UsageError if the row of a process count depends on the message size, from 0 on."""
+    """Raises UsageError if the row of a process count depends on the message size, or does not start at 0."""
     row = table.rules[procs]
     if len(row) > 1 or (row and row[0][0] > 0):
         name = table.collective
@@ -333,7 +333,7 @@ def check_one_table_each(tables: Sequence[DecisionTable], by_node: bool = False)
         raise UsageError("no decision table to write rules from")
     each = [(table.collective, by_node and table.processes_per_node) for table in tables]
     if twice := next((name for name, per_node in each if each.count((name, per_node)) > 1), None):
-        raise UsageError(f"two decision tables for {twice}: a rules file holds one a collective")
+        raise UsageError(f"two decision tables for {twice}: a rules file holds one per collective")
 
 
 def decisions_text(tables: Sequence[DecisionTable]) -> str:

@@ -14,8 +14,8 @@ Chosen = tuple[tuple[int, int], ...]
 def fewest_rows(standings: Mapping[int, Standings]) -> dict[int, Chosen]:
     """The table with the fewest rows in which every choice is among the candidates that are good enough there.
 
-    The standings of a P hold up to the next P, as the table's rows do; P for which the table says what it says for the
-    P before are left out. Among tables with equally few rows, the one with the longest groups of P is taken.
+    The standings of a P hold up to the next P, as the table's rows do; P with the same row as the P before are left
+    out. Among tables with equally few rows, the one with the longest groups of P is taken.
     """
     procs = sorted(standings)
     # The least number of rows for the P before each position, the start of the last group of P among these, its row.
@@ -42,7 +42,7 @@ def fewest_rows(standings: Mapping[int, Standings]) -> dict[int, Chosen]:
 def _row(standings: Standings) -> Chosen:
     """The fewest choices for ascending sizes: each is the one that stays good enough the longest.
 
-    Of those that stay so equally long it is the first one.
+    If several stay so equally long, the first one is taken.
     """
     row: list[tuple[int, int]] = []
     still: frozenset[int] = frozenset()

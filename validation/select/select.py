@@ -37,18 +37,19 @@ def select(
     consumer: str | None = None,
     doubtful: bool = True,
 ) -> DecisionTable:
-    """Choices for every P of the times, from the least to the largest m, in the fewest rows.
+    """Choices for every P of the times, from the smallest to the largest m, in as few rows as possible.
 
     No choice has a slowdown above the tolerance (0.01: 1 %) against the fastest one, at the sizes of the times; with 0
     each is the fastest one. With `one_choice` each P has one choice for all m: one whose worst time over the sizes,
-    relative to the best one, is within the tolerance of the least. A choice that does not run on every P holds only
-    where it was decided: at P + 1 one without such a requirement follows it. For a `consumer` choices are what it can
-    be asked for (`competing_for`), and without `doubtful` none that `is_doubtful`.
+    relative to the best one, is within the tolerance of the smallest. A choice that does not run on every P holds only
+    where it was decided; from P + 1 one without such a requirement takes over. For a `consumer`, only choices that it
+    can be asked for are made (`competing_for`), and without `doubtful` none that `is_doubtful`.
 
-    By times that a model predicts, the later of two choices begins at the byte from which on it is faster, at the row's
-    P, and the table has the loss between the sizes if formulas say it; with `exact` formulas decide at every size, to
-    the byte. By times with confidence intervals, choices whose interval overlaps that of the fastest one are as good as
-    it is (`tied_seconds`), and of rows that are equally short, each has the choice with the least mean slowdown.
+    With times that a model predicts, a row switches to the next choice at the exact byte where that becomes faster, at
+    the row's P, and the table has the loss between the sizes if formulas say it; with `exact` formulas decide at every
+    size, to the byte. With times that have confidence intervals, choices whose interval overlaps that of the fastest
+    one count as equally good (`tied_seconds`); among equally short rows, the choice with the smallest mean slowdown is
+    taken.
     """
     model = times.between
     if exact and model is None:
@@ -87,14 +88,14 @@ def competing_for(times: Times, consumer: str | None) -> tuple[Times, Times]:
     """The times of the choices that decisions for a consumer may name, and where each of them may be named.
 
     Open MPI runs some algorithms only where a message has enough elements (`Grid.competes`). Exact times at single
-    points compete from there on for its rules; what was measured was also run, and what a model says between the sizes
+    points compete for its rules at such sizes; what was measured was also run, and what a model says between the sizes
     is cut when the rules are written.
     """
     kept = times.only(lambda one: can_choose(consumer, times.collective, one))
     if not kept.choices:
-        whose = "no decision" if consumer is None else f"no decision for {consumer}"
+        whose = "decisions" if consumer is None else consumer
         have = ", ".join(times.grid.names)
-        raise UsageError(f"{whose} can name any of the {times.collective} algorithms with times: {have}")
+        raise UsageError(f"{whose} cannot express any of the timed {times.collective} algorithms: {have}")
     at_points = times.is_exact and times.between is None
     few = kept.grid.for_openmpi or (at_points and openmpi_version(consumer or "") is not None)
     competing = _with_enough_elements(kept) if few else kept
@@ -102,7 +103,7 @@ def competing_for(times: Times, consumer: str | None) -> tuple[Times, Times]:
         unsure = (competing.competing(kept.state) == State.LEFT_OUT).any(0)
         best, known = times.best_seconds.values, competing.best_seconds.values
         if bool((unsure & (np.isnan(known) | (known > best))).any()):
-            raise _left_out(times, f"decisions for {consumer or 'any consumer'} need")
+            raise _left_out(times, "decisions need" if consumer is None else f"decisions for {consumer} need")
     return kept, competing
 
 
@@ -123,8 +124,8 @@ def _with_enough_elements(times: Times) -> Times:
 def _left_out(times: Times, need: str) -> UsageError:
     margin = (times.margin or 0.0) * 100
     return UsageError(
-        f"{need} times of all choices, and those slower than {margin:g} % were left out; make times for the same "
-        "consumer (--for), or without a margin"
+        f"{need} times of all choices, and those slower than {margin:g} % were left out; make times with the same "
+        "--for, or without a margin"
     )
 
 
@@ -179,8 +180,8 @@ def _loss_between(model: CollectiveModel, grid: Grid, rules: Mapping[int, Row]) 
 def tied_seconds(times: Times, limit: float = TIE_LIMIT) -> Array:
     """The seconds, with the best time for all choices whose confidence interval overlaps the fastest one's.
 
-    A time above the best one by more than the share `limit` is no tie, however wide its interval is. An interval that
-    is not known counts as empty.
+    A time above the best one by more than the share `limit` is not a tie, however wide its interval is. An interval
+    that is not known counts as empty.
     """
     seconds, widths = times.array, times.competing(times.half_widths)
     widths = np.where(np.isfinite(widths), widths, 0.0)
@@ -196,7 +197,7 @@ def tied_seconds(times: Times, limit: float = TIE_LIMIT) -> Array:
 def _to_the_byte(model: CollectiveModel, grid: Grid, procs: int, row: Row) -> Row:
     """The row with its switch points between sizes of the grid, where the later choice becomes the faster one.
 
-    They are found by bisection, which takes it that the two choices change places once between the two sizes.
+    They are found by bisection, which assumes that the two choices change places once between the two sizes.
     """
     sizes = sorted(grid.message_bytes)
 
@@ -266,7 +267,7 @@ def _good_for_all_sizes(times: Array, tolerance: float) -> NDArray[np.bool_]:
     """True for each candidate (first axis) with about the smallest worst slowdown over the sizes. It must be one of
     those with most times.
 
-    Worst times relative to the best one are compared, and may be above the least one by the tolerance.
+    Worst times relative to the best one are compared, and may exceed the smallest by the tolerance.
     """
     missing = np.isnan(times)
     worst = 1 + np.max(slowdown(np.where(missing, np.inf, times), np.nanmin(times, axis=0)), axis=-1)
@@ -277,7 +278,7 @@ def _good_for_all_sizes(times: Array, tolerance: float) -> NDArray[np.bool_]:
 
 
 def _rules(grid: Grid, standings_of: _StandingsOf, order: Sequence[int] = ()) -> dict[int, Row]:
-    """Rules for the grid's P, but those without any time. Where no candidate has one, what was chosen below stays.
+    """Rules for the grid's P that have times. Where no candidate has a time, the choice of the smaller size stays.
 
     Of candidates that make rows equally short, the first one in `order` (indices) is chosen.
     """

@@ -96,7 +96,7 @@ def busy(bed: Bed) -> Iterator[None]:
             raise _not_up(bed.name) from None
         except BlockingIOError:
             raise UsageError(
-                f"something runs on the test bed '{bed.name}' already; wait for it, or make another"
+                f"something already runs on the test bed '{bed.name}'; wait for it, or make another one"
             ) from None
         yield
 

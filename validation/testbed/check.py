@@ -41,7 +41,9 @@ class Exchange:
 
     @property
     def scaling(self) -> float:
-        """The product of time and rate at half the rate over that at full rate. 1 if the network limits, 0.5 if not."""
+        """The product of time and rate at half the rate, divided by that at full rate. 1 if the network limits, 0.5 if
+        not.
+        """
         return self.slower_seconds / (2 * self.seconds)
 
 
@@ -139,7 +141,7 @@ def highest_rate(
     on_check: Callable[[float, BedCheck], None],
     measured: Callable[[Bed], BedCheck] = check,
 ) -> float:
-    """The first of these rates, bits per second, at which such a test bed passes its check with a margin.
+    """The first of the rates, bits per second, at which such a test bed passes its check with a margin.
 
     The margin is half of the tolerance of scaling. The last rate is taken unchecked where none passes. Each bed is up
     only for its check; `on_check` gets what was found, `measured` makes the check. Raises what `check` raises.
@@ -166,7 +168,7 @@ def _exchanges(bed: Bed) -> tuple[Exchange, ...]:
 
 
 def _message_bytes(shape: Shape, seconds: float) -> int:
-    """Bytes per pair that keep the narrowest link busy for about so many seconds."""
+    """Bytes per pair that keep the narrowest link busy for about this many seconds."""
     per_node, procs = shape.ranks_per_node, shape.nodes * shape.ranks_per_node
     through_port = per_node * (procs - per_node) / payload_bytes_per_second(shape.bits_per_second)
     if shape.switches == 1:

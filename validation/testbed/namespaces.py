@@ -44,7 +44,7 @@ def obstacle() -> str:
 
 
 def found_command(name: str) -> str | None:
-    """The path of a command, also of one that administrators call."""
+    """The path of a command, including commands for administrators."""
     return shutil.which(name, path=_PATH)
 
 

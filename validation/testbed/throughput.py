@@ -31,7 +31,7 @@ class StreamRates:
 
 
 def stream_rates(bed: Bed, pairs: Sequence[tuple[int, int]], seconds: float) -> StreamRates:
-    """Rates of simultaneous streams from node to node over so many seconds.
+    """Rates of simultaneous streams from node to node during this many seconds.
 
     The caller locks the bed. Raises CollwiseError when a stream fails.
     """

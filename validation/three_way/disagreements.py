@@ -23,7 +23,7 @@ LIMIT = 0.2
 NOT_FOUND = "not found"
 WITHIN_INTERVAL = "within the measurement's interval"
 NOT_SEEN_AGAIN = "not seen again"
-# A cause has to close half of the gap at least.
+# A cause has to close at least half of the gap.
 _LEFT_AT_MOST = 0.5
 
 

@@ -133,7 +133,7 @@ MethodOf = Callable[[Case], Method]
 
 @dataclass
 class ThreeWayComparison:
-    """One run of a plan, on test beds that it makes, or on a `target` beside simulation on `platform`.
+    """One run of a plan, on test beds that it makes, or on a `target`, with simulation on `platform`.
 
     On test beds, and with `calibrate` on the target, platforms are calibrated first. Finished cases and measurements
     are in the context's store, calibrated platforms in a folder. A run that was stopped resumes from there.
@@ -203,13 +203,13 @@ class ThreeWayComparison:
         self.on_stage(name, self.result.stages[-1].seconds)
 
     def _platforms(self, target: ExecutionTarget, scenario: Scenario) -> tuple[HostPlatform, Platform | None]:
-        """The platform that is simulated beside the target, and that of single messages if it is calibrated there."""
+        """The platform to simulate for the target, and that of single messages if it is calibrated there."""
         nominal = self.platform if scenario.shape is None else simulated_platform(scenario.shape)
         assert nominal is not None
         if scenario.shape is None and not self.calibrate:
             return nominal, None
         if not isinstance(nominal, Platform):
-            raise UsageError(f"nominal platform {nominal.name}; valid: equal nodes behind one switch, in TOML")
+            raise UsageError(f"nominal platform {nominal.name}; expected equal nodes behind one switch, in TOML")
         used = replace(nominal, nodes=min(nominal.nodes, scenario.nodes))
         with self._stage(f"{target.name}: calibrated"):
             points = measure_points(target, used, QUICK if self.plan.quick else USUAL, self.context.store)
@@ -312,7 +312,7 @@ def _by_size(case: Case) -> Method:
 
 
 def _predicted(models: Sequence[CollectiveModel], grid: Grid) -> dict[str, Times]:
-    """The times by the models that cover any of the algorithms; a time that is not positive is none."""
+    """The times by the models that cover any of the algorithms; times that are not positive are dropped."""
     covering = [model for model in models if {*model.algorithms(grid.collective)} & {*grid.names}]
     times = {model.name: predicted(model, replace(grid, besides=())) for model in covering}
     return {name: one.where(one.seconds > 0) for name, one in times.items()}

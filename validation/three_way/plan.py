@@ -75,7 +75,7 @@ class Scenario:
         return self.shape is not None and self.processes_per_node > 1
 
     def grids(self) -> list[Grid]:
-        """Every algorithm that runs on so many processes, at every size, and besides MPI's own collective.
+        """Every algorithm that runs on this many processes, at every size, and MPI's own collective.
 
         Segments are of 8 KiB where messages are cut.
         """
@@ -137,7 +137,7 @@ def usual_plan(
     hierarchical algorithms, no models, which know one process on each node, and no other scenarios.
     """
     if nodes < 2:
-        raise UsageError(f"{nodes} nodes; valid: 2 and more")
+        raise UsageError(f"{nodes} nodes: at least 2 are needed")
     rate, per_node, transport = bits_per_second or BITS_PER_SECOND, ranks_per_node or 1, transport or TRANSPORTS[0]
     if transport not in TRANSPORTS:
         raise unknown_name("transport of a test bed", transport, TRANSPORTS)
@@ -170,7 +170,7 @@ def cluster_plan(
     """
     counts = sorted({*(procs or (target.usual_procs,))}, reverse=True)
     if counts[-1] < 2:
-        raise UsageError(f"P = {counts[-1]}; valid: 2 and more")
+        raise UsageError(f"P = {counts[-1]}: at least 2 are needed")
     few, many = (_sizes(collectives, sizes, usual) for usual in (_FEW_SIZES, _SIZES))
     scenarios = tuple(
         Scenario(count, target.processes_per_node(count), few if quick or count != counts[0] else many)

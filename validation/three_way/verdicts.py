@@ -54,7 +54,7 @@ class Repeatability:
 def with_all(rows: pd.DataFrame, *, large: bool = False) -> pd.DataFrame:
     """The rows of errors or picks with their `group`: once all together, ALL, and once by collective.
 
-    The `large` ones from LARGE_BYTES on stand between as a group LARGE, if asked for.
+    The `large` ones, of at least LARGE_BYTES, stand between as a group LARGE, if asked for.
     """
     above = [rows[rows.message_bytes >= LARGE_BYTES].assign(group=LARGE)] if large else []
     return pd.concat([rows.assign(group=ALL), *above, rows.assign(group=rows.collective)], ignore_index=True)
@@ -72,7 +72,7 @@ def errors_by(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
 
 
 def verdicts(scores: AllScores, source: str) -> pd.DataFrame:
-    """Three verdicts on all collectives together, on their messages from LARGE_BYTES on, and on each collective.
+    """Three verdicts on all collectives together, on their messages of at least LARGE_BYTES, and on each collective.
 
     A row has the source, the collective, the `quantity`, the value `found`, the `limit` promised, `within_limit`, and
     the `distance` of the value from the limit, positive above it. No rows where the source has no times.

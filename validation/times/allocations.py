@@ -18,7 +18,7 @@ RARE = 0.95
 
 
 def over_allocations(times: Times, share: float = 0.5) -> Times:
-    """The times that this share of the allocations do not exceed, by default the median; others as they are."""
+    """The quantile of times over allocations, by default the median; times without allocations as they are."""
     if ALLOCATION not in times.seconds.dims:
         return times
     values = times.data.drop_vars("state").quantile(share, ALLOCATION, skipna=False, keep_attrs=True)

@@ -16,7 +16,7 @@ SEGMENTS_TEXT = "8KiB:128KiB:x2"
 TOLERANCE_PERCENT = 1.0
 """The slowdown against the best that a choice of a decision table may have. It keeps the table short."""
 TIE_LIMIT = 0.1
-"""The slowdown by mean times that a tie may have. A wide interval is no evidence that a choice is good."""
+"""The largest slowdown, by mean times, of a tie. A wide interval does not show that a choice is good."""
 AGREEMENT = 0.1
 """The largest difference of a source's times from those measured nearby, as a share, with which it fills a gap."""
 
@@ -45,7 +45,7 @@ SIZES = {
 # No published figure tells what a short message costs the processor on the clusters of the paper, so nothing is decided
 # below the sizes that their calibration rests on.
 MIN_DECIDED = dict.fromkeys(SIZES, 8 * _KIB) | {"gather": 64 * _KIB, "barrier": 0}
-"""The size from which on times may decide, by collective, if they lack the costs of short messages."""
+"""The size from which times may decide, by collective, if they lack the costs of short messages."""
 
 BCAST_SIZES = tuple(8192 * 2**k for k in range(10))
 GATHER_SIZES = tuple(65536 * 2**k for k in range(5))

@@ -168,7 +168,7 @@ class Grid:
         return replace(self, choices=tuple(filter(keep, self.choices)))
 
     def of_algorithms(self, names: Container[str]) -> Grid:
-        """The grid with those of its competing choices that are of these algorithms."""
+        """The grid with only those competing choices that are of these algorithms."""
         return self.only(lambda choice: choice.algorithm in names)
 
     def by_algorithm(self) -> Grid:
@@ -199,7 +199,7 @@ class Grid:
         return entry is None or not entry.objection(procs, message_bytes)
 
     def competes(self, choice: Choice, procs: int, message_bytes: int) -> bool:
-        """True if a choice that runs at a point is to be timed there as one that competes."""
+        """True if a choice that runs at a point may be chosen there, and so is timed."""
         if not self.for_openmpi:
             return True
         return message_bytes >= min_bytes(self.collective, choice.algorithm, procs)
@@ -209,14 +209,14 @@ class Grid:
         return case_of(self.collective, choice, procs, message_bytes, self.processes_per_node, self.root)
 
     def cases(self) -> list[Case]:
-        """Every choice at every point where it runs and competes, then the additional choices."""
+        """The case of every choice at every point where it runs and may be chosen, then the additional cases."""
         competing = [
             self.case(choice, procs, size)
             for procs, size in self.points
             for choice in self.choices
             if self.runs(choice, procs, size) and self.competes(choice, procs, size)
         ]
-        besides = [
+        additional = [
             self.case(choice, procs, size) for procs, size, choice in self.besides if self.runs(choice, procs, size)
         ]
-        return list(dict.fromkeys([*competing, *besides]))
+        return list(dict.fromkeys([*competing, *additional]))

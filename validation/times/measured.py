@@ -39,7 +39,9 @@ def measured_platform(store: Store, name: str | None = None) -> str:
     known = measured_names(store)
     if name is None:
         if len(known) > 1:
-            raise UsageError(f"times of {len(known)} platforms are measured; name one: {', '.join(sorted(known))}")
+            raise UsageError(
+                f"the store has measured times of {len(known)} platforms; name one: {', '.join(sorted(known))}"
+            )
         return known.pop() if known else ""
     alike = [one for one in known if one.lower() == name.lower()]
     return alike[0] if name not in known and len(alike) == 1 else name
@@ -78,7 +80,7 @@ def stored_times(
         if not _one_mapping(timings for _, timings in found):
             counts = ", ".join(map(str, sorted(per_node)))
             raise UsageError(
-                f"{collective} on {platform} was measured with {counts} processes per node; say for which: ppn"
+                f"{collective} on {platform} was measured with {counts} processes per node; name one with ppn"
             )
         # Fewer processes than fit on a node are recorded with their number.
         per_node = {max(per_node)}
@@ -137,7 +139,7 @@ def _times_of(
     maker: str,
     facts: Mapping[str, Any],
 ) -> Times:
-    """The times of all choices and points of these timings; also of cases whose segments cut nothing."""
+    """The times of all choices and points of some timings; also of cases whose segments cut nothing."""
     ours = {case: timing for case, timing in timings.items() if _is_ours(case)}
     every = {**_with_repeats(ours), **timings}
     number = len({timing.case for timing in ours.values()})
@@ -151,7 +153,7 @@ def _is_ours(case: Case) -> bool:
 
 
 def _grid_of(collective: str, per_node: int, every: Iterable[Case]) -> Grid:
-    """The grid of all choices and points of these cases, where MPI's own collective is timed besides."""
+    """The grid of all choices and points of some cases, where MPI's own collective is timed additionally."""
     found = list(every)
     choices = _in_order(collective, dict.fromkeys(choice_of(case) for case in found if _is_ours(case)))
     procs, sizes = ({getattr(case, name) for case in found} for name in ("procs", "message_bytes"))
@@ -176,7 +178,7 @@ def _in_order(collective: str, choices: Iterable[Choice]) -> tuple[Choice, ...]:
 
 
 def _with_repeats(timings: Mapping[Case, Timing]) -> dict[Case, Timing]:
-    """The timings, also for cases that differ from these only in a segment size that cuts nothing.
+    """The timings, and the same for cases that differ only in a segment size that cuts nothing.
 
     They have the segment sizes with which the same algorithm is measured elsewhere.
     """
@@ -201,7 +203,7 @@ def _nothing(store: Store, platform: str, collective: str, wanted: Sequence[Stor
     if experiments[BUILTIN]:
         return UsageError(
             f"the measured times of {collective} on {platform} are of MPI's own collective, whose algorithm is not "
-            "known; measure ours: collwise measure"
+            "known; measure ours with 'collwise measure'"
         )
     others = sorted({name for one in wanted for name in one.collectives} - {"-"})
     has = f"; measured there: {', '.join(others)}" if others else ""
@@ -226,11 +228,11 @@ def _combined(store: Store, group: Sequence[StoredConfiguration], collective: st
 
 
 def robust(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
-    """The times of one case in several launches as one that stalls of the machine hardly move: the launches' median.
+    """One time of a case from several launches, robust against stalls of the machine: the median of the launches.
 
-    Its `seconds` are the median of the launches' medians, with an interval from what differs between these medians, as
-    if they were normally distributed. A single launch has the interval of its mean: what single stalls do to a mean
-    they do not do to a median, so that the interval is rather too wide. Records without a median have their mean.
+    Its `seconds` are the median of the launches' medians, with an interval from the spread of these medians, as if they
+    were normally distributed. A single launch has the interval of its mean: what single stalls do to a mean they do not
+    do to a median, so that the interval is rather too wide. Records without a median have their mean.
     """
     combined = combine(launches, confidence)
     medians = [one.median_seconds for one in launches]
@@ -250,7 +252,7 @@ def _one_mapping(found: Iterable[Mapping[Case, Timing]]) -> bool:
 
 
 def _mapped(timings: Iterable[Timing], processes_per_node: int) -> dict[Case, Timing]:
-    """The timings with this many processes per node, or as many as there are, by the case with that number."""
+    """The timings with this many processes per node (or all, if fewer), by their cases with that number."""
     return {
         replace(one.case, processes_per_node=processes_per_node): one
         for one in timings

@@ -15,7 +15,7 @@ from collwise.validation.times.defaults import SEGMENTS
 from collwise.validation.times.grid import Grid
 
 DOUBTED_BYTES = 4 * 2**30
-"""Buffers of one process, bytes, from which on a warning says that the memory of a node is unknown."""
+"""The size of one process's buffers, bytes, from which a warning says that the memory of a node is unknown."""
 _MAX_NAMED = 4
 
 
@@ -35,7 +35,10 @@ def remark_on_sizes(grids: Sequence[Grid]) -> None:
     }
     if bytewise:
         collectives, sizes = ", ".join(bytewise), "; ".join(dict.fromkeys(bytewise.values()))
-        note(f"{collectives} of {sizes}: combined byte by byte, as no whole number of doubles; other sizes are doubles")
+        note(
+            f"{collectives} of {sizes}: combined byte by byte, since they are not whole numbers of doubles; other "
+            "sizes are doubles"
+        )
     longest = max((size for grid in grids for size in grid.message_bytes), default=0)
     given = {one for grid in grids if grid.segments != SEGMENTS for one in grid.segments}
     if useless := [format_size(one) for one in sorted(given) if one > longest]:
@@ -65,7 +68,7 @@ def within_memory(platform: HostPlatform, grids: Iterable[Grid]) -> list[Grid]:
 
 
 def cases_within_memory(platform: HostPlatform, cases: Sequence[Case], processes_per_node: int) -> list[Case]:
-    """The cases that a node of the platform can hold with so many processes. A note names the others."""
+    """The cases whose buffers fit in the memory of a node with this many processes. A note names the others."""
     points: dict[str, tuple[dict[int, None], dict[int, None]]] = {}
     for case in cases:
         procs, sizes = points.setdefault(case.collective, ({}, {}))

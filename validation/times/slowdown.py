@@ -27,7 +27,7 @@ def slowdown(seconds: ArrayLike, best_seconds: ArrayLike) -> Array:
 
 @dataclass(frozen=True)
 class SlowdownSummary:
-    """Slowdowns over the points that have one: how many, how many of these are the best choice, mean and worst.
+    """Slowdowns over the points that have one: their number, how many are those of the best choice, mean and worst.
 
     `worst_at` is the index of the worst one.
     """

@@ -31,7 +31,7 @@ class PlayingModel(CollectiveModel, Protocol):
     """A model that plays schedules."""
 
     def seconds_within(self, case: Case, max_seconds: float) -> float | None:
-        """The seconds of a case that its algorithm can run; None if they are more, where that is soon clear."""
+        """The seconds of a case that its algorithm can run; None if they soon prove to exceed `max_seconds`."""
 
 
 def covered_by_model(model: CollectiveModel, grid: Grid) -> tuple[Grid, str]:
@@ -70,7 +70,8 @@ def predict_choice(
 def predicted(
     model: CollectiveModel, grid: Grid, margin: float | None = None, progress: ShowProgress = without_progress
 ) -> Times:
-    """The times of a grid by a model. Notes name the algorithms that it does not cover, and where it says nothing.
+    """The times of a grid by a model. Notes name the algorithms that it does not cover, and the points that it cannot
+    predict.
 
     A model that plays schedules leaves out choices that are slower than the fastest by more than the `margin`, if one
     is given. Raises UsageError if the model can predict no algorithm of the grid.

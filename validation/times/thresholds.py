@@ -49,7 +49,7 @@ def check_thresholds_matter(algorithms: Sequence[Algorithm], thresholds: Thresho
     if thresholds is not None and not any(algorithm.bounded for algorithm in algorithms):
         entries = [one for of in _BOUNDS for one in Catalogue.load().collective(of).algorithms.values() if one.bounded]
         takers = ", ".join(f"{one.collective} {one.name}" for one in entries)
-        raise UsageError(f"--thresholds: none of the algorithms asked for takes any; these do: {takers}")
+        raise UsageError(f"--thresholds: none of the algorithms asked for uses thresholds; these do: {takers}")
 
 
 def with_bounds(algorithms: str, thresholds: Thresholds | None) -> str:

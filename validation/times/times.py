@@ -309,7 +309,7 @@ class Times:
         return self.of_grid(grid)
 
     def of_grid(self, grid: Grid) -> Times:
-        """The times of a grid of some of these choices and points; NOT_ASKED where this has none."""
+        """The times of a grid with some of the choices and points; NOT_ASKED where this has none."""
         places = [self.index_of(choice) for choice in grid.timed]
         if NOBODY not in places and {*grid.procs} <= {*self.procs} and {*grid.message_bytes} <= {*self.message_bytes}:
             points = {PROCS: list(grid.procs), BYTES: list(grid.message_bytes)}
@@ -456,7 +456,7 @@ def joined(times: Sequence[Times], dim: str, labels: Sequence[Any]) -> Times:
     """
     first = times[0]
     if len({(one.choices, one.procs, one.message_bytes) for one in times}) > 1:
-        raise UsageError(f"times of other choices or points cannot be joined over '{dim}'")
+        raise UsageError(f"times can be joined over '{dim}' only if their choices and points match")
     besides = tuple(dict.fromkeys(one for each in times for one in each.grid.besides))
     grid = replace(first.grid, besides=besides)
     data = xr.concat([one.of_grid(grid).data for one in times], dim).assign_coords({dim: list(labels)})
@@ -505,7 +505,7 @@ def _without_times(grid: Grid, margin: float | None) -> Any:
 
 
 def _beside(here: int, there: Sequence[tuple[int, tuple[int, int]]], most: float) -> list[tuple[int, int]]:
-    """The next one below and the next one above, of those that are at most `most` times away."""
+    """The next one below and the next one above, if they are at most `most` times away."""
     below = max((one for one in there if one[0] < here and one[0] * most >= here), default=None)
     above = min((one for one in there if one[0] > here and one[0] <= here * most), default=None)
     return [one[1] for one in (below, above) if one is not None]

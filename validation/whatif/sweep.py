@@ -75,7 +75,7 @@ def _timed(platform: HostPlatform, grid: Grid, context: SimulationContext, margi
 
 
 def changes_choice(times: Times) -> npt.NDArray[np.bool_]:
-    """True where the best choice is another one than before, and not only as good, shape (P, m)."""
+    """True where the best choice differs from the one before and is faster than it, shape (P, m)."""
     before, after = (times.best.sel({CHANGE: label}).values for label in (BEFORE, AFTER))
     same = slowdown(times.at(before).values, times.at(times.best).values)[..., -1]
     found: npt.NDArray[np.bool_] = (before != NOBODY) & (after != NOBODY) & ~(same <= _SAME)
@@ -100,7 +100,7 @@ class Factors:
 
 @dataclass(frozen=True)
 class CrossOver:
-    """The value of a dimension, up to 0.2 %, from which on the choice `above` is faster than `below`.
+    """The value of a dimension, up to 0.2 %, at which the choice `above` becomes faster than `below`.
 
     `point` has the coordinates of all other dimensions, in the order of the times.
     """
@@ -117,14 +117,16 @@ def parse_factors(text: str) -> Factors:
     check_name("change to sweep over", name, SWEPT)
     low_text, colon, high_text = span.partition(":")
     if not equals or not colon:
-        raise UsageError(f"malformed sweep '{text}' (valid: {name}=x0.25:x8)")
+        raise UsageError(f"malformed sweep '{text}'; write for example {name}=x0.25:x8")
     try:
         low, high = factor_of(low_text), factor_of(high_text)
     except UsageError as problem:
-        raise UsageError(f"sweep '{text}': {problem}; a sweep goes from factor to factor, as {name}=x0.25:x8") from None
+        raise UsageError(f"sweep '{text}': {problem} (a range of factors: {name}=x0.25:x8)") from None
     first, last = math.log2(low) * STEPS_A_DOUBLING, math.log2(high) * STEPS_A_DOUBLING
     if not first < last < first + _MAX_FACTORS:
-        raise UsageError(f"sweep '{text}' has no factors, or more than {_MAX_FACTORS} (valid: {name}=x0.25:x8)")
+        raise UsageError(
+            f"sweep '{text}' has no factors, or more than {_MAX_FACTORS}; write for example {name}=x0.25:x8"
+        )
     inner = range(math.floor(first) + 1, math.ceil(last))
     return Factors(name, (low, *(2.0 ** (step / STEPS_A_DOUBLING) for step in inner), high))
 
@@ -256,7 +258,7 @@ def _first(
     seconds_at: Callable[[float], Array],
     rule: Callable[[Array], int],
 ) -> tuple[float, int]:
-    """The first factor, nearly, at which a rule no longer names `at_low`, and what it names; `at_high` at `high`."""
+    """About the first factor at which a rule no longer names `at_low`, and what it names there; `at_high` at `high`."""
     whole = isinstance(low, int) and isinstance(high, int)
     while high - low > 1 if whole else high / low > _EXACTLY:
         middle = (low + high) // 2 if whole else math.sqrt(low * high)

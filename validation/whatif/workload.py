@@ -110,7 +110,7 @@ class Workload:
         return cls(tuple(calls for calls in known if not calls.obstacle), tuple(left_out))
 
     def placed(self, processes_per_node: int) -> Workload:
-        """The workload with so many processes on each node."""
+        """The workload with this many processes on each node."""
         rows = [replace(calls.row, processes_per_node=processes_per_node) for calls in self.calls]
         return replace(self, calls=tuple(map(Calls, rows)))
 
@@ -164,7 +164,7 @@ class Saving:
 
     @property
     def saving_seconds(self) -> float:
-        """Seconds of the mean process that all calls of the row would save."""
+        """The seconds, averaged over processes, that all calls of the row would save."""
         if not self.default_seconds > 0:
             return 0.0
         return self.row.seconds * (1 - self.tuned_seconds / self.default_seconds)
@@ -197,7 +197,7 @@ def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable]
     """
     tables = {one.collective: one for one in known if isinstance(one, DecisionTable)}
     if tables and all(table.times is None for table in tables.values()):
-        raise UsageError("the decisions have no times (make some with: collwise select -o FILE)")
+        raise UsageError("the decisions have no times; make some with 'collwise select -o FILE'")
     of_grids = {(*_kind(one.grid), *one.grid.points): one for one in known if isinstance(one, Times)}
     found: list[Saving] = []
     left_out = list(workload.left_out)
@@ -254,7 +254,7 @@ def _saving(row: ProfileRow, calls: Calls, times: Times, tuned: Choice, default:
 
 @dataclass(frozen=True)
 class Achieved:
-    """A row of one run beside the same calls of a later one: seconds of the mean process within them."""
+    """A row of one run, with the same calls of a later one: seconds of the mean process within them."""
 
     row: ProfileRow
     ran: str
@@ -268,7 +268,7 @@ class Achieved:
 
     @property
     def changed(self) -> bool:
-        """True if another algorithm ran than before. MPI's own is the same, whatever the reason is that it ran."""
+        """True if another algorithm ran than before. MPI's own counts as the same, whatever the reason for it."""
         return self.row.ran != self.ran and not all(ran.startswith(OWN) for ran in (self.row.ran, self.ran))
 
 

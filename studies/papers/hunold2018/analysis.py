@@ -94,7 +94,7 @@ _LONG = (2**18, 2**19, 2**20)
 _FEW = (16, 4)
 _OPENMPI, _MVAPICH2 = ("jupiter", "Open MPI 2.1.0"), ("jupiter", "MVAPICH2-2.2")
 _INTEL, _BG_MPI = ("vsc-3", "Intel MPI 2017 (Update 2)"), ("juqueen", "IBM BG MPI")
-# SMPI takes minutes for one of many calls of so many processes: fewer stand for 32 x 16 and 64 x 16. The schedule
+# SMPI takes minutes for a single call of that many processes: fewer stand for 32 x 16 and 64 x 16. The schedule
 # engine takes all of them, for the libraries whose decisions are known.
 SETTINGS = (
     Setting(*_OPENMPI, "ompi", (32, 1), (32, 1), _ALL),

@@ -68,7 +68,7 @@ FEW_NODES = {
     SHAHEEN: Machine("shaheen-ii", "4 nodes of Shaheen II", 64, 16),
     STAMPEDE2: Machine("stampede2", "4 nodes of Stampede2", 64, 16),
 }
-"""Parts of the machines that SMPI's selectors reach. Some of these need a power of two of processes."""
+"""Parts of the machines that SMPI's selectors reach. Some of them need a power-of-two number of processes."""
 FIGURES = {
     10: (SHAHEEN, "bcast"),
     12: (STAMPEDE2, "bcast"),

@@ -293,7 +293,7 @@ def parameter_rows(found: pd.DataFrame) -> pd.DataFrame:
     })  # fmt: skip
 
 
-# The simulated best beside the measured one.
+# The simulated best and the measured one.
 
 
 def by_schedule(tables: Sequence[FittedTable], context: SimulationContext) -> SecondsOfTables:

@@ -88,7 +88,7 @@ CLAIMS = {name: row_of(Claim, one) for name, one in PUBLISHED["claims"].items()}
 
 
 def doubling(largest: int, by: int = 2) -> tuple[int, ...]:
-    """Message sizes from 1 byte on."""
+    """Message sizes, starting at 1 byte."""
     return tuple(by**k for k in range(64) if by**k <= largest)
 
 
@@ -154,7 +154,7 @@ def table_5_text(parameters: pd.DataFrame) -> pd.DataFrame:
 
 
 def worst_difference(parameters: pd.DataFrame, procedure: str) -> float:
-    """The largest difference of L, o, g and G from the description's, as a share of these."""
+    """The largest relative difference of L, o, g and G from the description's."""
     four = parameters.loc[["L", "o", "g", "G"]]
     return float((four[procedure] / four.description - 1).abs().max())
 

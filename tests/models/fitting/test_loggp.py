@@ -163,7 +163,7 @@ def test_all_pairs_of_a_step_are_one_run() -> None:
         (lambda lab: culler_loggp(lab, pairs=[(0, 2)]), r"pair \(0, 2\): .* 0 to 1"),
         (lambda lab: culler_loggp(lab, pairs=[(1, 1)]), "two different processes"),
         (lambda lab: culler_loggp(lab, pairs=[]), "no pair"),
-        (lambda lab: culler_loggp(lab, pairs=[(0, 1)], heterogeneous=True), "takes all pairs"),
+        (lambda lab: culler_loggp(lab, pairs=[(0, 1)], heterogeneous=True), "uses all pairs"),
         (lambda lab: Doubling(first=1), "1 to 6400 messages"),
     ],
 )

@@ -161,8 +161,8 @@ def test_effort_is_that_of_this_procedure_alone() -> None:
 @pytest.mark.parametrize(
     ("family", "procs", "said"),
     [
-        ("hockney", 1, "hockney by regression needs 2 processes at least, not 1"),
-        ("lmo", 2, "lmo by triplets needs 3 processes at least, not 2"),
+        ("hockney", 1, "hockney by regression needs at least 2 processes, not 1"),
+        ("lmo", 2, "lmo by triplets needs at least 3 processes, not 2"),
     ],
 )
 def test_too_few_processes(family: str, procs: int, said: str) -> None:

@@ -276,7 +276,7 @@ def test_gamma_is_the_time_over_that_of_two() -> None:
 
 @pytest.mark.parametrize("procs", [(3, 4), (2, 4)])
 def test_gamma_needs_every_process_count(procs: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="every p from 2 on"):
+    with pytest.raises(ValueError, match="every p, starting at 2"):
         fit_gamma({8192: dict.fromkeys(procs, 1e-5)})
 
 

@@ -36,8 +36,8 @@ def test_a_host_file_of_either_library(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("n1\nn2 slot=3\n", r"hosts:2: not a host; write NAME, NAME slots=N or NAME:N"),
-        ("n1 slots=0\n", r"hosts:1: 0 processes; valid: from 1"),
-        ("# nothing\n", "no hosts in it"),
+        ("n1 slots=0\n", r"hosts:1: 0 processes; valid: 1 to"),
+        ("# nothing\n", "contains no hosts"),
     ],
 )
 def test_a_bad_host_file_names_the_line(tmp_path: Path, content: str, message: str) -> None:

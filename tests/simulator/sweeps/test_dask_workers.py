@@ -249,7 +249,7 @@ def test_a_batch_system_that_refuses_the_job_says_why(
         main(["simulate", *GRID, "--engine", "schedule", "--store", str(tmp_path / "t"), "--executor", "slurm"])
     assert ended.value.code == 2
     said = capsys.readouterr().err.splitlines()[-1]
-    assert said == "collwise: --executor slurm: Slurm takes no such job: sbatch: error: no such partition"
+    assert said == "collwise: --executor slurm: Slurm rejected the job: sbatch: error: no such partition"
 
 
 @needs("dask")
@@ -302,14 +302,14 @@ def test_a_node_of_slurm_is_lost(
         ("slrum", r"^unknown executor 'slrum'; did you mean slurm\? Valid: local, dask:ADDRESS, slurm, oar"),
         ("local:4", "unknown executor 'local:4'"),
         ("slurm:", "unknown executor 'slurm:'"),
-        ("dask", "'dask' has no address; valid: dask:HOST:PORT"),
+        ("dask", "'dask' has no address; write dask:HOST:PORT"),
         ("dask:foo://x:1", "'dask:foo://x:1' has no address"),
         ("slurm:job=3", r"unknown key 'job'; did you mean jobs\? Valid: jobs, cores, memory, walltime"),
-        ("slurm:jobs=0", "jobs: '0' is no number of them; valid: whole numbers from 1 on"),
+        ("slurm:jobs=0", "jobs: '0' is not a whole number of at least 1"),
         ("slurm:jobs=2,jobs=3", "'jobs=3': give each key once, with a value"),
         ("oar:cores", "'cores': give each key once, with a value"),
         ("slurm:memory=lots", "memory: .*lots"),
-        ("slurm:queue=a b", "queue: 'a b' cannot stand in a job's script"),
+        ("slurm:queue=a b", "queue: 'a b' cannot be put into a job script"),
     ],
 )
 def test_texts_that_name_no_executor(text: str, problem: str) -> None:

@@ -193,7 +193,7 @@ def test_a_copy_of_a_runner_makes_times_of_the_same_configuration() -> None:
 def test_another_collwise_says_so(tmp_path: Path) -> None:
     other = code_here() | {"version": "0.0.9", "code": "another"}
     with pytest.raises(
-        UsageError, match=r"^worker on \S+: its collwise .* is not that of the sweep .*version 0\.0\.9.*restart"
+        UsageError, match=r"^worker on \S+: its collwise .* differs from that of the sweep .*version 0\.0\.9.*restart"
     ):
         make_elsewhere(other, b"is not read", b"nor this")
 
@@ -212,7 +212,9 @@ def test_another_build_says_what_differs(tmp_path: Path, monkeypatch: pytest.Mon
                 executors._runner_of.cache_clear()
                 return super().submit(fn, *args, **kwargs)
 
-    with pytest.raises(UsageError, match=rf"^worker on \S+: .*differs in {detail}; install the same") as caught:
+    with pytest.raises(
+        UsageError, match=rf"^worker on \S+: .*differs from that of the sweep in {detail}; install the same"
+    ) as caught:
         sweep(tmp_path / "store", pool_on(Elsewhere()), engine=SCHEDULE)
     assert "\n" not in str(caught.value)
     executors._runner_of.cache_clear()
@@ -237,7 +239,7 @@ def test_a_worker_without_collwise(tmp_path: Path) -> None:
             return super().submit(fails)
 
     with pytest.raises(
-        UsageError, match=r"a worker has no collwise, or an older one .*No module named 'collwise'\); ins"
+        UsageError, match=r"a worker has no collwise, or an older version .*No module named 'collwise'\); ins"
     ):
         sweep(tmp_path / "store", pool_on(Lacking()), engine=SCHEDULE)
 
@@ -312,7 +314,9 @@ def test_an_interrupt_keeps_what_is_finished(monkeypatch: pytest.MonkeyPatch, mo
 
 def test_what_is_no_executor_is_refused() -> None:
     with (
-        pytest.raises(UsageError, match=r"^3 is no executor; valid: local, dask:ADDRESS, slurm, oar, an executor of"),
+        pytest.raises(
+            UsageError, match=r"^3 is not an executor; valid: local, dask:ADDRESS, slurm, oar, an executor of"
+        ),
         collwise.session(store=":memory:", executor=3),
     ):
         pass

@@ -296,13 +296,13 @@ def test_all_triplets_take_hardly_more_rounds_than_they_must(procs: int) -> None
 GOOD = Experiment("roundtrip", (0, 1), 1, 1)
 BAD = {
     "unknown experiment 'rundtrip'": replace(GOOD, kind="rundtrip"),
-    "valid ranks are 0 to 6": replace(GOOD, processes=(0, 7)),
-    "valid ranks are 0 to 6 ": replace(GOOD, processes=(-1, 0)),
+    "ranks must be from 0 to 6": replace(GOOD, processes=(0, 7)),
+    "ranks must be from 0 to 6 ": replace(GOOD, processes=(-1, 0)),
     "named twice": replace(GOOD, processes=(1, 1)),
     "takes 2 processes": replace(GOOD, processes=(0, 1, 2)),
     "takes 3 processes": replace(GOOD, kind="one_to_two"),
-    "all from 0 to P - 1": Experiment("scatter", (0, 2), 1),
-    "all from 0 to P - 1, two at least": Experiment("gather", (0,), 1),
+    "all ranks from 0 to P - 1": Experiment("scatter", (0, 2), 1),
+    "all ranks from 0 to P - 1, at least two": Experiment("gather", (0,), 1),
     "-1 bytes": replace(GOOD, message_bytes=-1),
     "1073741825 bytes": replace(GOOD, reply_bytes=2**30 + 1),
     "3221225472 bytes": replace(GOOD, kind="saturation", message_bytes=2**29, count=6),
@@ -328,7 +328,7 @@ def test_precision_that_makes_no_sense_is_refused() -> None:
     for wrong in ((0, 5), (6, 5), (5, 10**6)):
         with pytest.raises(UsageError, match="repetitions; valid"):
             Precision(*wrong)
-    with pytest.raises(UsageError, match=r"confidence 1.0; valid: between 0 and 1"):
+    with pytest.raises(UsageError, match=r"confidence 1.0; valid: strictly between 0 and 1"):
         Precision(confidence=1.0)
     with pytest.raises(UsageError, match=r"relative error 0.0; valid"):
         Precision(relative_error=0.0)
@@ -351,7 +351,7 @@ def test_the_runner_of_experiments_is_the_engines(store: Store) -> None:
 
 def test_an_engine_without_experiments_says_so(store: Store) -> None:
     context = SimulationContext(store, replace(SMPI, name="other", experiments=None))
-    with pytest.raises(UsageError, match="experiments that fit models; valid here: --engine smpi"):
+    with pytest.raises(UsageError, match="experiments that fit models; use --engine smpi"):
         context.laboratory(PLATFORM, 2)
     with pytest.raises(UsageError, match="engine other cannot run the experiments that fit models"):
         context.simulate_experiments(PLATFORM, 2, 1, [])

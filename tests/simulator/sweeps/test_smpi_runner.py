@@ -462,7 +462,9 @@ def test_smpirun_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @needs("smpi")
 def test_a_simgrid_that_is_not_here(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"SimGrid 1\.2 is not here; valid: .*collwise setup install --simgrid 1\.2"):
+    with pytest.raises(
+        UsageError, match=r"SimGrid 1\.2 is not installed; valid: .*collwise setup install --simgrid 1\.2"
+    ):
         run(tmp_path, numbered(1), simgrid="1.2")
 
 

@@ -77,7 +77,7 @@ def test_predictions_for_a_target_come_from_a_platform(timer: SyntheticMachine, 
     [
         ({}, "name --platform to simulate, or a target"),
         ({"target": TARGET}, "'predict' needs a platform"),
-        ({"target": TARGET, "platform": "stampede2", "drawn": 1}, "does not go together with an execution target"),
+        ({"target": TARGET, "platform": "stampede2", "drawn": 1}, "cannot be combined with an execution target"),
         ({"target": TARGET, "searches": "tasks", "ppn": 4}, "has 2 processes on each node"),
         ({"target": TARGET, "searches": ""}, "name a search"),
     ],

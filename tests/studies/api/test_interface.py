@@ -78,13 +78,13 @@ def test_sizes_are_taken_in_every_form(given: Any, expected: tuple[int, ...]) ->
     ("parse", "given", "said"),
     [
         (sizes, 1.5, "1.5"),
-        (sizes, [1.5], "1.5 is no size in bytes"),
-        (sizes, [-1], "-1 is no size in bytes"),
+        (sizes, [1.5], "1.5 is not a size in bytes"),
+        (sizes, [-1], "-1 is not a size in bytes"),
         (sizes, [], "no size in bytes was given"),
         (sizes, "8Kb2", "malformed size"),
-        (counts, [0], "0 is no process count"),
-        (counts, True, "True is no process count"),
-        (counts, "0", "the least is 1"),
+        (counts, [0], "0 is not a process count"),
+        (counts, True, "True is not a process count"),
+        (counts, "0", "write at least 1"),
         (collectives, "bcat", "did you mean bcast"),
         (collectives, "", "name a collective"),
     ],
@@ -190,8 +190,8 @@ def test_select_takes_no_mode_and_refuses_what_cannot_decide(tmp_path: Path) -> 
     assert len(exact.frame()) >= len(collwise.select(times).frame())
     for wrong, said in (
         ({"consumer": "openmpi-4"}, "did you mean openmpi-4"),
-        ({"tolerance": -1}, "a number of percent from 0 on, not -1"),
-        ({"tie_limit": math.nan}, "the limit of ties must be a number of percent"),
+        ({"tolerance": -1}, "a percentage of at least 0, not -1"),
+        ({"tie_limit": math.nan}, "the limit of ties must be a percentage"),
     ):
         with pytest.raises(collwise.UsageError, match=said):
             collwise.select(times, **wrong)  # type: ignore[arg-type]
@@ -233,9 +233,7 @@ def test_times_made_for_a_consumer_decide_as_the_command_does(consumer: str, tmp
 
 
 def test_a_consumer_that_can_be_asked_for_nothing_is_refused() -> None:
-    with pytest.raises(
-        collwise.UsageError, match="mpich can be asked for none of the bcast choices: split_binary, k_chain"
-    ):
+    with pytest.raises(collwise.UsageError, match="mpich cannot run any of the bcast choices: split_binary, k_chain"):
         collwise.simulate("gros", "bcast", 4, "8KiB", algorithms="split_binary,k_chain", consumer="mpich")
-    with pytest.raises(collwise.UsageError, match="unknown decision consumer 'mpih'; did you mean mpich"):
+    with pytest.raises(collwise.UsageError, match="unknown library 'mpih'; did you mean mpich"):
         collwise.simulate("gros", "bcast", 4, "8KiB", consumer="mpih")

@@ -65,7 +65,7 @@ def test_tune_takes_a_job_and_draws(capsys: Capture) -> None:
     done("compare drawn/mine.times drawn/mine-decisions.json", capsys)
     code, _, error = run("tune drawn/mine.times --allocations 3 -o again", capsys)
     assert code == 2
-    assert "--allocations is for a cluster that is simulated" in error
+    assert "--allocations is for simulated clusters" in error
 
 
 def test_traffic_is_that_of_the_steps_over_which_messages_go(capsys: Capture) -> None:

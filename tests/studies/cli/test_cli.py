@@ -320,7 +320,7 @@ def test_a_new_platform_is_sound_and_keeps_its_figures(here: Path) -> None:
     wrong = called("platforms", "check", "slow.toml", cwd=here)
     assert wrong.returncode == 1
     assert "network.link_latency_seconds: a route of 0.9" in wrong.stdout
-    assert "s is too long for a cluster (valid: seconds, 12e-6 for 12 us)" in wrong.stdout
+    assert "s is too long for a cluster; write seconds, 12e-6 for 12 us" in wrong.stdout
 
 
 def test_check_finds_hosts_without_a_route(here: Path) -> None:

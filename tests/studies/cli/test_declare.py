@@ -81,7 +81,7 @@ def test_options_are_read_before_files_that_exist_are_refused(tmp_path: Path) ->
     for words, said in (
         (["-o", str(file), "--collective", "bcst"], "unknown collective 'bcst'"),
         (["-o", str(file)], "Missing option"),
-        (["-o", str(file), "--collective", "bcast"], "exists already"),
+        (["-o", str(file), "--collective", "bcast"], "already exists"),
     ):
         done = CliRunner().invoke(collwise, ["simulate", "--platform", "gros", "--procs", "4", *words])
         assert said in f"{done.output}{done.exception}"

@@ -63,7 +63,7 @@ def test_the_installed_library_is_asked(capsys: Capture, monkeypatch: pytest.Mon
     assert "bcast, P = 9, 1 KiB: smoke signals, not binomial" in error
     monkeypatch.setattr(installed, "mpi_installation", lambda _: BUILT)
     code, _, error = run(asked.replace("mpich-4", "openmpi-5.0"), capsys)
-    assert (code, error.splitlines()[-1]) == (2, "collwise: Open MPI 5.0 is not installed, but Open MPI 4.0.7")
+    assert (code, error.splitlines()[-1]) == (2, "collwise: Open MPI 5.0 is not installed; Open MPI 4.0.7 is")
 
 
 class BUILT:

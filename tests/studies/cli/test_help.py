@@ -30,3 +30,23 @@ def test_the_help_lists_every_command_once_in_sections(capsys: pytest.CaptureFix
 @pytest.mark.parametrize("words", [(), ("simulate",), ("test",), ("platforms",), ("platforms", "check")])
 def test_help_says_what_the_option_says(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
     assert said(capsys, "help", *words) == said(capsys, *words, "--help")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_whole_sentences_and_the_names_of_the_command_line(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On 80 columns no line of a list of subcommands is cut; parameters of functions appear as options, without `."""
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = said(capsys, name, "--help")[1].partition("\nCommands:\n")[2].partition("\n\n")[0].splitlines()
+    assert not [line for line in listed if line.endswith("...")]
+    for words in [[], *([line.split()[0]] for line in listed)]:
+        assert "`" not in said(capsys, name, *words, "--help")[1]
+
+
+def test_the_help_of_a_derived_command_names_its_argument_and_another_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert "RIGHT holds the reference times." in said(capsys, "compare", "--help")[1]
+    assert "--exact keeps it" in " ".join(said(capsys, "select", "--help")[1].split())
+    assert "'collwise search algorithms' takes less time" in " ".join(said(capsys, "measure", "--help")[1].split())

@@ -146,6 +146,6 @@ def test_a_project_is_made_once_with_values_that_are_right(folder: Path, capsys:
     run("setup", "project")
     before = (folder / "collwise.toml").read_text()
     capsys.readouterr()
-    assert "exists already" in refused(capsys, "setup", "project", "--platform", "gros")
+    assert "already exists" in refused(capsys, "setup", "project", "--platform", "gros")
     assert (folder / "collwise.toml").read_text() == before
     assert "--platform" in refused(capsys, "simulate", "--collective", "bcast", "--procs", "4")

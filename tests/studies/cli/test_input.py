@@ -69,9 +69,9 @@ def test_a_topology_of_another_size_than_the_hosts(told: Told, topology: str, pa
     file = Path("c.xml")
     what = f"c.xml:5: topology {topology} of <cluster> has {size} nodes, its radical names 10 hosts"
     file.write_text(CLUSTER.format(last=9, topology=topology, parameters=parameters))
-    assert told(["platforms", "check", "c.xml"])[:2] == (1, f"{what} (valid: as many of both)\n")
+    assert told(["platforms", "check", "c.xml"])[:2] == (1, f"{what}; there must be as many of both\n")
     simulated = ["simulate", "--platform", "c.xml", "--collective", "bcast", "--procs", "4"]
-    assert told(simulated) == (2, "", f"collwise: --platform: {what} (valid: as many of both)\n")
+    assert told(simulated) == (2, "", f"collwise: --platform: {what}; there must be as many of both\n")
     file.write_text(CLUSTER.format(last=size - 1, topology=topology, parameters=parameters))
     assert len(load(file).hosts) == size
 
@@ -107,7 +107,7 @@ def test_a_full_device_is_one_line(arguments: list[str]) -> None:
 def test_a_file_that_exists_is_not_overwritten(told: Told, arguments: list[str], file: str) -> None:
     Path(file).write_text("dear to somebody")
     code, _, err = told(arguments)
-    assert (code, err) == (2, f"collwise: {file} exists already; name another file, or overwrite it with --force\n")
+    assert (code, err) == (2, f"collwise: {file} already exists; name another file, or overwrite it with --force\n")
     assert Path(file).read_text() == "dear to somebody"
 
 
@@ -119,7 +119,7 @@ def test_a_script_goes_into_a_folder_and_starts_as_many_processes_on_a_node(told
     code, _, err = told([*asked, "--ppn", "32", "--launcher", "srun"])
     assert (code, err) == (
         2,
-        "collwise: collwise-measure.sh exists already; name another file, or overwrite it with --force\n",
+        "collwise: collwise-measure.sh already exists; name another file, or overwrite it with --force\n",
     )
     assert told([*asked, "--force", "--ppn", "32", "--launcher", "srun", "--mpirun-args", "--mpi=pmi2"])[0] == 0
     wanted = "--ntasks=64 --nodes=2 --ntasks-per-node=32 --distribution=block --kill-on-bad-exit=1 --cpu-bind=cores"

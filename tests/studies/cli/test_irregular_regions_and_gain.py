@@ -70,10 +70,10 @@ def decisions(tmp_path: Path) -> str:
         (["--remote-shell", "oarsh"], "--remote-shell is for targets"),
         (["--tcp", "renno"], "unknown TCP variant 'renno'"),
         (["--rate", "fast"], "--rate: malformed rate 'fast'"),
-        (["--nodes", "2"], "2 processes; a gather"),
-        (["--stride", "64KiB"], "12 sizes or more"),
-        (["--stride", "64", "--largest", "1000"], "up to 1000 bytes; algorithms are compared from 1024 on"),
-        (["--buffer", "16KB,32KB", "-o", "t.toml"], "--output: thresholds are of one target; these are 2"),
+        (["--nodes", "2"], "2 processes; at least 3 are needed"),
+        (["--stride", "64KiB"], "at least 12 sizes"),
+        (["--stride", "64", "--largest", "1000"], "up to 1000 bytes; algorithms are compared at 1024 or more"),
+        (["--buffer", "16KB,32KB", "-o", "t.toml"], "--output: thresholds are written for one target; these are 2"),
     ],
 )
 def test_bad_input_of_regions(

@@ -239,7 +239,7 @@ def test_select_says_how_many_rows_a_tolerance_leaves(here: Path, capsys: Captur
     for wrong in ("-1", "nan"):
         code, _, errors = run(f"select h.times --tolerance {wrong}", capsys)
         assert code == 2
-        assert re.search(f"tolerance must be .* from 0 on, not {wrong}", errors)
+        assert re.search(f"tolerance must be .* of at least 0, not {wrong}", errors)
 
 
 def test_fit_takes_collectives_by_the_name_that_other_functions_have() -> None:

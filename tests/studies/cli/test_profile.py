@@ -123,7 +123,7 @@ def test_runs_of_different_programs_are_warned_of(capsys: Capture) -> None:
     assert "warning" not in run(asked, capsys)[2]
     write("after.json", CALL | {"calls": 7}, PART)
     said = run(asked, capsys)[2]
-    assert "warning: before.json and after.json differ in the number of 2 of 3 kinds of calls" in said
+    assert "warning: before.json and after.json have 2 of 3 kinds of calls" in said
 
 
 def test_what_a_later_run_saved(capsys: Capture) -> None:
@@ -171,10 +171,10 @@ def test_runs_that_are_not_alike(capsys: Capture) -> None:
     Path("both.json").write_text(
         profile_of_runs([read_profile(Path(f"{one}.json")) for one in ("before", "after")]).text
     )
-    assert "warning: the runs of before.json, after.json differ in the number of 1 of 3 kinds of calls" in said
+    assert "warning: the runs of before.json, after.json made 1 of 3 kinds of calls unequally often" in said
     code, _, said = run("program profile before.json both.json", capsys)
     assert (code, said.count("\n")) == (2, 1)
-    assert "a report is of several runs already; valid: several reports of one run each" in said
+    assert "a report already covers several runs; give reports of one run each" in said
     Path("small.json").write_text(report(4, CALL | {"processes": 4}))
     code, _, said = run("program profile before.json small.json", capsys)
     assert (code, said.count("\n")) == (2, 1)
@@ -199,8 +199,8 @@ def test_calls_on_a_changed_platform(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("no json", "no JSON; make one with: collwise program run --report-to FILE.json"),
-        ("[]", "no report of libcollwise in JSON"),
+        ("no json", "not JSON; make one with 'collwise program run --report-to FILE.json'"),
+        ("[]", "not a libcollwise JSON report"),
         ('{"collwise_report": 1, "seconds": 1, "rows": []}', "other.json: processes is missing"),
         (
             '{"collwise_report": 1, "processes": 1, "seconds": -1, "rows": []}',
@@ -212,7 +212,7 @@ def test_calls_on_a_changed_platform(capsys: Capture) -> None:
         ),
         (
             json.dumps({"collwise_report": 1, "processes": 4, "seconds": 1, "rows": [CALL | {"calls": 1.5}]}),
-            "rows[1].calls = 1.5; valid: a whole number from 0 on",
+            "rows[1].calls = 1.5; valid: a whole number of at least 0",
         ),
     ],
 )

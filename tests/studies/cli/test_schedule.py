@@ -61,7 +61,10 @@ def test_platform_xml_of_unequal_hosts_is_for_smpi(capsys: Capture) -> None:
     done("platforms write exact-heterogeneous -o own.xml", capsys)
     code, _, error = run("simulate --engine schedule --platform own.xml --collective bcast --procs 4", capsys)
     assert code == 2
-    assert "platform 'own' is platform XML that has no description: <host> 'exact-2' has other attributes" in error
+    assert (
+        "platform 'own' is platform XML that has no description: <host> 'exact-2' differs from 'exact-1' in its "
+        "attributes"
+    ) in error
 
 
 def test_a_selection_by_the_schedule_engine_needs_no_simulator(tmp_path: Path, capsys: Capture) -> None:

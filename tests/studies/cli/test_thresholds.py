@@ -47,7 +47,7 @@ def test_thresholds_that_nothing_takes(tmp_path: Path) -> None:
     done = called(*SIMULATE, "--collective", "scatter", "--thresholds", "t.toml", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr == (
-        "collwise: --thresholds: none of the algorithms asked for takes any; these do: gather lmo, scatter lmo\n"
+        "collwise: --thresholds: none of the algorithms asked for uses thresholds; these do: gather lmo, scatter lmo\n"
     )
 
 

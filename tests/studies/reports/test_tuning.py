@@ -242,7 +242,7 @@ def test_times_are_taken_as_they_are(tuned: Tuned, tmp_path: Path) -> None:
     again = collwise.tune(tuned.file(".times"), output=tmp_path)
     assert [one.rules for one in again.decisions.tables] == [one.rules for one in tuned.decisions.tables]
     assert again.rules.text == tuned.rules.text
-    with pytest.raises(UsageError, match="--procs is for a cluster that is simulated"):
+    with pytest.raises(UsageError, match="--procs is for simulated clusters"):
         collwise.tune(tuned.times, procs=4)
 
 
@@ -256,7 +256,7 @@ def test_what_is_not_known_of_a_cluster_is_assumed_and_said(tmp_path: Path, caps
         assert "the interconnect infiniband-hdr" in capsys.readouterr().err
         with pytest.raises(UsageError, match="unknown cluster 'hdr100'; did you mean infiniband-hdr100"):
             collwise.tune("hdr100", "bcast", **asked)
-        with pytest.raises(UsageError, match="--nodes is for the name of an interconnect"):
+        with pytest.raises(UsageError, match="--nodes applies only to an interconnect"):
             collwise.tune("exact", "bcast", nodes=4, **asked)
 
 

@@ -25,7 +25,7 @@ def test_points_read_back_as_they_were(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "telling"),
     [
-        ("kind,first", "kin,first", "points.csv:1: columns"),
+        ("kind,first", "kin,first", "points.csv:1: expected the columns"),
         ("ping_pong,0,1,4,0,17,1,1", "ping_pongs,0,1,4,0,17,1,1", "points.csv:4: unknown kind 'ping_pongs'"),
         ("ping_pong,0,1,4,0,17,1,2", "ping_pong,0,1,4,0,-17,1,2", "points.csv:5: message_bytes '-17'"),
         (",3e-05", ',"3e-05', "points.csv:4: seconds '\"3e-05'"),

@@ -228,7 +228,7 @@ def test_times_that_determine_nothing_are_refused(tmp_path: Path) -> None:
     (tmp_path / "made.toml").write_text(write_description(preset()))
     done = called("platforms", "calibrate", "--nominal", "made.toml", "--times", "it.csv", "-o", "x.toml", cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("collwise: --times: the times determine no figure of made (valid:")
+    assert done.stderr.startswith("collwise: --times: the times determine no figure of made; give more")
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "x.toml").exists()
 
@@ -265,6 +265,6 @@ def test_times_in_another_unit_are_refused(tmp_path: Path) -> None:
     asked = ("--nominal", str(nominal), "--times", str(times), "-o", "fitted.toml")
     done = called("platforms", "calibrate", *asked, cwd=tmp_path)
     assert done.returncode == 2
-    assert "are the times in the unit that their column names" in done.stderr
+    assert "check the unit in the column's head" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "fitted.toml").exists()

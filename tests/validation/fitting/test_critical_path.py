@@ -109,7 +109,7 @@ def test_a_failed_experiment_or_none_is_an_error() -> None:
     timings[cases[0]] = Timing(cases[0], float("nan"), error="deadlock")
     with pytest.raises(CollwiseError, match=r"an experiment of the fit failed: .*barrier.*: deadlock"):
         fit_algorithms(known(), plan, timings)
-    with pytest.raises(UsageError, match="a fit needs two processes at least"):
+    with pytest.raises(UsageError, match="a fit needs at least two processes"):
         critical_path_fit.fit(Simulated(load("gros"), SimulationContext(Store(":memory:"))), PathPlan((1,), 1))
 
 
@@ -252,7 +252,7 @@ def test_a_file_holds_everything(tmp_path: Path) -> None:
         ("receives_first = true", 'receives_first = "yes"', "receives_first = 'yes'; valid: true or false"),
         ("[messages.eager]", "[messages.late]", "messages.eager is missing"),
         ("reduce_seconds_per_byte = 3e-10", "reduce_seconds_per_byte = -1", "reduce_seconds_per_byte = -1; valid:"),
-        ("format = 3", "format = 4", "not a parameter file; make one with: collwise fit"),
+        ("format = 3", "format = 4", "not a parameter file; make one with 'collwise fit"),
     ],
 )
 def test_broken_files_are_named_with_the_key(old: str, new: str, message: str, tmp_path: Path) -> None:

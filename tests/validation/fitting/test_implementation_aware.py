@@ -212,5 +212,5 @@ def test_a_failed_experiment_ends_the_fit(store: Store) -> None:
 )
 def test_a_fit_needs_two_nodes_and_two_processes(store: Store, nodes: int, procs: tuple[int, ...]) -> None:
     platform = replace(PLATFORM, nodes=nodes, name="tiny")
-    with pytest.raises(UsageError, match=r"tiny .* a fit needs two nodes and two processes at least"):
+    with pytest.raises(UsageError, match=r"tiny .* a fit needs at least two nodes and two processes"):
         fit(Simulated(platform, SimulationContext(store)), FitPlan(procs, 4))

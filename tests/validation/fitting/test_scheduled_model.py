@@ -82,5 +82,5 @@ def test_from_python_and_only_for_models_of_messages(tmp_path: Path) -> None:
     known = Catalogue.load().algorithms("allreduce")
     assert set(times.frame().algorithm) == {one.name for one in known if not one.real_mpi_only and not one.guideline}
     assert (times.frame().seconds > 0).all()
-    with pytest.raises(UsageError, match="has no parameters of single messages; valid: point-to-point models"):
+    with pytest.raises(UsageError, match="has no parameters of single messages; use a point-to-point model"):
         ScheduledModel.of(HOCKNEY)

@@ -208,11 +208,11 @@ def test_the_librarys_own_collectives_take_no_pieces() -> None:
 
 
 def test_wrong_spaces() -> None:
-    with pytest.raises(UsageError, match="allreduce has no tasks by 'ring'"):
+    with pytest.raises(UsageError, match="allreduce has no tasks with 'ring'"):
         replace(SPACE, collective="allreduce", algorithms=("ring",))
-    with pytest.raises(UsageError, match="gatherv has no algorithms made of tasks"):
+    with pytest.raises(UsageError, match="gatherv has no task-based algorithms"):
         replace(SPACE, collective="gatherv")
-    with pytest.raises(UsageError, match="no tasks by 'ring' between nodes; valid: chain"):
+    with pytest.raises(UsageError, match="no tasks with 'ring' between nodes; valid: chain"):
         replace(SPACE, algorithms=("ring",))
     with pytest.raises(UsageError, match="at least 1 byte"):
         replace(SPACE, segment_bytes=(0,))

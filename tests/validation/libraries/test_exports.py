@@ -147,7 +147,7 @@ def test_mpichs_variables_have_one_algorithm_a_collective() -> None:
     one = table("bcast", {4: [(0, "binomial")], 8: [(0, "scatter_allgather")]})
     assert "export MPIR_CVAR_BCAST_INTRA_ALGORITHM=binomial\n" in text_of("mpich-variables", one, procs=5)
     assert text_of("mpich-variables", one, procs=99).endswith("=scatter_recursive_doubling_allgather\n")
-    with pytest.raises(UsageError, match="2; say for which: --procs P"):
+    with pytest.raises(UsageError, match="2; name one with --procs P"):
         text_of("mpich-variables", one)
     with pytest.raises(UsageError, match="starts at P = 4, not 2"):
         text_of("mpich-variables", one, procs=2)
@@ -382,7 +382,7 @@ def test_every_format_is_written_from_the_command_line(tmp_path: Path, capsys: p
         ).text
     for words, said in (
         (("--format", "mpch"), "mpich"),
-        (("--format", "intel", "--check"), "rules are checked in a file"),
+        (("--format", "intel", "--check"), "--check needs -o FILE"),
         (("--format", "mvapich2"), "--procs"),
         (("--format", "mpich", "--version", "3"), "4.0"),
     ):

@@ -232,7 +232,7 @@ def test_a_consumer_is_asked_for_what_its_rules_can_express() -> None:
     assert algorithms_for("reduce", "openmpi-5.0") == ("linear", "new")
     # Rules cannot express the limit of requests.
     assert algorithms_for("alltoall", "openmpi-4.1") == ("linear",)
-    with pytest.raises(UsageError, match=r"openmpi-4\.1 has no gatherv algorithm that could be chosen"):
+    with pytest.raises(UsageError, match=r"openmpi-4\.1 has no gatherv algorithm to choose"):
         algorithms_for("gatherv", "openmpi-4.1")
     with pytest.raises(UsageError, match=r"have no alltoall algorithm 'linear_sync'.*select --for openmpi-4\.1"):
         openmpi_rules([table("alltoall", {2: ((0, Choice("linear_sync")),)})], "4.1")

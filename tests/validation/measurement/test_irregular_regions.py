@@ -158,7 +158,7 @@ def test_thresholds_file_is_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"procs": 2}, "2 processes; a gather"), ({"procs": 8, "largest_bytes": 32768}, "12 sizes or more")],
+    [({"procs": 2}, "2 processes; at least 3 are needed"), ({"procs": 8, "largest_bytes": 32768}, "at least 12 sizes")],
 )
 def test_plans_that_make_no_sense_are_refused(arguments: dict[str, int], message: str) -> None:
     with pytest.raises(UsageError, match=message):

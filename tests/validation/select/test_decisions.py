@@ -113,7 +113,7 @@ def test_a_damaged_file_is_an_error_that_names_it_or_another_table(
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("{}", "not a decision table of this version; make one with: collwise select -o FILE"),
+        ("{}", "not a decision table of this version; make one with 'collwise select -o FILE'"),
         ("[3]", "not a decision table"),
         ('[{"format": "collwise decisions 2"}]', "not a decision table of this version"),
         ('[{"format": "collwise decisions 3"}]', "not a decision table .'rules'"),

@@ -60,7 +60,7 @@ def test_the_largest_process_count_is_the_main_one() -> None:
     ("procs", "how", "said"),
     [
         ((32,), {}, "there is room for 16"),
-        ((1, 4), {}, "P = 1; valid: 2 and more"),
+        ((1, 4), {}, "P = 1: at least 2 are needed"),
         ((4,), {"collectives": ("barrier",)}, "no comparison of barrier"),
         ((4,), {"sizes": (0,)}, "the smallest size is 1 B"),
     ],
@@ -146,8 +146,8 @@ def test_a_platform_is_calibrated_on_as_many_nodes_as_there_are(
         (["--testbed", "--procs", "4"], "--procs is for --hosts or --launcher"),
         (["--testbed", "--transport", "tcp"], "unknown transport of a test bed 'tcp'"),
         (["--hosts", "localhost", "--nodes", "4"], "--nodes is for --testbed"),
-        (["--hosts", "localhost"], "name what is simulated: --platform"),
-        (["--hosts", "localhost", "--platform", "gros", "--nominal", "gros"], "name what is simulated: --platform"),
+        (["--hosts", "localhost"], "name what to simulate: --platform"),
+        (["--hosts", "localhost", "--platform", "gros", "--nominal", "gros"], "name what to simulate: --platform"),
         (
             ["--hosts", "localhost", "--platform", "gros", "--transport", "steady"],
             "unknown transport of hosts 'steady'",

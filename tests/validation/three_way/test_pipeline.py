@@ -79,7 +79,7 @@ def test_algorithms_stay_where_they_run() -> None:
     ("options", "said"),
     [
         ({"collectives": ("barrier",)}, "no comparison of barrier; valid: bcast, gather"),
-        ({"nodes": 1}, "1 nodes; valid: 2 and more"),
+        ({"nodes": 1}, "1 nodes: at least 2 are needed"),
         ({"sizes": (0, 8)}, "the smallest size is 1 B"),
     ],
 )

@@ -116,8 +116,8 @@ def test_draws_and_files_of_the_same_nodes_have_the_same_times(context: Simulati
     ("platform", "count", "message"),
     [
         (load("gros"), 3, "all nodes of 'gros' are alike"),
-        (load("leonardo"), 0, "--allocations 0: the least is 1"),
-        (allocated(load("gros"), "gros-[1-2]"), 2, r"draws nodes, but gros-\[1-2\] says which ones"),
+        (load("leonardo"), 0, "--allocations 0: at least 1 is needed"),
+        (allocated(load("gros"), "gros-[1-2]"), 2, r"draws nodes at random, but gros-\[1-2\] fixes them"),
     ],
 )
 def test_what_draws_are_not_for(platform: HostPlatform, count: int, message: str) -> None:

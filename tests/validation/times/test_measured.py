@@ -227,7 +227,7 @@ def test_failed_times_other_roots_and_experiments_do_not_count(tmp_path: Path) -
             "bed",
             "allreduce",
             None,
-            "say for which: ppn",
+            "name one with ppn",
         ),
         ([timing("linear", 4, 1, 1.0)], "bed", "allreduce", 3, "not measured with 3 processes per node"),
     ],

@@ -148,7 +148,7 @@ def test_joined_times_have_one_more_dimension(each: list[Times], number: int) ->
 def test_times_of_other_points_cannot_be_joined() -> None:
     model = PointToPointModel("hockney", "somewhere", Hockney(1e-6, 1e-9))
     one, other = (predicted(model, Grid.of("bcast", procs, (8192,))) for procs in ((4,), (8,)))
-    with pytest.raises(UsageError, match="cannot be joined over 'factor'"):
+    with pytest.raises(UsageError, match="can be joined over 'factor' only if"):
         joined([one, other], "factor", [1.0, 2.0])
 
 
@@ -164,7 +164,7 @@ def test_a_model_stays_with_its_predictions_in_a_file(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("{}", "not a file of times of this version"),
-        ("no", "since it is no JSON"),
+        ("no", "since it is not JSON"),
         ('{"format": "collwise times 1"}', "'times'"),
     ],
 )

@@ -47,11 +47,14 @@ def test_factors() -> None:
     [
         ("bandwith=x1:x2", "unknown change to sweep over 'bandwith'; did you mean bandwidth?"),
         ("nodes=x1:x2", "unknown change to sweep over 'nodes'"),
-        ("bandwidth=x2", "malformed sweep 'bandwidth=x2' (valid: bandwidth=x0.25:x8)"),
+        ("bandwidth=x2", "malformed sweep 'bandwidth=x2'; write for example bandwidth=x0.25:x8"),
         ("bandwidth=x8:x0.25", "has no factors"),
         ("bandwidth=x1e-30:x1e30", "more than 200"),
-        ("bandwidth=1:2", "'1' is no factor (valid: x0.5, x2)"),
-        ("bandwidth=25Gbit:x2", "'25Gbit' is no factor (valid: x0.5, x2); a sweep goes from factor to factor"),
+        ("bandwidth=1:2", "'1' is not a factor; write for example x0.5 or x2"),
+        (
+            "bandwidth=25Gbit:x2",
+            "'25Gbit' is not a factor; write for example x0.5 or x2 (a range of factors: bandwidth=",
+        ),
     ],
 )
 def test_bad_sweeps(text: str, message: str) -> None:

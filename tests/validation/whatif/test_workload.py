@@ -95,12 +95,12 @@ def test_times_count_for_each_call() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("no report\n", "no JSON; make one with: collwise program run --report-to FILE.json"),
+        ("no report\n", "not JSON; make one with 'collwise program run --report-to FILE.json'"),
         (REPORT.replace(" 15,", ' "15",'), "report.json: rows[4].max_bytes = '15'; valid: a whole number"),
-        (report(8), "no call of the report can be timed: it counts none"),
+        (report(8), "none of the report's calls can be timed: it counts none"),
         (
             report(1, calls_of("bcast", 1, "MPI's own: one process", (8, 15), 3)),
-            "no call of the report can be timed: 3 calls of bcast on 1 process",
+            "none of the report's calls can be timed: 3 calls of bcast on 1 process",
         ),
     ],
 )

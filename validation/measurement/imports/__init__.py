@@ -71,7 +71,7 @@ def read_file(path: Path, missing: MissingFacts, values: bool = True) -> list[tu
         return table.read(lines, values)
     read = next((read for title, read in READERS.items() if any(map(title.match, lines.lines))), None)
     if read is None:
-        raise UsageError(f"{path}: in no format that is known; valid: {FORMATS}")
+        raise UsageError(f"{path}: unknown format; valid: {FORMATS}")
     return read(lines)
 
 

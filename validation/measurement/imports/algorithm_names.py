@@ -12,7 +12,7 @@ from collwise.validation.libraries.openmpi_untuned import ONE_CHAIN
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 WHOLE_BYTES = 1 << 30
-"""A first part that no block exceeds, so that there is no second one."""
+"""A first part that no block exceeds, so that no second part is left."""
 
 NEEDS_LIBRARY = "an id needs the library that has it"
 """The beginning of the objection to an id of a library that is not known."""
@@ -103,7 +103,7 @@ def choice_of(collective: str, name: str, library: str, procs: int) -> tuple[Cho
 
 
 def code_of(collective: str, choice: Choice) -> str:
-    """The algorithm whose code a choice runs: another one where it has a single chain or no limit of requests."""
+    """The algorithm whose code a choice runs: a different one if it has a single chain or no limit of requests."""
     if (collective, choice.algorithm) == ("alltoall", "linear_sync"):
         return "linear"
     single = ONE_CHAIN.get((collective, choice.algorithm)) if choice.parameter == 1 else None
@@ -117,7 +117,7 @@ def entry_of(collective: str, choice: Choice) -> Algorithm | None:
 
 def _choice_of_id(collective: str, number: int, procs: int) -> Choice | None:
     entries = Catalogue.load().collective(collective).algorithms.values()
-    # No id changed its meaning since 4.0.
+    # No id has changed its meaning since 4.0.
     name = next((one.name for one in entries if number in one.openmpi.values()), None)
     if name is None:
         return None

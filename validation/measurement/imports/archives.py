@@ -35,7 +35,7 @@ def files_in(path: Path) -> dict[str, bytes]:
     except OSError as problem:
         raise UsageError(f"cannot read {path}: {problem.strerror or problem}") from None
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError) as problem:
-        raise UsageError(f"{path}: a truncated or damaged archive ({problem}); nothing of it was read") from None
+        raise UsageError(f"{path}: truncated or damaged archive ({problem}); nothing was read") from None
 
 
 def _in_folder(path: Path) -> dict[str, bytes]:
@@ -90,4 +90,4 @@ def _check_size(path: Path, name: str, size: int) -> None:
 
 
 def _outside(path: Path, name: str) -> UsageError:
-    return UsageError(f"{path}: '{name}' leads out of it; a whole archive of files and folders is expected")
+    return UsageError(f"{path}: '{name}' leads out of the archive; expected a whole archive of files and folders")

@@ -21,7 +21,7 @@ _IN_ROUNDS = ("bcast", "allreduce", "allgather", "reduce_scatter", "barrier")
 _FLOOR, _UNKNOWN_FLOOR = 0.02, 0.2
 """The relative differences of times of one algorithm within a run, with and without intervals."""
 _ALIKE, _MIN_SIZES = 0.8, 4
-"""The share of sizes at which a column equals the default one, and the least number of them that tells."""
+"""The share of sizes at which a column equals the default one. The smallest number of sizes for such a conclusion."""
 
 _USUAL_ELEMENT_BYTES = 4
 """The elements of reductions in OSU's and Intel's benchmarks, and PICO's; broadcasts there have bytes, or these."""

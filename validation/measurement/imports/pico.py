@@ -1,4 +1,4 @@
-"""Runs of PICO (HLC-Lab): an archive or a folder, the metadata beside it, and the ranks' hosts.
+"""Runs of PICO (HLC-Lab): an archive or a folder, the metadata next to it, and the ranks' hosts.
 
 A run is RUN/TEST/COUNT_ALGORITHM_TYPE.csv, a line an iteration. The column `highest` is the longest time over all ranks
 in nanoseconds, after a barrier. COUNT elements are the whole buffer. Gather, scatter, allgather and alltoall have
@@ -85,7 +85,7 @@ def read(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[C
         if match := _RESULT.fullmatch(name):
             tests.setdefault((match["run"], match["test"]), []).append((match, name))
     if not tests:
-        raise UsageError(f"{path}: no results of PICO in it (RUN/TEST/COUNT_ALGORITHM_int32.csv)")
+        raise UsageError(f"{path}: contains no results of PICO (RUN/TEST/COUNT_ALGORITHM_int32.csv)")
     metadata = dict(_metadata(path, files))
     licence = _licence(path)
     found: dict[Configuration, list[Timing]] = {}
@@ -129,7 +129,7 @@ def _configuration(test: _Test, run: str, missing: MissingFacts, licence: str, o
 def _metadata(path: Path, files: Mapping[str, bytes]) -> Iterator[tuple[tuple[str, str], tuple[str, dict[str, str]]]]:
     """The rows of all metadata by run and test, with the machine of the file's name.
 
-    Their files are in the run, beside it and above it.
+    Their files are in the run, next to it and above it.
     """
     texts = [(name, _text(path, name, data)) for name, data in files.items() if name.endswith(_METADATA)]
     around = (path.resolve().parent, path.resolve().parent.parent)
@@ -223,7 +223,7 @@ def _timing(
 
 
 def _choice(test: _Test, algorithm: str) -> Choice:
-    """The choice of a file's name; other implementations than the library's keep their own names."""
+    """The choice of a file's name; implementations other than the library's keep their own names."""
     prefix, _, fujitsu = algorithm.partition("-")
     if test.row["mpi_lib"] == _FUJITSU and prefix == "default":
         name, library = fujitsu, "ompi"
@@ -278,7 +278,7 @@ def _half_width(values: Sequence[float]) -> float:
 
 
 def _licence(path: Path) -> str:
-    """The first line of the licence beside or above it, and whose it is."""
+    """The first line of the licence next to the run or above it, and the copyright."""
     for folder in (path.resolve().parent, path.resolve().parent.parent):
         file = folder / "LICENSE"
         if file.is_file():

@@ -82,7 +82,7 @@ def _osu_benchmark(lines: Lines, number: int, what: str) -> str:
     if collective := _OSU_COLLECTIVES.get(name) or collective_of(name):
         return collective
     raise lines.objection(
-        number, f"a test that is known ({', '.join((*COLLECTIVES.values(), *_OSU_COLLECTIVES))}, latency, bandwidth)"
+        number, f"a known test ({', '.join((*COLLECTIVES.values(), *_OSU_COLLECTIVES))}, latency, bandwidth)"
     )
 
 
@@ -202,11 +202,11 @@ def _repro_row(lines: Lines, number: int, columns: list[str], facts: dict[str, s
     name, *words = lines.lines[number - 1].split()
     collective = collective_of(name)
     if collective is None:
-        raise lines.objection(number, "an MPI collective that is known here, such as MPI_Bcast")
+        raise lines.objection(number, "a known MPI collective, such as MPI_Bcast")
     row = lines.numbers(number, words, columns[1:])
     stated = facts.get("nprocs", "0")
     if not stated.isdecimal():
-        raise lines.objection(number, f"a number after #@nprocs= further up, where '{stated}' stands,")
+        raise lines.objection(number, f"a number after #@nprocs= further up, instead of '{stated}',")
     procs = lines.procs(int(stated))
     return lines.case(collective, procs, lines.whole(number, row["msize"], "a size")), row
 
@@ -219,7 +219,7 @@ def _read_netgauge(lines: Lines) -> Found:
     """The file that netgauge's pattern loggp writes (netgauge -x loggp -o FILE). Times in microseconds.
 
     Its PRTT(n, d, s) are the experiments of that name: n messages of s bytes with a delay d between them, then one
-    back. L, o, g and G, which it computes from them, are not read. Of several rows of a size the last one counts.
+    back. L, o, g and G, which it computes from them, are not read. If a size has several rows, the last one counts.
     """
     timings: dict[Case, Timing] = {}
     for number, line in enumerate(lines.lines, 1):

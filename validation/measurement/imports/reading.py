@@ -78,22 +78,22 @@ class Lines:
         except ValueError:
             raise self.objection(number, expected) from None
         if not all(math.isfinite(value) and value >= 0 for value in found.values()):
-            raise self.objection(number, "numbers from 0 on")
+            raise self.objection(number, "numbers of at least 0")
         return found
 
     def whole(self, number: int, value: float, what: str, least: int = 0) -> int:
         """A size or a count. Raises UsageError, naming the line."""
         if value != int(value) or not least <= value <= _MAX_BYTES:
-            raise self.objection(number, f"{what} as a whole number from {least} on")
+            raise self.objection(number, f"{what} as a whole number of at least {least}")
         return int(value)
 
     def procs(self, stated: int) -> int:
         """P from the file or from --procs. Raises UsageError when neither gives it, or when the two differ."""
         given = self.missing.procs
         if stated and given and stated != given:
-            raise UsageError(f"--procs {given}: {self.path} says that there were {stated}")
+            raise UsageError(f"--procs {given}: {self.path} has times of {stated} processes")
         if not (stated or given):
-            raise UsageError(f"{self.path} does not say how many processes there were; say it: --procs P")
+            raise UsageError(f"{self.path} does not say how many processes there were; give --procs P")
         return stated or given
 
     def case(self, collective: str, procs: int, message_bytes: int) -> Case:
@@ -125,7 +125,7 @@ class Lines:
         Its maker is the MPI library, if that is known, else the program. Raises UsageError if the platform has no name.
         """
         if not self.missing.platform:
-            raise UsageError(f"{self.path} does not say where it was measured; name it: --platform NAME")
+            raise UsageError(f"{self.path} does not say where it was measured; give --platform NAME")
         library = self.missing.library
         facts = {**details, **dict(self.missing.about), **({"program": program} if library else {})}
         return Configuration("measured", self.missing.platform, library or program, tuple(sorted(facts.items())))

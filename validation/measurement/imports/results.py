@@ -38,7 +38,7 @@ def read(lines: Lines) -> tuple[list[tuple[Configuration, list[Timing]]], int]:
         else:
             timings |= _timing(lines, number, record, cases)
     if not hosts or not timings:
-        raise UsageError(f"{lines.path}: no {'hosts' if not hosts else 'records'} in it: the run there failed at once")
+        raise UsageError(f"{lines.path}: no {'hosts' if not hosts else 'records'} in it, since that run failed at once")
     per_node = hosts.count(hosts[0])
     facts = {
         "program_digest": hashlib.sha256(header["sources_digest"].encode()).hexdigest(),

@@ -51,7 +51,7 @@ _SHORTEST_SECONDS = 1e-9
 
 
 def recognised(lines: Lines) -> bool:
-    """True if the first line that is no comment names the columns of such a table."""
+    """True if the first line that is not a comment names the columns of such a table."""
     title = next((line for line in lines.lines if line.strip() and not line.startswith("#")), "")
     return "collective" in (names := [name.strip() for name in title.split(",")]) and "algorithm" in names
 
@@ -94,7 +94,7 @@ def read(lines: Lines, values: bool = True) -> list[tuple[Configuration, list[Ti
 def _warn_of(path: Path, collective: str, name: str, outside: Sequence[str]) -> None:
     """Warns of a name that is nearly one of the catalogue's.
 
-    A name that is said to be outside, or that has one of the catalogue's in it, is no such name.
+    Names that are said to be outside, or that contain one of the catalogue's, are left out.
     """
     known = Catalogue.load().collectives.get(collective)
     if known is None or name in known.algorithms or name in outside:
@@ -107,7 +107,7 @@ def _warn_of(path: Path, collective: str, name: str, outside: Sequence[str]) -> 
 
 
 def text_of(configuration: Configuration, timings: Sequence[Timing]) -> str:
-    """The table of these times, which `read` reads again. For marked times it has the median, if that is known.
+    """A table of times, which `read` reads again. For marked times it has the median, if that is known.
 
     Raises ValueError for experiments that such a table cannot hold.
     """
@@ -140,7 +140,7 @@ def _microseconds(seconds: float) -> str:
 
 
 def _without_times(row: Mapping[str, str]) -> dict[str, str]:
-    """A row that says of its case only that its time is not to be read."""
+    """A row that only marks the time of its case as unusable."""
     times = {name: "" for name in (*UNITS, "half_width", "repetitions", "least", "greatest") if name in row}
     return {**row, **times, "mark": NOT_READ}
 
@@ -192,7 +192,7 @@ def _timing(lines: Lines, number: int, row: Mapping[str, str], library: str) -> 
     else:
         raise lines.objection(number, f"one of {', '.join((*COLLECTIVES.values(), LATENCY, STREAM))}")
     if objection.startswith(NEEDS_LIBRARY):
-        raise UsageError(f"{lines.path}:{number}: {objection}; say it above the table: # library: Open MPI 4.1.5")
+        raise UsageError(f"{lines.path}:{number}: {objection}; write above the table: # library: Open MPI 4.1.5")
     reason = mark or objection
     time *= times
     return Timing(

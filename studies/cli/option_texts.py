@@ -16,11 +16,19 @@ _REST = re.compile(r"\n\n(?=Parameters:|Returns |Raises |>>> )")
 
 
 def text_of(command: str, name: str) -> dict[str, str]:
-    """The texts of an option of a command: `help`, and where it has any, `names` and `metavar`."""
+    """The texts of an option of a command: `help`, and where it has any, `names` and `metavar`.
+
+    A `default` that a command has ends the help.
+    """
     found: dict[str, str] = {}
     for section in ("python", "every", command.partition(" ")[0], command):
         text = _TEXTS.get(section, {}).get(name, {})
-        found |= {"help": text} if isinstance(text, str) else text
+        given = {"help": text} if isinstance(text, str) else text
+        if "help" in given:
+            found.pop("default", None)
+        found |= given
+    if default := found.pop("default", ""):
+        found["help"] = f"{found['help']} Default: {default}."
     return found
 
 

@@ -63,7 +63,7 @@ class Changed:
 
 
 def parse_change(text: str) -> Change:
-    """The change that 'NAME=VALUE' says; `changed` reads its value. Raises UsageError for an unknown name."""
+    """Parses 'NAME=VALUE'; `changed` reads the value. Raises UsageError for an unknown name."""
     name, equals, value = (part.strip() for part in text.partition("="))
     check_name("change", name, CHANGES)
     if not equals or not value:
@@ -289,8 +289,8 @@ def _eager_limit(platform: Described, text: str) -> Described:
             low, high = sorted((before, limit))
             if between := [start for start in starts if start != before and low <= start <= high]:
                 raise UsageError(
-                    f"{name.rstrip('_')} of the calibration has another row from {between[0]} B on, beyond which the "
-                    "threshold's cannot move"
+                    f"{name.rstrip('_')} of the calibration has another row from {between[0]} B on; the threshold "
+                    "cannot move past it"
                 )
             moved[name] = tuple((limit if row[0] == before else row[0], *row[1:]) for row in rows)
     return replace(platform, calibration=replace(own, eager_limit_bytes=limit, **moved))

@@ -159,7 +159,8 @@ def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Elemen
         for way in zone.findall("zoneRoute"):
             for end in ("src", "dst"):
                 if way.get(f"gw_{end}") != routers.get(way.attrib[end], way.get(f"gw_{end}")):
-                    raise fail(f"cluster '{way.get(end)}' is left at '{way.get(f'gw_{end}')}'; expected its router")
+                    gateway = way.get(f"gw_{end}")
+                    raise fail(f"the route of cluster '{way.get(end)}' uses gateway '{gateway}'; expected its router")
 
         def between(one: int, other: int) -> Route:
             return (*near, *route_between(routes, names[one], names[other], fail), *near)

@@ -52,7 +52,8 @@ def routes_of(zone: Element, fail: Fail) -> dict[tuple[str, str], Route]:
     for one in zone.findall("link"):
         policy = one.get("sharing_policy", "SHARED")
         if policy not in _POLICIES or not _LINK_KEYS.issuperset(one.keys()):
-            raise fail(f"link '{one.get('id')}' is {policy}, or changes with time (valid: {', '.join(_POLICIES)})")
+            valid = ", ".join(_POLICIES)
+            raise fail(f"link '{one.get('id')}' is {policy}, or has a time-varying profile (valid: {valid})")
         links[one.attrib["id"]] = (bytes_per_second(one.attrib["bandwidth"]), seconds(one.get("latency", "0")), policy)
     found: dict[tuple[str, str], Route] = {}
     for element in [*zone.findall("route"), *zone.findall("zoneRoute")]:

@@ -60,13 +60,13 @@ def check_choice(collective: str, model: str) -> None:
     if model in MODELS:
         return
     if model not in KNOWN_MODELS:
-        raise unknown_name("model with parameters of each pair", model, MODELS)
+        raise unknown_name("model with parameters per pair", model, MODELS)
     if KNOWN_MODELS[model].family in [KNOWN_MODELS[name].family for name in MODELS]:
         raise UsageError(
             f"model {model} has the same parameters for all processors, so all mappings are equal; "
             f"valid: {', '.join(MODELS)}"
         )
-    raise UsageError(f"model {model} has no parameters of each pair; valid: {', '.join(MODELS)}")
+    raise UsageError(f"model {model} has no parameters per pair; valid: {', '.join(MODELS)}")
 
 
 def best_mappings(
@@ -133,7 +133,7 @@ def _parameters(model: CollectiveModel, procs: int) -> Hockney | LMO:
 
     parameters = model.parameters if isinstance(model, PointToPointModel) else None
     if not isinstance(parameters, Hockney | LMO) or not parameters.heterogeneous:
-        raise UsageError(f"model {model.name} has no parameters of each pair; valid: {', '.join(MODELS)}")
+        raise UsageError(f"model {model.name} has no parameters per pair; valid: {', '.join(MODELS)}")
     pairs = parameters.as_hockney() if isinstance(parameters, LMO) else parameters
     known = len(np.asarray(pairs.alpha_seconds))
     if not 2 <= procs <= known:

@@ -43,7 +43,7 @@ def hockney_by_regression(
     pairs: Sequence[Pair] | None = None,
     heterogeneous: bool = False,
 ) -> Hockney:
-    """The model by least squares of relative residuals over sizes that every pair chooses for itself."""
+    """The model by least squares of relative residuals; the sizes are chosen for each pair."""
 
     def procedure(pair: Pair) -> Procedure[tuple[float, float]]:
         times = yield from _one_way(lab, pair, sizes, from_all)

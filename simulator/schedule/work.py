@@ -58,7 +58,7 @@ class Work:
         self._starts, self._firsts = np.cumsum([0, *map(len, numbers[:-1])]), np.array(firsts)
 
     def min_seconds(self, tables: NetworkTables) -> Doubles:
-        """A lower bound on the seconds of each play on a network; 0 where nothing is known."""
+        """A lower bound on the seconds of each replayed schedule on a network; 0 where nothing is known."""
         costs = np.append(_costs(tables), 0)
         by_row = np.add.reduceat(costs[self._numbers] * self._amounts, self._starts)
         found: Doubles = np.maximum.reduceat(by_row, self._firsts)

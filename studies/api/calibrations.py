@@ -127,7 +127,7 @@ def _check_factors(nominal: Platform, factors: Mapping[str, float]) -> None:
         if not 1 / most <= factor <= most:
             raise UsageError(
                 f"--times: {FIGURES[name].title} of {nominal.name} would have to be multiplied by {factor:.3g} (valid: "
-                f"{1 / most:.2g} to {most:.3g}); check the unit in the column's head"
+                f"{1 / most:.2g} to {most:.3g}); check the unit in the column header"
             )
 
 

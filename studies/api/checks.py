@@ -29,7 +29,7 @@ MACHINES = Path(collwise.studies.__file__).parent / "machines"
 
 
 def recovery(platform: PlatformLike | None = None, *, context: SimulationContext | None = None) -> pd.DataFrame:
-    """Estimates known parameters by every procedure.
+    """Checks that every fitting procedure recovers known parameters.
 
     It shows the errors of a platform's parameters. A procedure is left out if the platform violates its paper's
     assumptions. The exit code is 1 if a parameter is off by more than 2 % (LMO: 5 %).

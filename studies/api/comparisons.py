@@ -29,12 +29,12 @@ Compared: TypeAlias = "TimesLike | DeciderLike"
 
 
 def compare(right: TimesLike, /, *others: Compared) -> AllScores:
-    """Compares other times, and the choices of deciders, with reference times.
+    """Compares times, and the choices of decision files or libraries, with reference times.
 
     `right` holds the reference times. The others are files of times or store:QUERY, files of decisions, the name of an
-    untuned library (openmpi-4.1), or a rules file of Open MPI. A choice has a slowdown only if `right` has its time;
-    'collwise simulate --beside' sees to that. An untuned library may use an algorithm that is barred from choices; its
-    slowdown can then be negative. For draws of nodes (--allocations), medians over the draws are compared.
+    untuned library (openmpi-4.1), or a rules file of Open MPI. The slowdown of a choice is known only if `right` has
+    its time; 'collwise simulate --beside' times it. A library may use an algorithm that collwise never chooses, so its
+    slowdown can be negative. With --allocations, medians over the random allocations are compared.
 
     Returns Scores by collective. `table()` has for each source the number of `cases`, the median, mean, 90th percentile
     and largest of the relative errors of its times, and their mean with its sign (`bias`); `tau`, Kendall's rank

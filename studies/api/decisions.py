@@ -106,13 +106,13 @@ def select(
 ) -> Decisions:
     """Decides which algorithm to run for each P, and the message size from which to run it.
 
-    Tables are as short as possible while no choice is slower than the best one by more than the tolerance, at any size
-    of the times. With predicted times, rows switch at the exact byte where the next choice becomes faster. For
-    formula-based models a line reports the loss between the sizes; `exact` keeps it within the tolerance. Measured
-    choices count as equally good if their confidence intervals overlap. An algorithm that needs a power of two or an
-    even number of processes holds only for the P where it was decided; from P + 1 on the best algorithm without such a
-    restriction takes over. With `robust`, choices by simulated times minimise the loss in bad cases: the 95th
-    percentile of the errors of predictions on measured machines.
+    Tables are as short as possible without any choice being slower than the best one by more than the tolerance at any
+    timed size. With predicted times, rows switch at the exact byte where the next choice becomes faster. For models
+    with formulas, the output also says what is lost at sizes in between; `exact` keeps that within the tolerance.
+    Measured choices count as equally good if their confidence intervals overlap. An algorithm that needs a power of two
+    or an even number of processes is used only at the P for which it was chosen; from P + 1 on, the best algorithm
+    without such a restriction is. With `robust`, choices by simulated times minimise the loss when predictions are
+    badly wrong: at the 95th percentile of the errors seen on measured machines.
 
     Returns Decisions. Raises UsageError for wrong arguments, and for times that cannot decide: rounded times of a
     decision file, and times of a contest that left out what the tolerance, the consumer or one choice needs.
@@ -251,14 +251,14 @@ def export(
     """
     check_name("format", format_name, FORMATS)
     if version is not None and format_name not in _VERSIONS:
-        raise UsageError(f"a version is for the formats {', '.join(_VERSIONS)}, not for {format_name}")
+        raise UsageError(f"--version applies only to the formats {', '.join(_VERSIONS)}, not for {format_name}")
     if version is not None and format_name == "mpich":
         check_name("version of MPICH's selection file", version, MPICH_VERSIONS)
     if check and (format_name not in _CHECKED or output is None):
         raise UsageError(f"--check needs -o FILE and one of the formats {', '.join(_CHECKED)}")
     if procs is not None and not FORMATS[format_name].one_procs:
         known = ", ".join(name for name, one in FORMATS.items() if one.one_procs)
-        raise UsageError(f"a process count is for the formats {known}, not for {format_name}")
+        raise UsageError(f"--procs applies only to the formats {known}, not for {format_name}")
     version = version or _VERSIONS.get(format_name, "")
     path = None if output is None else Path(output)
     files = [Path(one) for one in decisions if not isinstance(one, Decisions)]

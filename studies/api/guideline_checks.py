@@ -106,7 +106,7 @@ def guidelines(
             check_name("library", name, [*SMPI_SELECTORS, *BASELINES])
             if plays and name not in BASELINES:
                 valid = ", ".join(BASELINES)
-                raise UsageError(f"{name} is one of SMPI's selectors; with --engine schedule name one of {valid}")
+                raise UsageError(f"{name} is one of SMPI's selectors; with --engine schedule, choose one of {valid}")
         for name in names:
             if name in BASELINES:
                 under_test = recorded_library(where, simulations, BASELINES[name], ppn or 0)
@@ -136,7 +136,7 @@ def measured_guidelines(
     store: str | Path | None = None,
     on_launch: Callable[[int, int], None] = lambda done, of: note(f"{done} of {of} launches"),
 ) -> Guidelines:
-    """Checks the performance guidelines of a real library.
+    """Checks a real library against performance guidelines.
 
     It checks what 'collwise guidelines simulate' checks, and repairs violations. It runs on this machine, hosts, a
     batch job's nodes or a test bed. The medians of several launches are compared.

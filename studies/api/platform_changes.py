@@ -104,7 +104,7 @@ def sweep(
     tolerance: float = TOLERANCE_PERCENT,
     context: SimulationContext | None = None,
 ) -> Sweeps:
-    """Finds the factors of a change at which the best choice changes.
+    """Finds how large a change must be before the best choice differs.
 
     It also says why. The factors cover a range, such as bandwidth=x0.25:x8; 'collwise whatif change --help' lists all
     changes. With a tolerance, choices that are nearly as fast do not take turns.

@@ -125,7 +125,7 @@ def fit(
 ) -> FittedModel:
     """Estimates the parameters of models from experiments: simulated, or measured here, on hosts or a test bed.
 
-    The model implementation-aware has gamma(p), and alpha and beta of every algorithm (Nuriyev & Lastovetsky 2021,
+    The implementation-aware model has gamma(p), plus alpha and beta for each algorithm (Nuriyev & Lastovetsky 2021,
     section IV); critical_path has the same parameters for all collectives, and uses schedules instead of formulas. The
     others are point-to-point models, from experiments between two or three processes.
 
@@ -185,7 +185,7 @@ def fit(
             plan = plan if chains is None else replace(plan, chains=chains)
             return FittedModel(plans.fit(bench, plan))
         if counts is not None and len(counts) != 1:
-            raise UsageError(f"--procs: --model {model} takes one number, not {len(counts)}")
+            raise UsageError(f"--procs: --model {model} takes one process count, not {len(counts)}")
         if heterogeneous is None and not bench.is_heterogeneous:
             heterogeneous = False
         detail = CLOSE if thorough or bench.is_exact else QUICK

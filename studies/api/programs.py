@@ -206,7 +206,7 @@ class ProfileResult:
         from collwise.validation.whatif.workload import rules_of
 
         if self.savings is None:
-            raise UsageError("rules need the savings, by the times of --platform or --decisions")
+            raise UsageError("rules need estimated savings; give --platform or --decisions")
         return rules_of(self.savings)
 
     def save(self, path: str | Path) -> None:
@@ -266,7 +266,7 @@ def profile(
     if platform is None and (changes or ppn is not None):
         raise UsageError(f"{'--change' if changes else '--ppn'} is for --platform")
     if platform is None and decisions is None and baseline is not None:
-        raise UsageError("--baseline is for --platform or --decisions")
+        raise UsageError("--baseline needs --platform or --decisions")
     read, library = _profile_of(reports), baseline_of(baseline)
     later = [after] if isinstance(after, str | Path) else list(after)
     second = _profile_of(later) if later else None
@@ -302,7 +302,8 @@ def _profile_of(reports: Sequence[str | Path]) -> Profile:
     whole = profile_of_runs(profiles)
     differing, kinds = max(differing_calls(whole, one) for one in profiles)
     if differing:
-        warn(f"the runs of {_names(reports)} made {differing} of {counted(kinds, 'kind')} of calls unequally often")
+        of = counted(kinds, "kind")
+        warn(f"the runs of {_names(reports)} differ in how often they made {differing} of {of} of calls")
     return whole
 
 

@@ -90,7 +90,7 @@ def _opened(store: str | Path | None) -> Store:
     """The store. Raises UsageError where there is none; none is made."""
     path = arguments.store_path(store)
     if not path.exists():
-        raise UsageError(f"there is no store {path}; make times first, with collwise simulate, measure or times import")
+        raise UsageError(f"there is no store {path}; first make times with collwise simulate, measure or times import")
     return Store(path)
 
 
@@ -156,7 +156,7 @@ def _only(what: str, found: Collection[str], store: Path) -> str:
 
 
 def configurations(store: str | Path | None = None) -> pd.DataFrame:
-    """Lists configurations: all that affects a time except the case.
+    """Lists configurations: all that affects a time, apart from collective, algorithm, P and m.
 
     Times of different configurations never mix.
 

@@ -215,7 +215,7 @@ def _script(path: Path, cases: Sequence[Case], method: Method, where: TargetOpti
     from collwise.validation.measurement.scripts import batch_lines, launcher_words, write_script
 
     if where.named and where.launcher not in ("mpirun", "srun"):
-        raise UsageError("--script: the variable LAUNCHER says where it runs; give --launcher mpirun or srun")
+        raise UsageError("--script takes --launcher mpirun or srun; the script's variable LAUNCHER says where it runs")
     refuse_details(where, ("remote_shell", "transport", "eager_limit", "any_nodes"), "targets")
     procs = max(case.procs for case in cases)
     launcher, per_node = where.launcher or "mpirun", where.ppn or 0

@@ -256,7 +256,7 @@ def three_way(
         raise UsageError(
             "--testbed and another target; give one"
             if testbed
-            else "name where to measure: --testbed, --hosts FILE|A,B,... or --launcher srun|oar"
+            else "say where to measure: --testbed, --hosts FILE|A,B,... or --launcher srun|oar"
         )
     declare.refuse_options(
         _OF_CLUSTERS if testbed else _OF_TESTBEDS, "--hosts or --launcher" if testbed else "--testbed"

@@ -74,7 +74,7 @@ SUBCOMMANDS = {
 """The subcommands with needs of their own, by their words."""
 SECTIONS = {
     "Main path": {
-        "demo": Command("Tunes a real cluster, and shows what tuning is worth.", needs="build smpi openmpi"),
+        "demo": Command("Tunes a simulated copy of a real cluster, and shows the gain.", needs="build smpi openmpi"),
         "tune": Command(
             "Does everything for a cluster: choices, rules and a report.", needs="build --engine=smpi:smpi"
         ),

@@ -318,7 +318,7 @@ def calibrate(
         declare.refuse_options(("quick", "sizes", "together"), "measuring; --points measures nothing")
         measured = read_points(points)
     elif not where.named:
-        raise UsageError(f"name where to measure: {TARGET_OPTIONS}; or give points measured before: --points FILE.csv")
+        raise UsageError(f"say where to measure: {TARGET_OPTIONS}, or give earlier measurements: --points FILE.csv")
     else:
         grid = QUICK if quick else USUAL
         if sizes is not None:
@@ -387,7 +387,8 @@ def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | Non
     if chosen is None:
         if where.testbed is None:
             raise UsageError(
-                "--nominal PLATFORM is missing, with hosts and their rate; make one with 'collwise platforms describe'"
+                "give --nominal PLATFORM, a description with the hosts and their rate; make one with "
+                "'collwise platforms describe'"
             )
         chosen = simulated_platform(running(where.testbed).shape)
     if not isinstance(chosen, Platform):

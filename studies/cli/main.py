@@ -19,7 +19,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 _HELP = """Chooses MPI collective algorithms for a cluster by simulation, before anything runs there.
 
-Start with 'collwise demo': it tunes a real cluster, and writes the rules that Open MPI reads.
+Start with 'collwise demo': it tunes a simulated copy of a real cluster, and writes the rules that Open MPI reads.
 'collwise help COMMAND' describes a command and its options.
 Sizes are written 8KiB or 8KiB:4MiB:x2, process counts 50,80,90 or 10:90:+10.
 """

@@ -37,8 +37,8 @@ def studio(
     """Opens notebooks in a browser, from a start page that lists them by the question each answers.
 
     That page also leads to an interactive what-if page, which needs no programming. The notebooks are copied to
-    results/studio, where your changes are kept. Only this machine can reach them: the printed address holds the access
-    token. Ctrl-C ends it.
+    results/studio, where your changes are kept. They can be reached only from this machine, at the printed address,
+    which contains the access token. Ctrl-C ends it.
     """
     from collwise.simulator.execution.processes import run_attached
     from collwise.studies.reports.start_page import START, write_studio
@@ -85,5 +85,7 @@ def _free_port(asked: int | None) -> int:
                 continue
             return port
     if asked is not None:
-        raise UsageError(f"--port: cannot listen on port {asked}: {reason}; give another one, or none for a free one")
+        raise UsageError(
+            f"--port: cannot listen on port {asked}: {reason}; give another port, or omit --port to use a free one"
+        )
     raise UsageError(f"no free port from {ports[0]} to {ports[-1]}; name another one with --port NUMBER")

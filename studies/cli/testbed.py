@@ -108,7 +108,7 @@ def down(
 ) -> None:
     """Ends the processes on a test bed and removes it, if there is one."""
     if all_beds and name is not None:
-        raise UsageError("--name is for one test bed, --all for all")
+        raise UsageError("give --name or --all, not both")
     chosen = beds.names() if all_beds else [name or beds.USUAL_NAME]
     removed = sum(beds.down(one) for one in chosen)
     left = "" if removed or not beds.names() else f"; up: {', '.join(beds.names())}"

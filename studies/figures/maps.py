@@ -171,7 +171,7 @@ def _heat_panels(
     blanks: list[Blank] = []
     for axis, (values, chosen) in zip(axes, panels.values(), strict=False):
         heat(axis, across, upwards, percent_values(values), colours, percent_texts(values))
-        # Both may be of the same kind.
+        # The two blanks may be equal, so they are filled apart.
         blanks += fill_blanks(axis, across, upwards, {without_choice: ~chosen})
         blanks += fill_blanks(axis, across, upwards, {NOT_TIMED: chosen & np.isnan(values)})
     explain_cells(figure, blanks)

@@ -134,7 +134,7 @@ def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:
     has_messages = min(right.message_bytes) > 0
     found: dict[str, Callable[[], Figure]] = {}
     if has_messages:
-        close = {f"Slowdown of the best other algorithm, %: {what}": scores.closeness}
+        close = {f"Slowdown of the best other algorithm, %: {what}": scores.runner_up_slowdown}
         found[f"{stem}-decisions"] = drawing("maps.decision_figure", scores, f"Best method: {what}")
         found[f"{stem}-slowdowns"] = drawing("maps.slowdown_figure", scores, f"Slowdown of picks: {what}")
         found[f"{stem}-close"] = drawing("maps.closeness_map", close, right.procs, right.message_bytes)

@@ -221,7 +221,7 @@ def test_smpi_takes_as_long_on_clusters_and_hosts_that_links_join(
         (
             TWO + link("x", "5Gbps") + route("a", "b", "x:UP").replace('gw_src="ar"', 'gw_src="a-0"'),
             "Full",
-            "cluster 'a' is left at 'a-0'; expected its router",
+            "the route of cluster 'a' uses gateway 'a-0'; expected its router",
         ),
         (STAR.replace("h5", "h6", 1), "Floyd", "there is no route from 'h0' to 'h6'"),
         (STAR + route("h0", "h1", "l0:UP"), "Floyd", "zone 'site' has several routes between two hosts"),

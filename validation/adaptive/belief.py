@@ -102,7 +102,7 @@ class Belief:
         self._believe()
 
     def learn(self, timings: Mapping[Case, Timing]) -> None:
-        """Replaces the measured times by these timings, which have all their samples; drops what was imagined."""
+        """Replaces the measured times by these timings, which have all their samples; discards hypothetical ones."""
         index = {case: number for number, case in enumerate(self.cases)}
         known = {index[case]: one for case, one in timings.items() if case in index}
         self.out[[number for number, one in known.items() if not one.ok]] = True

@@ -149,7 +149,7 @@ def read_points(path: Path) -> list[CalibrationPoint]:
             point = _row(f"{path}:{lines.line_num}", header, row)
             gathered.setdefault(replace(point, seconds=()), []).extend(point.seconds)
     if not gathered:
-        raise UsageError(f"{path}: no points; expected a line for each repetition below the line of columns")
+        raise UsageError(f"{path}: no points; expected a line for each repetition below the header")
     return [replace(point, seconds=tuple(seconds)) for point, seconds in gathered.items()]
 
 

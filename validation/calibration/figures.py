@@ -48,7 +48,7 @@ def multiplied(platform: Platform, factors: Factors, form: Form = float) -> Plat
     Raises UsageError for a platform that describes its ports, or whose latency factors do not grow.
     """
     if platform.ports is not None:
-        raise UsageError(f"platform '{platform.name}' describes its ports, to which these figures do not apply")
+        raise UsageError(f"platform '{platform.name}' models its ports, which these figures cannot adjust")
     by = dict.fromkeys(FIGURES, 1.0) | dict(factors)
     own = platform.calibration
     return replace(

@@ -67,7 +67,7 @@ def _narrowed(covariance: Array, slope: Array) -> Array:
 
 
 def _expected_loss(ahead: Array, contrasts: Array, covariance: Array) -> float:
-    """The sum over cells of the loss expected of choosing the first, as the logarithm of a ratio of times."""
+    """The expected loss of each cell's first choice, summed over cells, as the logarithm of a ratio of times."""
     from scipy.stats import norm
 
     errors = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", contrasts, covariance, contrasts), _MIN_ERROR**2))

@@ -171,7 +171,7 @@ class Scores:
         return {name: self.right.slowdown(picks) for name, picks in self.picks.items()}
 
     @cached_property
-    def closeness(self) -> Array:
+    def runner_up_slowdown(self) -> Array:
         """The slowdown of the runner-up, the best choice of a different algorithm, at each point (P, m); nan where
         there is none.
         """

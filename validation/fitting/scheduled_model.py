@@ -67,7 +67,7 @@ _Costs = tuple[Array | float, Array | float, Array | float, Array | float, Array
 def _costs(parameters: Parameters, m: Array, classes: int) -> _Costs:
     """The overheads of sender and receiver by process and size, then latency, transfer and gap by pair and size.
 
-    They broadcast to these shapes; the first `classes` processors count where processors differ.
+    Arrays broadcast to these shapes; parameters of processors that differ are those of the first `classes`.
     """
 
     def each(value: float | Array) -> Array:

@@ -97,7 +97,7 @@ def leader_seconds(timing: Timing, count: int) -> Array:
         raise CollwiseError(f"{what}: {timing.error}")
     ends = np.array(timing.samples or (), dtype=float)
     if ends.size == 0 or ends.size % count:
-        raise CollwiseError(f"{what}: {ends.size} times, not {count} for each leader")
+        raise CollwiseError(f"{what}: {ends.size} end times; expected {count} for each leader")
     return np.diff(ends.reshape(-1, count), axis=1, prepend=0.0)
 
 

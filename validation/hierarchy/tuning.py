@@ -335,7 +335,7 @@ def usual_choice(tables: Sequence[DecisionTable]) -> Choice:
     ]
     if not every:
         raise UsageError(
-            f"these decisions of {tables[0].collective} have no times to say which one suits all sizes best"
+            f"these decisions of {tables[0].collective} include no times, which would say what suits all sizes best"
         )
 
     def mean_slowdown(choice: Choice) -> float:

@@ -56,7 +56,7 @@ def installed_library(baseline: Baseline) -> Installation:
 def check(baseline: Baseline, points: Sequence[Point]) -> list[CheckedDecision]:
     """Asks the installed library about calls. Raises UsageError where it is not installed, CollwiseError if it fails.
 
-    Open MPI is not asked about collectives that its component tuned leaves to others.
+    Open MPI is not asked about collectives that its component `tuned` does not decide.
     """
     installation = installed_library(baseline)
     if installation.library == "mpich":

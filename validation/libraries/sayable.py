@@ -120,7 +120,7 @@ def _decided(row: Steps) -> Row:
 def second_best(
     table: DecisionTable, says: Says, by_size: bool, needs_enough: bool = False
 ) -> tuple[dict[int, Steps], list[Substitution]]:
-    """Rows, starting at message size 0, of choices that can be said (None: none can), and what these replace."""
+    """Rows from size 0 of the best choices that rules can express (None: there are none), and what each replaces."""
     rows: dict[int, Steps] = {}
     replaced: list[Substitution] = []
     for procs, last, row in _divided(table, needs_enough):

@@ -72,7 +72,7 @@ class RegionsPlan:
             )
         if not self.compared_bytes:
             raise UsageError(
-                f"block sizes up to {self.largest_bytes} bytes; algorithms are compared at {COMPARED_SIZES[0]} or more"
+                f"block sizes end at {self.largest_bytes} bytes; comparing algorithms needs {COMPARED_SIZES[0]} or more"
             )
 
     @property

@@ -267,7 +267,7 @@ def regrets_of(cells: Sequence[Cell], decider: str) -> Regrets | None:
     enough = [cell for cell in chosen if cell.iterations >= FEW_ITERATIONS]
     worst = max(enough, key=lambda cell: cell.regrets[decider], default=None)
     jobs = list(dict.fromkeys(cell.place.job for cell in chosen))
-    low, high = _drawn_again(chosen, jobs, decider)
+    low, high = _bootstrap_interval(chosen, jobs, decider)
     return Regrets(
         len(chosen),
         len(jobs),
@@ -330,7 +330,7 @@ def _means(cells: Sequence[Cell], jobs: Sequence[str], decider: str, weights: Ar
     return found
 
 
-def _drawn_again(cells: Sequence[Cell], jobs: Sequence[str], decider: str) -> tuple[float, float]:
+def _bootstrap_interval(cells: Sequence[Cell], jobs: Sequence[str], decider: str) -> tuple[float, float]:
     """The bounds of 95 % of the means over jobs that are drawn again, with a fixed seed. nan for a single job."""
     if len(jobs) < 2:
         return math.nan, math.nan

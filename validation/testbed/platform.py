@@ -16,7 +16,7 @@ _LOOPBACK_BYTES_PER_SECOND, _LOOPBACK_LATENCY_SECONDS = 2e9, 1e-6
 def simulated_platform(shape: Shape) -> Platform:
     """Nodes n1, n2, ... at the nominal rate with a nominal latency, factors 1 and no overheads."""
     if shape.switches != 1:
-        raise UsageError("a test bed with two switches is not described as a cluster behind one switch")
+        raise UsageError("a test bed with two switches cannot be described as a cluster behind one switch")
     rate = format_rate(shape.bits_per_second)
     return Platform(
         name=f"testbed-{shape.title}".lower().replace(".", "_"),

@@ -73,7 +73,7 @@ class Shape:
         if self.switches == 2:
             _check("rate between the switches in bit/s", self.uplink_bits_per_second, _MIN_RATE, _MAX_RATE)
         elif self.uplink_bits_per_second:
-            raise UsageError("a rate between the switches is for a test bed with two switches")
+            raise UsageError("a rate between switches needs a test bed with two switches")
         _check("burst in bytes", self.burst_bytes, FRAME_BYTES, 10**7)
         _check("buffer in bytes", self.buffer_bytes, FRAME_BYTES, 10**9)
         _check("host queue in bytes", self.host_queue_bytes, 1, 2**31 - 1)

@@ -61,7 +61,9 @@ def within_memory(platform: HostPlatform, grids: Iterable[Grid]) -> list[Grid]:
     memory = f"{format_size(platform.memory_bytes_per_node)} that '{platform.name}' has"
     why = f"the buffers of a node's {per_node} take more than the {memory}"
     if empty := [grid.collective for grid, points in found.items() if points == grid.points]:
-        raise UsageError(f"no point of {', '.join(empty)} fits: {why} (memory_bytes_per_node of the description)")
+        raise UsageError(
+            f"no point of {', '.join(empty)} fits in memory: {why} (memory_bytes_per_node of the description)"
+        )
     more = f" and {len(lines) - _MAX_NAMED} more" if len(lines) > _MAX_NAMED else ""
     note(f"left out, as {why}: {'; '.join(lines[:_MAX_NAMED])}{more}")
     return limited

@@ -197,7 +197,7 @@ def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable]
     """
     tables = {one.collective: one for one in known if isinstance(one, DecisionTable)}
     if tables and all(table.times is None for table in tables.values()):
-        raise UsageError("the decisions have no times; make some with 'collwise select -o FILE'")
+        raise UsageError("the decisions include no times; use a file of 'collwise select -o FILE'")
     of_grids = {(*_kind(one.grid), *one.grid.points): one for one in known if isinstance(one, Times)}
     found: list[Saving] = []
     left_out = list(workload.left_out)

@@ -51,7 +51,7 @@ def allowed(space: Space) -> list[Case]:
 
 
 def with_heuristics(tuning: Tuning, timer: Timer) -> Tuning:
-    """The tuning with each of its searches once more, among what is allowed."""
+    """The tuning, and each of its searches repeated among the configurations that the heuristics allow."""
     found = {}
     for name, one in tuning.found.items():
         found[name] = one

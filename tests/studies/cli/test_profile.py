@@ -171,7 +171,7 @@ def test_runs_that_are_not_alike(capsys: Capture) -> None:
     Path("both.json").write_text(
         profile_of_runs([read_profile(Path(f"{one}.json")) for one in ("before", "after")]).text
     )
-    assert "warning: the runs of before.json, after.json made 1 of 3 kinds of calls unequally often" in said
+    assert "warning: the runs of before.json, after.json differ in how often they made 1 of 3 kinds of calls" in said
     code, _, said = run("program profile before.json both.json", capsys)
     assert (code, said.count("\n")) == (2, 1)
     assert "a report already covers several runs; give reports of one run each" in said

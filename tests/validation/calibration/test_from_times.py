@@ -265,6 +265,6 @@ def test_times_in_another_unit_are_refused(tmp_path: Path) -> None:
     asked = ("--nominal", str(nominal), "--times", str(times), "-o", "fitted.toml")
     done = called("platforms", "calibrate", *asked, cwd=tmp_path)
     assert done.returncode == 2
-    assert "check the unit in the column's head" in done.stderr
+    assert "check the unit in the column header" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "fitted.toml").exists()

@@ -94,7 +94,7 @@ def test_nothing_is_left_out_where_everything_fits(capsys: pytest.CaptureFixture
 
 
 def test_a_grid_of_which_nothing_is_left_is_an_error() -> None:
-    with pytest.raises(UsageError, match="no point of alltoall fits: the buffers of a node"):
+    with pytest.raises(UsageError, match="no point of alltoall fits in memory: the buffers of a node"):
         within_memory(platform(MIB), [Grid.of("alltoall", (8,), (MIB,))])
 
 

@@ -297,6 +297,7 @@ here.say("mapping")
 
 # %%
 timed = pd.DataFrame(thesis.TIMING["measured"])
+spent = timed.groupby("timing").benchmark_seconds.sum()
 here.table(
     f"Table 3.1, and figures 3.6 and 3.7 in numbers; measured on {thesis.TIMING['measured_on']}",
     (

@@ -164,7 +164,7 @@ def allocated(
             valid = ", or --node-map FILE, which says at which switch hosts are" if topology is not None else ""
             raise UsageError(
                 f"{found.rows[hosts[0]]}: '{platform.name}' has no host '{hosts[0]}', but {has}; "
-                f"valid: its own hosts{valid}"
+                f"name its own hosts{valid}"
             )
         node_of = {host: node for node, host in enumerate(hosts)}
         if topology is not None and places is not None:

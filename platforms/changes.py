@@ -153,11 +153,11 @@ def _quantity(text: str, pattern: re.Pattern[str], units: Mapping[str, float], w
 
 
 def _bytes_per_second(text: str) -> float:
-    return _quantity(text, _RATE, _RATE_UNITS, "a rate (valid: x2, 25Gbit)") / 8
+    return _quantity(text, _RATE, _RATE_UNITS, "a rate; write for example x2 or 25Gbit") / 8
 
 
 def _seconds(text: str) -> float:
-    return _quantity(text, _TIME, _TIME_UNITS, "a time (valid: x0.5, 2us)")
+    return _quantity(text, _TIME, _TIME_UNITS, "a time; write for example x0.5 or 2us")
 
 
 def _whole(text: str) -> int:

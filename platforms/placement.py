@@ -51,7 +51,7 @@ class PlacedPlatform(DerivedPlatform):
         if most > processes_per_node:
             raise UsageError(
                 f"--placement: {self.source} has {most} of the first {procs} ranks on {self.hosts[host]} "
-                f"(valid: up to {processes_per_node}, or --ppn {most})"
+                f"(valid: up to {processes_per_node}; more with --ppn {most})"
             )
         return placed
 

@@ -81,26 +81,26 @@ def list_problems(option: str, value: str) -> list[str]:
     per_row = 1 if option in FACTOR_OPTIONS else 2
     example = "0:1.0;65536:0.94" if per_row == 1 else "0:0.0:0.0;1024:5e-06:1e-10"
     if ":" not in value:
-        return [f"{option} '{value}' has no message size, which makes SimGrid 3.32 crash (valid: 0:{value})"]
+        return [f"{option} '{value}' has no message size, which makes SimGrid 3.32 crash; write 0:{value}"]
     sizes: list[int] = []
     for row in value.strip(";").split(";"):
         size, *numbers = row.split(":")
         # Overheads may have more numbers than SimGrid uses: its own default has four.
         if not size.strip().isdigit() or (len(numbers) != 1 if per_row == 1 else len(numbers) < per_row):
-            return [f"{option}: malformed row '{row}' (valid: {example})"]
+            return [f"{option}: malformed row '{row}'; write for example {example}"]
         try:
             values = [float(number) for number in numbers]
         except ValueError:
-            return [f"{option}: '{row}' has something that is not a number (valid: {example})"]
+            return [f"{option}: '{row}' contains something other than numbers; write for example {example}"]
         if per_row == 1 and not 0 < values[0] < float("inf"):
             return [f"{option}: factor {numbers[0]} in '{row}' (valid: above 0)"]
         sizes.append(int(size))
     if max(sizes) > LARGEST_BYTES:
         return [f"{option}: size {max(sizes)} is too large (valid: up to {LARGEST_BYTES})"]
     if sizes not in (sorted(sizes), sorted(sizes, reverse=True)):
-        return [f"{option}: sizes {', '.join(map(str, sizes))} are not in order (valid: ascending)"]
+        return [f"{option}: sizes {', '.join(map(str, sizes))} are not in order; write them in ascending order"]
     if len(set(filter(None, sizes))) < len(list(filter(None, sizes))):
-        return [f"{option}: a size is given twice (valid: each size once)"]
+        return [f"{option}: a size is given twice; give each size once"]
     return []
 
 

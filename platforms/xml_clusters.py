@@ -113,8 +113,8 @@ def _of_hosts(platform: XmlPlatform, zone: Element, elements: Sequence[Element])
     loopback, *memory = within[0]
     if loopback.policy != "FATPIPE" or [(one.policy, one.latency) for one in memory] not in ([], [("SHARED", 0.0)]):
         raise fail(
-            f"the route of a host to itself is over link '{loopback.link}' (valid: a FATPIPE link, and for its memory "
-            "a SHARED one without latency)"
+            f"the route of a host to itself is over link '{loopback.link}'; expected a FATPIPE link, and for its "
+            "memory a SHARED one without latency"
         )
     made = of_hosts(hosts, between_hosts(zone, hosts, fail), fail) | _numbered(platform)
     if memory:
@@ -190,8 +190,8 @@ def _backbone(platform: XmlPlatform, given: Mapping[str, str], most: float) -> d
     if given.get("bb_sharing_policy", "SHARED") not in _NO_LIMIT and rate < most:
         raise _refusal(
             platform,
-            f"all flows share the backbone of {given['bb_bw']} (valid: bb_sharing_policy={' or '.join(_NO_LIMIT)}, or "
-            "a rate of all nodes together)",
+            f"all flows share the backbone of {given['bb_bw']}; expected bb_sharing_policy={' or '.join(_NO_LIMIT)}, "
+            "or the rate of all nodes together",
         )
     return {"backbone_bytes_per_second": rate, "backbone_latency_seconds": seconds(given.get("bb_lat", "0"))}
 

@@ -187,7 +187,7 @@ def request(family: str, procedure: str | None = None, heterogeneous: bool | Non
     can = not PROCEDURES[family][name].means_only
     if heterogeneous and not can:
         others = [f"{family} by {other}" for other, one in PROCEDURES[family].items() if not one.means_only]
-        valid = f"valid: {', '.join(others)}" if others else "leave --heterogeneous away"
+        valid = f"valid: {', '.join(others)}" if others else "leave out --heterogeneous"
         raise UsageError(f"{family} by {name} has no heterogeneous form; {valid}")
     return FitRequest(family, name, can if heterogeneous is None else heterogeneous)
 

@@ -37,8 +37,7 @@ def pool_on(executor: Any, slots: int | None = None) -> ExecutorPool:
     if not isinstance(executor, Executor):
         raise UsageError(
             f"{executor!r} is not an executor; valid: {', '.join(EXECUTORS)}, an executor of concurrent.futures, or "
-            "Dask's "
-            "Client"
+            "Dask's Client"
         )
     workers = slots or getattr(executor, "_max_workers", None) or os.cpu_count() or 1
     return ExecutorPool(lambda ends: Started(executor, workers))

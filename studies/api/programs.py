@@ -311,9 +311,8 @@ def _warn_of_other_calls(first: Profile, second: Profile, what: str) -> None:
     differing, kinds = differing_calls(first, second)
     if differing or first.processes != second.processes:
         warn(
-            f"{what} have {differing} of {counted(kinds, 'kind')} of calls (collective, communicator, size) "
-            "unequally often: probably the programs, inputs or process counts differ, and savings between them "
-            "mean nothing"
+            f"{what} have {differing} of {counted(kinds, 'kind')} of calls (collective, communicator, size) unequally "
+            "often: probably the programs, inputs or process counts differ, and savings between them mean nothing"
         )
 
 

@@ -124,8 +124,7 @@ def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ..
     if re.fullmatch(r"\s*\d{1,9}(\s*[,;]\s*\d{1,9})*\s*", text) is None:
         raise UsageError(
             f"--processes: malformed '{text}': separate ranks by commas and sets by semicolons (0,1;0,2), or write "
-            "all-pairs or "
-            "all-triplets"
+            "all-pairs or all-triplets"
         )
     return [tuple(map(int, ranks.split(","))) for ranks in text.split(";")]
 

@@ -103,13 +103,13 @@ def test_lists_and_ranges_of_sizes(text: str, sizes: list[int]) -> None:
         (
             parse_sizes,
             "8:1MiB:x8",
-            ("size range '8:1MiB:x8' ends at 256 KiB, since the steps miss 1MiB; 8:1MiB:x8,1MiB includes it"),
+            "size range '8:1MiB:x8' ends at 256 KiB, since the steps miss 1MiB; 8:1MiB:x8,1MiB includes it",
         ),
         (parse_sizes, "0:10:+4", "size range '0:10:+4' ends at 8 B, since the steps miss 10"),
         (
             parse_counts,
             "64, 2:30:x2",
-            ("process count range '2:30:x2' ends at 16, since the steps miss 30; 64, 2:30:x2,30 includes"),
+            "process count range '2:30:x2' ends at 16, since the steps miss 30; 64, 2:30:x2,30 includes",
         ),
         (parse_sizes, "8:1MiB:x8,1MiB", ""),
         (parse_sizes, "8:8KiB:x4,8:16KiB:x2", ""),

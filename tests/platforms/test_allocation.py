@@ -115,7 +115,7 @@ def test_hosts_of_the_platform_need_no_map(tmp_path: Path) -> None:
 
 def test_nodes_that_differ_need_their_names(tmp_path: Path) -> None:
     with pytest.raises(
-        UsageError, match=r"--allocation: 'hcl16' has no host 'n1', but nodes that differ; valid: its own"
+        UsageError, match=r"--allocation: 'hcl16' has no host 'n1', but nodes that differ; name its own"
     ):
         allocated(load("hcl16"), "n[1-2]")
     with pytest.raises(UsageError, match="nodes that differ"):

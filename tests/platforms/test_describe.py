@@ -446,7 +446,7 @@ def test_wrong_answers_and_none_end_the_questions(tmp_path: Path, answers: str, 
         (["--machine", "--sys", "."], "--machine is this machine; --hardware and --sys are files of another one"),
         (
             ["--hardware", "empty"],
-            ("empty: neither lstopo's XML nor lscpu's output; write it with 'lstopo --of xml FILE' "),
+            "empty: neither lstopo's XML nor lscpu's output; write it with 'lstopo --of xml FILE' ",
         ),
         (["--hardware", "nowhere"], "cannot read nowhere: No such file or directory"),
         (["--sys", "nowhere"], "nowhere: not a copy of /sys; expected a folder with class/net or devices/system/cpu"),

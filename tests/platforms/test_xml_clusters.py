@@ -199,7 +199,7 @@ def test_smpi_takes_as_long_on_clusters_and_hosts_that_links_join(
         (
             CLUSTERS.replace("0-4", "0-3", 1) + UPLINKS,
             "Full",
-            ("switches have 4, 5, 3 hosts; all switches must have the same number"),
+            "switches have 4, 5, 3 hosts; all switches must have the same number",
         ),
         (
             cluster("a", "0-4") + cluster("b", "0-4", core="2") + UPLINKS,
@@ -231,12 +231,12 @@ def test_smpi_takes_as_long_on_clusters_and_hosts_that_links_join(
         (
             hosts(2, policy="SHARED") + route("h0", "h1", "l0", "l1"),
             "Full",
-            ("link 'l0' is SHARED; expected a link for each"),
+            "link 'l0' is SHARED; expected a link for each",
         ),
         (
             hosts(2) + route("h0", "h1", "l0:UP"),
             "Full",
-            ("the route from 'h0' to 'h1' does not pass a link of each host"),
+            "the route from 'h0' to 'h1' does not pass a link of each host",
         ),
         (hosts(2, policy="WIFI"), "Full", "link 'l0' is WIFI"),
         (STAR + link("own", "5Gbps", "SHARED") + LOOPS, "Floyd", "the route of a host to itself is over link 'own'"),

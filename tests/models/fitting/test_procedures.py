@@ -52,7 +52,7 @@ def test_what_a_request_fills_in() -> None:
         (("hockny", "culler"), "unknown model 'hockny'"),
         (("loggp", "hofler"), "unknown procedure for loggp 'hofler'; did you mean hoefler.* Valid: culler, hoefler"),
         (("loggp", "fitted", True), "loggp by fitted has no heterogeneous form; valid: loggp by culler, loggp by hoef"),
-        (("hockney_by_size", None, True), "hockney_by_size by roundtrips has no .*; leave --heterogeneous away"),
+        (("hockney_by_size", None, True), "hockney_by_size by roundtrips has no .*; leave out --heterogeneous"),
     ],
 )
 def test_requests_for_what_does_not_exist(asked: tuple[str, ...], said: str) -> None:

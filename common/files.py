@@ -107,9 +107,7 @@ def new_file(path: Path, force: bool = False) -> Path:
 
 
 def _why_not_writable(folder: Path) -> str:
-    """The reason why no file can be created in the folder; empty if one can. Folders that were created to find out are
-    removed.
-    """
+    """The reason why no file can be created in the folder; empty if one can. Folders made for the test are removed."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -23,9 +23,7 @@ class Worklist:
     done: int = 0
 
     def take(self, line: str) -> None:
-        """Takes a line of output. Ignores lines that are not records, and a record that was cut off when the program
-        ended.
-        """
+        """Takes a line of output. Ignores lines that are not records, or a record that was cut off at the end."""
         if line.startswith('{"id"'):
             try:
                 record = json.loads(line)

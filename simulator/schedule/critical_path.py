@@ -89,9 +89,7 @@ def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -
 
 
 def _alone(network: NetworkTables, path: np.ndarray) -> dict[str, np.ndarray]:
-    """The latency, transfer and handshake of each message of a path, as if nothing else used its ports; 0 for spans
-    that are not messages.
-    """
+    """Each message's latency, transfer and handshake if nothing else used its ports; 0 for spans without one."""
     source, destination = network.node_of[path["process"]], network.node_of[path["peer"]]
     one, other, size = network.class_of[source], network.class_of[destination], path["size"]
     local = path["is_local"].astype(bool)

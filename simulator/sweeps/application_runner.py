@@ -70,9 +70,7 @@ class ApplicationRunner(Runner):
         procs: int = 1,
         simgrid: str | None = None,
     ) -> None:
-        """`procs` is the largest process count that will be asked for; for 1024 or more processes a newer SimGrid is
-        preferred.
-        """
+        """`procs`: the largest process count to be asked for; for 1024 or more a newer SimGrid is preferred."""
         self.platform = platform
         self.installation: Installation = smpi_installation(simgrid, procs)
         self._application, self._arguments, self._collectives = application, tuple(arguments), collectives

@@ -106,9 +106,7 @@ class Method:
         return [*_words(given), *self.precision.options(), *(["--samples"] if self.keep_samples else [])]
 
     def max_seconds(self, cases: int) -> float | None:
-        """The time limit of one launch; None: no limit. With NREP the limit applies to t1, to two batches and to the
-        repetitions.
-        """
+        """The time limit of one launch; None: no limit. NREP's applies to t1, to two batches and to the repetitions."""
         if self.limit_seconds == 0:
             return None
         limits = 1 if self.nrep is None else 4

@@ -213,9 +213,7 @@ class AdaptiveSearch:
         return float(np.mean(np.concatenate([one.losses() for one in self._fields])))
 
     def _affordable(self, cases: Sequence[Case], seconds: float) -> list[Case]:
-        """The cases that together take at most that long, the shortest ones first. In the first round at least one is
-        kept.
-        """
+        """The cases that together take at most that long, the shortest first; in the first round at least one."""
         costs = {
             case: self._cautious_cost(one, number)
             for one in self._fields

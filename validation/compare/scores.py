@@ -172,9 +172,7 @@ class Scores:
 
     @cached_property
     def runner_up_slowdown(self) -> Array:
-        """The slowdown of the runner-up, the best choice of a different algorithm, at each point (P, m); nan where
-        there is none.
-        """
+        """The slowdown of the best choice of a different algorithm (runner-up) at each (P, m); nan if there is none."""
         right = self.right
         names, best = np.array([one.algorithm for one in right.choices]), right.best_seconds.values
         same = names[:, None, None] == names[right.best.values][None]

@@ -79,9 +79,7 @@ class DrawnMachine:
         return _Changed(self.true(timer), self._repeated)
 
     def _deviation(self, case: Case) -> float:
-        """The factor by which a case's configuration deviates. It is the same for all segment sizes that do not cut the
-        message.
-        """
+        """The factor by which a case's configuration deviates, the same for all segment sizes that cut nothing."""
         cut = case.segment_bytes if case.segment_bytes < case.message_bytes else 0
         size = int(math.log(max(case.message_bytes, 1), SIZES_ALIKE) + 1e-9)
         parameters = (cut, case.limit_bytes, case.parameter)

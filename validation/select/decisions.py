@@ -261,9 +261,7 @@ class DecisionTable:
         return [] if self.times is None else self._wide(self.times.procs)
 
     def wide_size_steps(self) -> list[tuple[int, int]]:
-        """The pairs of neighbouring message sizes, in bytes, that are as far apart as the process counts of
-        `wide_steps`.
-        """
+        """Pairs of neighbouring message sizes, in bytes, as far apart as the process counts of `wide_steps`."""
         return [] if self.times is None else self._wide(size for size in self.times.message_bytes if size > 0)
 
     def _wide(self, decided: Iterable[int]) -> list[tuple[int, int]]:

@@ -41,9 +41,7 @@ class Exchange:
 
     @property
     def scaling(self) -> float:
-        """The product of time and rate at half the rate, divided by that at full rate. 1 if the network limits, 0.5 if
-        not.
-        """
+        """Time times rate at half the rate, divided by that at full rate: 1 if the network limits, 0.5 if not."""
         return self.slower_seconds / (2 * self.seconds)
 
 

@@ -59,7 +59,7 @@ def own_seconds(bed: ExecutionTarget, parameters: Mapping[str, str], store: Stor
         try:
             found[name, size] = robust([one for (one,) in measure_launches(target, [case], store, HOW)]).seconds
         except CollwiseError as problem:
-            print(f"{words}: {name} of {size} bytes: {problem}", file=sys.stderr)
+            print(f"{name} of {size} bytes: {problem}", file=sys.stderr)
             found[name, size] = math.nan
     return found
 
@@ -80,7 +80,7 @@ def main() -> None:
         )  # fmt: skip
         rules = collwise.export(found.decisions, format_name="han", output=results_folder() / "measured-han.rules")
         parameters = dict(re.findall(r"#   (\w+) = (\S+)", rules.text))
-        parameters["coll_han_dynamic_rules_filename"] = str(rules.path)
+        parameters["coll_han_dynamic_rules_filename"] = str(Path(rules.path or "").resolve())
         alone = {"coll_han_priority": "100"}
         ways = {UNTUNED: {}, HAN: alone, HAN_TUNED: parameters}
         own = {name: own_seconds(bed, one, context.store) for name, one in ways.items()}

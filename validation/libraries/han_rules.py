@@ -84,7 +84,9 @@ def _collective_lines(name: str, tables: Sequence[DecisionTable]) -> Iterator[st
     """The rules of a collective on the levels of the node, of the leaders, and of the whole communicator."""
     within: dict[int, list[tuple[int, str]]] = {}
     between: dict[int, list[tuple[int, str]]] = {}
-    whole: dict[int, list[tuple[int, str]]] = {1: [(0, "tuned")]}
+    # HAN of Open MPI 4.1 ends with a segmentation fault where it passes an allreduce on to another component.
+    others = "han" if name == "allreduce" else "tuned"
+    whole: dict[int, list[tuple[int, str]]] = {1: [(0, others)]}
     for table in sorted(tables, key=lambda one: one.processes_per_node):
         for procs, row in table.rules.items():
             by_size = [(0, row[0][1]), *row[1:]]
@@ -92,7 +94,7 @@ def _collective_lines(name: str, tables: Sequence[DecisionTable]) -> Iterator[st
             within[table.processes_per_node] = [(start, _WITHIN[WITHIN[one.parameter]]) for start, one in by_size]
             between[nodes] = [(start, _component_between(one)) for start, one in by_size]
             first = row[0][0]
-            whole[procs] = [(0, "han")] if first == 0 else [(0, "tuned"), (first, "han")]
+            whole[procs] = [(0, "han")] if first == 0 else [(0, others), (first, "han")]
     entry = Catalogue.load().collective(name)
     yield f"{entry.openmpi_collective} # {name}"
     yield "3 # levels"

@@ -104,7 +104,7 @@ def test_wrong_tables() -> None:
         han_rules([TABLE], "4.0")
     with pytest.raises(UsageError, match="no decision table"):
         exported([], HAN)
-    with pytest.raises(UsageError, match="these decisions of bcast have no times"):
+    with pytest.raises(UsageError, match="these decisions of bcast include no times"):
         han_rules([replace(TABLE, times=None)])
     with pytest.raises(UsageError, match="bcast chain is not made of tasks"):
         han_rules([replace(TABLE, rules={4: ((0, Choice("chain", 8192)),)})])
@@ -112,6 +112,22 @@ def test_wrong_tables() -> None:
         han_rules([replace(TABLE, collective="alltoall")])
     with pytest.raises(UsageError, match="not a rules file"):
         component_for("1 7 2 0", NUMBER, 0, 1, 1)
+
+
+def test_short_allreduces_stay_with_han() -> None:
+    """HAN of Open MPI 4.1.4 ends with a segmentation fault where it passes an allreduce on to `tuned`."""
+    text, number = han_rules([replace(TABLE, collective="allreduce")]), Catalogue.load().collective("allreduce")
+    for size in (2, 4, 16):
+        assert component_for(text, number.openmpi_collective, GLOBAL, size, 8) == "han"
+
+
+@needs("openmpi", "nodes")
+def test_openmpi_makes_a_short_allreduce_under_rules(tmp_path: Path) -> None:
+    file = tmp_path / "han.rules"
+    file.write_text(han_rules([replace(TABLE, collective="allreduce")]))
+    parameters = {**parameters_of(file.read_text()), "coll_han_dynamic_rules_filename": str(file)}
+    check = check_han(file, parameters, "allreduce", 2, 2, 8)
+    assert (check.found, check.matches) == ("han", True), check.summary
 
 
 @needs("openmpi", "nodes")

@@ -177,6 +177,7 @@ here.table(
         *measured.own_seconds[0],
     ],
 )
+untuned_faster = sum(row.own_seconds["untuned"] < row.best_seconds for row in measured.itertuples())
 here.say("measured")
 
 # %% [markdown]

@@ -99,7 +99,7 @@ class Study:
         """Shows a figure with its caption; the `name` of its file is by default 'figure-2-1' for 'Figure 2.1: ...'."""
         name = name or caption.partition(":")[0].lower().replace(" ", "-").replace(".", "-")
         data = {"image/png": base64.b64encode(png(figure)).decode(), "text/plain": caption}
-        display(data, metadata={"name": name, "alt": caption}, raw=True)
+        display(data, metadata={"name": name, "alt": caption.partition(":")[0]}, raw=True)
         self._show(caption)
 
     def conclude(self, sentence: str) -> None:

@@ -145,6 +145,9 @@ here.table(
     ),
     columns=["where", "standard error", "repetitions", "median error", "worst of one launch"],
 )
+here.text("""
+More repetitions in a launch hardly mend the error, since launches differ: the paper therefore takes several.
+""")
 
 # %% [markdown]
 # ## Repair judged by other times

@@ -224,6 +224,8 @@ def write_study(name: str, empty_store: bool = False, quick: bool = False) -> No
         text = Path(folder, f"{name}.md").read_text(encoding="utf-8")
         # The page's figures are in the folder of the documentation's.
         write(DOCS / f"{name}.md", NOTE + re.sub(r"\]\(([^)/]+\.png)\)", rf"](figures/{name}-\1)", text))
+        for old in (DOCS / "figures").glob(f"{name}-*.png"):
+            old.unlink()
         for figure in Path(folder).glob("*.png"):
             shutil.copy(figure, DOCS / "figures" / f"{name}-{figure.name}")
 

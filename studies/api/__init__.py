@@ -13,7 +13,7 @@ The public interface, for notebooks and scripts::
     prune(platform=name)                   deletes times from the store
     fit(platform)                          a model whose parameters are estimated there
     predict(model, collective, procs)      predicted times
-    compare(right, other, ...)             errors of times and what choices cost, by the right times: whom to trust
+    compare(reference, other, ...)         errors of times and what choices cost, by the reference: whom to trust
     figure(times)                          a matplotlib figure of times, scores, a platform or another result
     select(times)                          decisions: which algorithm for which P and message size
     time_tasks(collective, platform)       times of the tasks of a hierarchical collective

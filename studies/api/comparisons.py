@@ -28,13 +28,13 @@ Compared: TypeAlias = "TimesLike | DeciderLike"
 """Times, or what decides."""
 
 
-def compare(right: TimesLike, /, *others: Compared) -> AllScores:
+def compare(reference: TimesLike, /, *others: Compared) -> AllScores:
     """Compares times, and the choices of decision files or libraries, with reference times.
 
-    `right` holds the reference times. The others are files of times or store:QUERY, files of decisions, the name of an
-    untuned library (openmpi-4.1), or a rules file of Open MPI. The slowdown of a choice is known only if `right` has
-    its time; 'collwise simulate --beside' times it. A library may use an algorithm that collwise never chooses, so its
-    slowdown can be negative. With --allocations, medians over the random allocations are compared.
+    `reference` holds the reference times. The others are files of times or store:QUERY, files of decisions, the name of
+    an untuned library (openmpi-4.1), or a rules file of Open MPI. The slowdown of a choice is known only if `reference`
+    has its time; 'collwise simulate --beside' times it. A library may use an algorithm that collwise never chooses, so
+    its slowdown can be negative. With --allocations, medians over the random allocations are compared.
 
     Returns Scores by collective. `table()` has for each source the number of `cases`, the median, mean, 90th percentile
     and largest of the relative errors of its times, and their mean with its sign (`bias`); `tau`, Kendall's rank
@@ -50,7 +50,7 @@ def compare(right: TimesLike, /, *others: Compared) -> AllScores:
     """
     from collwise.validation.compare.scores import AllScores, compare as compare_times
 
-    by_name = _typical(right)
+    by_name = _typical(reference)
     known = [_known(one) for one in others]
     if not known:
         raise UsageError(f"name what to compare with: times, decisions, rules or one of {', '.join(BASELINES)}")

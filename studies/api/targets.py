@@ -30,7 +30,7 @@ class TargetOptions:
     transport: str | None = None
     eager_limit: int | None = None
     mpirun_args: str = ""
-    reach: float = REACH_SECONDS
+    host_timeout: float = REACH_SECONDS
     any_nodes: bool = False
 
     @property
@@ -80,7 +80,7 @@ def target_from(where: TargetLike) -> ExecutionTarget:
         where.transport or TRANSPORTS[0],
         split_arguments(where.mpirun_args, "--mpirun-args"),
         where.eager_limit or 0,
-        where.reach,
+        where.host_timeout,
         where.any_nodes,
     )
     if where.launcher == "srun":

@@ -279,7 +279,16 @@ def three_way(
     return Shown([table, took], facts.pop("rows"), facts, problem=problem_of(result.failed) or problem)
 
 
-_OF_CLUSTERS = ("platform", "nominal", "procs", "remote_shell", "eager_limit", "mpirun_args", "reach", "any_nodes")
+_OF_CLUSTERS = (
+    "platform",
+    "nominal",
+    "procs",
+    "remote_shell",
+    "eager_limit",
+    "mpirun_args",
+    "host_timeout",
+    "any_nodes",
+)
 _OF_TESTBEDS = ("nodes", "bits_per_second", "one_bed")
 
 

@@ -233,7 +233,7 @@ _OF_TARGETS: dict[str, Any] = {
     "transport": option(NamedChoice("transport", TRANSPORTS)),
     "eager_limit": option(types.SIZE),
     "mpirun_args": option(default=""),
-    "reach": option(types.FiniteRange(1), REACH_SECONDS),
+    "host_timeout": option(types.FiniteRange(1), REACH_SECONDS),
     "any_nodes": flag(),
 }
 

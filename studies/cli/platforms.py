@@ -89,7 +89,7 @@ def show(
 
 @command("platforms check mine.toml", "check", platforms)
 def check(file: Path = argument(PATH)) -> Shown:
-    """Checks the syntax of a platform file, then tries it in SimGrid.
+    """Checks a platform file's syntax, and tries it in SimGrid.
 
     FILE is a .toml or .xml. The exit code is 0 if it is sound, else 1.
     """

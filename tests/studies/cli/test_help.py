@@ -47,6 +47,6 @@ def test_help_has_whole_sentences_and_the_names_of_the_command_line(
 def test_the_help_of_a_derived_command_names_its_argument_and_another_command(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert "RIGHT holds the reference times." in said(capsys, "compare", "--help")[1]
-    assert "--exact keeps it" in " ".join(said(capsys, "select", "--help")[1].split())
+    assert "REFERENCE holds the reference times." in said(capsys, "compare", "--help")[1]
+    assert "--exact keeps that" in " ".join(said(capsys, "select", "--help")[1].split())
     assert "'collwise search algorithms' takes less time" in " ".join(said(capsys, "measure", "--help")[1].split())

@@ -111,7 +111,7 @@ def test_gain_on_hosts(
     """The command itself proves that libcollwise ran."""
     monkeypatch.chdir(tmp_path)
     log = stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
-    target = ["--hosts", "far1:2", "--remote-shell", "far-shell", "--reach", "900"]
+    target = ["--hosts", "far1:2", "--remote-shell", "far-shell", "--host-timeout", "900"]
     more = ["--mpirun-args", "--mca mpi_yield_when_idle 1"]
     document = made(capsys, [*GAIN.format(file=decisions).split(), "--no-check", *target, *more])
     (row,) = document.rows
@@ -135,7 +135,7 @@ def test_gain_within_a_slurm_job(
         monkeypatch.setenv(f"SLURM_{name}", value)
     for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):  # of the mpirun behind the stand-in
         monkeypatch.setenv(name, "1")
-    document = made(capsys, [*GAIN.format(file=decisions).split(), "--launcher", "srun", "--reach", "900"])
+    document = made(capsys, [*GAIN.format(file=decisions).split(), "--launcher", "srun", "--host-timeout", "900"])
     assert len(document.rows) == 1
     assert "accepted the rules" in document.facts["checks"][0]
     assert launchers(tmp_path / "s.sqlite") == {"srun"}
@@ -149,7 +149,7 @@ def test_gain_where_hosts_do_not_see_the_files(
     shared.mkdir()
     monkeypatch.chdir(shared)
     stand_in(tmp_path, "blind-shell", BLIND_SHELL, monkeypatch)
-    target = ["--hosts", "far1:2", "--remote-shell", "blind-shell", "--reach", "900"]
+    target = ["--hosts", "far1:2", "--remote-shell", "blind-shell", "--host-timeout", "900"]
     code, output, errors = ended(capsys, [*GAIN.format(file=decisions).split(), *target])
     assert (code, output) == (1, "")
     assert len(errors.strip().splitlines()) == 1, errors
@@ -162,7 +162,7 @@ def test_gain_where_hosts_do_not_see_the_files(
 def test_regions_on_hosts(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     log = stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
-    target = ["--hosts", "far1", "--ppn", "3", "--remote-shell", "far-shell", "--reach", "900"]
+    target = ["--hosts", "far1", "--ppn", "3", "--remote-shell", "far-shell", "--host-timeout", "900"]
     (found,) = made(capsys, [*REGIONS.split(), *target]).rows
     assert (found["procs"], found["variant"]) == (3, "")
     assert all(series["counts"] == {} for series in found["series"]), "nothing was counted, which is not 0"
@@ -175,7 +175,7 @@ def test_regions_refuse_more_processes_than_there_is_room_for(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    errors = problem(capsys, *REGIONS.split(), "--hosts", "localhost:2", "--reach", "900")
+    errors = problem(capsys, *REGIONS.split(), "--hosts", "localhost:2", "--host-timeout", "900")
     assert "3 processes on one host; valid: 1 to 2" in errors
 
 

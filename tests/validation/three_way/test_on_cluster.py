@@ -194,7 +194,7 @@ def test_each_launcher_reaches_the_comparison(
 def test_hosts_from_nothing_to_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hosts = tmp_path / "hosts"
     hosts.write_text("localhost slots=2\n")
-    words = ["--hosts", str(hosts), "--reach", "900", "--platform", "gros", "--collective", "bcast", "--quick"]
+    words = ["--hosts", str(hosts), "--host-timeout", "900", "--platform", "gros", "--collective", "bcast", "--quick"]
     files = ["--store", str(tmp_path / "s.sqlite"), "--output", str(tmp_path / "report")]
     with pytest.raises(SystemExit) as ended:
         main(["check", "three-way", *words, "--sizes", "8KiB", "--no-models", *files, "--json"])

@@ -88,7 +88,7 @@ def test_heaviest_to_fastest() -> None:
 
 def test_bad_input() -> None:
     cost = tree_cost(9, 0)
-    with pytest.raises(UsageError, match="no mapping"):
+    with pytest.raises(UsageError, match="not a mapping"):
         optimal_mapping(cost, 9, [(0, 1)])
     with pytest.raises(UsageError, match="with root 0"):
         optimal_mapping(cost, 9, [(1, 0, *range(2, 9))])

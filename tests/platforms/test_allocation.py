@@ -200,7 +200,7 @@ def test_switches_that_a_description_does_not_fill_count_as_whole(tmp_path: Path
         ("x[1-9999]", CELLS, r"ranks: 9999 hosts, but 'leonardo' has 3456 nodes"),
         (RANKS, "host,rack\na,1\n", r"map:1: not a map of hosts to switches \(expected SLURM's topology.conf"),
         (RANKS, "host,switch\nvega0003\n", r"map:2: expected host,switch, not 'vega0003'"),
-        (RANKS, TABLE + "vega0012,b,2\n", r"map:5: host 'vega0012' is at switch 2 of group b, and before at 2 of"),
+        (RANKS, TABLE + "vega0012,b,2\n", r"map:5: host 'vega0012' is at switch 2 of group b, but earlier at 2 of"),
         (RANKS, "SwitchName=s1\n", r"map:1: expected SwitchName with Nodes or Switches"),
         (RANKS, "SwitchName=s1 Nodes=n[1-\n", r"map:1: malformed list 'n\[1-'"),
         (RANKS, "SwitchName=s1 \\", r"map:1: the file ends in the middle of a continued line"),

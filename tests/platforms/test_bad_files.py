@@ -56,8 +56,7 @@ def test_unknown_name() -> None:
     with pytest.raises(UsageError) as error:
         load("grisu")
     assert str(error.value) == (
-        "unknown platform 'grisu'; did you mean grisou or gros?"
-        f" Valid: {', '.join(known())} (see 'collwise platforms list')"
+        "unknown platform 'grisu'; did you mean grisou or gros? (see 'collwise platforms list')"
     )
 
 

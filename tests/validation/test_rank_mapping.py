@@ -66,7 +66,7 @@ def test_equal_processors_keep_the_default() -> None:
         ("scater", "lmo_heterogeneous", "did you mean scatter or gather"),
         ("bcast", "lmo_heterogeneous", "Valid: scatter, gather"),
         ("scatter", "hockney", "all mappings are equal; valid: lmo_heterogeneous, hockney_heterogeneous"),
-        ("scatter", "loggp", "no parameters of each pair"),
+        ("scatter", "loggp", "no parameters per pair"),
         ("scatter", "lmo_heterogenous", "did you mean lmo_heterogeneous"),
     ],
 )
@@ -76,7 +76,7 @@ def test_what_knows_no_mapping(collective: str, model: str, says: str) -> None:
 
 
 def test_models_that_cannot() -> None:
-    with pytest.raises(UsageError, match="no parameters of each pair"):
+    with pytest.raises(UsageError, match="no parameters per pair"):
         best_mappings(PointToPointModel("hockney", "none", Hockney(1e-5, 1e-8)), "scatter", 4, [1])
     with pytest.raises(UsageError, match="parameters are of 6 nodes; valid: 2 to 6"):
         best_mappings(model_of(hockney()), "scatter", 7, [1])

@@ -46,7 +46,7 @@ class PgmpiProfile:
                     f"{self.function}: range {one.start} {one.end} has mock-up {one.mockup}; it has no name"
                 )
             if not before < one.start <= one.end:
-                raise UsageError(f"{self.function}: range {one.start} {one.end} : ranges must ascend and not overlap")
+                raise UsageError(f"{self.function}: range {one.start} {one.end}: ranges must ascend and not overlap")
             before = one.end
 
     def lookup(self, message_bytes: int) -> str | None:

@@ -121,7 +121,7 @@ def test_oar_by_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_options_that_do_not_fit() -> None:
     with pytest.raises(UsageError, match="unknown transport 'tpc'; did you mean tcp"):
         LaunchOptions(transport="tpc")
-    with pytest.raises(UsageError, match="option of Open MPI's"):
+    with pytest.raises(UsageError, match="transport tcp is for Open MPI"):
         LaunchOptions("mpich", transport="tcp")
     with pytest.raises(UsageError, match=r"hosts take from 1 to 2 processes.*--ppn 1"):
         Mpirun({"localhost": 2, "127.0.0.1": 1}, LaunchOptions())

@@ -121,4 +121,4 @@ def test_filled_gaps_are_named(
     code, _, err = run(capsys, "select", f"store:file={store}", "--fill", "s.times", "--agreement", "99")
     assert (code, "gaps filled by simulated times" in err) == (0, True), err
     code, _, err = run(capsys, "select", f"store:file={store}", "--fill", "s.times", "--agreement", "100")
-    assert (code, "from 0 to below 100" in err) == (2, True)
+    assert (code, "at least 0, below 100" in err) == (2, True)

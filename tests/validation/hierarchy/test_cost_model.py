@@ -97,7 +97,7 @@ def test_times_of_tasks_come_from_the_instants_at_which_they_end() -> None:
     times = task_times(Timing(case, 7.0, samples=(1.0, 3.0, 4.0, 2.0, 5.0, 6.5)))
     assert times.seconds.tolist() == [[1.0, 2.0, 1.0], [2.0, 3.0, 1.5]]
     assert times.tail_seconds == pytest.approx(0.5)
-    with pytest.raises(CollwiseError, match="2 times, not 3 for each leader"):
+    with pytest.raises(CollwiseError, match="2 end times; expected 3 for each leader"):
         task_times(Timing(case, 7.0, samples=(1.0, 3.0)))
     with pytest.raises(CollwiseError, match="out of memory"):
         task_times(Timing(case, 7.0, error="out of memory"))

@@ -129,5 +129,5 @@ def test_the_usual_choice_is_slower_by_least() -> None:
         )
 
     assert cost(usual) == pytest.approx(min(map(cost, space.choices(2**22))))
-    with pytest.raises(UsageError, match="have no times"):
+    with pytest.raises(UsageError, match="include no times"):
         usual_choice([replace(table, times=None) for table in decision_tables(tuning)])

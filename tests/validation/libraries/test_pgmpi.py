@@ -84,7 +84,7 @@ def test_a_damaged_profile_is_an_error_that_names_the_line_or_another_profile(da
         (LISTING.replace("8 # nb", "9 # nb"), "p.prf:16: expected the start and the end"),
         (LISTING.replace("8 # nb", "7 # nb"), "p.prf:15: expected the end"),
         (LISTING.replace("10000 10000 3", "10000 10000 4"), "mock-up 4"),
-        (LISTING.replace("64 64 2", "30 64 2"), "not ascending"),
+        (LISTING.replace("64 64 2", "30 64 2"), "range 30 64: ranges must ascend"),
         (LISTING.replace("64 64 2", "64 64 x"), "p.prf:11: expected three whole numbers"),
     ],
 )

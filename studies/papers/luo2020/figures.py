@@ -16,7 +16,7 @@ def times_and_speed_ups(wholes: Sequence[Whole]) -> Figure:
     """A row for each machine: each source's time over the message size, and speed-ups of the first."""
     shown = {f"{one.title}{what}": of for one in wholes for what, of in (("", one.seconds), (" ", one.speed_ups()))}
     styles = in_order(wholes[0].seconds, markersize=4)
-    figure, axes = panels(shown, styles, "", (5.25, 3.7), 2)
+    figure, axes = panels(shown, styles, "", (5.7, 3.7), 2)
     found = []
     for one, times, ratios in zip(wholes, axes[::2], axes[1::2], strict=True):
         for axis in (times, ratios):

@@ -261,6 +261,18 @@ over_default = {number: paper.by_range(found.speed_ups()[paper.DEFAULT]) for num
 by_placement = paper.by_range(scattered[paper.FLAT] / scattered[paper.HIERARCHICAL])
 largest = max(sizes)
 node_share = alone["within a node alone"][largest] / stampede.seconds[paper.HIERARCHICAL][largest]
+speed_ups = {paper.DEFAULT: over_default, paper.FLAT: over_flat, paper.HIERARCHICAL: over_oracle}
+here.table(
+    "Speed-ups of HAN's pick: geometric means for small and for large messages",
+    (
+        (
+            f"{found.collective} on {found.machine.title}",
+            *(f"{of['mean']:.2f}" if of else "-" for over in speed_ups.values() for of in over[number].values()),
+        )
+        for number, found in wholes.items()
+    ),
+    columns=["", *(f"over {name}, {sizes_of}" for name in speed_ups for sizes_of in (paper.SMALL, paper.LARGE))],
+)
 here.say("differences")
 
 # %% [markdown]

@@ -334,14 +334,10 @@ def span(of: Mapping[str, float]) -> str:
     return f"{of['least']:.2f} to {of['greatest']:.2f}"
 
 
-def averages(whole: Mapping[int, Whole], speed_ups: Mapping[int, dict[str, dict[str, float]]]) -> str:
-    """The means of `by_range` among small and among large messages, by figure, for readers."""
-    return "; ".join(
-        f"{found.collective} on {found.machine.title} "
-        + " and ".join(f"{of['mean']:.2f}" if of else "unknown" for of in speed_ups[number].values())
-        + " times"
-        for number, found in whole.items()
-    )
+def means(speed_ups: Mapping[int, dict[str, dict[str, float]]], *figures: int) -> str:
+    """'0.83 to 2.05': the least and the greatest mean of `by_range` in these figures, over small and large messages."""
+    known = [of["mean"] for number in figures for of in speed_ups[number].values() if of]
+    return f"{min(known):.2f} to {max(known):.2f}" if known else "unknown"
 
 
 def shown(seconds: pd.DataFrame, choices: pd.DataFrame | None = None) -> pd.DataFrame:

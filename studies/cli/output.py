@@ -128,7 +128,8 @@ def sweep_progress(label: str) -> Iterator[SweepProgress]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
+    # In a notebook, too, failures are no output of a cell.
+    console = Console(stderr=True, force_jupyter=False)
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),

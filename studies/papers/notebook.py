@@ -130,8 +130,6 @@ def _shown(document: NotebookNode, name: str) -> tuple[str, dict[str, Any], dict
             parts.append(cell.source.replace(_CONCLUSIONS, _TAKE_AWAY))
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
-            if output.output_type == "stream" and output.name == "stderr":
-                continue  # what reaches the kernel's stderr late
             if output.output_type == "stream":
                 results["conclusions"] = output.text.splitlines()
                 parts.append(f"```text\n{output.text}```")

@@ -129,7 +129,7 @@ here.table(
 #
 # NREP times one-byte messages until their relative standard error is below a limit, and gives every other size as much
 # time. Here it does so for three collectives of Open MPI 4.1.4, each of four sizes from 64 B to 128 KiB. Its medians
-# are compared with those of many repetitions (1,000 and 40), five launches of each.
+# are compared with those of many repetitions (1,000 and 40), five launches of each (`docs/methods_on_a_bed.py nrep`).
 
 # %%
 repeated = pd.DataFrame(paper.NREP["measured"])

@@ -149,7 +149,7 @@ here.say("searches")
 # Open MPI 4.1.4 on a test bed ([testbed](testbed.md)) of 4 nodes of 2 processes at 25 Mbit/s, all in one machine: tasks
 # and every whole configuration, with messages or shared memory within nodes; HAN's pick by equations (3) and (4), and
 # how much slower it is than the best; MPI's own collectives untuned, by Open MPI's component han, and by han with rules
-# that `collwise export --format han` wrote from the search, over the time of the best.
+# that `collwise export --format han` wrote from the search, over the time of the best (`docs/han_on_a_bed.py`).
 
 # %%
 measured = pd.DataFrame(paper.MEASURED["measured"])

@@ -293,7 +293,8 @@ here.say("mapping")
 # ## Ways of timing: table 3.1, figures 3.6 and 3.7
 #
 # Linear scatter and gather of 1 to 100 kB under Open MPI 4.1.4, on a test bed of 8 nodes: one repetition of each size
-# as in table 3.1, with the start of MPI, and the medians of ten over those by global time.
+# as in table 3.1, with the start of MPI, and the medians of ten over those by global time
+# (`docs/methods_on_a_bed.py timing`).
 
 # %%
 timed = pd.DataFrame(thesis.TIMING["measured"])

@@ -2,21 +2,21 @@
 
     .venv/bin/python docs/han_on_a_bed.py    # writes studies/papers/luo2020/measured.toml
 
-It measures on a test bed in this machine, for about 25 minutes, and needs the right to make network namespaces.
+It measures on a test bed in this machine, for about 10 minutes, and needs the right to make network namespaces.
 Finished experiments are in results/measured-han.sqlite: a command that was stopped resumes.
 """
 
 from __future__ import annotations
 
 import math
-import os
 import re
 import sys
-import time
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
+from statistics import median
 
+from methods_on_a_bed import head
 from models_against_measured import undisturbed
 
 import collwise
@@ -67,11 +67,7 @@ def own_seconds(bed: ExecutionTarget, parameters: Mapping[str, str], store: Stor
 def main() -> None:
     """Measures everything, and writes a table for each collective and size."""
     undisturbed()
-    lines = [
-        "# Times under Open MPI 4.1.4 on a test bed of 4 nodes of 2 processes at 25 Mbit/s, by docs/han_on_a_bed.py.",
-        f'measured_on = "{time.strftime("%Y-%m-%d", time.gmtime())}"',
-        f'load = "{os.getloadavg()[0]:.1f}"',
-    ]
+    lines = head("Times under Open MPI 4.1.4 on a test bed of 4 nodes of 2 processes at 25 Mbit/s")
     with temporarily_up(SHAPE, "han") as up, session(results_folder() / "measured-han.sqlite") as context:
         bed = TestBed(up)
         found = collwise.search_tasks(
@@ -88,10 +84,10 @@ def main() -> None:
         exhaustive, tasks = (tuning.found[name] for name in ("exhaustive", "tasks"))
         for one, whole in exhaustive.by_input.items():
             assumed = tasks.by_input[one]
-            errors = sorted(abs(assumed[choice] / whole[choice] - 1) for choice in whole)
+            error = median(abs(assumed[choice] / whole[choice] - 1) for choice in whole)
             best, pick = exhaustive.best[one], tasks.best[one]
             lines += ["", "[[measured]]", f'collective = "{collective}"', f"message_bytes = {one.message_bytes}"]
-            lines += [f"configurations = {len(whole)}", f"model_error = {errors[len(errors) // 2]:.3g}"]
+            lines += [f"configurations = {len(whole)}", f"model_error = {error:.3g}"]
             for what, choice in (("best", best), ("pick", pick)):
                 lines += [f'{what} = "{label(choice)}"', f"{what}_seconds = {whole[choice]:.4g}"]
             lines += ["[measured.own_seconds]"]

@@ -33,19 +33,19 @@ from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import case_of
+from collwise.validation.times.measured import robust
 
 SHAPE = Shape(nodes=8, bits_per_second=25e6)
 PAPERS = Path(papers.__file__).parent
 COLLECTIVES, SIZES = ("bcast", "allreduce", "gather"), (64, 1024, 16384, 131072)
 LAUNCHES, ERRORS = 5, (0.1, 0.03, 0.01)
-"""As many executions as in the paper, and relative standard errors of one-byte messages; the paper's is 0.01."""
+"""The paper's number of executions, and relative standard errors of one-byte messages; the paper's is 0.01."""
 TIMINGS, BLOCKS = ("global", "maximum", "root"), tuple(range(1000, 100_001, 3000))
 
 
 def medians(target: ExecutionTarget, cases: Sequence[Case], store: Store, how: Method) -> list[float]:
     """The median of the launches' medians of each case, in seconds."""
-    launches = measure_launches(target, cases, store, how)
-    return [median(one.median_seconds for one in each) for each in zip(*launches, strict=True)]
+    return [robust(each).seconds for each in zip(*measure_launches(target, cases, store, how), strict=True)]
 
 
 def nrep(where: str, target: ExecutionTarget, procs: int, repetitions: int, store: Store) -> Iterator[str]:
@@ -83,9 +83,13 @@ def timing(target: ExecutionTarget, store: Store) -> Iterator[str]:
 
 
 def head(what: str) -> list[str]:
-    """The first lines of a file: what it has, when it was measured, and the load before."""
+    """The first lines of a file: what it has, when it was measured and by which program, and the load before."""
     date = time.strftime("%Y-%m-%d", time.gmtime())
-    return [f"# {what}, by docs/methods_on_a_bed.py.", f'measured_on = "{date}"', f'load = "{os.getloadavg()[0]:.1f}"']
+    return [
+        f"# {what}, by docs/{Path(sys.argv[0]).name}.",
+        f'measured_on = "{date}"',
+        f'load = "{os.getloadavg()[0]:.1f}"',
+    ]
 
 
 def main(what: str) -> None:

@@ -250,11 +250,9 @@ def by_size(scores: Scores) -> list[tuple[str, ...]]:
 def ranked(scores: AllScores) -> list[tuple[str, float, float]]:
     """Models that know half of the algorithms in half of the cells, with mean regret and median error, in order."""
     table, picks = scores.table(["source"]).set_index("source"), scores.pick_rows().dropna(subset="slowdown")
-    known = picks.groupby("source")[["candidates", "measured"]].sum()
-    covered = picks.source.value_counts()[known.index] >= picks.source.value_counts()[SCHEDULED] / 2
-    wide = known.index[(known.candidates >= known.measured / 2) & covered].difference(
-        [FIRST, SECOND, EARLIER, SCHEDULED, SMPI_NAME, OWN]
-    )
+    known, cells = picks.groupby("source")[["candidates", "measured"]].sum(), picks.groupby("source").size()
+    wide = known.index[(known.candidates >= known.measured / 2) & (cells >= cells[SCHEDULED] / 2)]
+    wide = wide.difference([FIRST, SECOND, EARLIER, SCHEDULED, SMPI_NAME, OWN])
     found = [(name, float(table.mean_slowdown[name]), float(table.median_error[name])) for name in wide]
     return sorted(found, key=lambda one: one[1])
 

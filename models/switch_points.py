@@ -78,7 +78,7 @@ def switch_points(
     segment_bytes: Sequence[int] = (),
     tolerance: float = 0.0,
 ) -> Mapping[int, Standings]:
-    """For each P, the message sizes, ascending, at which the set of `good_enough` candidates changes.
+    """The message sizes, ascending, at which the set of `good_enough` candidates changes, for each P.
 
     The first pair is at `min_bytes`. Times may jump at each multiple of `segment_bytes` and at the byte behind it.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 import collwise
+from tests.test_english import by_hand
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -34,11 +34,9 @@ def test_the_page_of_algorithms_is_the_catalogues(regenerate: Any) -> None:
 
 
 def test_pages_by_hand_are_no_book() -> None:
-    texts = [page.read_text(encoding="utf-8") for page in DOCS.glob("*.md")]
-    by_hand = [text for text in texts if "Written by" not in text[:300]]
-    block = re.compile(r"<!-- (\S+): begin -->.*?<!-- \1: end -->", re.DOTALL)
-    assert len(by_hand) <= 30
-    assert sum(len(block.sub("", text).split()) for text in by_hand) <= 40_000
+    words = [len(text.split()) for text in by_hand(DOCS)]
+    assert len(words) <= 30
+    assert sum(words) <= 40_000
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)

@@ -70,14 +70,19 @@ def test_docstrings_and_comments_of_headers_begin_with_a_short_sentence() -> Non
     assert not found, "\n".join(found)
 
 
-def pages() -> Iterator[str]:
-    """The text of README and of pages written by hand, without code, headings and blocks that commands write."""
-    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]:
+def by_hand(folder: Path) -> Iterator[str]:
+    """The text of a folder's pages that are written by hand, without the blocks that commands write."""
+    for path in sorted(folder.glob("*.md")):
         text = path.read_text(encoding="utf-8")
         if "Written by" not in text[:300]:
-            text = re.sub(r"<!-- (\S+): begin -->.*?<!-- \1: end -->", "", text, flags=re.DOTALL)
-            text = re.sub(r"^```.*?^```|^#.*?$|<!--.*?-->", "", text, flags=re.DOTALL | re.MULTILINE)
-            yield re.sub(r"`[^`]*`|\]\([^)]*\)", "(code)", text)
+            yield re.sub(r"<!-- (\S+): begin -->.*?<!-- \1: end -->", "", text, flags=re.DOTALL)
+
+
+def pages() -> Iterator[str]:
+    """The text of README and of pages written by hand, without code, headings and blocks that commands write."""
+    for text in [*by_hand(ROOT), *by_hand(ROOT / "docs")]:
+        prose = re.sub(r"^```.*?^```|^#.*?$|<!--.*?-->", "", text, flags=re.DOTALL | re.MULTILINE)
+        yield re.sub(r"`[^`]*`|\]\([^)]*\)", "(code)", prose)
 
 
 def texts_of_code() -> Iterator[str]:

@@ -63,9 +63,10 @@ class ScheduleRunner(DividedRunner):
         return ScheduleRunner, made_from, {"_tolerances": self._tolerances}
 
     def choose_within(self, tolerances: Mapping[str, float], known: Mapping[Case, Timing]) -> None:
-        """From now on, cases that no choice needs are left out, for the collectives in `tolerances`. These are cases
-        that are slower than the fastest one with the same P and m by more than the tolerance (0.01: 1 %). They are not
-        played to their end. `known` has times that were made before.
+        """Leaves out cases that no choice needs from now on, for the collectives in `tolerances`.
+
+        These are slower than the fastest case with the same P and m by more than the tolerance (0.01: 1 %). They are
+        not played to their end. `known` has times that were made before.
         """
         self._tolerances, self._known = tolerances, known
 

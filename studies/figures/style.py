@@ -44,7 +44,7 @@ _SECOND_MARKERS = ("p", "d", "h", "8", "H", "|", "4", "x", "+")
 _FORM_MARKERS = {"shared memory": "1", "one-sided": "2", "by socket": "3"}
 """Markers of algorithms whose processes communicate within nodes in another way than by messages."""
 _ALGORITHM_COLOURS = (*PALETTE[:6], "#882255", "#999933")
-"""Eight colours that can be told apart. Grey marks cells without a value, and black is the ink."""
+"""Eight colours that differ clearly. Cells without a value are grey, and text is black."""
 
 _LIBRARY_COLOUR = "#DDDDDD"
 
@@ -55,7 +55,7 @@ _MIN_RATIO = 1.2
 """Axes of ratios reach at least up to this, so that small differences do not look large."""
 
 _MAX_LABELS = 12
-"""With more lines than this a panel has a legend."""
+"""The most lines of a panel that are named at their ends; with more it has a legend."""
 
 _COINCIDE = 0.004
 """Lines no further apart than this share of the axes are seen as one."""

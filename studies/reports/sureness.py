@@ -13,12 +13,13 @@ from types import MappingProxyType
 from typing import Any
 
 from collwise.common.units import format_size
+from collwise.studies.papers.published import row_of
 from collwise.studies.present.shown import said
 from collwise.validation.measurement.confidence import CLOSE, SURE, Discrepancy, PointOutlook, outlooks_of
 from collwise.validation.select.decisions import DecisionTable
 
 _LEARNED = tomllib.loads(Path(__file__).with_name("confidence.toml").read_text(encoding="utf-8"))
-DISCREPANCY = Discrepancy(**{name: one for name, one in _LEARNED.items() if name != "sure"})
+DISCREPANCY = row_of(Discrepancy, {name: one for name, one in _LEARNED.items() if name != "sure"})
 """The discrepancy of predictions on machines that others measured, as `check machines` learned it."""
 _MAX_RIVALS = 4
 

@@ -247,7 +247,7 @@ def _gained(tuned: Tuned) -> Section:
             Notes("How sure this is", [*how, *_said(tuned, "sure"), *_said(tuned, "changes")], folded=True),
             Notes(
                 "How gains are counted",
-                TEXTS.paragraphs("counted", error=CHECKED["median_error"], limit=1 - _SLOWER, close=CLOSE, sure=SURE),
+                TEXTS.paragraphs("counted", limit=1 - _SLOWER, close=CLOSE, sure=SURE),
                 folded=True,
             ),
         ],

@@ -252,7 +252,7 @@ class Scores:
         return score_table([self], rows)
 
     def trusted(self) -> pd.DataFrame:
-        """For each size, the source whose picks have the smallest slowdown; see `AllScores.trusted`."""
+        """The source whose picks have the smallest slowdown, for each size; see `AllScores.trusted`."""
         return AllScores([self]).trusted()
 
     def error_rows(self) -> pd.DataFrame:

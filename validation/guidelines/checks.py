@@ -61,7 +61,7 @@ class Checked:
 
     @property
     def violations(self) -> tuple[Comparison, ...]:
-        """For each guideline and each call that violates it, the comparison with the largest ratio."""
+        """The comparison with the largest ratio for each guideline and each call that violates it."""
         worst: dict[tuple[str, Call], Comparison] = {}
         for one in self.comparisons:
             key = (one.guideline, one.call)

@@ -277,7 +277,7 @@ def decision_tables(tuning: Tuning) -> list[DecisionTable]:
 
 
 def starts(sampled: Sequence[int]) -> list[tuple[int, int]]:
-    """For each sampled number, the smallest number that it decides for: the geometric mean with the one before."""
+    """The smallest number that each sampled one decides for: the geometric mean with the one before."""
     ordered = sorted(sampled)
     return [
         (number if before is None else math.isqrt(before * number) + 1, number)

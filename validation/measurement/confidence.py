@@ -76,16 +76,24 @@ class Discrepancy:
 
         Choices of one algorithm share its deviation. The random draws of true times have a fixed seed.
         """
-        which = {name: place for place, name in enumerate(dict.fromkeys(names))}
-        random = np.random.default_rng(_SEED)
-        width = np.sqrt(self.freedom / random.chisquare(self.freedom, (_DRAWS, 1)))
-        slopes = random.standard_normal((_DRAWS, 2)) * (self.messages, self.seconds)
-        own = self.algorithm * random.standard_normal((_DRAWS, len(which)))[:, [which[name] for name in names]]
-        true = np.log(seconds) + width * (own + slopes @ _features(messages, seconds).T)
-        lost = true - true.min(axis=1, keepdims=True)
-        means, percentiles = np.expm1(lost.mean(axis=0)), np.expm1(np.percentile(lost, 95, axis=0))
-        close, fastest = (lost < math.log1p(CLOSE)).mean(axis=0), (lost == 0).mean(axis=0)
-        return [Outlook(*map(float, one)) for one in zip(means, percentiles, close, fastest, strict=True)]
+        return [*_outlooks(self, tuple(names), tuple(messages), tuple(seconds))]
+
+
+@lru_cache(maxsize=1 << 12)
+def _outlooks(
+    of: Discrepancy, names: tuple[str, ...], messages: tuple[float, ...], seconds: tuple[float, ...]
+) -> tuple[Outlook, ...]:
+    """The outlooks at a point, drawn once: tables, sentences and facts of one result all ask for them."""
+    which = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    random = np.random.default_rng(_SEED)
+    width = np.sqrt(of.freedom / random.chisquare(of.freedom, (_DRAWS, 1)))
+    slopes = random.standard_normal((_DRAWS, 2)) * (of.messages, of.seconds)
+    own = of.algorithm * random.standard_normal((_DRAWS, len(which)))[:, [which[name] for name in names]]
+    true = np.log(seconds) + width * (own + slopes @ _features(np.array(messages), np.array(seconds)).T)
+    lost = true - true.min(axis=1, keepdims=True)
+    means, percentiles = np.expm1(lost.mean(axis=0)), np.expm1(np.percentile(lost, 95, axis=0))
+    close, fastest = (lost < math.log1p(CLOSE)).mean(axis=0), (lost == 0).mean(axis=0)
+    return tuple(Outlook(*map(float, one)) for one in zip(means, percentiles, close, fastest, strict=True))
 
 
 @dataclass(frozen=True)

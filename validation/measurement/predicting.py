@@ -95,7 +95,7 @@ def predicted(
 def _predictable(
     runs: Sequence[MeasuredRun], factors: Mapping[str, Factors], by_smpi: bool, on_note: Callable[[str], None]
 ) -> Iterator[tuple[MeasuredRun, HostPlatform, Grids]]:
-    """Each run with its machine's platform and the points that can be predicted; `on_note` is told of the others."""
+    """The runs, each with its machine's platform and the points that can be predicted. `on_note` gets the others."""
     without = []
     for run in runs:
         wanted = [(place, grid) for place, grid, _ in grids(run)]

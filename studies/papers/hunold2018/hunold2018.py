@@ -44,7 +44,7 @@ here.table(
 # ## Figure 4: default, mock-ups and tuned
 
 # %%
-# Of two simulations of a setting the one on more processes.
+# Each setting is drawn as simulated on the most processes.
 drawn = {setting.title: (setting, one) for setting, one in found.items()}
 for number, (setting, one) in enumerate(drawn.values()):
     caption = f"{setting.title} in the paper; {setting.simulation}, simulated."

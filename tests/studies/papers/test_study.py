@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def test_unwritable_output(tmp_path: Path) -> None:
 
 
 def run_small(
-    code: str, folder: Path, monkeypatch: pytest.MonkeyPatch, quick: bool = False
+    code: str, folder: Path, monkeypatch: pytest.MonkeyPatch, quick: bool = False, more_headings: Sequence[str] = ()
 ) -> tuple[dict[str, Any], list[Path]]:
     notebook = folder / "small.py"
     notebook.write_text(
@@ -88,7 +89,7 @@ def run_small(
     headings: list[str] = []
     settings = environment(SimulationOptions(folder / "t.sqlite", "smpi", None, 3), quick)
     found = run("small", settings, folder / "out", lambda title, _: headings.append(title))
-    assert headings == ["Small", "Small", "Second part", "Second part"]
+    assert headings == ["Small", "Small", "Second part", "Second part", *more_headings]
     return found
 
 
@@ -122,14 +123,7 @@ def test_conclusions_come_second_and_long_tables_are_folded(tmp_path: Path, monk
         'here.table("Long", [[n] for n in range(9)], columns=["n"])\n'
         '# %% [markdown]\n# ## Conclusions\n# %%\nhere.conclude("done")\n# %% [markdown]\n# ## More\n'
     )
-    notebook = tmp_path / "small.py"
-    notebook.write_text(
-        "# %% [markdown]\n# # Small\n# %%\nfrom collwise.studies.papers.study import Study\nhere = Study()\n"
-        f"# %% [markdown]\n# ## Second part\n# %%\n{code}"
-    )
-    monkeypatch.setattr("collwise.studies.papers.notebook.known_studies", lambda: {"small": notebook})
-    settings = environment(SimulationOptions(tmp_path / "t.sqlite", "smpi", None, 3), False)
-    _, (page, *_) = run("small", settings, tmp_path / "out", lambda *_: None)
+    _, (page, *_) = run_small(code, tmp_path, monkeypatch, more_headings=["Conclusions", "Conclusions", "More"])
     rows = "".join(f"\n| {n} |" for n in range(9))
     assert page.read_text() == (
         "# Small\n\n## What to take away\n\n- done\n\n## Second part\n\n"

@@ -200,7 +200,7 @@ def write_results() -> None:
             model = collwise.fit(name, context=context)
             for collective, sizes in PAPER_SIZES.items():
                 asked = {"procs": procs, "sizes": sizes, "segments": SEGMENTS}
-                times = collwise.simulate(name, collective, **asked, beside="openmpi-4.1", context=context)
+                times = collwise.simulate(name, collective, **asked, deciders="openmpi-4.1", context=context)
                 (scores,) = collwise.compare(
                     times, collwise.predict(model, collective, **asked), "openmpi-4.1"
                 ).values()

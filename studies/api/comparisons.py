@@ -33,7 +33,7 @@ def compare(reference: TimesLike, /, *others: Compared) -> AllScores:
 
     `reference` holds the reference times. The others are files of times or store:QUERY, files of decisions, the name of
     an untuned library (openmpi-4.1), or a rules file of Open MPI. The slowdown of a choice is known only if `reference`
-    has its time; 'collwise simulate --beside' times it. A library may use an algorithm that collwise never chooses, so
+    has its time; 'collwise simulate --deciders' times it. A library may use an algorithm that collwise never chooses, so
     its slowdown can be negative. With --allocations, medians over the random allocations are compared.
 
     Returns Scores by collective. `table()` has for each source the number of `cases`, the median, mean, 90th percentile

@@ -238,7 +238,7 @@ def export(
     procs: int | None = None,
     check: bool = False,
 ) -> ExportedRules:
-    """Writes decisions as rules that an MPI library reads; one table per collective.
+    """Writes decisions as rules that an MPI library reads. Each collective has at most one table.
 
     If a format cannot express a choice, the best one that it can express is written, with a note on the cost. With
     --format collwise, profiles of PGMPITuneLib (.prf) are converted to a libcollwise table.

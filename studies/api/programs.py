@@ -57,9 +57,10 @@ def run_program(
 ) -> int:
     """Runs an MPI program with our algorithms.
 
-    A table or a list says which calls they replace. The program is not modified; for smpi, it must have been built by
-    smpicc. 'latency', 'asp', 'matmul' and 'training' are programs of ours. The report lists the time of each
-    collective, for 'program profile'. The exit code is the program's, or 1 if the program does not call the library.
+    --table or --algorithms says which calls our algorithms replace. The program is not modified; for smpi, it must have
+    been built by smpicc. 'latency', 'asp', 'matmul' and 'training' are programs of ours. The report lists the time of
+    each collective; 'program profile' reads it. The exit code is the program's, or 1 if the program never calls
+    libcollwise.
 
     Returns the exit code.
 
@@ -74,7 +75,7 @@ def run_program(
     options = LibraryOptions(None if table is None else Path(table), algorithms)
     if plain and (options != LibraryOptions() or thresholds is not None or report or report_to is not None):
         raise UsageError(
-            "--plain runs without the library; leave out --table, --algorithms, --thresholds, --report and --report-to"
+            "--plain runs without libcollwise; leave out --table, --algorithms, --thresholds, --report and --report-to"
         )
     if library != "smpi" and (platform is not None or ppn is not None or simgrid is not None):
         raise UsageError("--platform, --ppn and --simgrid are for --library smpi")

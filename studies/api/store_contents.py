@@ -156,7 +156,7 @@ def _only(what: str, found: Collection[str], store: Path) -> str:
 
 
 def configurations(store: str | Path | None = None) -> pd.DataFrame:
-    """Lists configurations: what times depend on, but for the case.
+    """Lists configurations: everything that a time depends on, except the case.
 
     Times of different configurations never mix.
 

@@ -54,7 +54,7 @@ def simulate(
     root: int = 0,
     ppn: int | None = None,
     consumer: str | None = None,
-    beside: Names | Sequence[DeciderLike] = (),
+    deciders: Names | Sequence[DeciderLike] = (),
     margin: float | None = None,
     allocations: int | None = None,
     context: SimulationContext | None = None,
@@ -102,8 +102,8 @@ def simulate(
     grids = asked_points(where, arguments.possible(competing, grid_of).values())
     if not any(grid.cases() for grid in grids):
         raise nothing_runs(competing, process_counts, sizes_of(asked[0], asked_sizes))
-    deciders = [decider(one) for one in (arguments.names(beside) if isinstance(beside, str) else beside)]
-    grids = [timed_besides(grid, deciders) for grid in grids]
+    also = [decider(one) for one in (arguments.names(deciders) if isinstance(deciders, str) else deciders)]
+    grids = [timed_besides(grid, also) for grid in grids]
     by_size = {} if margin is None else {one: margin / 100 for one in competing if not needs_one_choice(one, consumer)}
     if allocations is not None and margin is not None:
         raise UsageError(

@@ -123,7 +123,8 @@ def tune(
     CLUSTER is a known platform or its file, the name of an interconnect, or a number of nodes; unknown values are
     assumed, with a warning. CLUSTER may also be your own times (a file or store:QUERY); they are used unchanged. Gains
     are relative to the untuned library that the rules are for. The folder of results contains the rules, a table for
-    libcollwise under any MPI library, the decisions, the times, a report, and the description if the cluster had none.
+    libcollwise under any MPI library, the decisions, the times and a report. If the cluster had no description, the
+    folder also contains the one that was assumed.
 
     Returns a Tuned: its `decisions`, `rules`, `times` and `scores`, and `gains(collective)`.
 
@@ -156,7 +157,7 @@ def tune(
                 segments=segments,
                 ppn=per_node,
                 consumer=consumer,
-                beside=[baseline] if baseline else (),
+                deciders=[baseline] if baseline else (),
                 allocations=allocations,
                 context=opened,
             )

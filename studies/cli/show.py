@@ -154,8 +154,8 @@ def schedule(
     """Shows an algorithm's messages, rounds and critical path.
 
     The schedule is recorded from the algorithm's own code and timed by the schedule engine (docs/engine.md). The time
-    is the sum of the parts of the critical path: if a part took twice as long, the collective would take longer by the
-    time of that part, as long as the path stays the same.
+    is the sum of the parts of the critical path. Doubling a part adds the time of that part to the collective's, provided
+    that the path stays the same.
     """
     from collwise.simulator.schedule.critical_path import path_parts
     from collwise.simulator.schedule.networks import places_of

@@ -70,9 +70,9 @@ def demo(
     output: Path = option(FOLDER, lambda: results_folder() / "demo", show_default="results/demo"),
     simulation: options.SimulationOptions = options.simulation(SCHEDULE.name),
 ) -> None:
-    """Tunes a simulated copy of a real cluster: the gain, how sure it is, and which file to use.
+    """Tunes a simulated copy of a real cluster, and shows the gain, how sure it is, and which file to use.
 
-    The cluster is Jupiter of TU Wien, with 36 nodes of 16 processes. SMPI simulates some of the points as well. The
+    The cluster is Jupiter of TU Wien, with 36 nodes of 16 processes. SMPI also simulates some of the points, as a check. The
     installed Open MPI makes calls with the rules, and its own monitoring shows that it follows them.
     """
     from collwise.studies.present.scores import apart

@@ -37,7 +37,7 @@ simulate = derived(
     "simulate --platform gros --collective bcast --procs 4,8 --sizes 8KiB:64KiB:x2",
     context=options.simulation(called=True),
     figures=True,
-    beside=option(NAMES, ()),
+    deciders=option(NAMES, ()),
 )
 measure = derived(
     collwise.measure,

@@ -18,12 +18,12 @@ PROCS, SIZES, SEGMENTS = "8,16,32,48,64", "8KiB:4MiB:x2", "8KiB,64KiB"
 #
 # `collwise.simulate` times every algorithm at every process count P, message size and segment size. The schedule engine
 # plays the messages that an algorithm's code sends; `engine="smpi"` takes SimGrid's SMPI, which is slower and simulates
-# more. `beside` adds what Open MPI 4.1 chooses as it is. Times are kept in a store: a second run has them at once.
+# more. `deciders` adds what Open MPI 4.1 chooses as it is. Times are kept in a store: a second run has them at once.
 
 # %%
 with collwise.session(engine="schedule") as context:
     times = collwise.simulate(
-        PLATFORM, COLLECTIVE, PROCS, SIZES, segments=SEGMENTS, beside="openmpi-4.1", context=context
+        PLATFORM, COLLECTIVE, PROCS, SIZES, segments=SEGMENTS, deciders="openmpi-4.1", context=context
     )
 collwise.figure(times, procs=64)
 

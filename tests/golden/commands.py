@@ -287,7 +287,7 @@ def _compared() -> dict[str, Golden]:
         extent = re.sub("--sizes [^ ]+", "", extent) if collective == "barrier" else extent
         extent = f"--collective {collective} {extent}"
         made = [f"predict --parameters files/{one}.toml {extent} -o {one}.times --force" for one in models]
-        simulated = f"simulate {extent} {GROS} --beside {library} -o right.times --force"
+        simulated = f"simulate {extent} {GROS} --deciders {library} -o right.times --force"
         others = " ".join(f"{one}.times" for one in models)
         return Golden(" && ".join([*made, simulated, f"compare right.times {others} {library} --json"]))
 

@@ -213,7 +213,7 @@ def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
 
 def test_compare_and_select_agree_on_the_best(here: Path) -> None:
     point = ("--platform", "toy.toml", "--collective", "bcast", "--procs", "8", "--sizes", "8KiB,256KiB")
-    succeeded("simulate", *point, "--segments", "0,8KiB", "--beside", "openmpi-4.1", "-o", "toy.times", cwd=here)
+    succeeded("simulate", *point, "--segments", "0,8KiB", "--deciders", "openmpi-4.1", "-o", "toy.times", cwd=here)
     selected = called("select", "toy.times", "-o", "toy.json", "--json", cwd=here)
     chosen = [row["algorithm"] for row in printed(selected.stdout).rows]
     compared = succeeded("compare", "toy.times", "toy.json", "openmpi-4.1", "--figures", "figures", "--json", cwd=here)
@@ -252,7 +252,7 @@ def test_models_are_scored_by_simulated_times(here: Path, toy_parameters: str) -
     grid = ("--collective", "bcast", "--procs", "3,4", "--sizes", "1KiB,64KiB,256KiB", "--segments", "0,8KiB")
     for name in ("by_parts", "as_printed"):
         succeeded("predict", "--parameters", toy_parameters, "--model", name, *grid, "-o", f"{name}.times", cwd=here)
-    succeeded("simulate", "--platform", "toy.toml", *grid, "--beside", "openmpi-4.1", "-o", "s.times", cwd=here)
+    succeeded("simulate", "--platform", "toy.toml", *grid, "--deciders", "openmpi-4.1", "-o", "s.times", cwd=here)
     compare = ("compare", "s.times", "by_parts.times", "as_printed.times", "openmpi-4.1")
     shown = called(*compare, cwd=here).stdout
     assert "no times in as_printed of knomial" in shown

@@ -75,7 +75,7 @@ def test_every_collective_is_compared(collective: str, capsys: Capture) -> None:
     """Under the schedule engine, with both libraries; the times of their picks are those of the same choices."""
     sizes = "" if collective == "barrier" else "--sizes 1KiB,1MiB"
     extent = f"--collective {collective} --procs 4,6 {sizes} --segments 0,8KiB"
-    beside = "--beside openmpi-4.1,mpich-4"
+    beside = "--deciders openmpi-4.1,mpich-4"
     for made in (
         f"simulate --platform gros {extent} --engine schedule {beside} -o s.times",
         f"predict --parameters all.toml {extent} -o p.times",
@@ -106,7 +106,7 @@ def test_every_collective_is_compared(collective: str, capsys: Capture) -> None:
 
 
 def test_a_barrier_is_drawn_over_the_processes_alone(here: Path, capsys: Capture) -> None:
-    made = "simulate --platform gros --collective barrier --procs 4,6 --engine schedule --beside mpich-4 -o s.times"
+    made = "simulate --platform gros --collective barrier --procs 4,6 --engine schedule --deciders mpich-4 -o s.times"
     done(made, capsys)
     _, error = done("compare s.times mpich-4 --figures figures", capsys)
     assert [path.name for path in (here / "figures").iterdir()] == ["gros-barrier-by-procs.png"]

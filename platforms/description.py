@@ -178,8 +178,9 @@ class Platform(Description):
     """A homogeneous cluster.
 
     The `links_per_node` links of a node act as one link of their summed bandwidth. If `backbone_bytes_per_second` is
-    None, the switch never limits a flow; otherwise it limits each flow separately and adds `backbone_latency_seconds`.
-    Without `ports` the schedule engine takes the parameters of SMPI. Without `topology` all nodes are at one switch.
+    None, the switch never limits a flow. Otherwise it limits each flow, or with `backbone_is_shared` all flows
+    together, and adds `backbone_latency_seconds`. Without `ports` the schedule engine takes the parameters of SMPI.
+    Without `topology` all nodes are at one switch.
 
     A node's CPUs are its sockets; without `memory_domains_per_node` each has one memory domain. The messages between
     the processes of a node have the loopback's rate each, and `memory_bytes_per_second` together, if that is given.
@@ -199,6 +200,7 @@ class Platform(Description):
     links_per_node: int = 1
     backbone_bytes_per_second: float | None = None
     backbone_latency_seconds: float = 0.0
+    backbone_is_shared: bool = False
     ports: Ports | None = None
     memory_domains_per_node: int | None = None
     memory_bytes_per_node: int | None = None

@@ -117,7 +117,8 @@ CLUSTER = _keys(
 NETWORK = _keys(
     "link_bytes_per_second link_latency_seconds links_per_node? loopback_bytes_per_second loopback_latency_seconds "
     "between_sockets_bytes_per_second? between_sockets_latency_seconds? memory_bytes_per_second? "
-    "backbone_bytes_per_second? backbone_latency_seconds?"
+    "backbone_bytes_per_second? backbone_latency_seconds? backbone_is_shared?",
+    backbone_is_shared=_TRUTH,
 )
 _SHARE = Key("a number of at least 1", lambda v: is_number(v) and v >= 1, float)
 _ROUTING = Key(" or ".join(ROUTINGS), lambda v: v in ROUTINGS, str)
@@ -417,9 +418,9 @@ class _Reader:
     def _check_relations(self, values: Mapping[str, Any]) -> None:
         cpus, cores = values.get("cpus_per_node", 0), values.get("cores_per_node")
         self._check_cores("cluster", values)
-        if "backbone_latency_seconds" in values and "backbone_bytes_per_second" not in values:
-            what = "is given without backbone_bytes_per_second; add that, or leave it out"
-            self._add("network", "backbone_latency_seconds", what)
+        for name in ("backbone_latency_seconds", "backbone_is_shared"):
+            if name in values and "backbone_bytes_per_second" not in values:
+                self._add("network", name, "is given without backbone_bytes_per_second; add that, or leave it out")
         for name in ("between_sockets_bytes_per_second", "between_sockets_latency_seconds"):
             if name in values and cpus == 1:
                 self._add("network", name, "is given for nodes of one CPU; cpus_per_node must be at least 2")
@@ -563,6 +564,8 @@ def write_description(platform: Description) -> str:
     if isinstance(platform, Platform):
         if platform.backbone_bytes_per_second is None:
             del document["network"]["backbone_latency_seconds"]
+        if not platform.backbone_is_shared:
+            del document["network"]["backbone_is_shared"]
         if topology := platform.topology:
             values = {"kind": topology.kind, **_values(topology, TOPOLOGY[topology.kind])}
             if "switches_per_pod" not in values:

@@ -354,6 +354,16 @@ def routes_among(topology: Topology, nodes: int, node_rate: float, switches: tup
     return Routes(rates, np.array(first, np.int64), np.array(links, np.int32), np.array(seconds))
 
 
+def routes_over_backbone(nodes: int, bytes_per_second: float) -> Routes:
+    """The routes among nodes that share one link, in both directions. Each node counts as a switch."""
+    import numpy as np  # which descriptions do without
+
+    first = np.concatenate([[0], np.cumsum(~np.eye(nodes, dtype=bool))])
+    return Routes(
+        np.full(2, bytes_per_second), first.astype(np.int64), np.zeros(first[-1], np.int32), np.zeros(nodes * nodes)
+    )
+
+
 TOPOLOGIES: dict[str, type[Topology]] = {kind.kind: kind for kind in (FatTree, Dragonfly, Torus)}
 """The topologies besides one switch, by the names that descriptions use."""
 

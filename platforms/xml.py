@@ -73,7 +73,8 @@ def _graph_lines(platform: Platform) -> list[str]:
     lines.append(_link("loopback", platform.loopback_bytes_per_second, platform.loopback_latency_seconds, "FATPIPE"))
     backbone_rate = platform.backbone_bytes_per_second
     if backbone_rate is not None:
-        lines.append(_link("backbone", backbone_rate, platform.backbone_latency_seconds, "FATPIPE"))
+        sharing = _backbone_policy(platform)
+        lines.append(_link("backbone", backbone_rate, platform.backbone_latency_seconds, sharing))
     if levels > 1:
         lines.append(_link("turn", _NO_LIMIT, 0.0, "FATPIPE"))
     for number, cable in enumerate(cables):
@@ -187,10 +188,14 @@ def _cluster_lines(platform: Platform) -> list[str]:
     if platform.backbone_bytes_per_second is not None:
         attributes["bb_bw"] = f"{platform.backbone_bytes_per_second!r}Bps"
         attributes["bb_lat"] = f"{platform.backbone_latency_seconds!r}s"
-        # A shared backbone would make all flows of the cluster compete; a switch forwards them independently.
-        attributes["bb_sharing_policy"] = "FATPIPE"
+        attributes["bb_sharing_policy"] = _backbone_policy(platform)
     # A property of a <cluster> applies to each of its hosts.
     return _property_lines(_tag("cluster", **attributes), _properties(platform), "cluster")
+
+
+def _backbone_policy(platform: Platform) -> str:
+    """Whether all flows of the cluster compete for the backbone, or a switch forwards them independently."""
+    return "SHARED" if platform.backbone_is_shared else "FATPIPE"
 
 
 def _properties(platform: Platform) -> dict[str, str]:

@@ -146,13 +146,18 @@ def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Elemen
         raise fail(f"its topology is {kind} (valid: {', '.join(_SHAPES)}; with several clusters FLAT)")
     sizes = [len(parse_radical(one.attrib["radical"])) for one in elements]
     # Between clusters flows pass it in both directions.
-    backbone = _backbone(platform, given, rate * max(sizes) * min(2, len(elements)))
+    backbone = _backbone(given, rate * max(sizes) * min(2, len(elements)))
+    if backbone.get("backbone_is_shared") and (len(elements) > 1 or kind != "FLAT"):
+        raise fail(
+            f"all flows of a cluster share its backbone of {given['bb_bw']}; expected a single FLAT cluster, "
+            f"bb_sharing_policy={' or '.join(_NO_LIMIT)}, or the rate of all nodes together"
+        )
     loopback = _loopback(given, rate, latency, backbone)
     found = {"loopback_bytes_per_second": loopback[0], "loopback_latency_seconds": loopback[1]}
     if len(elements) > 1:
         near: Route = ()
         if backbone:
-            flow, within = backbone.values()
+            flow, within = backbone["backbone_bytes_per_second"], backbone["backbone_latency_seconds"]
             near = (Leg("backbone", "", flow, within, "FATPIPE"),)
         names, routes = [one.attrib["id"] for one in elements], routes_of(zone, fail)
         routers = {one.attrib["id"]: _router(one.attrib) for one in elements}
@@ -182,18 +187,14 @@ def _refusal(platform: XmlPlatform, why: str) -> UsageError:
     )
 
 
-def _backbone(platform: XmlPlatform, given: Mapping[str, str], most: float) -> dict[str, Any]:
-    """The backbone of a cluster, which a description has only where it limits single flows, or nothing."""
+def _backbone(given: Mapping[str, str], most: float) -> dict[str, Any]:
+    """The backbone of a cluster. It is shared if its policy says so and it is slower than `most`."""
     if "bb_bw" not in given:
         return {}
     rate = bytes_per_second(given["bb_bw"])
-    if given.get("bb_sharing_policy", "SHARED") not in _NO_LIMIT and rate < most:
-        raise _refusal(
-            platform,
-            f"all flows share the backbone of {given['bb_bw']}; expected bb_sharing_policy={' or '.join(_NO_LIMIT)}, "
-            "or the rate of all nodes together",
-        )
-    return {"backbone_bytes_per_second": rate, "backbone_latency_seconds": seconds(given.get("bb_lat", "0"))}
+    found = {"backbone_bytes_per_second": rate, "backbone_latency_seconds": seconds(given.get("bb_lat", "0"))}
+    is_shared = given.get("bb_sharing_policy", "SHARED") not in _NO_LIMIT and rate < most
+    return found | ({"backbone_is_shared": True} if is_shared else {})
 
 
 def _loopback(

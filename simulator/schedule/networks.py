@@ -12,7 +12,7 @@ from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform, Po
 from collwise.platforms.description import PACKET_BYTES, Calibration, FactorRow, OverheadRow
 from collwise.platforms.hosts import DerivedPlatform, ReorderedPlatform
 from collwise.platforms.smpi import CROSS_TRAFFIC, ENVELOPE_BYTES
-from collwise.platforms.topology import routes_among
+from collwise.platforms.topology import routes_among, routes_over_backbone
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
 
@@ -135,11 +135,17 @@ def _with_topology(
 ) -> NetworkTables:
     """The tables with a node's memory and the routes between switches; `own` and `handshake` are latency factors."""
     tables = replace(tables, memory_rate=described.memory_bytes_per_second or 0.0)
-    if described.topology is None:
+    if described.topology is not None:
+        at = [described.topology.switch_of(node) for node in nodes]
+        switches = tuple(sorted(set(at)))
+        routes = routes_among(described.topology, described.nodes, described.node_bytes_per_second, switches)
+    elif described.backbone_is_shared and described.backbone_bytes_per_second is not None:
+        at, switches = [*nodes], tuple(sorted(set(nodes)))
+        # Acknowledgements pass the same link.
+        rate = described.backbone_bytes_per_second / (1 + tables.acknowledgement_share)
+        routes = routes_over_backbone(len(switches), rate)
+    else:
         return tables
-    at = [described.topology.switch_of(node) for node in nodes]
-    switches = tuple(sorted(set(at)))
-    routes = routes_among(described.topology, described.nodes, described.node_bytes_per_second, switches)
     return replace(
         tables,
         switch_of=np.searchsorted(switches, at),

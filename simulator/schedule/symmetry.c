@@ -158,16 +158,23 @@ static int are_permuted(const schedule_network *network, const int32_t *next_lin
     return 1;
 }
 
-/* The links that come in place of one another are a cycle, for which its first one stands. */
-static void find_cycles(const schedule_network *network, const int32_t *next_link, int32_t *link_of) {
+/* The links that come in place of one another are a cycle, for which its first one stands. False if a cycle has fewer
+ * links than there are repetitions: processes that one stands for then share a link. */
+static int find_cycles(const schedule_network *network, int repetitions, const int32_t *next_link, int32_t *link_of) {
     for (int32_t link = 0; link < network->links; link++) {
         link_of[link] = UNKNOWN;
     }
     for (int32_t link = 0; link < network->links; link++) {
+        int length = 0;
         for (int32_t at = link; at != UNKNOWN && link_of[at] == UNKNOWN; at = next_link[at]) {
             link_of[at] = link;
+            length++;
+        }
+        if (next_link[link] != UNKNOWN && length > 0 && length < repetitions) {
+            return 0;
         }
     }
+    return 1;
 }
 
 /* Whether every route passes what stands for its links once only. */
@@ -208,8 +215,7 @@ static int links_repeat(const schedule_network *network, int nodes, int32_t *lin
     if (!are_permuted(network, next_link, seen)) {
         return 0;
     }
-    find_cycles(network, next_link, link_of);
-    return are_passed_once(network, link_of, seen);
+    return find_cycles(network, network->nodes / nodes, next_link, link_of) && are_passed_once(network, link_of, seen);
 }
 
 /* --- The period --------------------------------------------------------------------------------------------------- */

@@ -240,7 +240,10 @@ def show(
 
 
 def _save(result: Any, path: Path) -> None:
-    """Saves the result, if it can be; rows by the ending of the name."""
+    """Saves the result in its own form, or as rows if the name of the file says so."""
     from collwise.studies.present import frame
 
-    result.save(path) if hasattr(result, "save") else frame.save(result, path)
+    if hasattr(result, "save") and not (hasattr(result, "frame") and path.suffix.lower() in (".csv", ".parquet")):
+        result.save(path)
+    else:
+        frame.save(result.frame() if hasattr(result, "frame") else result, path)

@@ -96,7 +96,8 @@ def _draw_one_switch(axes: Axes, platform: Platform) -> str:
     _nodes_below(axes, (0, 1), platform.nodes, width=1.6)
     _fit(axes, [(-1, -1.2), (1, 1)])
     backbone = platform.backbone_bytes_per_second
-    return "one switch" + (f", {_rate(backbone)} for each flow" if backbone else "")
+    sharing = "shared by all flows" if platform.backbone_is_shared else "for each flow"
+    return "one switch" + (f", {_rate(backbone)} {sharing}" if backbone else "")
 
 
 def _draw_fat_tree(axes: Axes, platform: Platform, tree: FatTree) -> str:

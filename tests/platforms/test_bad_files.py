@@ -104,6 +104,12 @@ def test_missing_unreadable_and_foreign_files(tmp_path: Path) -> None:
             "backbone",
             "network.backbone_latency_seconds: is given without backbone_bytes_per_second; add that, or ",
         ),
+        (
+            "links_per_node = 1",
+            "backbone_is_shared = true",
+            "backbone",
+            "network.backbone_is_shared: is given without backbone_bytes_per_second; add that, or leave it out",
+        ),
         ("crosstraffic = true", 'crosstraffic = "on"', "cross", "calibration.crosstraffic: 'on' does not fit (valid: "),
         (
             "crosstraffic = true",

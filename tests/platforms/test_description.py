@@ -39,6 +39,13 @@ _LABEL = st.from_regex(r"[A-Za-z0-9._-]{0,12}", fullmatch=True)
 _SIZES = st.lists(st.integers(1, 2**30), max_size=4, unique=True).map(lambda sizes: [0, *sorted(sizes)])
 
 
+NO_BACKBONE: dict[str, Any] = {
+    "backbone_bytes_per_second": None,
+    "backbone_latency_seconds": 0.0,
+    "backbone_is_shared": False,
+}
+
+
 @st.composite
 def _rows(draw: st.DrawFn, values: int, amounts: st.SearchStrategy[float]) -> tuple[tuple[float, ...], ...]:
     return tuple((size, *(draw(amounts) for _ in range(values))) for size in draw(_SIZES))
@@ -85,6 +92,7 @@ _PLATFORMS = st.builds(
     links_per_node=st.integers(1, 4),
     backbone_bytes_per_second=_POSITIVE,
     backbone_latency_seconds=_AMOUNT,
+    backbone_is_shared=st.booleans(),
     memory_domains_per_node=st.none() | st.integers(1, 4),
     memory_bytes_per_second=st.none() | _POSITIVE,
     between_sockets_bytes_per_second=st.none() | _POSITIVE,
@@ -147,7 +155,7 @@ def test_heterogeneous_descriptions_round_trip(platform: HeterogeneousPlatform) 
 @given(_PLATFORMS, st.booleans())
 def test_round_trip(platform: Platform, has_backbone: bool) -> None:
     if not has_backbone:
-        platform = replace(platform, backbone_bytes_per_second=None, backbone_latency_seconds=0.0)
+        platform = replace(platform, **NO_BACKBONE)
     text = write_description(platform)
     assert read_description(text) == (platform, [])
     assert write_description(platform) == text
@@ -155,7 +163,7 @@ def test_round_trip(platform: Platform, has_backbone: bool) -> None:
 
 @given(_PLATFORMS, _TOPOLOGIES)
 def test_topologies_are_written_and_read_back(platform: Platform, topology: Topology) -> None:
-    bare = replace(platform, backbone_bytes_per_second=None, backbone_latency_seconds=0.0, topology=topology)
+    bare = replace(platform, **NO_BACKBONE, topology=topology)
     assert read_description(write_description(bare)) == (bare, [])
 
 
@@ -325,11 +333,13 @@ def test_digest_follows_what_is_simulated_and_nothing_else() -> None:
     assert len({digest, *(replace(gros, **change).digest() for change in changes)}) == 1 + len(changes)
 
 
-def test_backbone_only_if_asked_for_and_never_shared() -> None:
+@pytest.mark.parametrize(("is_shared", "policy"), [(False, "FATPIPE"), (True, "SHARED")])
+def test_a_backbone_is_written_only_if_there_is_one(is_shared: bool, policy: str) -> None:
     gros = load_description("gros")
     assert "bb_" not in gros.xml_text()
-    text = replace(gros, backbone_bytes_per_second=1e11, backbone_latency_seconds=1e-6).xml_text()
-    assert 'bb_bw="100000000000.0Bps" bb_lat="1e-06s" bb_sharing_policy="FATPIPE"' in text
+    backbone = {"backbone_bytes_per_second": 1e11, "backbone_latency_seconds": 1e-6, "backbone_is_shared": is_shared}
+    text = replace(gros, **backbone).xml_text()
+    assert f'bb_bw="100000000000.0Bps" bb_lat="1e-06s" bb_sharing_policy="{policy}"' in text
 
 
 def test_links_of_a_node_add_up() -> None:

@@ -77,6 +77,8 @@ def test_what_was_written_of_a_description_is_read_as_it_was(name: str, tmp_path
         {},
         {"bb_bw": "160Gbps", "bb_lat": "1us"},
         {"bb_bw": "5Gbps", "bb_lat": "1us", "bb_sharing_policy": "FATPIPE"},
+        {"bb_bw": "40Gbps", "bb_lat": "1us"},
+        {"bb_bw": "5Gbps", "bb_lat": "1us", "bb_sharing_policy": "SHARED"},
         {"loopback_bw": "4GBps", "loopback_lat": "500ns"},
     ],
 )
@@ -284,7 +286,11 @@ def test_smpi_takes_as_long_where_no_routes_are_spread(topology: str, parameters
 @pytest.mark.parametrize(
     ("cluster", "attributes", "says"),
     [
-        (CLUSTER, {"bb_bw": "40Gbps", "bb_lat": "0us"}, "all flows share the backbone of 40Gbps"),
+        (
+            CLUSTER,
+            {"bb_bw": "40Gbps", "topology": "TORUS", "topo_parameters": "4,4"},
+            "share its backbone of 40Gbps; expected a single FLAT cluster, bb_sharing_policy=SPLITDUPLEX or FATPIPE",
+        ),
         (CLUSTER.replace(' lat="10us"', ""), {}, "its <cluster> lacks lat; it needs speed, bw, lat"),
         (CLUSTER.replace(' speed="10Gf"', ""), {}, "its <cluster> lacks speed"),
         (CLUSTER, {"sharing_policy": "SHARED"}, "sharing_policy='SHARED'"),

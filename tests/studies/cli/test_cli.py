@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from collwise.algorithms.catalogue import Catalogue
@@ -209,6 +210,14 @@ def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
     assert set(parse_rules((here / "openmpi-4.1.rules").read_text()).collectives) == ids
     lines = (here / "collwise.rules").read_text().splitlines()
     assert {line.split()[0] for line in lines if line and line[0] != "#"} == set(catalogue.collectives) - {"barrier"}
+
+
+def test_times_are_saved_as_rows_if_the_name_of_the_file_says_so(here: Path) -> None:
+    words = "simulate --platform toy.toml --collective bcast --procs 8 --sizes 8KiB,256KiB --segments 0 -o toy.csv"
+    rows = printed(succeeded(*words.split(), "--json", cwd=here).stdout).rows
+    saved = pd.read_csv(here / "toy.csv")
+    assert saved.seconds.tolist() == pytest.approx([row["seconds"] for row in rows])
+    assert saved.algorithm.tolist() == [row["algorithm"] for row in rows]
 
 
 def test_compare_and_select_agree_on_the_best(here: Path) -> None:

@@ -32,7 +32,7 @@ def sure_facts(tables: Sequence[DecisionTable], gains: Gains = MappingProxyType(
     """The number of points and of sure ones, what to measure at others, and the losses. None except for simulated
     times.
 
-    `mean` is the geometric mean of the expected losses, `worst` the point of the largest 95th percentile. Losses are
+    `others` are points without an outlook. `mean` is the geometric mean of the expected losses, `worst` the point of the largest 95th percentile. Losses are
     relative to the fastest choice. `untuned` is the mean for the library of the gains, or None if one is not known: a
     deviation has the mean 0, so each expected loss differs from that of the choice by the predicted gain.
     """
@@ -47,6 +47,7 @@ def sure_facts(tables: Sequence[DecisionTable], gains: Gains = MappingProxyType(
     name, worst = max(points, key=lambda one: one[1].outlook.percentile_95)
     return {
         "points": len(points),
+        "others": sum(len(table.times.grid.points) for table in tables if table.times is not None) - len(points),
         "sure": len(points) - sum(map(len, doubtful.values())),
         "measure": [_to_measure(name, some) for name, some in doubtful.items() if some],
         "mean": math.expm1(fmean(losses)),

@@ -34,8 +34,8 @@ collwise_blocks collwise_blocks_of(const void *buffer, int count, const int *cou
                               .counts = counts,
                               .displacements = displacements,
                               .type = type,
+                              .procs = collwise_size_of(comm),
                               .comm = comm};
-    MPI_Comm_size(comm, &blocks.procs);
     MPI_Type_get_extent(type, &low, &blocks.extent);
     blocks.element_bytes = collwise_element_bytes(type);
     blocks.offsets = collwise_sizes((size_t)blocks.procs + 1, comm);

@@ -6,14 +6,14 @@
 #include <string.h>
 
 const char *collwise_objection(const collwise_algorithm *algorithm, const collwise_call *call) {
-    int procs, commutes = 1;
+    int commutes = 1;
     if ((algorithm->needs & COLLWISE_NEEDS_COMMUTATIVE) != 0) {
         MPI_Op_commutative(call->op, &commutes);
     }
     if (!commutes) {
         return "needs a commutative operation";
     }
-    MPI_Comm_size(call->comm, &procs);
+    int procs = collwise_size_of(call->comm);
     const char *objection = collwise_procs_objection(algorithm, procs);
     return objection == NULL && algorithm->guideline != NULL ? collwise_mock_up_objection(algorithm, call) : objection;
 }

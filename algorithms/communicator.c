@@ -3,6 +3,7 @@
  *
  * The only static here holds the attributes' keys. They are written once and never change, so simulated processes may
  * share them, too: all of them use the same keys. */
+#include "current.h"
 #include "keys.h"
 #include "tasks.h"
 
@@ -56,7 +57,7 @@ static int attribute_key(int which) {
 /* Simulated processes share one MPI_COMM_WORLD object with its attributes, but have their own objects of every other
  * communicator. The duplicate of MPI_COMM_WORLD is therefore an attribute of MPI_COMM_SELF, under a key of its own.
  * MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while communication is still possible. */
-MPI_Comm collwise_private(MPI_Comm comm) {
+static MPI_Comm kept_private(MPI_Comm comm) {
     int is_world = comm == MPI_COMM_WORLD;
     MPI_Comm holder = is_world ? MPI_COMM_SELF : comm;
     int key = attribute_key(is_world ? OF_WORLD : OF_OTHERS);
@@ -70,6 +71,11 @@ MPI_Comm collwise_private(MPI_Comm comm) {
         MPI_Comm_set_attr(holder, key, private);
     }
     return *private;
+}
+
+MPI_Comm collwise_private(MPI_Comm comm) {
+    const collwise_current *now = collwise_current_in(comm);
+    return now != NULL && comm == now->comm ? now->private : kept_private(comm);
 }
 
 void collwise_keep(MPI_Comm private, collwise_kept_kind kind, void *value, void (*release)(void *)) {
@@ -92,13 +98,21 @@ void collwise_keep_no_longer(MPI_Comm private, collwise_kept_kind kind) {
 const collwise_observer *collwise_observer_of(MPI_Comm comm) { return collwise_kept(comm, COLLWISE_KEPT_OBSERVER); }
 
 int collwise_rank_in(MPI_Comm comm) {
+    const collwise_current *now = collwise_current_in(comm);
     int rank;
+    if (now != NULL) {
+        return now->rank;
+    }
     MPI_Comm_rank(comm, &rank);
     return rank;
 }
 
 int collwise_size_of(MPI_Comm comm) {
+    const collwise_current *now = collwise_current_in(comm);
     int procs;
+    if (now != NULL) {
+        return now->procs;
+    }
     MPI_Comm_size(comm, &procs);
     return procs;
 }

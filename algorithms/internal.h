@@ -5,6 +5,7 @@
 
 #include "collwise.h"
 #include "topology/topology.h"
+#include "world.h"
 
 /* All messages are on the private communicator, where MPI's message order keeps those of different calls apart. */
 enum { COLLWISE_TAG = 1, COLLWISE_UNUSED_TAG = 2 };
@@ -19,13 +20,7 @@ void collwise_receive(char *data, size_t bytes, int source, MPI_Comm comm);
 void collwise_sendrecv(const char *send, size_t send_bytes, int destination, char *receive, size_t receive_bytes,
                        int source, MPI_Comm comm);
 
-/* A barrier's messages are empty. In simulation they have a byte: SMPI does not charge empty ones the processor's time
- * for sending and receiving, so that a linear barrier would take no longer for more processes. */
-#ifdef SMPI_SHARED_MALLOC
-enum { COLLWISE_TOKEN_BYTES = 1 };
-#else
-enum { COLLWISE_TOKEN_BYTES = 0 };
-#endif
+/* The messages of barriers, of COLLWISE_TOKEN_BYTES bytes. */
 void collwise_signal(int destination, MPI_Comm comm);
 void collwise_await(int source, MPI_Comm comm);
 void collwise_signal_and_await(int destination, int source, MPI_Comm comm);
@@ -86,9 +81,12 @@ void collwise_next_segment(collwise_segment *segment);
 /* The number of segments from the current one on. */
 size_t collwise_segments_left(const collwise_segment *segment);
 
+/* True if the receive of a segment is posted before it is needed (posting.c). */
+int collwise_posts_ahead(void);
+
 /* The segments that come from one process. The receive of the next one is posted as soon as one has arrived, before
- * that one is sent on or combined; never are two under way, since they would compete for a link. The programs that are
- * compiled with COLLWISE_ALGORITHM_1 post a receive only when they need it, as the paper's Algorithm 1 does. */
+ * that one is sent on or combined, or when it is needed; never are two under way, since they would compete for a link.
+ */
 typedef struct {
     char *data;
     size_t unit_bytes; /* of what segments count */
@@ -151,6 +149,12 @@ void collwise_binomial_scan(char *data, size_t elements, const collwise_operatio
 int collwise_rank_in(MPI_Comm comm);
 int collwise_size_of(MPI_Comm comm);
 
+/* The answers of MPI for a communicator and its private one, which libcollwise knows before a call (current.h). */
+typedef struct {
+    MPI_Comm comm, private;
+    int rank, procs;
+} collwise_current;
+
 /* Values that are kept with a private communicator until it is freed, and released by their owners; NULL: none. */
 typedef enum {
     COLLWISE_KEPT_HIERARCHY,
@@ -190,11 +194,6 @@ void *collwise_allocate(size_t bytes, MPI_Comm comm);
 size_t *collwise_sizes(size_t count, MPI_Comm comm);
 void collwise_sizes_free(size_t *sizes);
 
-/* In simulation, where computation takes no time by itself: the number that a property of the host gives, 0 without it,
- * and a charge of seconds. Elsewhere 0, and nothing. */
-double collwise_host_property(const char *property);
-void collwise_spend(double seconds);
-
 /* Scratch memory for users' data, and copies of users' data. In sweeps, where data has no values, all scratch memory
  * may be the same memory, and a copy moves nothing. In simulation a byte of a copy takes the time of the host's
  * property collwise/copy-seconds-per-byte, and one of scratch memory from collwise/kept-memory-bytes on
@@ -207,9 +206,8 @@ void collwise_copy(char *to, const char *from, size_t bytes);
 
 collwise_operation collwise_operation_of(MPI_Op op, MPI_Datatype type, MPI_Comm comm);
 
-/* Memory for `elements` elements in the type's own layout, to be freed with free(); *first is where element 0 counts
- * from. */
-char *collwise_make_layout(const collwise_operation *op, size_t elements, char **first);
+/* right = left op right where data has values; without the time that it takes. */
+void collwise_compute(const collwise_operation *op, const char *left, char *right, size_t elements);
 
 /* right = left op right, elementwise, for `elements` packed elements. Unless op commutes, MPI requires the
  * contributions of lower ranks on the left. */
@@ -451,11 +449,7 @@ void collwise_bytes_pack(collwise_bytes *view, const void *buffer, size_t count,
 void collwise_bytes_unpack(const collwise_bytes *view, void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm);
 void collwise_bytes_release(collwise_bytes *view);
 
-/* --- Layout and packed form (layout.c) --------------------------------------------------------------------------- */
-
-/* Packs `count` elements, or unpacks them; contiguous data is copied at once. */
-void collwise_pack(char *packed, const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm);
-void collwise_unpack(const char *packed, void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm);
+/* --- Datatypes (types.c) ------------------------------------------------------------------------------------------ */
 
 /* The bytes of an element in packed form, which MPI_Type_size does not tell for 2 GiB and more: its result is an int.
  */
@@ -463,6 +457,20 @@ size_t collwise_element_bytes(MPI_Datatype type);
 
 /* True if the packed form of elements of `type` is also their own layout. */
 int collwise_is_contiguous(MPI_Datatype type);
+
+/* --- Layout and packed form (layout.c) --------------------------------------------------------------------------- */
+
+/* Packs `count` elements, or unpacks them; contiguous data is copied at once. */
+void collwise_pack(char *packed, const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm);
+void collwise_unpack(const char *packed, void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm);
+
+/* The same for a type that is not contiguous, one element after another. */
+typedef enum { COLLWISE_PACK, COLLWISE_UNPACK } collwise_direction;
+void collwise_move(collwise_direction way, char *packed, char *buffer, size_t count, MPI_Datatype type, MPI_Comm comm);
+
+/* Memory for `elements` elements in an operand's own layout, to be freed with free(); *first is where element 0 counts
+ * from. */
+char *collwise_make_layout(const collwise_operation *op, size_t elements, char **first);
 
 /* The beginning and end of an element's data, in bytes from its address. */
 void collwise_true_bounds(MPI_Datatype type, MPI_Aint *low, MPI_Aint *high, MPI_Comm comm);

@@ -1,12 +1,7 @@
 /* MPI's own non-blocking collectives as rounds. The collectives that libcollwise replaces are blocking ones. */
 #include "tasks.h"
 
-/* SMPI takes such requests to have completed where they are waited for together with others. */
-#ifdef SMPI_SHARED_MALLOC
-int collwise_has_library(void) { return 0; }
-#else
-int collwise_has_library(void) { return 1; }
-#endif
+int collwise_has_library(void) { return COLLWISE_LIBRARY_WAITS_IN_LISTS; }
 
 static void start_bcast(collwise_requests *requests, const collwise_action *the) {
     PMPI_Ibcast(the->data, (int)the->size, MPI_BYTE, the->peer, requests->comm, collwise_next_request(requests));

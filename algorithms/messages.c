@@ -128,12 +128,6 @@ void collwise_requests_free(collwise_requests *requests) {
     requests->more = NULL;
 }
 
-#ifdef COLLWISE_ALGORITHM_1
-enum { POSTED_AHEAD = 0 };
-#else
-enum { POSTED_AHEAD = 1 };
-#endif
-
 static void post_next(collwise_incoming *incoming) {
     if (incoming->source >= 0 && incoming->next.count > 0) {
         collwise_start_receive(&incoming->receive, incoming->data + incoming->next.first * incoming->unit_bytes,
@@ -149,18 +143,19 @@ collwise_incoming collwise_incoming_make(char *data, size_t unit_bytes, collwise
                                   .source = source,
                                   .next = first,
                                   .receive = collwise_requests_make(1, comm)};
-    if (POSTED_AHEAD) {
+    if (collwise_posts_ahead()) {
         post_next(&incoming);
     }
     return incoming;
 }
 
 void collwise_incoming_wait(collwise_incoming *incoming) {
-    if (!POSTED_AHEAD) {
+    int is_posted = collwise_posts_ahead();
+    if (!is_posted) {
         post_next(incoming);
     }
     collwise_wait(&incoming->receive);
-    if (POSTED_AHEAD) {
+    if (is_posted) {
         post_next(incoming);
     }
 }

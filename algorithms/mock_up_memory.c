@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The sizes of the buffers, which are the same for all processes, simulated ones included. */
 static atomic_size_t max_message_bytes = COLLWISE_MESSAGE_BUFFER_BYTES;
@@ -20,9 +19,9 @@ collwise_memory collwise_max_memory(void) {
 }
 
 typedef struct {
-    char *messages;
+    collwise_buffer messages;
     int *integers;
-    collwise_memory room;
+    size_t integer_bytes;
 } extra_buffers;
 
 static _Noreturn void refuse(const char *which, size_t bytes, MPI_Comm comm) {
@@ -31,46 +30,17 @@ static _Noreturn void refuse(const char *which, size_t bytes, MPI_Comm comm) {
     abort();
 }
 
-#ifdef COLLWISE_FOLD_PAYLOADS
-
-/* All processes share the memory of messages, which takes many mappings: what is needed is allocated. */
 static extra_buffers *make_buffers(MPI_Comm comm) {
     extra_buffers *made = collwise_allocate(sizeof *made, comm);
-    *made = (extra_buffers){.integers = collwise_allocate(atomic_load(&max_integer_bytes), comm),
-                            .room.integer_bytes = atomic_load(&max_integer_bytes)};
+    size_t bytes = atomic_load(&max_integer_bytes);
+    *made = (extra_buffers){.integers = collwise_allocate(bytes, comm), .integer_bytes = bytes};
+    collwise_make_room(&made->messages, 0, atomic_load(&max_message_bytes), comm);
     return made;
 }
-
-static void make_room(extra_buffers *buffers, size_t bytes, MPI_Comm comm) {
-    if (buffers->room.message_bytes < bytes) {
-        collwise_scratch_free(buffers->messages);
-        buffers->messages = collwise_scratch(bytes, comm);
-        buffers->room.message_bytes = bytes;
-    }
-}
-
-void collwise_clear(char *data, size_t bytes) { (void)data, (void)bytes; }
-
-#else
-
-static extra_buffers *make_buffers(MPI_Comm comm) {
-    extra_buffers *made = collwise_allocate(sizeof *made, comm);
-    collwise_memory room = collwise_max_memory();
-    *made = (extra_buffers){.messages = collwise_allocate(room.message_bytes, comm),
-                            .integers = collwise_allocate(room.integer_bytes, comm),
-                            .room = room};
-    return made;
-}
-
-static void make_room(extra_buffers *buffers, size_t bytes, MPI_Comm comm) { (void)buffers, (void)bytes, (void)comm; }
-
-void collwise_clear(char *data, size_t bytes) { memset(data, 0, bytes); }
-
-#endif
 
 static void release(void *value) {
     extra_buffers *buffers = value;
-    collwise_scratch_free(buffers->messages);
+    collwise_scratch_free(buffers->messages.data);
     free(buffers->integers);
     free(buffers);
 }
@@ -88,16 +58,16 @@ void collwise_make_buffers(MPI_Comm comm) { buffers_of(comm); }
 
 char *collwise_message_memory(size_t bytes, MPI_Comm comm) {
     extra_buffers *buffers = buffers_of(comm);
-    make_room(buffers, bytes, comm);
-    if (bytes > buffers->room.message_bytes) {
+    collwise_make_room(&buffers->messages, bytes, atomic_load(&max_message_bytes), comm);
+    if (bytes > buffers->messages.bytes) {
         refuse("message", bytes, comm);
     }
-    return buffers->messages;
+    return buffers->messages.data;
 }
 
 int *collwise_integer_memory(size_t count, MPI_Comm comm) {
     const extra_buffers *buffers = buffers_of(comm);
-    if (count * sizeof(int) > buffers->room.integer_bytes) {
+    if (count * sizeof(int) > buffers->integer_bytes) {
         refuse("integer", count * sizeof(int), comm);
     }
     return buffers->integers;

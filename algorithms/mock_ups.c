@@ -34,28 +34,16 @@ static int memory_of(const collwise_algorithm *algorithm, const collwise_call *c
 
 /* Whether the data of each element lies within its extent, from its start on. MPI libraries are not tested with others:
  * Open MPI 4.1's ring allreduce writes beyond its memory. */
-#ifdef SMPI_SHARED_MALLOC
-/* SMPI's own reductions are wrong for most datatypes with holes. */
-static int is_plain(MPI_Datatype type, MPI_Comm comm) {
-    (void)type, (void)comm;
-    return 0;
-}
-
-/* Its MPI_Exscan of long messages is wrong for operations that do not commute. */
-static int keeps_order(const collwise_algorithm *algorithm) { return algorithm->kind != COLLWISE_SCAN; }
-#else
-static int keeps_order(const collwise_algorithm *algorithm) {
-    (void)algorithm;
-    return 1;
-}
-
 static int is_plain(MPI_Datatype type, MPI_Comm comm) {
     MPI_Aint low, extent, true_low, true_high;
     MPI_Type_get_extent(type, &low, &extent);
     collwise_true_bounds(type, &true_low, &true_high, comm);
-    return true_low >= 0 && true_high <= extent;
+    return COLLWISE_LIBRARY_REDUCES_GAPS && true_low >= 0 && true_high <= extent;
 }
-#endif
+
+static int keeps_order(const collwise_algorithm *algorithm) {
+    return COLLWISE_LIBRARY_SCANS_IN_ORDER || algorithm->kind != COLLWISE_SCAN;
+}
 
 /* Whether the data of each element begins and ends where its extent does. In MPICH (4.0) elements are the true extent
  * apart where MPI_Reduce_scatter or its block form has an operation that does not commute: it is wrong for others. */

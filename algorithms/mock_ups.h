@@ -24,6 +24,16 @@ const char *collwise_mock_up_objection(const collwise_algorithm *algorithm, cons
 /* Sets memory to zeros. In sweeps, where data has no values, it does nothing. */
 void collwise_clear(char *data, size_t bytes);
 
+/* Memory that is kept for messages. */
+typedef struct {
+    char *data;
+    size_t bytes;
+} collwise_buffer;
+
+/* Gives a buffer room for `bytes` bytes if it may have so many: all that it may have at once, or in sweeps, where it has
+ * no limit, what is needed. */
+void collwise_make_room(collwise_buffer *buffer, size_t bytes, size_t most, MPI_Comm comm);
+
 /* --- Blocks (mock_up_blocks.c) ------------------------------------------------------------------------------------ */
 
 /* Counts and displacements of blocks in rank order, in the buffer for integers. */

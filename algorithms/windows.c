@@ -103,16 +103,6 @@ static void read_slot(const collwise_window *window, char *data, int process, si
 
 /* --- Making one --------------------------------------------------------------------------------------------------- */
 
-#ifdef SMPI_SHARED_MALLOC
-
-/* Polling takes no simulated time there, so that nobody would ever go on. */
-static collwise_window *make(const collwise_levels *levels, collwise_within form) {
-    (void)levels, (void)form;
-    return NULL;
-}
-
-#else
-
 /* Open MPI confuses the windows that several groups of processes make on one machine at the same time, such as those of
  * a split: they take turns by a lock of the machine, which the first process of a group holds. It does so only when all
  * of the group are there, since those who wait for the lock do not answer MPI meanwhile. */
@@ -164,8 +154,6 @@ static collwise_window *make(const collwise_levels *levels, collwise_within form
     return made;
 }
 
-#endif
-
 static void free_window(collwise_window *window) {
     MPI_Win_unlock_all(window->win);
     MPI_Win_free(&window->win);
@@ -176,7 +164,8 @@ static void free_window(collwise_window *window) {
 
 collwise_window *collwise_window_of(const collwise_levels *levels, collwise_within form, MPI_Comm comm) {
     collwise_hierarchy *of = collwise_hierarchy_of(comm);
-    if (of->windows[form] == NULL && collwise_node_size(levels->nodes, levels->own_node) > 1) {
+    int is_useful = COLLWISE_POLLS_TAKE_TIME && collwise_node_size(levels->nodes, levels->own_node) > 1;
+    if (of->windows[form] == NULL && is_useful) {
         of->windows[form] = make(levels, form);
         of->free_window = free_window;
     }

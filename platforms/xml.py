@@ -26,8 +26,8 @@ _HEAD = """<?xml version='1.0'?>
 # The rate of a link that limits nothing, bytes per second.
 _NO_LIMIT = 1e15
 
-# Reductions, copies, and collectives by socket read these properties of their host (operation.c, memory.c and sockets.c
-# in algorithms/).
+# Reductions, copies, and collectives by socket read these properties of their host (operation.c, charges.h and
+# worlds/simulated/host.c in algorithms/).
 REDUCE, COPY = "collwise/reduce-seconds-per-byte", "collwise/copy-seconds-per-byte"
 ALLOCATE, KEPT = "collwise/allocate-seconds-per-byte", "collwise/kept-memory-bytes"
 SOCKETS = "collwise/sockets"

@@ -1,7 +1,11 @@
-"""Names of C by the symbols of the object files: no file needs one that needs it in turn, and ten prefixes do."""
+"""What keeps the C readable: no file needs one that needs it in turn, ten prefixes do, and builds differ by files.
+
+The first two are seen in the symbols of the object files.
+"""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -33,6 +37,17 @@ CIRCLES = {
         "engine.c models.c one_way.c packets.c play.c ports.c symmetry.c",
         "calls.c fibers.c library_calls.c programs.c recorder.c registry.c runtime.c",
     }
+}
+
+CONDITION = re.compile(
+    r"^[ ]*#[ ]*(?:if|ifdef|ifndef|elif)\b(?![ ]+(?:COLLWISE_(?:\w+_)?H|_GNU_SOURCE)$)", re.MULTILINE
+)
+"""A condition of the preprocessor that is no guard of a header."""
+CONDITIONAL = {
+    "algorithms/generate_wrappers.in",  # which persistent collectives a version of MPI has
+    "algorithms/interpose/mpich/fortran.c",
+    "simulator/programs/verify/board.c",
+    "simulator/schedule/memory.c",  # an allocator's function
 }
 
 
@@ -122,3 +137,20 @@ def test_ten_prefixes_and_no_static_with_the_name_of_a_global(library: str) -> N
 
 def test_a_circle_is_found() -> None:
     assert circles({"a": ["b"], "b": ["c"], "c": ["b"], "d": ["a", "d"]}) == [{"b", "c"}]
+
+
+def test_builds_differ_by_their_files() -> None:
+    sources = [
+        path
+        for folder in ("algorithms", "simulator", "validation")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".c", ".h", ".in"} and CONDITION.search(path.read_text(encoding="utf-8"))
+    ]
+    assert {str(path.relative_to(ROOT)) for path in sources} == CONDITIONAL
+
+
+def test_only_functions_of_mpi_are_wrapped() -> None:
+    text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"foreach\(function ([^)]*)\)[^)]*--wrap=\${function}\)", text)
+    assert text.count("--wrap") == 1
+    assert [name for name in listed.split() if not name.startswith("MPI_")] == []

@@ -9,16 +9,6 @@ static int is_root(const collwise_call *call) {
 
 /* --- Sizes ------------------------------------------------------------------------------------------------------- */
 
-#ifdef SMPI_SHARED_MALLOC
-
-MPI_Count interpose_query_element_bytes(MPI_Datatype type) {
-    int bytes;
-    PMPI_Type_size(type, &bytes);
-    return bytes;
-}
-
-#else
-
 static int is_named(MPI_Datatype type) {
     int integers, addresses, types, combiner;
     PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
@@ -29,14 +19,10 @@ MPI_Count interpose_query_element_bytes(MPI_Datatype type) {
     MPI_Count bytes;
     PMPI_Type_size_x(type, &bytes);
     if (is_named(type)) {
-        interpose_cached_type named = {.is_set = 1, .type = type, .bytes = bytes};
-        PMPI_Type_get_extent(type, &named.low, &named.extent);
-        interpose_own_thread()->types[interpose_type_index(type)] = named;
+        interpose_store_type(type, bytes);
     }
     return bytes;
 }
-
-#endif
 
 /* Sets *bytes to the size of `count` elements; returns 0 if the arguments are invalid. */
 static int product(int64_t count, MPI_Datatype type, uint64_t *bytes) {
@@ -147,23 +133,10 @@ static int classes_accepted(MPI_Op op) {
     return op == MPI_OP_NULL || op == MPI_REPLACE || op == MPI_NO_OP ? 0 : -1;
 }
 
-#ifdef SMPI_SHARED_MALLOC
+int interpose_is_predefined(MPI_Op op) { return classes_accepted(op) > 0; }
 
 static int operation_is_valid(MPI_Op op, MPI_Datatype type) {
-    int accepted = classes_accepted(op);
-    return accepted == -1 || (accepted & class_of(type)) != 0;
-}
-
-#else
-
-int interpose_is_predefined(MPI_Op op) {
-    const interpose_cached_operation *known = &interpose_stored->operation;
-    return (known->is_set && known->op == op) || classes_accepted(op) > 0;
-}
-
-static int operation_is_valid(MPI_Op op, MPI_Datatype type) {
-    const interpose_cached_operation *known = &interpose_stored->operation;
-    if (known->is_set && known->op == op && known->type == type) {
+    if (interpose_is_known_operation(op, type)) {
         return 1;
     }
     int accepted = classes_accepted(op);
@@ -172,12 +145,10 @@ static int operation_is_valid(MPI_Op op, MPI_Datatype type) {
     }
     int is_valid = (accepted & class_of(type)) != 0;
     if (is_valid) {
-        interpose_own_thread()->operation = (interpose_cached_operation){1, op, type};
+        interpose_store_operation(op, type);
     }
     return is_valid;
 }
-
-#endif
 
 /* --- Whole calls ------------------------------------------------------------------------------------------------- */
 
@@ -251,8 +222,6 @@ int interpose_arguments_are_valid(collwise_collective kind, const collwise_call 
            (!at_root || own_block_fits(signature, &send, &receive, call->comm));
 }
 
-#ifndef SMPI_SHARED_MALLOC
-
 static int is_own_type(const interpose_signature *signature, const interpose_buffer *buffer, const void *address,
                        MPI_Datatype type, int at_root) {
     if (buffer->length != INTERPOSE_LENGTH_COUNT) {
@@ -269,5 +238,3 @@ int interpose_is_repeatable(collwise_collective kind, const collwise_call *call)
            is_own_type(signature, &signature->receive, call->receive, call->receive_type, at_root) &&
            (!signature->has_op || interpose_is_predefined(call->op));
 }
-
-#endif

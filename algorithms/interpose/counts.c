@@ -1,70 +1,22 @@
 /* Counts and times the calls of one process, by function, communicator, outcome and message size. */
 #include "interpose.h"
-#include "keys.h"
 
 #include <stdlib.h>
 #include <string.h>
-#ifdef SMPI_SHARED_MALLOC
-#include <simgrid/engine.h>
-#else
-#include <time.h>
-#endif
-
-/* --- Each process's own counts ----------------------------------------------------------------------------------- */
-
-#ifdef SMPI_SHARED_MALLOC
-
-static int counts_key(void) {
-    static collwise_key_place key;
-    return collwise_key(&key, MPI_COMM_NULL_DELETE_FN);
-}
-
-interpose_counts *interpose_own_counts(void) {
-    interpose_counts *own;
-    int found;
-    PMPI_Comm_get_attr(MPI_COMM_SELF, counts_key(), &own, &found);
-    return found ? own : NULL;
-}
-
-static void store_counts(interpose_counts *own) {
-    if (own == NULL) {
-        PMPI_Comm_delete_attr(MPI_COMM_SELF, counts_key());
-    } else {
-        PMPI_Comm_set_attr(MPI_COMM_SELF, counts_key(), own);
-    }
-}
-
-/* MPI_Wtime would add simulated time. */
-double interpose_seconds(void) { return simgrid_get_clock(); }
-
-#else
-
-static interpose_counts *stored;
-
-interpose_counts *interpose_own_counts(void) { return stored; }
-static void store_counts(interpose_counts *own) { stored = own; }
-
-double interpose_seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-#endif
 
 void interpose_counts_make(void) {
     interpose_counts *own = calloc(1, sizeof *own);
     if (own != NULL) {
         pthread_mutex_init(&own->lock, NULL);
         own->start = interpose_seconds();
-        store_counts(own);
+        interpose_store_counts(own);
     }
 }
 
 void interpose_counts_free(void) {
     interpose_counts *own = interpose_own_counts();
     if (own != NULL) {
-        store_counts(NULL);
+        interpose_store_counts(NULL);
         pthread_mutex_destroy(&own->lock);
         for (int i = 0; i < own->group_count; i++) {
             free(own->groups[i].ranks);

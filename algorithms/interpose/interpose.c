@@ -2,8 +2,6 @@
  * generated from the catalogue (generate_wrappers.py); they call interpose_run(). */
 #include "fast_path.h"
 
-#include <limits.h>
-
 /* The outcome for one call: an algorithm of ours, or the reason why MPI's own runs. */
 typedef struct {
     const collwise_algorithm *algorithm;
@@ -12,29 +10,6 @@ typedef struct {
     int size_bits;
     uint64_t bytes;
 } outcome;
-
-#ifndef SMPI_SHARED_MALLOC
-
-interpose_state *interpose_cache_state(const interpose_settings *settings, MPI_Comm comm) {
-    interpose_state *state = interpose_find_state_with_rows(settings, comm);
-    if (state != NULL) {
-        interpose_own_thread()->states[interpose_state_index(comm)] =
-            (interpose_cached_state){comm, atomic_load(&interpose_generation), state};
-    }
-    return state;
-}
-
-void interpose_store_short(collwise_collective kind, MPI_Datatype type, MPI_Comm comm, const decision_row *row) {
-    const interpose_cached_type *known = interpose_known_type(type);
-    if (known != NULL && known->bytes > 0) {
-        uint64_t each = (uint64_t)known->bytes, below = row->ours_from / each + (row->ours_from % each != 0);
-        unsigned most = (unsigned)INT_MAX + 1;
-        interpose_own_thread()->short_calls[kind] = (interpose_short_calls){
-            comm, type, atomic_load(&interpose_generation), below < most ? (unsigned)below : most};
-    }
-}
-
-#endif
 
 static int bit_length(uint64_t value) { return value == 0 ? 0 : 64 - __builtin_clzll(value); }
 

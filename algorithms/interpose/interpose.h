@@ -6,8 +6,8 @@
 #ifndef COLLWISE_INTERPOSE_H
 #define COLLWISE_INTERPOSE_H
 
-#include "collwise.h"
 #include "decision.h"
+#include "internal.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -104,8 +104,8 @@ typedef struct {
 
 /* A call that runs an algorithm of ours, and its first error. */
 typedef struct {
-    MPI_Comm comm, private; /* the program's communicator, and ours */
-    int rank, procs, status;
+    collwise_current where; /* the first member, by which a call is found */
+    int status;
 } interpose_current_call;
 
 /* A call that ran an algorithm of ours, and what was decided for it. Its datatypes and operation are MPI's own, so that
@@ -115,7 +115,7 @@ typedef struct interpose_repeatable {
     collwise_parameters parameters;
     collwise_call call; /* of the present call while it runs */
     /* Runs the algorithm on the program's buffers: bytes without holes, not in place. NULL where it cannot. */
-    void (*run)(const struct interpose_repeatable *last, const interpose_current_call *now);
+    void (*run)(const struct interpose_repeatable *last, const collwise_current *now);
     size_t bytes; /* of the message, as the catalogue counts them */
     collwise_operation op;
 } interpose_repeatable;
@@ -208,11 +208,6 @@ typedef struct {
 
 void interpose_counts_make(void);
 void interpose_counts_free(void);
-/* The counts of the calling process; NULL if calls are not counted. */
-interpose_counts *interpose_own_counts(void);
-
-/* The present time in seconds; the simulated one in simulation. */
-double interpose_seconds(void);
 
 /* Counts a call and returns its row; negative if memory runs out. */
 int interpose_count(const interpose_settings *settings, interpose_row call, uint64_t bytes, MPI_Comm comm,
@@ -222,6 +217,30 @@ void interpose_add_seconds(int row, double seconds);
 
 /* A number that is the same for communicators with the same name and processes only. */
 uint64_t interpose_group_id(MPI_Comm comm);
+
+/* --- Processes (process.c of real/ and of simulated/) ------------------------------------------------------------ */
+
+/* The part that a process has in reading the settings: it reads them for all, gets them from that one, or shares its
+ * memory with it. */
+typedef enum { INTERPOSE_READS, INTERPOSE_GETS, INTERPOSE_SHARES } interpose_part;
+interpose_part interpose_own_part(void);
+/* Gives what the process that reads has to those that get it. */
+void interpose_share(void *data, int bytes);
+/* True if no other process uses the settings. */
+int interpose_owns_settings(void);
+
+/* The counts of the calling process, NULL if calls are not counted; and their place. */
+interpose_counts *interpose_own_counts(void);
+void interpose_store_counts(interpose_counts *own);
+
+/* The present time in seconds; the simulated one in simulation. */
+double interpose_seconds(void);
+
+/* True if the process called some MPI_Init. */
+int interpose_has_run_mpi(void);
+
+/* True if all processes of the communicator have these settings: others, such as spawned ones, may have none. */
+int interpose_is_within_world(MPI_Comm comm);
 
 /* --- The report (report.c, report_text.c) ------------------------------------------------------------------------ */
 
@@ -260,6 +279,10 @@ void interpose_write_load_marker(const char *path, long long calls);
 
 /* Records that the program called this library's MPI_Init. */
 void interpose_note_init(void);
+/* The file of the library whose function of this name programs call. */
+const char *interpose_owner_of(const char *function);
+/* Ends the process: that function is another library's. */
+void interpose_refuse_load(const char *function, const char *owner);
 
 /* --- Arguments (arguments.c) ------------------------------------------------------------------------------------- */
 
@@ -273,8 +296,11 @@ int interpose_message_bytes(collwise_collective kind, const collwise_call *call,
 /* True if this process sees nothing in the arguments for which MPI would raise an error. */
 int interpose_arguments_are_valid(collwise_collective kind, const collwise_call *call, int procs);
 
+/* True if the operation is one of MPI's own for reductions; all of these commute. */
+int interpose_is_predefined(MPI_Op op);
+
 /* True if the call's datatypes and operation are MPI's own, and it has no lists of counts. The call must be valid;
- * only what this process reads of it counts. Not in simulation. */
+ * only what this process reads of it counts. */
 int interpose_is_repeatable(collwise_collective kind, const collwise_call *call);
 
 #endif

@@ -206,54 +206,45 @@ static int is_first_process(void) {
     return rank == 0;
 }
 
-#ifdef SMPI_SHARED_MALLOC
-
-/* Simulated processes share environment and memory: the first one to get here reads for all, in no simulated time. The
- * others do not try again, even after a failure, so that its warning is printed once. */
-static void share_settings(void) {
-    static atomic_flag done = ATOMIC_FLAG_INIT;
-    if (!atomic_flag_test_and_set(&done)) {
-        request asked = read_request();
-        publish(&asked, 1);
-    }
-}
-
-static void withdraw_settings(void) {}
-
-#else
-
-static void broadcast_text(char **text, long length, int is_first) {
+static void share_text(char **text, long length, int reads) {
     if (length < 0) {
         return;
     }
-    if (!is_first) {
+    if (!reads) {
         *text = checked(malloc((size_t)length + 1));
     }
-    PMPI_Bcast(*text, (int)length + 1, MPI_CHAR, 0, MPI_COMM_WORLD);
+    interpose_share(*text, (int)length + 1);
 }
 
 static long length_of(const char *text) { return text == NULL ? -1 : (long)strlen(text); }
 
-/* The first process broadcasts the texts: other nodes may have another environment, or not see the file. */
+/* One process reads for all: other nodes may have another environment, or not see the file. */
 static void share_settings(void) {
-    int is_first = is_first_process();
+    interpose_part part = interpose_own_part();
+    int reads = part == INTERPOSE_READS;
+    if (part == INTERPOSE_SHARES) {
+        return;
+    }
     request asked = {0};
-    if (is_first) {
+    if (reads) {
         asked = read_request();
     }
     long summary[] = {asked.counting, length_of(asked.table), length_of(asked.algorithms),
                       (long)asked.memory.message_bytes, (long)asked.memory.integer_bytes};
-    PMPI_Bcast(summary, sizeof summary / sizeof *summary, MPI_LONG, 0, MPI_COMM_WORLD);
+    interpose_share(summary, sizeof summary);
     asked.counting = (int)summary[0];
     asked.memory = (collwise_memory){(size_t)summary[3], (size_t)summary[4]};
-    broadcast_text(&asked.table, summary[1], is_first);
-    broadcast_text(&asked.algorithms, summary[2], is_first);
-    publish(&asked, is_first);
+    share_text(&asked.table, summary[1], reads);
+    share_text(&asked.algorithms, summary[2], reads);
+    publish(&asked, reads);
 }
 
 /* All calls from here on are forwarded to MPI. The states of communicators still refer to the table, but without
  * settings they are not read. */
 static void withdraw_settings(void) {
+    if (!interpose_owns_settings()) {
+        return;
+    }
     atomic_store(&interpose_watched, 0);
     const interpose_settings *settings = atomic_exchange(&interpose_published, NULL);
     if (settings != NULL) {
@@ -261,8 +252,6 @@ static void withdraw_settings(void) {
         free((void *)settings);
     }
 }
-
-#endif
 
 void interpose_start(void) {
     share_settings();

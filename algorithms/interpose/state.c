@@ -35,36 +35,10 @@ static int depends_on_nodes(const decision_table *table, int procs) {
     return 0;
 }
 
-#ifdef SMPI_SHARED_MALLOC
-
-static int is_within_world(MPI_Comm comm) { return comm != MPI_COMM_NULL; }
-
-#else
-
-/* Processes of another MPI_COMM_WORLD, such as spawned ones, may have other rules, or none. */
-static int is_within_world(MPI_Comm comm) {
-    MPI_Group world, own, others;
-    int result, count = 0;
-    PMPI_Comm_group(MPI_COMM_WORLD, &world);
-    PMPI_Comm_group(comm, &own);
-    PMPI_Group_compare(own, world, &result);
-    /* The difference takes time with the square of P, and most communicators are that of all processes. */
-    if (result == MPI_UNEQUAL) {
-        PMPI_Group_difference(own, world, &others);
-        PMPI_Group_size(others, &count);
-        PMPI_Group_free(&others);
-    }
-    PMPI_Group_free(&world);
-    PMPI_Group_free(&own);
-    return count == 0;
-}
-
-#endif
-
 /* A collective call where some rules depend on the processes per node. Processes that share the state all find the same
  * rows, and none has them before all of them have begun to look. */
 static void find_rows(interpose_state *state, const decision_table *table, MPI_Comm comm) {
-    if (table != NULL && !state->is_inter && state->procs > 1 && is_within_world(comm)) {
+    if (table != NULL && !state->is_inter && state->procs > 1 && interpose_is_within_world(comm)) {
         uint64_t per_node = depends_on_nodes(table, state->procs) ? (uint64_t)max_per_node(comm) : 1;
         for (int kind = 0; kind < COLLWISE_COLLECTIVES; kind++) {
             state->rows[kind] = decision_table_row(table, kind, (uint64_t)state->procs, per_node);

@@ -94,7 +94,13 @@ void collwise_tree_reduce(const char *data, char *result, size_t elements, const
     int rank = collwise_rank_in(comm), is_tree_root = tree->parent < 0;
     collwise_segment first = collwise_element_segments(collwise_whole(elements), op, segment_bytes);
     size_t bytes = elements * op->element_bytes;
-    if (tree->child_count == 0) {
+    int is_one_segment = first.count > 0 && first.count == elements;
+    int is_pair = is_tree_root && rank == root && tree->child_count == 1;
+    if (COLLWISE_TAKES_SHORT_WAYS && is_pair && is_one_segment && op->commutative && data != result) {
+        /* The order does not matter, so that the only segment is received where the result is. */
+        collwise_receive(result, bytes, collwise_tree_child(tree, 0), comm);
+        collwise_combine(op, data, result, elements);
+    } else if (tree->child_count == 0) {
         send_own_segments(data, first, op->element_bytes, tree->parent, comm);
     } else if (is_tree_root && rank == root) {
         combine_and_send(data, result, first, op, tree, comm);

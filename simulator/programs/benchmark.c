@@ -102,12 +102,12 @@ static const char *objection(const bench_case *one) {
     if (algorithm == NULL) {
         return "unknown algorithm";
     }
-    if (SIMULATED && algorithm->real_mpi_only) {
+    if (COLLWISE_IS_SIMULATED && algorithm->real_mpi_only) {
         return "MPI's own non-blocking collectives cannot be simulated";
     }
     int has_within = algorithm->count_parameter != NULL && strcmp(algorithm->count_parameter, "within") == 0;
     int has_window = one->count == COLLWISE_WITHIN_SHARED || one->count == COLLWISE_WITHIN_ONE_SIDED;
-    if (SIMULATED && has_within && has_window) {
+    if (COLLWISE_IS_SIMULATED && has_within && has_window) {
         return "shared and one-sided memory of a node cannot be simulated: 'within' has to be 0 or 3";
     }
     const char *wrong_count = collwise_count_objection(algorithm, one->count);
@@ -149,7 +149,7 @@ static void run(const bench_case *one, preparation *ready, MPI_Comm comm) {
 /* In simulation all processes share their memory. */
 static int all_made(int made, MPI_Comm comm) {
     double lacks = !made;
-    if (!SIMULATED) {
+    if (!COLLWISE_IS_SIMULATED) {
         program_allreduce_max(&lacks, 1, comm);
     }
     return lacks == 0;
@@ -252,7 +252,7 @@ static MPI_Comm communicator_for(bench_state *state, int procs) {
         state->session = NULL;
     }
     MPI_Comm comm = program_communicator_of_first(&state->communicator, procs);
-    if (!SIMULATED && comm != MPI_COMM_NULL && state->session == NULL) {
+    if (!COLLWISE_IS_SIMULATED && comm != MPI_COMM_NULL && state->session == NULL) {
         state->session = cw_open(comm, NULL, NULL);
         if (state->session == NULL) {
             fail("out of memory for", "a session");
@@ -316,7 +316,7 @@ static void measure(bench_state *state, const bench_case *one, MPI_Comm comm, co
 
 /* In simulation, processes outside of `comm` take part in the common start and end only. */
 static void run_case(bench_state *state, const bench_case *one, MPI_Comm comm, const method_options *options) {
-    if (!SIMULATED) {
+    if (!COLLWISE_IS_SIMULATED) {
         if (comm != MPI_COMM_NULL) {
             measure(state, one, comm, options);
         }

@@ -4,45 +4,9 @@
 
 #include <limits.h>
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#if SIMULATED
-#include <simgrid/actor.h>
-#include <simgrid/barrier.h>
-#include <unistd.h>
-void *program_allocate_payload(size_t bytes) { return SMPI_SHARED_MALLOC(bytes); }
-void program_free_payload(void *memory) { SMPI_SHARED_FREE(memory); }
-void program_busy_wait(double seconds) { sg_actor_sleep_for(seconds); }
-void program_busy_wait_and_yield(double seconds) { program_busy_wait(seconds); }
-static void *new_barrier(int procs) { return sg_barrier_init((unsigned)procs); }
-void program_simulated_barrier(const common_start *start) { sg_barrier_wait(start->barrier); }
-/* MPI_Abort ends a simulation with exit code 0; all processes are threads of this one. */
-void program_abort(void) { _exit(2); }
-#else
-/* The memory is written to: pages never touched are all the same physical page, which is faster to send. */
-void *program_allocate_payload(size_t bytes) {
-    void *memory = malloc(bytes + 1);
-    return memory == NULL ? NULL : memset(memory, 1, bytes + 1);
-}
-void program_free_payload(void *memory) { free(memory); }
-void program_busy_wait(double seconds) {
-    double until = MPI_Wtime() + seconds;
-    while (MPI_Wtime() < until) {
-    }
-}
-void program_busy_wait_and_yield(double seconds) {
-    double until = MPI_Wtime() + seconds;
-    while (MPI_Wtime() < until) {
-        sched_yield();
-    }
-}
-static void *new_barrier(int procs) { return (void)procs, NULL; }
-void program_simulated_barrier(const common_start *start) { (void)start; }
-void program_abort(void) { MPI_Abort(MPI_COMM_WORLD, 2); }
-#endif
 
 /* Each case starts at a multiple of this many seconds, at least as long after the end of the case before; simulated
  * idle time costs nothing. The first starts at 2^14 s: up to 2^15 s all clock values have the same floating-point
@@ -133,7 +97,7 @@ common_start program_common_start(void) {
     int procs, rank;
     MPI_Comm_size(MPI_COMM_WORLD, &procs);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    common_start start = {rank == 0 ? new_barrier(procs) : NULL, FIRST_START_SECONDS};
+    common_start start = {rank == 0 ? program_make_barrier(procs) : NULL, FIRST_START_SECONDS};
     share(&start.barrier, sizeof start.barrier);
     return start;
 }

@@ -2,14 +2,10 @@
 #ifndef COLLWISE_TIMING_H
 #define COLLWISE_TIMING_H
 
+#include "world.h"
+
 #include <mpi.h>
 #include <stddef.h>
-
-#ifdef SMPI_SHARED_MALLOC
-#define SIMULATED 1
-#else
-#define SIMULATED 0
-#endif
 
 /* Memory whose content is never read: in simulation all processes share it. NULL if there is none. */
 void *program_allocate_payload(size_t bytes);
@@ -45,6 +41,7 @@ typedef struct {
 } common_start;
 
 common_start program_common_start(void);
+void *program_make_barrier(int procs);
 void program_simulated_barrier(const common_start *start);
 /* Waits for all processes, then for the instant. */
 void program_start_together(common_start *start);

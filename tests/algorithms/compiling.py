@@ -22,7 +22,9 @@ def compiled(library: str, source: Path, target: Path, *link_options: str) -> Pa
     chosen = find_installation(library)
     chosen.build.make()
     libraries = [str(chosen.build_directory / name) for name in ("libcollwise.a", "libcollwise_topology.a")]
-    options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{SOURCES / 'algorithms'}"]
+    world = "simulated" if library == "smpi" else "real"
+    headers = [f"-I{SOURCES / 'algorithms'}", f"-I{SOURCES / 'algorithms/worlds' / world}"]
+    options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", *headers]
     # Simulated programs are shared libraries, in which SimGrid's own MPI_Send would come first.
     command = [str(chosen.build.compiler), *options, str(source), *libraries, "-Wl,-Bsymbolic-functions", *link_options]
     done = subprocess.run([*command, "-o", str(target)], capture_output=True, text=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from collwise.common.folders import cache_folder
+from collwise.common.folders import SOURCES, cache_folder
 from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.targets import ModifiedTarget
 from collwise.simulator.schedule.library import schedule_build
@@ -139,9 +139,10 @@ def test_missing_engine_is_a_failed_result(library: str, monkeypatch: pytest.Mon
 
 # The deliberate errors: file, text, its replacement; the algorithm that must fail, and a word of the complaint.
 MISTAKES = {
-    "segment lost": ("algorithms/messages.c", "(bytes % segment != 0)", "0", "bcast chain", "wrong byte"),
-    "segment cut short": ("algorithms/messages.c", "least(segment, bytes - index * segment)",
-                          "least(segment, bytes - index * segment) - (index == 1)", "bcast binary", "wrong byte"),
+    "segment lost": ("algorithms/parts.c", "collwise_min(segment->size, segment->end - segment->first)",
+                     "segment->end - segment->first < segment->size ? 0 : segment->size", "bcast chain", "wrong byte"),
+    "segment cut short": ("algorithms/bcast/tree_bcast.c", "segment.count, collwise_tree_child",
+                          "segment.count - (segment.first > 0), collwise_tree_child", "bcast binary", "wrong byte"),
     "wrong partner": ("algorithms/topology/tree.c", "v % 2 == 1 ? v + 1 : v - 1", "v % 2 == 1 ? v - 1 : v + 1",
                       "bcast split_binary", "MPI_ERR_TRUNCATE"),
     "blocks in the wrong order": ("algorithms/gather/binomial.c",
@@ -149,9 +150,9 @@ MISTAKES = {
                                   "collwise_copy(all, by_virtual_rank", "gather binomial", "wrong byte"),
     "layout ignored": ("algorithms/bytes.c", "view.bytes > 0 && !collwise_is_contiguous(type)", "0", "bcast linear",
                        "wrong byte"),
-    "adjacent blocks taken to start at 0": ("algorithms/layout.c", "low != 0 || extent != size", "extent != size",
-                                            "bcast linear", "adjacent"),
-    "stride ignored": ("algorithms/layout.c", "(MPI_Aint)index * of->integers[2] * extent",
+    "adjacent blocks taken to start at 0": ("algorithms/types.c", "low != 0 || extent", "extent", "bcast linear",
+                                            "adjacent"),
+    "stride ignored": ("algorithms/worlds/simulated/layout.c", "(MPI_Aint)index * of->integers[2] * extent",
                        "(MPI_Aint)index * of->integers[1] * extent", "alltoall linear", "wrong byte"),
     "own block in place forgotten": ("algorithms/collwise.c", "collwise_blocks_pack(receive, rank);", "(void)rank;",
                                      "gather linear", "wrong byte"),
@@ -165,7 +166,7 @@ MISTAKES = {
                          "(size_t)rank * block_bytes", "scatter lmo", "wrong byte"),
     "operands swapped": ("algorithms/operation.c", "if (op->commutative) {", "if (1) {",
                          "scan recursive_doubling", "non-commutative"),
-    "operands with holes swapped": ("algorithms/operation.c", "MPI_Reduce_local(left_layout, right_layout,",
+    "operands with holes swapped": ("algorithms/worlds/reduction.c", "MPI_Reduce_local(left_layout, right_layout,",
                                     "MPI_Reduce_local(right_layout, left_layout,", "allreduce recursive_doubling",
                                     "wrong byte"),
     "one round missing": ("algorithms/barrier/bruck.c", "distance < procs", "2 * distance < procs", "barrier bruck",
@@ -175,6 +176,12 @@ MISTAKES = {
     "private communicator never freed": ("algorithms/communicator.c", "status = MPI_Comm_free(private)", "status = 0",
                                          "isolation freed_communicator", "not freed"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_in_the_present_code(mistake: str) -> None:
+    file, text, *_ = MISTAKES[mistake]
+    assert (SOURCES / file).read_text(encoding="utf-8").count(text) == 1
 
 
 @pytest.mark.slow

@@ -58,9 +58,8 @@ def compile_reader(name: str, folder: Path) -> Path:
         subprocess.run([*generator, ROOT / "algorithms/catalogue.toml", registry], check=True)
     headers = subprocess.run(["mpicc.openmpi", "--showme:compile"], capture_output=True, text=True, check=True)
     sources = [ROOT / source for source in READERS[name].sources] + ([registry] if READERS[name].sources else [])
-    include = [
-        f"-I{ROOT / path}" for path in ("algorithms", PROGRAMS, f"{PROGRAMS}/experiments", f"{PROGRAMS}/measuring")
-    ]
+    folders = ("algorithms", "algorithms/worlds/real", PROGRAMS, f"{PROGRAMS}/experiments", f"{PROGRAMS}/measuring")
+    include = [f"-I{ROOT / path}" for path in folders]
     program = folder / name
     command = ["clang", *FLAGS, *headers.stdout.split(), *include, ROOT / f"tests/fuzz/{name}.c", *sources, "-lm"]
     subprocess.run([*command, "-o", program], check=True, capture_output=True, text=True)

@@ -20,7 +20,7 @@ fi
 work=$$(mktemp -d collwise-XXXXXX)
 trap 'rm -rf "$$work"' EXIT
 sed '1,/^$marker$$/d' "$$0" | base64 -d | tar -xzf - -C "$$work"
-flags="-std=gnu11 -O3 -I$$work/algorithms -I$$work/simulator/programs"
+flags="-std=gnu11 -O3 -I$$work/algorithms -I$$work/algorithms/worlds/real -I$$work/simulator/programs"
 mv "$$work/simulator/programs/whereabouts.c" "$$work"
 $$compiler $$flags -o "$$work/whereabouts" "$$work/whereabouts.c"
 find "$$work/algorithms" "$$work/simulator" -name '*.c' -print0 |

@@ -106,10 +106,11 @@ def carried_sources() -> Iterator[tuple[str, str]]:
     """Paths in the repository and texts of all files that the benchmark and whereabouts are built from."""
     for file in sorted((SOURCES / "algorithms").rglob("*.[ch]")):
         relative = file.relative_to(SOURCES)
-        if "interpose" not in relative.parts:
+        if not {"interpose", "simulated"} & set(relative.parts):
             yield str(relative), file.read_text(encoding="utf-8")
     yield "algorithms/registry.c", registry_source(tomllib.loads(CATALOGUE_PATH.read_text(encoding="utf-8")))
-    for file in sorted(_needed([SOURCES / _PROGRAMS / "benchmark.c", SOURCES / _PROGRAMS / "whereabouts.c"])):
+    programs = ("benchmark.c", "real/machine.c", "whereabouts.c")
+    for file in sorted(_needed([SOURCES / _PROGRAMS / program for program in programs])):
         yield str(file.relative_to(SOURCES)), file.read_text(encoding="utf-8")
 
 

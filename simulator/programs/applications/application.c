@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if SIMULATED
-#include <simgrid/actor.h>
-#include <simgrid/host.h>
-#endif
-
 /* --- Options ----------------------------------------------------------------------------------------------------- */
 
 static int read_whole(application_option *option, const char *text) {
@@ -103,7 +98,7 @@ static void print_results(const application *app, const double *most, double mea
     if (app->rate == 0) {
         printf(", \"result\": %.15g, \"correct\": %s", result, correct ? "true" : "false");
     }
-    if (app->rate == 0 && !SIMULATED && app->computing > 0) {
+    if (app->rate == 0 && !COLLWISE_IS_SIMULATED && app->computing > 0) {
         printf(", \"operations_per_second\": %.4g", app->operations / app->computing);
     }
     printf("}\n");
@@ -141,34 +136,6 @@ void application_free(const application *app, void *memory) {
         free(memory);
     }
 }
-
-#if SIMULATED
-
-static void take_time(void *left, void *right, int *count, MPI_Datatype *type) {
-    (void)left;
-    (void)right;
-    int bytes;
-    MPI_Type_size(*type, &bytes);
-    const char *rate = sg_host_get_property_value(sg_host_self(), "collwise/reduce-seconds-per-byte");
-    double seconds = rate == NULL ? 0 : strtod(rate, NULL) * (double)*count * bytes;
-    if (seconds > 0) {
-        sg_actor_sleep_for(seconds);
-    }
-}
-
-MPI_Op application_sum_make(const application *app) {
-    MPI_Op sum = MPI_SUM;
-    if (app->rate > 0) {
-        MPI_Op_create(take_time, 1, &sum);
-    }
-    return sum;
-}
-
-#else
-
-MPI_Op application_sum_make(const application *app) { return (void)app, MPI_SUM; }
-
-#endif
 
 void application_sum_free(MPI_Op *sum) {
     if (*sum != MPI_SUM) {

@@ -151,7 +151,7 @@ static void run_round(const experiment *first, int count, const method_options *
         mine = its.role >= 0 ? its : mine;
     }
     outcome own = {0};
-    if (SIMULATED) {
+    if (COLLWISE_IS_SIMULATED) {
         own = simulate(&mine, start);
     } else {
         collwise_barrier(MPI_COMM_WORLD);
@@ -160,7 +160,7 @@ static void run_round(const experiment *first, int count, const method_options *
         }
     }
     for (int i = 0; i < count; i++) {
-        report(&first[i], &own, !SIMULATED && options->samples, rank);
+        report(&first[i], &own, !COLLWISE_IS_SIMULATED && options->samples, rank);
     }
     fflush(stdout);
     free(own.samples);

@@ -72,7 +72,7 @@ static char *allocate_touched(size_t bytes) {
     if (message == NULL) {
         program_fail("out of", "memory");
     }
-    if (!SIMULATED) {
+    if (!COLLWISE_IS_SIMULATED) {
         memset(message, 1, bytes + 1); /* memory never touched would be faster to send */
     }
     return message;

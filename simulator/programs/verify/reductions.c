@@ -266,7 +266,7 @@ static bool comes_out_right(const verify_call *call, collwise_call *made, const 
     verify_make(call, made);
     verify_operation_free(call->operation, &made->op);
     bool right = verify_buffer_is_right(sent, "send", made->comm, complaint);
-    if (!SIMULATED && call->operation >= VERIFY_CIRCLE && max_given > sent->counts[0]) {
+    if (!COLLWISE_IS_SIMULATED && call->operation >= VERIFY_CIRCLE && max_given > sent->counts[0]) {
         snprintf(complaint, VERIFY_TEXT, "the operation was given %d elements, and the call has %d", max_given,
                  sent->counts[0]);
         right = false;

@@ -410,7 +410,7 @@ static void list_choices(sequence *s) {
     for (int fill = 0; fill < 2; fill++) {
         s->choice_count = 0;
         for (const collwise_algorithm *each = collwise_registry; each->collective != NULL; each++) {
-            int forms = verify_has_within(each) && !SIMULATED ? COLLWISE_WITHIN_FORMS : 1;
+            int forms = verify_has_within(each) && !COLLWISE_IS_SIMULATED ? COLLWISE_WITHIN_FORMS : 1;
             bool is_wanted = (options->collective == NULL || strcmp(options->collective, each->collective) == 0) &&
                              (options->algorithm == NULL || strcmp(options->algorithm, each->name) == 0);
             for (int within = 0; is_wanted && within < forms; within++) {

@@ -68,7 +68,7 @@ static MPI_Comm place(MPI_Comm comm, verify_placement placed) {
         return comm;
     }
     int label = verify_node_of(placed, rank, procs);
-    if (!SIMULATED) {
+    if (!COLLWISE_IS_SIMULATED) {
         MPI_Comm node;
         MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
         MPI_Comm_size(node, &neighbours);

@@ -1,12 +1,8 @@
-/* The things that calls of a thread leave for its later ones, so that these ask MPI less. Not in simulation, where
- * processes may share a thread. */
+/* The things that calls of a thread leave for its later ones, so that these ask MPI less. */
 #ifndef COLLWISE_INTERPOSE_THREAD_H
 #define COLLWISE_INTERPOSE_THREAD_H
 
-#include "internal.h"
 #include "interpose.h"
-
-#include <stddef.h>
 
 /* The communicators that this thread has used recently. An entry is valid until any state is freed. */
 enum { INTERPOSE_CACHED_STATES = 8 };
@@ -42,38 +38,15 @@ typedef struct {
     MPI_Datatype type;
 } interpose_cached_operation;
 
-/* The fold and the tree that this thread used last. */
 typedef struct {
-    int procs;
-    collwise_fold fold;
-} interpose_cached_fold;
-
-typedef struct {
-    int procs, rank, degree;
-    collwise_tree tree;
-} interpose_cached_tree;
-
-/* Memory for short messages and lists. */
-enum { INTERPOSE_SHORT_BYTES = 512, INTERPOSE_SHORT_BUFFERS = 2, INTERPOSE_LIST_BUFFERS = 3 };
-
-typedef struct {
-    _Alignas(max_align_t) char bytes[INTERPOSE_SHORT_BYTES];
-    int is_used;
-} interpose_short_buffer;
-
-typedef struct {
-    interpose_current_call *current; /* the call that runs an algorithm of ours; NULL outside */
     interpose_cached_operation operation;
     interpose_cached_state states[INTERPOSE_CACHED_STATES];
     interpose_short_calls short_calls[COLLWISE_COLLECTIVES];
     interpose_cached_type types[INTERPOSE_CACHED_TYPES];
-    interpose_cached_fold fold;
-    interpose_cached_tree tree;
-    interpose_short_buffer short_buffers[INTERPOSE_SHORT_BUFFERS], list_buffers[INTERPOSE_LIST_BUFFERS];
 } interpose_thread;
 
-/* The calling thread's, for reading: a constant one without any entries until it has its own. The only variable of this
- * library in the static block of thread-local variables, which a library that is loaded late finds nearly full. */
+/* The calling thread's, for reading: a constant one without any entries until it has its own. A pointer, since a
+ * library that is loaded late finds the static block of thread-local variables nearly full. */
 extern _Thread_local __attribute__((tls_model("initial-exec")))
 INTERPOSE_HIDDEN const interpose_thread *interpose_stored;
 

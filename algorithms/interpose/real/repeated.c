@@ -1,23 +1,8 @@
 /* Calls that repeat the last one of their collective on their communicator, as those of a loop do: nothing is decided
  * again, and where data lies as algorithms see it, they run on the program's buffers at once. */
+#include "current.h"
 #include "fast_path.h"
 #include "internal.h"
-
-#ifdef SMPI_SHARED_MALLOC
-
-void interpose_store(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with,
-                     interpose_state *state) {
-    (void)algorithm;
-    (void)call;
-    (void)with;
-    (void)state;
-}
-
-int interpose_repeat(const interpose_repeatable *last, interpose_state *state) {
-    return interpose_guarded_run(last->algorithm, &last->call, last->parameters, state);
-}
-
-#else
 
 /* --- What can run directly ---------------------------------------------------------------------------------------- */
 
@@ -38,15 +23,15 @@ static int receives_bytes(const interpose_repeatable *last) {
 
 /* --- Runs --------------------------------------------------------------------------------------------------------- */
 
-static void run_barrier(const interpose_repeatable *last, const interpose_current_call *now) {
+static void run_barrier(const interpose_repeatable *last, const collwise_current *now) {
     last->algorithm->barrier(now->private, last->parameters);
 }
 
-static void run_bcast(const interpose_repeatable *last, const interpose_current_call *now) {
+static void run_bcast(const interpose_repeatable *last, const collwise_current *now) {
     last->algorithm->bcast(last->call.receive, last->bytes, last->call.root, now->private, last->parameters);
 }
 
-static void run_gather(const interpose_repeatable *last, const interpose_current_call *now) {
+static void run_gather(const interpose_repeatable *last, const collwise_current *now) {
     const collwise_call *call = &last->call;
     const char *mine = call->send;
     char *all = NULL;
@@ -59,7 +44,7 @@ static void run_gather(const interpose_repeatable *last, const interpose_current
     last->algorithm->gather(mine, all, last->bytes, call->root, now->private, last->parameters);
 }
 
-static void run_scatter(const interpose_repeatable *last, const interpose_current_call *now) {
+static void run_scatter(const interpose_repeatable *last, const collwise_current *now) {
     const collwise_call *call = &last->call;
     if (now->rank != call->root) {
         last->algorithm->scatter(NULL, call->receive, last->bytes, call->root, now->private, last->parameters);
@@ -70,13 +55,13 @@ static void run_scatter(const interpose_repeatable *last, const interpose_curren
     collwise_copy(call->receive, all + (size_t)now->rank * last->bytes, last->bytes);
 }
 
-static void run_allgather(const interpose_repeatable *last, const interpose_current_call *now) {
+static void run_allgather(const interpose_repeatable *last, const collwise_current *now) {
     char *all = last->call.receive;
     collwise_copy(all + (size_t)now->rank * last->bytes, last->call.send, last->bytes);
     last->algorithm->allgather(all, last->bytes, now->private, last->parameters);
 }
 
-static void run_alltoall(const interpose_repeatable *last, const interpose_current_call *now) {
+static void run_alltoall(const interpose_repeatable *last, const collwise_current *now) {
     const char *send = last->call.send;
     char *receive = last->call.receive;
     size_t own = (size_t)now->rank * last->bytes;
@@ -84,20 +69,20 @@ static void run_alltoall(const interpose_repeatable *last, const interpose_curre
     last->algorithm->alltoall(send, receive, last->bytes, now->private, last->parameters);
 }
 
-static void run_reduce(const interpose_repeatable *last, const interpose_current_call *now) {
+static void run_reduce(const interpose_repeatable *last, const collwise_current *now) {
     const collwise_call *call = &last->call;
     last->algorithm->reduce(call->send, now->rank == call->root ? call->receive : NULL, (size_t)call->receive_count,
                             &last->op, call->root, now->private, last->parameters);
 }
 
-static void run_allreduce(const interpose_repeatable *last, const interpose_current_call *now) {
+static void run_allreduce(const interpose_repeatable *last, const collwise_current *now) {
     const collwise_call *call = &last->call;
     collwise_copy(call->receive, call->send, last->bytes);
     last->algorithm->allreduce(call->receive, (size_t)call->receive_count, &last->op, now->private, last->parameters);
 }
 
 /* Runs of collectives that have one here. */
-static void (*const runs[COLLWISE_COLLECTIVES])(const interpose_repeatable *last, const interpose_current_call *now) = {
+static void (*const runs[COLLWISE_COLLECTIVES])(const interpose_repeatable *last, const collwise_current *now) = {
     [COLLWISE_BARRIER] = run_barrier, [COLLWISE_BCAST] = run_bcast,         [COLLWISE_GATHER] = run_gather,
     [COLLWISE_SCATTER] = run_scatter, [COLLWISE_ALLGATHER] = run_allgather, [COLLWISE_ALLTOALL] = run_alltoall,
     [COLLWISE_REDUCE] = run_reduce,   [COLLWISE_ALLREDUCE] = run_allreduce,
@@ -138,7 +123,7 @@ void interpose_store(const collwise_algorithm *algorithm, const collwise_call *c
         return;
     }
     interpose_repeatable last = {.algorithm = algorithm, .parameters = with, .call = *call, .bytes = (size_t)bytes};
-    last.run = is_direct(&last, state->current.rank) ? runs[algorithm->kind] : NULL;
+    last.run = is_direct(&last, state->current.where.rank) ? runs[algorithm->kind] : NULL;
     if (interpose_signatures[algorithm->kind].has_op) {
         last.op = collwise_operation_of(call->op, call->receive_type, call->comm);
     }
@@ -153,11 +138,8 @@ int interpose_repeat(const interpose_repeatable *last, interpose_state *state) {
         return interpose_guarded_run(last->algorithm, &last->call, last->parameters, state);
     }
     state->current.status = MPI_SUCCESS;
-    interpose_thread *own = interpose_own_thread();
-    own->current = &state->current;
-    last->run(last, &state->current);
-    own->current = NULL;
+    collwise_now = &state->current.where;
+    last->run(last, &state->current.where);
+    collwise_now = NULL;
     return state->current.status;
 }
-
-#endif

@@ -7,11 +7,6 @@
 
 #include "fast_path.h"
 
-#include <stdint.h>
-
-#if defined(OPEN_MPI) && !defined(SMPI_SHARED_MALLOC)
-#define INTERPOSE_HAS_FORTRAN
-
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +48,5 @@ static inline void find_next(void **found, const char *name, void *function) {
     }
     memcpy(function, found, sizeof *found);
 }
-
-#endif
 
 #endif

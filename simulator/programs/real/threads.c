@@ -1,16 +1,5 @@
-/* Collectives of two threads at once, each on a communicator of its own. Simulated processes have no threads. */
+/* Collectives of two threads at once, each on a communicator of its own. */
 #include "verify.h"
-
-#ifdef SMPI_SHARED_MALLOC
-
-verify_outcome verify_two_threads(const collwise_algorithm *algorithm, MPI_Comm world, char complaint[VERIFY_TEXT]) {
-    (void)algorithm;
-    (void)world;
-    (void)complaint;
-    return VERIFY_NOT_APPLICABLE;
-}
-
-#else
 
 #include <pthread.h>
 #include <stdio.h>
@@ -64,5 +53,3 @@ verify_outcome verify_two_threads(const collwise_algorithm *algorithm, MPI_Comm 
     }
     return outcome;
 }
-
-#endif

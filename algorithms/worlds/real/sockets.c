@@ -1,25 +1,11 @@
-/* The socket that a process runs on. A simulated node has as many as its host's property collwise/sockets says, over
- * which its processes are spread evenly, in blocks. On real machines it is that of the CPUs to which the system binds
- * the process, as Linux describes them. */
+/* The socket that a process runs on: that of the CPUs to which the system binds it, as Linux describes them. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include "internal.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#ifdef SMPI_SHARED_MALLOC
-#include <simgrid/host.h>
-
-int collwise_own_socket(int place, int on_node) {
-    const char *text = sg_host_get_property_value(sg_host_self(), "collwise/sockets");
-    int sockets = text == NULL ? 1 : atoi(text);
-    return (int)((long)place * sockets / on_node);
-}
-
-#else
 #include <sched.h>
+#include <stdio.h>
 
 enum { UNKNOWN = -1 };
 
@@ -54,5 +40,3 @@ int collwise_own_socket(int place, int on_node) {
     }
     return found;
 }
-
-#endif

@@ -1,8 +1,4 @@
 /* Makes and frees what a thread stores. */
-#include "interpose.h"
-
-#ifndef SMPI_SHARED_MALLOC
-
 #include "thread.h"
 
 #include <stdlib.h>
@@ -30,5 +26,3 @@ interpose_thread *interpose_make_thread(void) {
     interpose_stored = own;
     return own;
 }
-
-#endif

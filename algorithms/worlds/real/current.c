@@ -1,0 +1,4 @@
+/* Where the calling thread notes which collective it runs. */
+#include "current.h"
+
+_Thread_local collwise_current *collwise_now;

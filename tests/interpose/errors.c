@@ -2,6 +2,7 @@
  * within an algorithm of ours, if the program has an argument: MPI's own may hang where processes disagree on the size.
  * Two processes or more. Prints "ok", or what is wrong. */
 #include <mpi.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,6 +14,13 @@ static void count(MPI_Comm *comm, int *code, ...) {
     (void)comm;
     handled++;
     MPI_Error_class(*code, &handled_class);
+}
+
+static jmp_buf before;
+
+static void leave(MPI_Comm *comm, int *code, ...) {
+    (void)comm, (void)code;
+    longjmp(before, 1);
 }
 
 static long wrong(int is_right, const char *what) {
@@ -91,12 +99,33 @@ static long check_handled(int rank, int procs, int within_ours) {
     return failures;
 }
 
+/* Process 0 leaves a broadcast by its handler. What it calls then is the program's own, and counted as such. */
+static long check_left(int rank, int procs) {
+    int data[64] = {0};
+    MPI_Errhandler handler;
+    MPI_Request request;
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_errhandler(leave, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    volatile int has_left = 1;
+    if (setjmp(before) == 0) {
+        MPI_Bcast(data, rank == 0 ? 16 : 64, MPI_INT, procs - 1, comm);
+        has_left = 0;
+    }
+    long failures = wrong(has_left == (rank == 0), "a handler that leaves the call");
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return failures + wrong(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS, "the collective after that");
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     int rank, procs;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &procs);
     long failures = check_returned(rank, procs, argc > 1) + check_handled(rank, procs, argc > 1), sum;
+    failures += argc > 1 ? check_left(rank, procs) : 0;
     MPI_Allreduce(&failures, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0 && sum == 0) {
         printf("ok\n");

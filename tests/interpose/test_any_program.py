@@ -105,7 +105,9 @@ def test_errors_reach_the_programs_handlers(name: str, algorithms: str, compiled
     ours = ["ours"] if "linear" in algorithms else []
     done = run(name, 3, "--report", "--algorithms", algorithms, "--", str(program), *ours)
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
-    assert counts_of(done.stderr).get(("bcast", "linear"), 0) == (2 if "linear" in algorithms else 0)
+    counts = counts_of(done.stderr)
+    assert counts.get(("bcast", "linear"), 0) == (3 if ours else 0)
+    assert counts.get(("ibarrier", "MPI's own: non-blocking"), 0) == len(ours)
 
 
 @pytest.mark.parametrize("name", each("openmpi", "mpich", "smpi"))

@@ -15,7 +15,10 @@ static void pass_on(MPI_Comm *private, int *code, ...) {
     if (now->status == MPI_SUCCESS) {
         now->status = *code;
     }
+    /* A handler may leave the call, and what it calls is the program's own. */
+    collwise_now = NULL;
     PMPI_Comm_call_errhandler(now->where.comm, *code);
+    collwise_now = &now->where;
 }
 
 /* A collective call where the private communicator does not exist yet, as the algorithm itself would be. */

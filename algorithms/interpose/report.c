@@ -181,13 +181,13 @@ static interpose_report own_report(void) {
 }
 
 /* Receives the records of another process and adds them. */
-static void take(interpose_report *report, int from, MPI_Comm comm) {
+static void take(interpose_report *report, int from, MPI_Datatype record, MPI_Comm comm) {
     int count;
     PMPI_Recv(&count, 1, MPI_INT, from, TAG, comm, MPI_STATUS_IGNORE);
-    size_t own = (size_t)report->count, record = sizeof *report->list;
-    interpose_record *all = allocate((own + (size_t)count) * record);
-    memcpy(all, report->list, own * record);
-    PMPI_Recv(all + own, count * (int)record, MPI_BYTE, from, TAG, comm, MPI_STATUS_IGNORE);
+    size_t own = (size_t)report->count;
+    interpose_record *all = allocate((own + (size_t)count) * sizeof *all);
+    memcpy(all, report->list, own * sizeof *all);
+    PMPI_Recv(all + own, count, record, from, TAG, comm, MPI_STATUS_IGNORE);
     free(report->list);
     report->list = all;
     report->count += count;
@@ -199,21 +199,24 @@ static void take(interpose_report *report, int from, MPI_Comm comm) {
 static interpose_report collect(void) {
     interpose_report report = own_report();
     double seconds = report.seconds;
-    int rank, bytes;
+    int rank;
     MPI_Comm comm;
+    MPI_Datatype record; /* since bytes of them all need not fit an int */
+    PMPI_Type_contiguous((int)sizeof *report.list, MPI_BYTE, &record);
+    PMPI_Type_commit(&record);
     PMPI_Comm_split(MPI_COMM_WORLD, 0, 0, &comm);
     PMPI_Comm_rank(comm, &rank);
     merge(&report);
     for (int step = 1; step < report.procs && (rank & (step - 1)) == 0; step *= 2) {
         if ((rank & step) != 0) {
-            bytes = report.count * (int)sizeof *report.list;
             PMPI_Send(&report.count, 1, MPI_INT, rank - step, TAG, comm);
-            PMPI_Send(report.list, bytes, MPI_BYTE, rank - step, TAG, comm);
+            PMPI_Send(report.list, report.count, record, rank - step, TAG, comm);
         } else if (rank + step < report.procs) {
-            take(&report, rank + step, comm);
+            take(&report, rank + step, record, comm);
         }
     }
     PMPI_Reduce(&seconds, &report.seconds, 1, MPI_DOUBLE, MPI_SUM, 0, comm);
+    PMPI_Type_free(&record);
     PMPI_Comm_free(&comm);
     report.seconds /= report.procs;
     return report;

@@ -114,11 +114,15 @@ def test_processes_that_do_the_same_share_a_program() -> None:
 
 
 def test_sizes_that_processes_tell_one_another_arrive_in_the_recording() -> None:
-    """The chain algorithms of gatherv and scatterv send the sizes of blocks before these."""
+    """The chains and binomial trees of gatherv and scatterv send the sizes of blocks before these."""
+    # Of the children below other processes than the root, and of the subtrees with several processes and their ends.
+    in_trees = {"gatherv": 4, "scatterv": 3 + 5 + 3}
     for collective in ("gatherv", "scatterv"):
         for root in (0, 5):
             schedule = Schedule(Case(collective, "chain", 9, 1000, root=root))
             assert schedule.message_bytes == sum(range(1, 9)) * 1000 + sum(range(1, 8)) * 8
+            tree = Schedule(Case(collective, "binomial", 9, 1000, root=root))
+            assert tree.message_bytes == 13 * 1000 + in_trees[collective] * 8
 
 
 def test_a_placement_gives_each_process_a_node() -> None:

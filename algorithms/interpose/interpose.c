@@ -43,9 +43,7 @@ static outcome decide(interpose_state *state, collwise_collective kind, const co
     if (objection != NULL) {
         return mpis_own(objection, bytes);
     }
-    collwise_parameters with = {
-        .part_bytes = choice->part_bytes, .count = choice->count, .limit_bytes = choice->limit_bytes};
-    return (outcome){algorithm, with, NULL, bit_length(bytes), bytes};
+    return (outcome){algorithm, interpose_parameters(choice), NULL, bit_length(bytes), bytes};
 }
 
 static void start_clock(interpose_pending *pending, int row) {

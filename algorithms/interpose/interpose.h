@@ -6,8 +6,8 @@
 #ifndef COLLWISE_INTERPOSE_H
 #define COLLWISE_INTERPOSE_H
 
-#include "decision.h"
 #include "internal.h"
+#include "table_file.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -45,6 +45,16 @@ void interpose_stop(void);
 int interpose_is_requested(void);
 /* The text of an environment variable; NULL if it is not set or empty. */
 const char *interpose_variable(const char *name);
+
+/* The file's text, in which zero bytes are replaced; NULL, with errno set, if it cannot be read. */
+char *interpose_read_file(const char *path);
+/* The names that rules may use, from the registry. The caller frees `algorithms` of it. */
+table_names interpose_names(void);
+/* An algorithm's parameters in a decision table. */
+static inline collwise_parameters interpose_parameters(const decision_choice *choice) {
+    return (collwise_parameters){
+        .part_bytes = choice->part_bytes, .count = choice->count, .limit_bytes = choice->limit_bytes};
+}
 
 /* --- Signatures (generated from the catalogue by generate_wrappers.py) ------------------------------------------- */
 

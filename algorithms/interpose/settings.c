@@ -1,6 +1,5 @@
 /* Reads the user's settings on one process and shares them with all others. */
 #include "interpose.h"
-#include "table_file.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -72,7 +71,7 @@ static char *read_whole(FILE *file) {
     return text;
 }
 
-static char *read_file(const char *path) {
+char *interpose_read_file(const char *path) {
     FILE *file = fopen(path, "r");
     if (file == NULL) {
         return NULL;
@@ -115,7 +114,7 @@ static request read_request(void) {
                                  (interpose_variable("COLLWISE_LOAD_MARKER") != NULL ? COUNT_FOR_LOAD_MARKER : 0),
                      .memory = {read_size("COLLWISE_MESSAGE_BUFFER", COLLWISE_MESSAGE_BUFFER_BYTES),
                                 read_size("COLLWISE_INTEGER_BUFFER", COLLWISE_INTEGER_BUFFER_BYTES)}};
-    if (path != NULL && (asked.table = read_file(path)) == NULL) {
+    if (path != NULL && (asked.table = interpose_read_file(path)) == NULL) {
         warn(path, 0, strerror(errno));
         return asked;
     }
@@ -134,8 +133,7 @@ static void *checked(void *memory) {
     return memory;
 }
 
-/* The names that rules may use, from the registry. The caller frees `algorithms` of it. */
-static table_names make_names(void) {
+table_names interpose_names(void) {
     int count = 0;
     while (collwise_registry[count].collective != NULL) {
         count++;
@@ -151,7 +149,7 @@ static table_names make_names(void) {
 
 /* The table that the texts describe; NULL if they are empty or malformed. A process that `warns` says what is wrong. */
 static decision_table *make_table(const request *asked, int warns) {
-    table_names names = make_names();
+    table_names names = interpose_names();
     table_rules rules = {0};
     table_problem problem = {0};
     decision_table *table = NULL;

@@ -29,7 +29,7 @@ ALGORITHMS = [
 ]
 REQUIRES = {"power_of_two": lambda procs: procs & (procs - 1) == 0, "even": lambda procs: procs % 2 == 0}
 HERE = Path(__file__).parent
-HEADER = SOURCES / "algorithms" / "collwise.h"
+HEADERS = [SOURCES / "algorithms" / name for name in ("collwise.h", "collwise_decisions.h")]
 
 
 def each_engine(test: Callable[..., None]) -> Callable[..., None]:
@@ -266,7 +266,9 @@ def test_it_shows_only_what_it_has_to(name: str) -> None:
     shown = {line.split()[-1] for line in done.stdout.splitlines()}
     replaced = {f"MPI_{function}" for function in FUNCTIONS.split()}
     counted = {f"MPI_I{function.lower()}" for function in FUNCTIONS.split()[3:]} | {"MPI_Ialltoallw", "MPI_Alltoallw"}
-    declared = re.findall(r"^\w.*?\b(collwise_\w+)[([]", HEADER.read_text(), re.MULTILINE)
+    declared = [
+        name for one in HEADERS for name in re.findall(r"^\w.*?\b(collwise_\w+)[([]", one.read_text(), re.MULTILINE)
+    ]
     ours = {one for one in declared if not one.endswith("_function")}
     assert {"collwise_run", "collwise_place", "collwise_registry"} <= ours
     loader = {"dlopen"} if name == "smpi" else set()

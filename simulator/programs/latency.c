@@ -2,9 +2,12 @@
  * collwise's algorithms.
  *
  *     latency [--collectives bcast,allreduce,...|all] [--sizes MIN:MAX] [--iterations N] [--warmup N]
+ *             [--barriers each|once]
  *
  * Sizes (8192, 8KiB) are as the catalogue defines them for each collective, doubled from MIN to MAX. Printed are the
- * average, the minimum and the maximum over the processes of each one's mean over the iterations. */
+ * average, the minimum and the maximum over the processes of each one's mean over the iterations. A barrier separates
+ * each call from the one before, or stands once before all of them: then calls overlap, as in the Intel MPI
+ * Benchmarks. */
 #include "workload.h"
 
 #include <stdio.h>
@@ -18,6 +21,7 @@ typedef struct {
     int wanted[COLLWISE_COLLECTIVES];
     size_t least, most;
     long iterations, warmup;
+    int separated; /* by a barrier before each call */
 } options;
 
 static int want(options *chosen, const char *names) {
@@ -92,11 +96,15 @@ static int read_option(options *chosen, const char *name, const char *value) {
     if (strcmp(name, "--iterations") == 0) {
         return read_count(value, 1, &chosen->iterations);
     }
+    if (strcmp(name, "--barriers") == 0) {
+        chosen->separated = strcmp(value, "each") == 0;
+        return chosen->separated || strcmp(value, "once") == 0;
+    }
     return strcmp(name, "--warmup") == 0 && read_count(value, 0, &chosen->warmup);
 }
 
 static options read_options(int argc, char **argv) {
-    options chosen = {.least = 1, .most = 65536, .iterations = 20, .warmup = 2};
+    options chosen = {.least = 1, .most = 65536, .iterations = 20, .warmup = 2, .separated = 1};
     int fine = want(&chosen, "all") && argc % 2 == 1;
     for (int i = 1; fine && i + 1 < argc; i += 2) {
         fine = read_option(&chosen, argv[i], argv[i + 1]);
@@ -105,7 +113,7 @@ static options read_options(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (!fine && rank == 0) {
         fprintf(stderr, "usage: latency [--collectives bcast,allreduce,...|all] [--sizes MIN:MAX] [--iterations N] "
-                        "[--warmup N]\n");
+                        "[--warmup N] [--barriers each|once]\n");
     }
     if (!fine) {
         MPI_Finalize();
@@ -120,7 +128,9 @@ static void *allocate(size_t bytes) { return calloc(bytes, 1); }
 static double mean_seconds(const workload *load, const options *chosen) {
     double total = 0;
     for (long i = 0; i < chosen->warmup + chosen->iterations; i++) {
-        MPI_Barrier(MPI_COMM_WORLD);
+        if (chosen->separated || i == 0 || i == chosen->warmup) {
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
         double start = MPI_Wtime();
         program_workload_call_mpi(load->kind, &load->call, NULL);
         total += i < chosen->warmup ? 0 : MPI_Wtime() - start;

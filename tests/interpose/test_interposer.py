@@ -88,6 +88,14 @@ def test_latency_runs_with_and_without_the_library(name: str) -> None:
     assert counted["alltoall", "MPI's own: no rule"] == 9
 
 
+@needs("openmpi")
+def test_latency_separates_calls_or_not() -> None:
+    arguments = ("--report", "latency", "--collectives", "scatter", "--sizes", "8:8", "--iterations", "5", "--barriers")
+    for barriers, count in (("each", 7), ("once", 2)):
+        assert counts_of(run("openmpi", 3, *arguments, barriers).stderr)["barrier", "MPI's own: no rule"] == count
+    assert run("openmpi", 3, *arguments, "never").returncode == 2
+
+
 @each_engine
 def test_every_reason_to_fall_back_is_reported(name: str, compiled) -> None:
     program = compiled(name, str(HERE / "both.c"))

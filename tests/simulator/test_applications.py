@@ -64,7 +64,7 @@ def test_shortest_paths_are_those_of_the_reference(library: str, procs: int) -> 
 
 
 @each_library
-@pytest.mark.parametrize(("procs", "fastest"), [(1, 1), (4, 1), (4, 3), (3, 40)])
+@pytest.mark.parametrize(("procs", "fastest"), [(1, 1), (4, 1), (4, 3), (3, 40), (4, 0)])
 def test_products_are_those_of_the_reference(library: str, procs: int, fastest: int) -> None:
     found = record_of(library, "matmul", procs, "--size", 29, "--fastest", fastest)
     assert found["correct"] is True

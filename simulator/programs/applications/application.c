@@ -118,7 +118,7 @@ int application_finish(application *app, double result, int correct) {
     return app->rate == 0 && !app->lists_calls && !correct;
 }
 
-/* --- Memory and reductions --------------------------------------------------------------------------------------- */
+/* --- Memory and reductions, and the processor -------------------------------------------------------------------- */
 
 void *application_allocate(const application *app, size_t bytes) {
     void *memory = app->rate > 0 ? program_allocate_payload(bytes + 1) : calloc(bytes + 1, 1);

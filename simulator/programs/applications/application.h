@@ -43,6 +43,9 @@ void application_compute_begin(application *app);
 void application_compute_end(application *app, double operations);
 /* Modelled computation of that many operations, at `speed` times the rate. */
 void application_model(const application *app, double operations, double speed);
+/* The speed of the processor as the simulator's platform describes it, 1 where computation is modelled otherwise; 0: it
+ * is not known without measuring. */
+double application_host_speed(const application *app);
 /* The end of the timed part. */
 void application_end(application *app);
 

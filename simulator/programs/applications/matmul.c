@@ -5,8 +5,9 @@
  *     matmul [--size N] [--repetitions R] [--fastest S] [--rate OPERATIONS_PER_SECOND]
  *
  * Matrices have N x N numbers of 8 bytes. Speeds go from 1 to S around the processes, in whole steps; with S = 1 all
- * are alike. With --rate a process multiplies at the rate times its speed. An operation is an addition or
- * multiplication. */
+ * are alike. With S = 0 they are those of the processors, relative to the first one's: as described in simulation, else
+ * measured by multiplying a row, as in the thesis. With --rate a process multiplies at the rate times its speed. An
+ * operation is an addition or multiplication. */
 #include "application.h"
 
 #include <math.h>
@@ -16,21 +17,65 @@ enum { SIZE, REPETITIONS, FASTEST, OPTIONS };
 
 typedef struct {
     int size;
+    double *speeds;
     int *counts, *displacements; /* numbers of each process's rows, and where they begin */
     double *a, *b, *c, *own_a, *own_c;
 } matrices;
 
-static int speed_of(int rank, long fastest) { return 1 + rank % (int)fastest; }
+static void multiply(const double *a, const double *b, double *c, int rows, int size) {
+    for (int i = 0; i < rows; i++) {
+        for (int j = 0; j < size; j++) {
+            c[i * size + j] = 0;
+        }
+        for (int k = 0; k < size; k++) {
+            for (int j = 0; j < size; j++) {
+                c[i * size + j] += a[i * size + k] * b[k * size + j];
+            }
+        }
+    }
+}
+
+/* The operations per second of multiplying a row, the best of a few. */
+static double measured_speed(int size) {
+    enum { TRIES = 3 };
+    double *row = calloc((size_t)size, sizeof *row), *result = calloc((size_t)size, sizeof *result);
+    double *b = calloc((size_t)size * (size_t)size, sizeof *b), least = INFINITY;
+    for (int i = 0; i < TRIES; i++) {
+        double start = MPI_Wtime();
+        multiply(row, b, result, 1, size);
+        least = fmin(least, MPI_Wtime() - start);
+    }
+    free(row);
+    free(result);
+    free(b);
+    return 2.0 * size * size / fmax(least, MPI_Wtick());
+}
+
+static double *speeds_of(const application *app, int size, long fastest) {
+    double *speeds = calloc((size_t)app->procs, sizeof *speeds);
+    for (int rank = 0; rank < app->procs && fastest > 0; rank++) {
+        speeds[rank] = 1 + rank % (int)fastest;
+    }
+    if (fastest == 0) {
+        double own = application_host_speed(app);
+        own = own > 0 ? own : measured_speed(size);
+        MPI_Allgather(&own, 1, MPI_DOUBLE, speeds, 1, MPI_DOUBLE, MPI_COMM_WORLD);
+        for (int rank = app->procs - 1; rank >= 0; rank--) {
+            speeds[rank] /= speeds[0];
+        }
+    }
+    return speeds;
+}
 
 /* Rows in proportion to speeds: process r ends at the share of rows that is the sum of speeds up to its own. */
-static void deal(matrices *m, int procs, long fastest) {
+static void deal(matrices *m, int procs) {
     double all = 0, sum = 0;
     for (int rank = 0; rank < procs; rank++) {
-        all += speed_of(rank, fastest);
+        all += m->speeds[rank];
     }
     int next = 0;
     for (int rank = 0; rank < procs; rank++) {
-        sum += speed_of(rank, fastest);
+        sum += m->speeds[rank];
         int end = (int)lround(sum / all * m->size);
         m->displacements[rank] = next * m->size;
         m->counts[rank] = (end - next) * m->size;
@@ -43,10 +88,10 @@ static double entry(int i, int j, unsigned which) {
 }
 
 static matrices make(const application *app, int size, long fastest) {
-    matrices m = {.size = size};
+    matrices m = {.size = size, .speeds = speeds_of(app, size, fastest)};
     m.counts = calloc((size_t)app->procs, sizeof *m.counts);
     m.displacements = calloc((size_t)app->procs, sizeof *m.displacements);
-    deal(&m, app->procs, fastest);
+    deal(&m, app->procs);
     size_t all = (size_t)size * (size_t)size * sizeof(double), own = (size_t)m.counts[app->rank] * sizeof(double);
     m.a = application_allocate(app, app->rank == 0 ? all : 0);
     m.b = application_allocate(app, all);
@@ -65,24 +110,12 @@ static void drop(const application *app, matrices *m) {
     for (int i = 0; i < 5; i++) {
         application_free(app, all[i]);
     }
+    free(m->speeds);
     free(m->counts);
     free(m->displacements);
 }
 
-static void multiply(const double *a, const double *b, double *c, int rows, int size) {
-    for (int i = 0; i < rows; i++) {
-        for (int j = 0; j < size; j++) {
-            c[i * size + j] = 0;
-        }
-        for (int k = 0; k < size; k++) {
-            for (int j = 0; j < size; j++) {
-                c[i * size + j] += a[i * size + k] * b[k * size + j];
-            }
-        }
-    }
-}
-
-static void run(application *app, matrices *m, long fastest) {
+static void run(application *app, matrices *m) {
     int own = m->counts[app->rank];
     double operations = 2.0 * own * m->size;
     application_enter(app);
@@ -90,7 +123,7 @@ static void run(application *app, matrices *m, long fastest) {
     MPI_Bcast(m->b, m->size * m->size, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     application_leave(app);
     if (app->rate > 0) {
-        application_model(app, operations, speed_of(app->rank, fastest));
+        application_model(app, operations, m->speeds[app->rank]);
     } else {
         application_compute_begin(app);
         multiply(m->own_a, m->b, m->own_c, own / m->size, m->size);
@@ -133,7 +166,7 @@ static void list_calls(const application *app, size_t bytes, long repetitions) {
 int main(int argc, char **argv) {
     application_option options[] = {[SIZE] = {"size", 96, 1, 11585},
                                     [REPETITIONS] = {"repetitions", 1, 1, 1L << 30},
-                                    [FASTEST] = {"fastest", 1, 1, 1000}};
+                                    [FASTEST] = {"fastest", 1, 0, 1000}};
     application app = application_start("matmul", &argc, &argv, options, OPTIONS);
     long size = options[SIZE].value, fastest = options[FASTEST].value;
     double sum = 0;
@@ -147,7 +180,7 @@ int main(int argc, char **argv) {
         }
         application_begin(&app);
         for (long i = 0; i < options[REPETITIONS].value; i++) {
-            run(&app, &m, fastest);
+            run(&app, &m);
         }
         application_end(&app);
         correct = app.rate > 0 || app.rank != 0 || check(&m, &sum);

@@ -1,4 +1,4 @@
-/* The sum of applications in simulation. */
+/* The sum of applications, and the speed of processors, in simulation. */
 #include "application.h"
 
 #include <simgrid/actor.h>
@@ -16,6 +16,8 @@ static void take_time(void *left, void *right, int *count, MPI_Datatype *type) {
         sg_actor_sleep_for(seconds);
     }
 }
+
+double application_host_speed(const application *app) { return (void)app, sg_host_get_speed(sg_host_self()); }
 
 MPI_Op application_sum_make(const application *app) {
     MPI_Op sum = MPI_SUM;

@@ -94,7 +94,8 @@ def _parse_value(text: str, kind: str) -> int:
     if kind == "size":
         return parse_size(text)
     if re.fullmatch(r"[0-9]{1,9}", text.strip()) is None:
-        raise UsageError(f"malformed {kind} '{text}': write a whole number, for example 64")
+        ranges = f"; {_RANGE_HELP[kind]}" if kind in _RANGE_HELP else ", as in 2:128:x2"
+        raise UsageError(f"malformed {kind} '{text}': write a whole number, for example 64{ranges}")
     return int(text)
 
 

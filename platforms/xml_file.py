@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.parsers import expat
 
-from collwise.common.errors import UsageError, nearest_names
+from collwise.common.errors import UsageError, nearest_names, warn
 from collwise.platforms.description_file import Problem
 from collwise.platforms.hosts import HostPlatform, parse_radical
 from collwise.platforms.smpi import FACTOR_OPTIONS, KNOWN_OPTIONS, OVERHEAD_OPTIONS, list_problems
@@ -201,6 +201,9 @@ def _quantity_problems(element: _Element) -> Iterator[Problem]:
                 value = _quantity(part, units)
                 if not (0 < value < math.inf or (value == 0 and units is _TIME_UNITS)):
                     yield Problem(element.line, f"{name} of <{element.tag}> is '{part.strip()}' (valid: {valid})")
+                elif value > 0 and not part.strip()[-1].isalpha():
+                    where = f"platform XML, line {element.line}: {name} of <{element.tag}> is '{part.strip()}'"
+                    warn(f"{where} without a unit, in bytes per second, seconds or flop/s; expected {valid}")
 
 
 def _option_problems(option: _Element, options: dict[str, str]) -> Iterator[Problem]:

@@ -22,8 +22,9 @@ from collwise.timings import simulate
 from collwise.validation.libraries.baselines import BASELINES, DEFAULT, Baseline
 from collwise.validation.libraries.collwise_table import collwise_rules
 from collwise.validation.libraries.formats import FORMATS
+from collwise.validation.libraries.left_to_library import left_to_library, with_untuned
 from collwise.validation.libraries.sayable import Substitution, for_consumer
-from collwise.validation.select.consumers import ALL_CONSUMERS, COLLWISE, OPENMPI, openmpi_version
+from collwise.validation.select.consumers import ALL_CONSUMERS, COLLWISE, OPENMPI, openmpi_version, sees_sizes
 from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ def _platform(cluster: Any, nodes: int | None, ppn: int | None) -> HostPlatform:
         return arguments.platform(cluster)
     assumed = [f"the interconnect {cluster}"] if word.isdecimal() else []
     assumed += [] if nodes else [f"{NODES} nodes (--nodes)"]
-    assumed += ["one switch for all nodes, with room for all messages"]
+    assumed += ["one switch for all nodes, with room for all messages", "one CPU in each node"]
     assumed += [] if ppn else ["one process on each node (--ppn)"]
     made = new_platform(
         f"{cluster}-x{nodes or NODES}", nodes or NODES, Node(cores=ppn, processes=ppn), interconnect_name=str(cluster)
@@ -267,12 +268,20 @@ def _measured(store: Store, times: Mapping[str, Times]) -> dict[str, Times]:
     return found
 
 
+def _for_libcollwise(tuned: Tuned) -> list[DecisionTable]:
+    """The decisions; Open MPI's own where it is faster, since rules that cannot say its algorithm leave it to decide."""
+    if openmpi_version(tuned.consumer) is None:
+        return [*tuned.decisions.tables]
+    tables = (with_untuned(one, tuned.baseline) for one in tuned.decisions.tables)
+    return [left_to_library(one, sees_sizes(COLLWISE, one.collective)) for one in tables]
+
+
 def _write(tuned: Tuned) -> None:
     """Writes what is not written yet: the table, the decisions, the times, a new description and the report."""
     from collwise.studies.reports.tuning import write_report
 
     if tuned.consumer != COLLWISE:
-        write_text(tuned.file(_TABLE), collwise_rules(tuned.decisions.tables))
+        write_text(tuned.file(_TABLE), collwise_rules(_for_libcollwise(tuned)))
     tuned.decisions.save(tuned.file("-decisions.json"))
     tuned.times.save(tuned.file(".times"))
     if tuned.platform is not None and tuned.name not in known():

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from collwise.common.program import program_name
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
-from collwise.platforms.description import Description
+from collwise.platforms.description import Description, Platform
 from collwise.platforms.placement import PlacedPlatform
 from collwise.platforms.shipped import known
 from collwise.platforms.smpi import charges_overheads
@@ -43,7 +43,8 @@ CHECKED = tomllib.loads(Path(__file__).with_name("checked.toml").read_text(encod
 """The text on how far simulated times were right where they were checked by measured ones."""
 MACHINES = tomllib.loads(Path(__file__).with_name("machines.toml").read_text(encoding="utf-8"))
 """The errors of predictions on supercomputers that others measured, and the time lost by choices, by machine."""
-_COLUMNS = ("collective", "points", "untuned / rules", "range", "slower at", "sure at", "where most is gained")
+_GAIN = "untuned / rules"
+_COLUMNS = ("collective", "points", _GAIN, "range", "slower at", "sure at", "where most is gained")
 _FIGURES = ("decisions", "close")
 _SLOWER = 0.99
 _MAX_SUBSTITUTIONS = 20
@@ -58,7 +59,8 @@ def title_of(tuned: Tuned) -> str:
 
 def gain_table(tuned: Tuned) -> Table:
     """A row for each collective: the gain over the untuned library, where it is close, and where it is largest."""
-    return Table(title_of(tuned), _COLUMNS, [_gain_row(tuned, name) for name in tuned.scores])
+    columns = ["component tuned / rules" if _han(tuned) and one == _GAIN else one for one in _COLUMNS]
+    return Table(title_of(tuned), columns, [_gain_row(tuned, name) for name in tuned.scores])
 
 
 def gain_figure(tuned: Tuned) -> Figure:
@@ -181,7 +183,7 @@ def changing(tuned: Tuned) -> str:
 
     Empty, too, where ranks have places that no option says again.
     """
-    places = getattr(tuned.platform, "options", "")
+    places = getattr(tuned.platform, "options", "") if isinstance(tuned.platform, PlacedPlatform) else ""
     if isinstance(tuned.platform, PlacedPlatform) and not places:
         return ""
     is_written = tuned.name not in known() and tuned.folder is not None
@@ -193,7 +195,14 @@ def changing(tuned: Tuned) -> str:
         f"--platform {platform} --collective {','.join(tuned.times)} --procs {procs} --ppn {tuned.per_node}{places}"
     )
     rules = "" if tuned.folder is None else f" --rules {shlex.quote(str(tuned.file('-decisions.json')))}"
-    return f"{program_name()} whatif change {points} --for {tuned.consumer}{rules} --change bandwidth=x0.5"
+    change = "memory=x4" if _memory_is_assumed(tuned) else "bandwidth=x0.5"
+    return f"{program_name()} whatif change {points} --for {tuned.consumer}{rules} --change {change}"
+
+
+def _memory_is_assumed(tuned: Tuned) -> bool:
+    """True if the rate of a node's memory, which limits processes of a node, is a guess."""
+    sources = tuned.platform.sources if isinstance(tuned.platform, Platform) else ()
+    return any(one.what == "memory_bytes_per_second" and one.where.startswith("assumed") for one in sources)
 
 
 def _known(tuned: Tuned, *names: str) -> list[float]:

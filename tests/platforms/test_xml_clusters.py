@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
@@ -21,6 +22,7 @@ from collwise.simulator.sweeps.runner import run_cases
 from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case
+from collwise.studies.reports.tuning import changing
 from tests.command_line import run
 from tests.needs import needs
 
@@ -318,3 +320,13 @@ def test_all_that_takes_descriptions_takes_the_file(tmp_path: Path, monkeypatch:
     assert answer.frame().ratio.item() > 1.5
     tuned = collwise.tune(file, "bcast", procs=4, sizes="64KiB", output="tuned")
     assert load(tuned.file(".toml")).hosts == load(file).hosts
+    run(*shlex.split(changing(tuned))[1:])
+
+
+def test_quantities_without_a_unit_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(tmp_path, CLUSTER.replace("10Gbps", "125"), bb_bw="2.25GBps", bb_lat="500")
+    run("platforms", "check", str(file))
+    warnings = capsys.readouterr().err
+    for found in ("bw of <cluster> is '125' without a unit", "bb_lat of <cluster> is '500' without a unit"):
+        assert found in warnings
+    assert warnings.count("without a unit") == 2

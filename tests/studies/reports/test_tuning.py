@@ -238,6 +238,16 @@ def test_over_the_component_that_does_not_run_nothing_is_called_a_gain(tuned: Tu
     assert "On supercomputers that others measured" in sure
 
 
+def test_the_table_for_libcollwise_leaves_to_open_mpi_what_its_rules_leave_to_it(tmp_path: Path) -> None:
+    """Open MPI's rules cannot have rabenseifner where calls may have fewer elements than processes."""
+    with collwise.session(tmp_path / "s.sqlite", "schedule") as context:
+        asked = {"nodes": 64, "ppn": 32, "procs": 2048, "sizes": "8KiB:32KiB:x2", "segments": 0, "context": context}
+        names = "recursive_doubling,rabenseifner"
+        found = collwise.tune("infiniband-hdr100", "allreduce", algorithms=names, output=tmp_path, **asked)
+    assert "# from 16 KiB: Open MPI decides" in found.rules.text
+    assert "allreduce 2048 32 16384 default" in (tmp_path / f"{found.name}-libcollwise.table").read_text().splitlines()
+
+
 def test_times_are_taken_as_they_are(tuned: Tuned, tmp_path: Path) -> None:
     again = collwise.tune(tuned.file(".times"), output=tmp_path)
     assert [one.rules for one in again.decisions.tables] == [one.rules for one in tuned.decisions.tables]

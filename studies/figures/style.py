@@ -189,19 +189,15 @@ def apart(wanted: Array, heights: Array) -> Array:
 
     The heights together are at most 1.
     """
+    from scipy.optimize import isotonic_regression
+
     if not len(wanted):
         return wanted
     below = np.concatenate([[0.0], np.cumsum((heights[1:] + heights[:-1]) / 2)])
-    # Without the room below each label, these are the nearest values that never descend: means of neighbours.
-    blocks: list[tuple[float, int]] = []
-    for total in wanted - below:
-        count = 1
-        while blocks and blocks[-1][0] / blocks[-1][1] > total / count:
-            more, members = blocks.pop()
-            total, count = total + more, count + members
-        blocks.append((total, count))
-    places = np.repeat([total / count for total, count in blocks], [count for _, count in blocks])
-    return below + np.clip(places, heights[0] / 2, 1 - heights[-1] / 2 - below[-1])
+    # Without the room below each label, these are the nearest values that never descend.
+    places = isotonic_regression(wanted - below).x
+    found: Array = below + np.clip(places, heights[0] / 2, 1 - heights[-1] / 2 - below[-1])
+    return found
 
 
 def _points(line: Line2D) -> Array:

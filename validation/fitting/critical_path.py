@@ -140,6 +140,8 @@ def fit_path(known: PathParameters, collective: str, algorithm: str, observation
     The path depends on the parameters, which depend on the counts: both are repeated until no time changes any more, or
     twelve times; the parameters with the smallest residuals are kept. Raises CollwiseError without observations.
     """
+    from scipy.special import huber as huber_loss
+
     if not observations:
         raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
     per_node = known.processes_per_node
@@ -156,7 +158,7 @@ def fit_path(known: PathParameters, collective: str, algorithm: str, observation
         found = _each(lambda schedule, stop, count=count: count(schedule), schedules)  # type: ignore[misc]
         played = np.array([one.seconds for one in found])
         counts = np.array([one.counts for one in found])
-        loss = _loss(played / seconds - 1)
+        loss = float(huber_loss(HUBER_RELATIVE, played / seconds - 1).sum())
         if loss < best[0]:
             best = (loss, parameters, played, counts.sum(axis=0))
         settled = bool(np.all(np.abs(played - before) <= _SETTLED * seconds))
@@ -197,12 +199,6 @@ def _each(function: Callable[[_Item, threading.Event], _Found], items: Sequence[
 
     run_concurrently([partial(find, *one) for one in enumerate(items)], os.cpu_count() or 1, stop)
     return [found[place] for place in range(len(found))]
-
-
-def _loss(residuals: Array) -> float:
-    """Huber's loss, which the regression minimises."""
-    size = np.abs(residuals)
-    return float(np.sum(np.where(size <= HUBER_RELATIVE, size**2 / 2, HUBER_RELATIVE * (size - HUBER_RELATIVE / 2))))
 
 
 def _vector(pairs: Pairs) -> Array:

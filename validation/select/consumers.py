@@ -151,16 +151,14 @@ def choosable_for(consumer: str | None, grid: Grid) -> Grid:
     return kept
 
 
-def algorithms_for(
-    collective: str, *consumers: str, by_node: bool = False, guidelines: bool = False
-) -> tuple[str, ...]:
-    """Names of the algorithms that a decision can ask each consumer for, those by node and mock-ups only if wanted.
+def algorithms_for(collective: str, *consumers: str, by_node: bool = False) -> tuple[str, ...]:
+    """Names of the algorithms that a decision can ask each consumer for, those by node only if wanted.
 
-    PGMPITuneLib has nothing but mock-ups. Raises UsageError if there are none.
+    PGMPITuneLib has nothing but mock-ups, others have none. Raises UsageError if there are none.
     """
     entry = Catalogue.load().collective(collective)
-    mock_ups = guidelines or PGMPI in consumers
-    offered = entry.selectable + (entry.by_node if by_node else ()) + (entry.mock_ups if mock_ups else ())
+    offered = entry.selectable + (entry.by_node if by_node else ())
+    offered += entry.mock_ups if PGMPI in consumers else ()
     names = tuple(name for name in offered if all(can_run(each, entry.algorithms[name]) for each in consumers))
     if not names:
         raise UsageError(f"{', '.join(consumers)} has no {collective} algorithm to choose")

@@ -22,27 +22,16 @@ _EXECUTION = ("launch", "run")
 _HOW_TO_MEASURE = "measure some (collwise measure, or --script elsewhere) or read some (collwise times import)"
 
 
-def measured_names(store: Store) -> set[str]:
-    """The names of platforms that the store has measured times of."""
-    return {one.configuration.platform for one in _of_source(store, "measured")}
-
-
 def _of_source(store: Store, source: str) -> list[StoredConfiguration]:
     return [one for one in store.configurations() if one.configuration.source == source]
 
 
-def measured_platform(store: Store, name: str | None = None) -> str:
-    """The name of a platform's measured times in the store. Without a name, it is the only one there.
+def measured_platform(store: Store, name: str) -> str:
+    """The name of a platform's measured times in the store.
 
     Names of platforms are in lower case, those of hosts and test beds not always.
     """
-    known = measured_names(store)
-    if name is None:
-        if len(known) > 1:
-            raise UsageError(
-                f"the store has measured times of {len(known)} platforms; name one: {', '.join(sorted(known))}"
-            )
-        return known.pop() if known else ""
+    known = {one.configuration.platform for one in _of_source(store, "measured")}
     alike = [one for one in known if one.lower() == name.lower()]
     return alike[0] if name not in known and len(alike) == 1 else name
 

@@ -96,13 +96,10 @@ def read(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[C
         for match, name in sorted(results, key=lambda each: (int(each[0]["count"]), each[0]["algorithm"])):
             timing = _timing(path, files, name, match, test, values)
             timings[timing.case] = timing
-        whole = doubted(list(timings.values()), test.library, to_last=True, element_bytes=_element_bytes(results))
+        element_bytes = max(_BYTES[match["type"]] for match, _ in results)
+        whole = doubted(list(timings.values()), test.library, to_last=True, element_bytes=element_bytes)
         found.setdefault(configuration, []).extend(whole)
     return list(found.items())
-
-
-def _element_bytes(results: Sequence[tuple[re.Match[str], str]]) -> int:
-    return max(_BYTES[match["type"]] for match, _ in results)
 
 
 def _operation(metadata: Mapping[tuple[str, str], tuple[str, dict[str, str]]], run: str) -> str:

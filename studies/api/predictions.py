@@ -138,7 +138,7 @@ def fit(
     <FittedModel hockney on exact, simulated, SimGrid ...>
     """
     from collwise.models.fitting.procedures import CLOSE, QUICK, request
-    from collwise.validation.fitting import critical_path_fit, implementation_aware, models_by_name
+    from collwise.validation.fitting.models_by_name import algorithms_parameters_on, parameters_on
 
     check_name("model", model, (*FITTED_BY_ALGORITHM, *PROCEDURE_NAMES))
     by_algorithm, measuring = model in FITTED_BY_ALGORITHM, isinstance(platform, TargetOptions | ExecutionTarget)
@@ -168,29 +168,17 @@ def fit(
         else:
             bench = Simulated(where, simulations)
         if by_algorithm:
-            plans = critical_path_fit if model == CRITICAL_PATH else implementation_aware
-            plan: Any
-            if isinstance(where, HostPlatform):
-                plan = plans.simulated_plan(where, ppn or where.default_processes_per_node)
-                plan = plan if counts is None else replace(plan, procs=counts)
-            else:
-                plan = plans.measured_plan(bench, counts or implementation_aware.measured_procs(where.usual_procs))
-            if collective not in (None, "all"):
-                plan = replace(plan, collectives=arguments.collectives(collective))
-            if segments is not None and model == CRITICAL_PATH:
-                plan = replace(plan, segment_bytes=arguments.sizes(segments))
-            elif segments is not None:
-                common, *more = models_by_name.fitted_segments(arguments.sizes(segments))
-                plan = replace(plan, segment_bytes=common, more_segments=tuple(more))
-            plan = plan if chains is None else replace(plan, chains=chains)
-            return FittedModel(plans.fit(bench, plan))
+            asked = () if collective in (None, "all") else arguments.collectives(collective)
+            cut = None if segments is None else arguments.sizes(segments)
+            found = algorithms_parameters_on(bench, model, counts, ppn, collectives=asked, segments=cut, chains=chains)
+            return FittedModel(found)
         if counts is not None and len(counts) != 1:
             raise UsageError(f"--procs: --model {model} takes one process count, not {len(counts)}")
         if heterogeneous is None and not bench.is_heterogeneous:
             heterogeneous = False
         detail = CLOSE if thorough or bench.is_exact else QUICK
         count = counts[0] if counts else None
-        return FittedModel(models_by_name.parameters_on(bench, request(model, procedure, heterogeneous), count, detail))
+        return FittedModel(parameters_on(bench, request(model, procedure, heterogeneous), count, detail))
 
 
 def _refuse(of: str, **given: Any) -> None:

@@ -104,6 +104,40 @@ def parameters_on(
     return fit(wanted, lab, bench.name, made_by, reduction, detail or (CLOSE if bench.is_exact else QUICK))
 
 
+def algorithms_parameters_on(
+    bench: Bench,
+    family: str,
+    procs: Sequence[int] | None = None,
+    ppn: int | None = None,
+    *,
+    collectives: Sequence[str] = (),
+    segments: Sequence[int] | None = None,
+    chains: int | None = None,
+) -> ModelParameters | PathParameters:
+    """Fits a model with parameters of each algorithm on a bench.
+
+    Without `collectives` it is fitted for all. What is not given is as usual there; the processes per node of a target
+    are its own. Raises UsageError where the bench is too small, CollwiseError when an experiment fails.
+    """
+    plans: Any = critical_path_fit if family == CRITICAL_PATH else by_algorithm
+    if isinstance(bench, Simulated):
+        plan = plans.simulated_plan(bench.platform, ppn or bench.platform.default_processes_per_node)
+    else:
+        plan = plans.measured_plan(bench, procs or by_algorithm.measured_procs(bench.max_procs))
+    given: dict[str, Any] = {"procs": procs and tuple(procs), "collectives": tuple(collectives) or None}
+    if segments is not None and family == CRITICAL_PATH:
+        given["segment_bytes"] = tuple(segments)
+    elif segments is not None:
+        # The common one first, whole messages last: these are fitted besides a size, of which there is always one.
+        common, *more = [size for size in segments if size] or [SEGMENT_BYTES]
+        given |= {"segment_bytes": common, "more_segments": (*more, *([0] if 0 in segments else []))}
+    given["chains"] = chains
+    fitted: ModelParameters | PathParameters = plans.fit(
+        bench, replace(plan, **{name: value for name, value in given.items() if value is not None})
+    )
+    return fitted
+
+
 def measured_models(
     bench_within: Callable[[float], Bench],
     procs: int,
@@ -124,9 +158,8 @@ def measured_models(
 
     def fitted(family: str, bench: Bench) -> Parameters:
         if family in (IMPLEMENTATION_AWARE, CRITICAL_PATH):
-            plans: Any = by_algorithm if family == IMPLEMENTATION_AWARE else critical_path_fit
-            plan = plans.measured_plan(bench, by_algorithm.measured_procs(procs))
-            return plans.fit(bench, replace(plan, collectives=tuple(collectives) or plan.collectives))
+            asked = by_algorithm.measured_procs(procs)
+            return algorithms_parameters_on(bench, family, asked, collectives=collectives)
         wanted = request(family)
         return parameters_on(bench, wanted, procs if family == "lmo" else max_useful_procs(wanted, procs))
 
@@ -143,15 +176,6 @@ def measured_models(
     return list(found.values())
 
 
-def fitted_segments(segments: Sequence[int]) -> tuple[int, ...]:
-    """The segment sizes in the order of a fit: the common one first, whole messages (0) last.
-
-    Whole messages are fitted besides sizes of segments, of which there is always one.
-    """
-    cut = [size for size in segments if size] or [SEGMENT_BYTES]
-    return (*cut, *([0] if 0 in segments else []))
-
-
 def models_on(
     platform: HostPlatform,
     names: Sequence[str],
@@ -162,8 +186,8 @@ def models_on(
 ) -> list[CollectiveModel]:
     """Models fitted on the platform, in the order of their names; a fit that serves several is made once.
 
-    Models with parameters of each algorithm are fitted for `collectives`, or for all if it is empty.
-    Implementation-aware models are fitted for the sizes `segments` (see `fitted_segments`). If nodes differ,
+    Models with parameters of each algorithm are fitted for `collectives`, or for all if it is empty. The
+    implementation-aware ones are fitted for the sizes `segments`, the first of which is common to all. If nodes differ,
     homogeneous models are the means of heterogeneous ones, if there is a procedure for these.
     """
     bench, found = Simulated(platform, context), dict[str, CollectiveModel]()
@@ -172,14 +196,9 @@ def models_on(
             continue
         kind = ModelKind.parse(name)
         parameters: Parameters
-        if kind.family == IMPLEMENTATION_AWARE:
-            common, *more = fitted_segments(segments)
-            usual = by_algorithm.simulated_plan(platform, ppn)
-            plan = replace(usual, segment_bytes=common, more_segments=tuple(more))
-            parameters = by_algorithm.fit(bench, replace(plan, collectives=tuple(collectives) or plan.collectives))
-        elif kind.family == CRITICAL_PATH:
-            paths = critical_path_fit.simulated_plan(platform, ppn)
-            parameters = critical_path_fit.fit(bench, replace(paths, collectives=tuple(collectives)))
+        if kind.family in (IMPLEMENTATION_AWARE, CRITICAL_PATH):
+            cut = segments if kind.family == IMPLEMENTATION_AWARE else None
+            parameters = algorithms_parameters_on(bench, kind.family, None, ppn, collectives=collectives, segments=cut)
         else:
             where_possible = None if platform.heterogeneous else False
             parameters = parameters_on(bench, request(kind.family, heterogeneous=kind.heterogeneous or where_possible))
@@ -194,15 +213,13 @@ def model_of(
     ppn: int,
     segments: Sequence[int],
     context: SimulationContext,
-    collectives: Sequence[str] = (),
 ) -> CollectiveModel:
     """The model in a parameter file, or one that is fitted now. Experiments that the store has are not run again.
 
     The name may be None for the model that a file was made for.
     """
     if file is None:
-        here = context.with_experiments()
-        return models_on(platform, [name or DEFAULT_MODEL], ppn, segments, here, collectives)[0]
+        return models_on(platform, [name or DEFAULT_MODEL], ppn, segments, context.with_experiments())[0]
     model = load_model(file, name)
     check_fits_platform(model, file, platform, ppn)
     return model

@@ -164,10 +164,7 @@ def _network(platform: HostPlatform) -> tuple[str, str]:
     if isinstance(platform, HeterogeneousPlatform):
         kinds = {kind.name: kind for kind in platform.node_types}
         speeds = [kind.link_bytes_per_second for kind in kinds.values()]
-        latencies = [
-            wire.latency_seconds + kinds[wire.one].link_latency_seconds + kinds[wire.other].link_latency_seconds
-            for wire in platform.wires
-        ]
+        latencies = [platform.route(kinds[wire.one], kinds[wire.other])[0] for wire in platform.wires]
     else:
         assert isinstance(platform, Platform)
         speeds = [platform.node_bytes_per_second * of_rate for _, of_rate in set(platform.factors_of_nodes)]

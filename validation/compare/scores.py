@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 from numpy.typing import ArrayLike
 
 from collwise.common.errors import UsageError
@@ -19,10 +21,6 @@ from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.slowdown import SlowdownSummary, summary_of
 from collwise.validation.times.times import Times
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 COLUMNS = (
     *("cases", "median_error", "mean_error", "bias", "ninetieth_error", "worst_error"),
@@ -257,8 +255,6 @@ class Scores:
 
     def error_rows(self) -> pd.DataFrame:
         """A row for each error of a source: what `table` can have rows by, the `choice` and the `error`."""
-        import pandas as pd
-
         frames = []
         for title, errors in self.errors.items():
             found = errors.drop_vars("choice").to_series().rename("error").dropna().reset_index()
@@ -273,8 +269,6 @@ class Scores:
         differ by more than their intervals. The source had `candidates` to pick from, of those `measured`, none if it
         is a decider. `tau`, `tau_distinguishable` and `distinguishable` are its `Ranks`.
         """
-        import pandas as pd
-
         right, frames = self.right, []
         known, best, widths = np.isfinite(right.array), right.best.values, right.half_widths.values
         for title, found in self.slowdown.items():
@@ -356,8 +350,6 @@ def compare(right: Times, *others: Times | Decider) -> Scores:
 
 def score_table(scores: Sequence[Scores], rows: Sequence[str]) -> pd.DataFrame:
     """Scores as a table. It has a row for each value of the columns `rows`, in the order in which they come."""
-    import pandas as pd
-
     errors, picks = _together(one.error_rows() for one in scores), _together(one.pick_rows() for one in scores)
     known = dict.fromkeys(name for one in scores for name in _named(one))
     if unknown := [name for name in rows if name not in known]:
@@ -375,8 +367,6 @@ def score_table(scores: Sequence[Scores], rows: Sequence[str]) -> pd.DataFrame:
 
 
 def _together(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.concat(list(frames), ignore_index=True)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, check_name
 from collwise.common.units import counted
+from collwise.simulator.timing import Case
 from collwise.validation.libraries import mpich_untuned, openmpi_untuned
 from collwise.validation.libraries.openmpi_3 import DECIDED, decide as decide_by_openmpi_3
 from collwise.validation.times.choice import Choice, Decision
@@ -20,7 +21,6 @@ from collwise.validation.times.grid import Grid, case_of
 
 if TYPE_CHECKING:
     from collwise.simulator.schedule.library import LibraryDecisions
-    from collwise.simulator.timing import Case
 
 
 @dataclass(frozen=True)

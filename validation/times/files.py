@@ -6,9 +6,10 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from collwise.common.files import read_json, write_text
@@ -16,9 +17,6 @@ from collwise.simulator.timing import Case, Timing
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.times import BYTES, CHOICE, POINT, PROCS, State, Times, labels_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _FORMAT = "collwise times 1"
 
@@ -49,8 +47,6 @@ class AllTimes(dict[str, Times]):
 
     def frame(self) -> pd.DataFrame:
         """A row for each time of each collective; see `Times.frame`."""
-        import pandas as pd
-
         frames = [times.frame() for times in self.values()]
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 

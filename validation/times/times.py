@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike
 
@@ -26,8 +27,6 @@ from collwise.validation.times.grid import CASE_COLUMNS, Grid
 from collwise.validation.times.slowdown import slowdown
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from collwise.models.interface import CollectiveModel
     from collwise.validation.compare.deciders import Decider
 
@@ -414,8 +413,6 @@ class Times:
 
     def frame(self) -> pd.DataFrame:
         """A row for each time, and for each case that failed: the case's columns, seconds and what belongs to them."""
-        import pandas as pd
-
         extra = [str(dim) for dim in self.seconds.dims if dim not in (CHOICE, *POINT)]
         stacked = self.data.transpose(*extra, *POINT, CHOICE)
         state = stacked["state"].values

@@ -39,8 +39,7 @@ from collwise.validation.adaptive.belief import Predictions
 from collwise.validation.adaptive.goal import Goal
 from collwise.validation.adaptive.search import MAX_REPETITIONS, REPETITIONS, AdaptiveSearch, search_on
 from collwise.validation.testbed.bed import temporarily_up
-from collwise.validation.testbed.platform import simulated_platform
-from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.shape import Shape, simulated_platform
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.times.grid import Grid as Cases
 

@@ -35,8 +35,7 @@ from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.libraries.baselines import baseline
 from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, MeasuredGain, measure_gain
 from collwise.validation.testbed.bed import temporarily_up
-from collwise.validation.testbed.platform import simulated_platform
-from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.shape import Shape, simulated_platform
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.times.choice import LIBRARY_DECIDES
 from collwise.validation.times.grid import Grid, case_of

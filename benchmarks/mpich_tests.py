@@ -36,7 +36,7 @@ from collwise.platforms import load
 from collwise.simulator.execution.builds import locked
 from collwise.simulator.execution.installations import Installation, find_installation
 from collwise.simulator.execution.interposed import LIBRARIES, LIBRARY, LibraryOptions, preloadable
-from collwise.simulator.execution.mpirun import mpirun_command
+from collwise.simulator.execution.launchers import mpirun_command
 from collwise.simulator.execution.processes import ProgramRun, run_command
 from collwise.simulator.execution.profiles import read_profile
 from collwise.simulator.execution.simgrid_build import download_source

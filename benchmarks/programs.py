@@ -27,8 +27,7 @@ from collwise.simulator.execution.targets import ExecutionTarget, LaunchRequest
 from collwise.simulator.sweeps.method import half_width
 from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.testbed.bed import temporarily_up
-from collwise.validation.testbed.platform import simulated_platform
-from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.shape import Shape, simulated_platform
 from collwise.validation.testbed.target import TestBed
 
 SHAPE = Shape(8, 50e6)

@@ -42,8 +42,7 @@ from collwise.studies.figures.maps import decision_figure, slowdown_figure
 from collwise.studies.figures.style import save
 from collwise.studies.figures.three_way import rank_map
 from collwise.studies.reports.markdown import markdown_table, percent, whole_percent
-from collwise.validation.calibration.calibration import measure_points, refit
-from collwise.validation.calibration.plan import USUAL
+from collwise.validation.calibration.calibration import USUAL, measure_points, refit
 from collwise.validation.compare.deciders import Decider, Deciding
 from collwise.validation.compare.scores import AllScores, Scores
 from collwise.validation.compare.simulated import one_segment_is_none
@@ -52,8 +51,7 @@ from collwise.validation.measurement.imports import read_file
 from collwise.validation.measurement.imports.reading import MissingFacts
 from collwise.validation.measurement.imports.table import text_of
 from collwise.validation.testbed.bed import temporarily_up
-from collwise.validation.testbed.platform import simulated_platform
-from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.shape import Shape, simulated_platform
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.three_way.verdicts import ALL, OWN, SCHEDULED, rank_agreement
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice

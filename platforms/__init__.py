@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         allocated as allocated,
         scattered as scattered,
     )
-    from collwise.platforms.check import CheckReport as CheckReport, check_file as check_file
     from collwise.platforms.description import (
         Buffers as Buffers,
         Calibration as Calibration,
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
         parse_radical as parse_radical,
     )
     from collwise.platforms.loader import (
+        CheckReport as CheckReport,
+        check_file as check_file,
         interconnect as interconnect,
         load as load,
         load_description as load_description,
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "allocation": ("AllocatedPlatform", "ScatteredPlatform", "allocated", "scattered"),
-    "check": ("CheckReport", "check_file"),
     "description": (
         "Buffers",
         "Calibration",
@@ -71,7 +71,7 @@ _MODULES = {
         "Wire",
     ),
     "hosts": ("HostPlatform", "ReorderedPlatform", "parse_radical"),
-    "loader": ("interconnect", "load", "load_description"),
+    "loader": ("CheckReport", "check_file", "interconnect", "load", "load_description"),
     "shipped": ("interconnect_names", "known"),
     "from_figures": ("Node", "new_platform", "with_overheads"),
     "placement": ("PlacedPlatform", "placed"),

@@ -1,16 +1,23 @@
-"""Loading of platforms and interconnects by name or from a file."""
+"""Loading of platforms and interconnects by name or from a file; checks that report the line of each problem."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from collwise.common.errors import UsageError, check_name
-from collwise.platforms.check import read_text
-from collwise.platforms.description import HeterogeneousPlatform, Platform
-from collwise.platforms.description_file import Problem, read_description
+from collwise.platforms.description import Description, HeterogeneousPlatform, Platform
+from collwise.platforms.description_file import Problem, line_of, read_description
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.shipped import FOLDER, INTERCONNECTS, interconnect_names, known
 from collwise.platforms.xml_file import XmlPlatform, read_xml
+
+DEFAULT_TCP_GAMMA_BYTES = 4194304.0
+"""SimGrid's default TCP window: it limits a flow to this divided by twice its route's latency."""
+
+_MIN_LINK_BYTES_PER_SECOND = 1e6
+_MAX_ROUTE_SECONDS = 0.01
 
 
 def load(name_or_path: str | Path) -> HostPlatform:
@@ -45,6 +52,20 @@ def interconnect(name: str) -> Platform:
     return found
 
 
+def read_text(path: Path) -> str:
+    """Reads a platform file. Raises UsageError if it is unreadable or its name ends neither in .toml nor in .xml."""
+    if path.suffix not in (".toml", ".xml"):
+        raise UsageError(f"platform file '{path}' has an unknown type; its name must end in .toml or .xml")
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        raise UsageError(f"platform file '{path}' does not exist; expected the path of a .toml or .xml file") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"platform file '{path}' is not UTF-8 text (at byte {error.start})") from None
+    except OSError as error:
+        raise UsageError(f"platform file '{path}' cannot be read: {error.strerror}") from None
+
+
 def _find(name_or_path: str | Path) -> Path:
     path = Path(name_or_path)
     if isinstance(name_or_path, Path) or path.suffix or len(path.parts) > 1:
@@ -68,3 +89,73 @@ def _refusal(path: Path, problems: list[Problem]) -> UsageError:
     others = len(problems) - 1
     more = f" [and {others} more: see 'collwise platforms check {path}']" if others else ""
     return UsageError(f"{path}:{problems[0].line}: {problems[0].what}{more}")
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """Result of a check: one line for each problem (FILE:LINE: what (valid: ...)), and the hosts found."""
+
+    problems: tuple[str, ...]
+    hosts: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """True if there are no problems."""
+        return not self.problems
+
+
+def check_file(path: str | Path) -> CheckReport:
+    """Returns all problems of a platform file, TOML or XML, except those that only SimGrid itself can detect."""
+    path = Path(path)
+    text = read_text(path)
+    problems, hosts = _check_toml(text) if path.suffix == ".toml" else read_xml(text)[:2]
+    return CheckReport(tuple(f"{path}:{problem.line}: {problem.what}" for problem in problems), tuple(hosts))
+
+
+def _check_toml(text: str) -> tuple[list[Problem], list[str]]:
+    platform, problems = read_description(text)
+    if platform is None:
+        return problems, []
+    problems = [Problem(line_of(text, key), f"{key}: {what}") for key, what in _unlikely_figures(platform)]
+    return sorted(problems), list(platform.hosts)
+
+
+def _unlikely_figures(platform: Description) -> Iterator[tuple[str, str]]:
+    """The keys of figures that are valid but probably not meant, each with the likely mistake.
+
+    The bandwidth of a link below 1 MB/s was probably given in Gbit/s instead of bytes per second, and the latency of a
+    route above 10 ms in ms or us instead of seconds.
+    """
+    links, routes = _links_and_routes(platform)
+    for key, rate in links:
+        if rate < _MIN_LINK_BYTES_PER_SECOND:
+            what = f"{rate:g} bytes per second is too slow for a link of a cluster"
+            yield key, f"{what}; write bytes per second, 3.125e9 for 25 Gbit/s"
+    for key, latency, rate in routes:
+        if platform.calibration.tcp_window and 2 * latency * rate > DEFAULT_TCP_GAMMA_BYTES:
+            most = DEFAULT_TCP_GAMMA_BYTES / (2 * rate)
+            what = f"a route of {latency:g} s makes SimGrid's TCP window the bottleneck"
+            yield (
+                key,
+                f"{what}; shorten it to {most:.3g} s at {rate:g} B/s, or set calibration.tcp_window = false",
+            )
+        elif latency > _MAX_ROUTE_SECONDS:
+            yield key, f"a route of {latency:g} s is too long for a cluster; write seconds, 12e-6 for 12 us"
+
+
+def _links_and_routes(platform: Description) -> tuple[list[tuple[str, float]], list[tuple[str, float, float]]]:
+    """Links as (key, bytes per second) and routes between nodes as (key of the latency, latency, bandwidth)."""
+    if isinstance(platform, Platform):
+        link = ("network.link_bytes_per_second", platform.link_bytes_per_second)
+        latency, bandwidth = platform.longest_latency_seconds, platform.route[1]
+        return [link], [("network.link_latency_seconds", latency, bandwidth)]
+    assert isinstance(platform, HeterogeneousPlatform)
+    kinds = {kind.name: kind for kind in platform.node_types}
+    links, routes = [], []
+    for number, kind in enumerate(platform.node_types, start=1):
+        links.append((f"node_types[{number}].link_bytes_per_second", kind.link_bytes_per_second))
+    for number, wire in enumerate(platform.wires, start=1):
+        key = f"network.wires[{number}]"
+        links.append((f"{key}.bytes_per_second", wire.bytes_per_second))
+        routes.append((f"{key}.latency_seconds", *platform.route(kinds[wire.one], kinds[wire.other])))
+    return links, routes

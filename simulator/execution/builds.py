@@ -12,6 +12,7 @@ import hashlib
 import re
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -20,10 +21,10 @@ from pathlib import Path
 from collwise.common import folders
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import write_text
-from collwise.common.steps import step
 from collwise.simulator.execution.packages import missing_packages, require_packages
 from collwise.simulator.execution.processes import run_command
 
+_CLEAR_LINE = "\r\x1b[K"
 ALL = "all"
 """The name that stands for every program and library of a build."""
 _CONFIGURED = ".configured"
@@ -151,3 +152,32 @@ def locked(folder: Path, other: str) -> Iterator[None]:
             note(f"waiting for {other}")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+@contextlib.contextmanager
+def step(what: str) -> Iterator[Callable[[str], None]]:
+    """Prints on stderr what is being done, and at the end how many seconds it took.
+
+    It yields a function that shows the progress and the seconds so far, on terminals only.
+    """
+    started = time.monotonic()
+    is_terminal = sys.stderr.isatty()
+
+    def say(ending: str, end: str = "\n") -> None:
+        print(f"{_CLEAR_LINE if is_terminal else ''}collwise: {what}{ending}", end=end, file=sys.stderr, flush=True)
+
+    def elapsed() -> str:
+        return f"{time.monotonic() - started:.0f} s"
+
+    def show(how_far: str) -> None:
+        if is_terminal:
+            say(f": {how_far}, {elapsed()}", end="")
+
+    say("", end="" if is_terminal else "\n")
+    try:
+        yield show
+    except BaseException:
+        if is_terminal:
+            print(file=sys.stderr)
+        raise
+    say(f": done in {elapsed()}")

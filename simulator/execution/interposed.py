@@ -23,8 +23,8 @@ from collwise.common.errors import CollwiseError, UsageError, check_name, note
 from collwise.common.units import counted
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, find_installation
+from collwise.simulator.execution.launchers import mpirun_command
 from collwise.simulator.execution.local_machine import warn_if_crowded
-from collwise.simulator.execution.mpirun import mpirun_command
 from collwise.simulator.execution.processes import run_attached
 from collwise.simulator.execution.profiles import read_profile
 from collwise.simulator.execution.smpirun import SMPI_OPTIONS, smpi_files, smpirun_command, smpirun_environment

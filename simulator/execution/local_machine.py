@@ -11,7 +11,7 @@ from collwise.common.errors import warn
 from collwise.common.units import counted
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import find_installation
-from collwise.simulator.execution.mpirun import mpirun_command
+from collwise.simulator.execution.launchers import mpirun_command
 from collwise.simulator.execution.processes import ProgramRun
 from collwise.simulator.execution.smpirun import run_smpi
 from collwise.simulator.execution.targets import EAGER_LIMITS, ExecutionTarget, LaunchRequest

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from collwise.common.errors import UsageError, note
-from collwise.simulator.sweeps.executor_option import BATCH_SYSTEMS, DASK, EXECUTORS, Place
-from collwise.simulator.sweeps.executors import Cancelled, ExecutorPool, Started
+from collwise.simulator.sweeps.executors import BATCH_SYSTEMS, DASK, EXECUTORS, Cancelled, ExecutorPool, Place, Started
 
 _REACH_SECONDS = 10
 _LOST_SECONDS = 5

@@ -142,7 +142,7 @@ def session(
 
 def _pool(executor: str | Any, jobs: int | None) -> AbstractContextManager[Pool | None]:
     """The pool of an executor, which ends with the block; None where simulations run in threads here."""
-    from collwise.simulator.sweeps.executor_option import parse_place
+    from collwise.simulator.sweeps.executors import parse_place
 
     if executor is not None and not isinstance(executor, str):
         from collwise.simulator.sweeps.dask_workers import pool_on

@@ -60,8 +60,7 @@ def fitted_to_times(nominal: Platform, paths: Sequence[Path]) -> FittedFigures:
     Collectives have one process on each node. A jump of the messages' latency is the eager limit.
     """
     from collwise.validation.calibration.figures import multiplied, six_digits, with_eager_limit
-    from collwise.validation.calibration.from_times import fit, jump, without_each_collective
-    from collwise.validation.calibration.next_measurements import most_telling
+    from collwise.validation.calibration.from_times import fit, jump, most_telling, without_each_collective
     from collwise.validation.measurement.imports.reading import MissingFacts
     from collwise.validation.measurement.runs import runs_in
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from collwise.validation.measurement.confidence import Discrepancy, Sureness
     from collwise.validation.measurement.judging import Cell
-    from collwise.validation.measurement.messages import FromMessages
-    from collwise.validation.measurement.training import Trained
+    from collwise.validation.measurement.training import FromMessages, Trained
 
 MACHINES = Path(collwise.studies.__file__).parent / "machines"
 """The tables of measured runs that the project has, and maps of machines' nodes."""
@@ -142,10 +141,9 @@ def check_machines(
     from collwise.validation.measurement import confidence
     from collwise.validation.measurement.deciding import choosers_among, ruled, with_choices
     from collwise.validation.measurement.judging import cells_of, predictions_text
-    from collwise.validation.measurement.messages import from_messages
     from collwise.validation.measurement.predicting import predicted
     from collwise.validation.measurement.runs import runs_in
-    from collwise.validation.measurement.training import trained
+    from collwise.validation.measurement.training import from_messages, trained
 
     paths = folders or (MACHINES,)
     measured = runs_in(paths) if train else None

@@ -15,7 +15,7 @@ from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS, SimulationContext
 from collwise.simulator.sweeps.method import Method, Precision
-from collwise.validation.guidelines.criteria import RankTest, Share
+from collwise.validation.guidelines.checks import RankTest, Share
 from collwise.validation.guidelines.guideline import COLLECTIVES
 from collwise.validation.libraries.baselines import BASELINES
 

@@ -68,7 +68,7 @@ def run_program(
     >>> collwise.run_program("latency", library="openmpi", procs=2, report_to="report.json")
     0
     """
-    from collwise.validation.times.thresholds import with_bounds
+    from collwise.validation.times.grid import with_bounds
 
     if report and report_to is not None:
         raise UsageError("give either --report or --report-to FILE")

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS, LaunchOptions, split_arguments
-from collwise.simulator.execution.host_lists import read_hosts
+from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS, LaunchOptions, read_hosts, split_arguments
 from collwise.simulator.execution.installations import MPI_LIBRARIES
 from collwise.simulator.execution.targets import ExecutionTarget
 
@@ -48,9 +47,8 @@ def target_from(where: TargetLike) -> ExecutionTarget:
 
     Raises UsageError for options that exclude one another and CollwiseError when hosts do not answer.
     """
+    from collwise.simulator.execution.launchers import Mpirun, Oar, Srun
     from collwise.simulator.execution.local_machine import LocalMachine
-    from collwise.simulator.execution.mpirun import Mpirun, Oar
-    from collwise.simulator.execution.srun import Srun
 
     if isinstance(where, ExecutionTarget):
         return where

@@ -28,9 +28,15 @@ from collwise.validation.adaptive.goal import Goal
 from collwise.validation.select.consumers import ALL_CONSUMERS, PGMPI, grid_for, needs_one_choice, segments_for
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import MIN_DECIDED, SEGMENTS_TEXT, sizes_of
-from collwise.validation.times.grid import LIBRARY, Grid, candidates, without_repeats
+from collwise.validation.times.grid import (
+    LIBRARY,
+    Grid,
+    candidates,
+    check_thresholds_matter,
+    with_thresholds,
+    without_repeats,
+)
 from collwise.validation.times.memory_limits import asked_points, cases_within_memory, remark_on_sizes, warn_of_doubtful
-from collwise.validation.times.thresholds import check_thresholds_matter, with_thresholds
 
 if TYPE_CHECKING:
     from collwise.comparisons import DeciderLike

@@ -21,7 +21,6 @@ from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import TOLERANCE_PERCENT
 from collwise.validation.times.slowdown import summary_of
 from collwise.validation.times.times import BYTES, PROCS, Times
-from collwise.validation.whatif.limits import limits_of, main_limit
 from collwise.validation.whatif.sweep import (
     AFTER,
     BEFORE,
@@ -30,6 +29,8 @@ from collwise.validation.whatif.sweep import (
     CrossOver,
     Factors,
     changes_choice,
+    limits_of,
+    main_limit,
     with_left_out,
 )
 

@@ -33,10 +33,8 @@ from collwise.studies.present.shown import Shown, Table, drawing, shown
 from collwise.studies.reports.markdown import percent
 from collwise.targets import TARGET_OPTIONS, TargetOptions, refuse_target_details, target_from
 from collwise.validation import rank_mapping as mapped
-from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS, regions_on_bed
 from collwise.validation.testbed.bed import running
-from collwise.validation.testbed.platform import simulated_platform
-from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.shape import TCP_VARIANTS, Shape, simulated_platform
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.testbed.tcp_counters import tcp_counts
 from collwise.validation.times.defaults import SEGMENT_BYTES
@@ -153,7 +151,7 @@ def thresholds(
     from collwise.models.parameters import thresholds_text
     from collwise.studies.figures.irregular_regions import regions_figure
     from collwise.studies.reports import irregular_regions as present
-    from collwise.validation.measurement.irregular_regions import RegionsPlan, find_regions, verdict
+    from collwise.validation.measurement.irregular_regions import RegionsPlan, find_regions, regions_on_bed, verdict
 
     refuse_target_details(where)
     if where.named:
@@ -305,9 +303,8 @@ def calibrate(
             return presented
         found.save(output)
         return replace(presented, parts=(*presented.parts, f"written: {output}"))
-    from collwise.validation.calibration.calibration import measure_points, refit
+    from collwise.validation.calibration.calibration import QUICK, USUAL, measure_points, refit
     from collwise.validation.calibration.calibration_points import read_points, write_points
-    from collwise.validation.calibration.plan import QUICK, USUAL
 
     whole = _nominal(where, nominal, name)
     described = replace(whole, nodes=nodes or whole.nodes)

@@ -17,7 +17,7 @@ from collwise.models.registry import MODEL_NAMES
 from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS
 from collwise.simulator.execution.installations import MPI_LIBRARIES
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
-from collwise.simulator.sweeps.executor_option import BATCH_SYSTEMS, DASK, LOCAL, parse_place
+from collwise.simulator.sweeps.executors import BATCH_SYSTEMS, DASK, LOCAL, parse_place
 from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
 from collwise.studies.cli import types
 from collwise.studies.cli.declare import flag, group, option, refuse_options

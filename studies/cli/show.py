@@ -26,8 +26,7 @@ from collwise.validation.libraries.baselines import Baseline, library_decisions
 from collwise.validation.select.consumers import OPENMPI_VERSIONS
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENT_BYTES
-from collwise.validation.times.grid import Grid, case_of, choice_of
-from collwise.validation.times.thresholds import check_thresholds_matter, with_thresholds
+from collwise.validation.times.grid import Grid, case_of, check_thresholds_matter, choice_of, with_thresholds
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds

@@ -23,7 +23,7 @@ from collwise.studies.cli.derive import derived
 from collwise.studies.cli.output import confirm
 from collwise.studies.cli.types import COLLECTIVES, NAMES, NEW_FILE, PLATFORM, SIZES, NamedChoice, Parsed, Scaled
 from collwise.validation.adaptive.goal import LOSS, Goal
-from collwise.validation.guidelines.criteria import CORRECTIONS
+from collwise.validation.guidelines.checks import CORRECTIONS
 from collwise.validation.hierarchy.space import BUDGET, SEGMENTS
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.libraries.formats import FORMATS

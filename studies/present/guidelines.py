@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from collwise.common.units import format_seconds, format_size
 from collwise.guideline_checks import Guidelines
 from collwise.studies.present.shown import Shown, Table, said
-from collwise.validation.guidelines.checks import KINDS, PATTERN, SPLIT, Comparison
-from collwise.validation.guidelines.criteria import RankTest
+from collwise.validation.guidelines.checks import KINDS, PATTERN, SPLIT, Comparison, RankTest
 from collwise.validation.guidelines.guideline import GUIDELINES
 from collwise.validation.guidelines.workflow import GuidelinesResult
 

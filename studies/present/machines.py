@@ -30,7 +30,7 @@ from collwise.validation.measurement.judging import (
     beside_untuned,
     regrets_of,
 )
-from collwise.validation.measurement.messages import FromMessages
+from collwise.validation.measurement.training import FromMessages
 
 MAIN = (PREDICTED, RULES, UNTUNED, FIXED, VOTE, POSSIBLE)
 """The deciders that every table has; others are shown by machine only."""

@@ -23,8 +23,7 @@ from collwise.studies.reports.shared_nodes import shared_node_document, shared_n
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.studies.reports.texts import Texts
 from collwise.validation.compare.scores import AllScores, Scores
-from collwise.validation.three_way.conditions import CONDITIONS
-from collwise.validation.three_way.disagreements import LIMIT, Disagreement, Pair
+from collwise.validation.three_way.disagreements import CONDITIONS, LIMIT, Disagreement, Pair
 from collwise.validation.three_way.flat_or_hierarchical import POINT, label, point
 from collwise.validation.three_way.pipeline import Validation
 from collwise.validation.three_way.verdicts import (

@@ -18,9 +18,8 @@ from collwise.platforms import load
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.execution.cluster import LaunchOptions
 from collwise.simulator.execution.installations import Installation
+from collwise.simulator.execution.launchers import Mpirun, Oar, Srun
 from collwise.simulator.execution.local_machine import LocalMachine
-from collwise.simulator.execution.mpirun import Mpirun, Oar
-from collwise.simulator.execution.srun import Srun
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.application_runner import ApplicationRunner, CollectivesInUse
@@ -100,7 +99,7 @@ def standing_in(folder: Path) -> Iterator[None]:
         ),
         f"{EXECUTION}.local_machine.machine.node": lambda: "here",
         f"{EXECUTION}.cluster.ClusterTarget._find_hosts": hosts_of,
-        f"{EXECUTION}.mpirun.shutil.which": lambda *_, **__: "/usr/bin/there",
+        f"{EXECUTION}.launchers.shutil.which": lambda *_, **__: "/usr/bin/there",
         f"{SWEEPS}.schedule_runner.library_file": lambda: engine,
     }
     with pytest.MonkeyPatch.context() as patch:

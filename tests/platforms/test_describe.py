@@ -14,11 +14,11 @@ from click.testing import CliRunner
 
 from collwise.common.errors import UsageError, warn
 from collwise.platforms import FatTree, Platform, interconnect, load_description
-from collwise.platforms.check import check_file
 from collwise.platforms.discovery.describe import _with_hosts
 from collwise.platforms.discovery.facts import READ, Fact, Facts, facts, merged, read
 from collwise.platforms.discovery.machine import machine_facts
 from collwise.platforms.discovery.slurm import slurm_facts
+from collwise.platforms.loader import check_file
 from collwise.studies.cli.platforms import platforms
 from tests.command_line import read as read_words
 from tests.needs import needs

@@ -24,9 +24,8 @@ from collwise.simulator.sweeps.method import MEDIAN_VARIANCE, USUAL_METHOD, Meth
 from collwise.simulator.sweeps.mpi_runner import MpiRunner
 from collwise.simulator.sweeps.runner import Runner
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.adaptive.belief import Belief, Predictions, expected_gain
+from collwise.validation.adaptive.belief import Belief, Numbers, Predictions, expected_gain
 from collwise.validation.adaptive.goal import GOAL, Goal
-from collwise.validation.adaptive.process import Numbers
 
 REPETITIONS, MAX_REPETITIONS = 3, 10
 """The minimum and maximum of repetitions of a case in a round, after the untimed ones. A precise mean ends them.

@@ -1,29 +1,164 @@
-"""Calibration from end to end: measures, fits, and simulates what was measured."""
+"""Calibration from end to end: plans, makes and fits measurements, and simulates what was measured."""
 
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from collwise.platforms import Platform
+from collwise.common.errors import UsageError
+from collwise.platforms import HostPlatform, Platform
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.sweeps.runner import Progress
-from collwise.validation.calibration.calibration_points import CalibrationPoint, Kind, case_of_kind, of_kind
-from collwise.validation.calibration.plan import (
-    CalibrationGrid,
-    limit_plan,
-    measure_plan,
-    pairs_between_nodes,
-    simulate_plan,
-    size_plan,
-)
+from collwise.simulator.sweeps.experiment_runner import measured_experiments
+from collwise.simulator.sweeps.method import Precision
+from collwise.simulator.sweeps.runner import Progress, run_cases
+from collwise.simulator.timing import Case
+from collwise.validation.calibration.calibration_points import CalibrationPoint, Kind, case_of_kind, of_kind, point_of
 from collwise.validation.calibration.segmented_regression import value_at
 from collwise.validation.calibration.smpi_parameters import Segments, clock_seconds, eager_limit, fit_platform
+
+MIN_BYTES = 1
+MAX_BYTES = 4 * 2**20
+_ROW_MESSAGES = 8
+_EXCHANGES = 10
+_CLOCK_READINGS = 1000
+_CLOCK_REPETITIONS = 15
+_LATE_SECONDS = 0.02
+_EAGER_TRIALS = 3
+# A message and its answer take at most this much longer than their nominal time.
+_SLACK_SECONDS = 1e-3
+
+CalibrationPlan = dict[Case, int]
+"""Cases in the order in which they are measured, with their numbers of repetitions."""
+
+
+@dataclass(frozen=True)
+class CalibrationGrid:
+    """The number of message sizes of each kind, their range, and their repetitions.
+
+    A size is repeated until its measurements take about `seconds_each`, from 2 to `max_repetitions` times.
+    """
+
+    ping_pongs: int = 72
+    calls: int = 48
+    rows: int = 32
+    exchanges: int = 40
+    min_bytes: int = MIN_BYTES
+    max_bytes: int = MAX_BYTES
+    seconds_each: float = 0.06
+    max_repetitions: int = 25
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.min_bytes < self.max_bytes <= 2**30:
+            raise UsageError(f"sizes from {self.min_bytes} B to {self.max_bytes} B; valid: 1 B to 1 GiB, ascending")
+
+
+QUICK = CalibrationGrid(72, 28, 16, 20, max_bytes=2**20, max_repetitions=15)
+USUAL = CalibrationGrid()
+
+
+def pairs_between_nodes(procs: int, processes_per_node: int) -> tuple[int, ...]:
+    """The first processes of all nodes, two of which are a pair. Raises UsageError for fewer than two nodes."""
+    pairs = procs // processes_per_node // 2
+    if pairs == 0:
+        raise UsageError(f"{procs} processes, {processes_per_node} per node: calibration needs two nodes")
+    return tuple(range(0, 2 * pairs * processes_per_node, processes_per_node))
+
+
+def limit_plan(pair: tuple[int, ...], processes_per_node: int, max_bytes: int) -> CalibrationPlan:
+    """The eager limit, on which the plan of sizes depends, and the clock, which depends on no size."""
+    clock = case_of_kind(Kind.CLOCK, pair, processes_per_node, 0, _CLOCK_READINGS)
+    eager = case_of_kind(Kind.EAGER, pair, processes_per_node, max_bytes, _EAGER_TRIALS, _LATE_SECONDS)
+    return {clock: _CLOCK_REPETITIONS, eager: 1}
+
+
+def size_plan(
+    grid: CalibrationGrid,
+    eager_limit_bytes: int,
+    processes: tuple[int, ...],
+    processes_per_node: int,
+    nominal: Platform,
+) -> CalibrationPlan:
+    """Measurements over log-uniform random sizes in random order.
+
+    All are between the pairs of `processes` side by side. Where nodes have several processes, ping-pongs between the
+    first two of each of these nodes are added, of the first node only if one pair measures alone. The times of
+    `nominal` determine how often each is repeated.
+    """
+    chance = random.Random(1)
+    most = grid.max_bytes
+    eager = max(grid.min_bytes + 1, min(most, eager_limit_bytes - 1))
+    below = min(most, 4 * eager)
+    wanted = [
+        (Kind.PING_PONG, grid.ping_pongs, most, 1, 2.0),
+        (Kind.SEND, grid.calls, below, 1, 1.0),
+        (Kind.ISEND, grid.calls, below, 1, 1.0),
+        (Kind.RECEIVE, grid.calls, eager, 1, 3.0),
+        (Kind.ROW, grid.rows, eager, _ROW_MESSAGES, float(_ROW_MESSAGES)),
+        (Kind.EXCHANGE, grid.exchanges, below, _EXCHANGES, float(_EXCHANGES)),
+    ]
+    made = []
+    for kind, sizes, largest, count, messages in wanted:
+        for size in _sizes(chance, grid.min_bytes, largest, sizes):
+            one_way = 2 * nominal.link_latency_seconds + size / nominal.node_bytes_per_second
+            delay = 2 * one_way + _SLACK_SECONDS if kind == Kind.RECEIVE else 0.0
+            case = case_of_kind(kind, processes, processes_per_node, size, count, delay)
+            made.append((case, _repetitions(grid, messages * one_way)))
+    nodes = processes if len(processes) > 2 else processes[:1]
+    neighbours = tuple(rank + place for rank in nodes for place in (0, 1))
+    for size in _sizes(chance, grid.min_bytes, most, grid.calls if processes_per_node > 1 else 0):
+        case = case_of_kind(Kind.PING_PONG, neighbours, processes_per_node, size)
+        made.append((case, _repetitions(grid, 2 * size / nominal.loopback_bytes_per_second)))
+    for size in _sizes(chance, 1024, 2**20, 8):
+        case = case_of_kind(Kind.REDUCE, processes, processes_per_node, -(-size // 8) * 8)
+        made.append((case, grid.max_repetitions))
+    chance.shuffle(made)
+    return dict(made)
+
+
+def _sizes(chance: random.Random, least: int, most: int, count: int) -> list[int]:
+    """Distinct log-uniform sizes, including both ends."""
+    ends = [least, most][:count]
+    found = dict.fromkeys(ends)
+    for _ in range(100 * count):
+        if len(found) >= count:
+            break
+        found[round(math.exp(chance.uniform(math.log(least), math.log(most))))] = None
+    return list(found)
+
+
+def _repetitions(grid: CalibrationGrid, seconds: float) -> int:
+    return max(2, min(grid.max_repetitions, int(grid.seconds_each / max(seconds, 1e-9))))
+
+
+def measure_plan(
+    target: ExecutionTarget,
+    procs: int,
+    plan: CalibrationPlan,
+    grid: CalibrationGrid,
+    store: Store,
+    on_progress: Progress | None = None,
+) -> list[CalibrationPoint]:
+    """The points of a plan; measures those that the store does not have.
+
+    Raises CollwiseError when the program ends before all are made; those that were made are in the store.
+    """
+    runner = measured_experiments(target, procs, Precision(2, grid.max_repetitions), repetitions=plan)
+    return [point_of(timing) for timing in run_cases(runner, list(plan), store, on_progress).timings.values()]
+
+
+def simulate_plan(
+    platform: HostPlatform, procs: int, processes_per_node: int, cases: Sequence[Case], context: SimulationContext
+) -> list[CalibrationPoint]:
+    """The points of cases, simulated. Raises CollwiseError when the simulator fails."""
+    timings = context.simulate_experiments(platform, procs, processes_per_node, cases).complete().timings
+    return [point_of(timings[case]) for case in cases]
+
 
 # Receives are missing here, since in simulation a message sets out only when its receive is posted.
 _COMPARED = (Kind.PING_PONG, Kind.SEND, Kind.ISEND, Kind.ROW, Kind.EXCHANGE)

@@ -10,6 +10,12 @@ The schedule engine predicts the cases. The differences of logarithms are minimi
 one collective, P and size. It counts by the mean over its algorithms, and by each algorithm's deviation from that mean,
 which decides about choices. The cells of a collective on a machine are alike: together they count as one observation
 with the error ERROR. So do the eager messages of a kind, and the longer ones, whose error is smaller.
+
+For what to measure next, figures are known but for a normal error of their logarithms. In each cell the two algorithms
+that are predicted fastest compete. Since figures have errors, the second may be the faster one. The expected loss
+follows from the normal distribution of the logarithm of their times' ratio. A measured time of a case, which has the
+error ERROR besides, narrows the figures as in linear regression. The measurements are found one after another, each the
+best after those before it.
 """
 
 from __future__ import annotations
@@ -61,7 +67,6 @@ class TimedCases:
 
     platform: Platform
     measured: Mapping[Case, float]
-    jobs: int | None = None
     processes_per_node: int = 1
 
     @cached_property
@@ -103,7 +108,7 @@ class TimedCases:
     @cached_property
     def _live(self) -> LiveCases:
         collectives = [case for case in self.cases if case.experiment not in MESSAGES]
-        return LiveCases(collectives, lambda procs: None, self.jobs, exact=True)
+        return LiveCases(collectives, lambda procs: None, exact=True)
 
     def only(self, cells: Container[Cell]) -> TimedCases:
         """The cases of some cells."""
@@ -290,3 +295,59 @@ def jump(messages: Mapping[Case, float]) -> tuple[int, float] | None:
         found.append(((slopes[place] - usual) * (more - less) / seconds[less], more))
     further, size = max(found, default=(0.0, 0))
     return (size, further) if further >= _JUMP else None
+
+
+_FIGURE_STEP = 0.05
+_MIN_ERROR = 1e-9
+
+
+def most_telling(platform: Platform, fitted: Fitted, cases: Sequence[Case], count: int = 5) -> list[Case]:
+    """The cases to measure first, at most `count`, on a platform with the factors of a fit.
+
+    A case that would change nothing is not among them.
+    """
+    timed = TimedCases(platform, dict.fromkeys(cases, 1.0))
+    logs, slopes = _slopes(timed, fitted)
+    pairs = [sorted(places, key=lambda place: logs[place])[:2] for places in timed.cells.values() if len(places) > 1]
+    if not pairs:
+        return []
+    ahead = np.array([logs[second] - logs[first] for first, second in pairs])
+    contrasts = np.array([slopes[second] - slopes[first] for first, second in pairs])
+    known, chosen = fitted.covariance, list[int]()
+    while len(chosen) < count:
+        lost = _expected_loss(ahead, contrasts, known)
+        after = [_expected_loss(ahead, contrasts, _narrowed(known, slope)) for slope in slopes]
+        gains = np.array([lost - one for one in after])
+        gains[chosen] = 0.0
+        best = int(gains.argmax())
+        if gains[best] <= 0:
+            break
+        chosen.append(best)
+        known = _narrowed(known, slopes[best])
+    return [timed.cases[place] for place in chosen]
+
+
+def _slopes(timed: TimedCases, fitted: Fitted) -> tuple[Array, Array]:
+    """The logarithms of the predicted times, and how they follow those of the figures: shape (cases, figures)."""
+    middle = np.log(timed.on(multiplied(timed.platform, fitted.common)))
+    columns = []
+    for name, factor in fitted.common.items():
+        more = multiplied(timed.platform, {**fitted.common, name: factor * np.exp(_FIGURE_STEP)})
+        columns.append((np.log(timed.on(more)) - middle) / _FIGURE_STEP)
+    return middle, np.array(columns).T
+
+
+def _narrowed(covariance: Array, slope: Array) -> Array:
+    """The covariance after a case with these slopes was measured."""
+    towards = covariance @ slope
+    found: Array = covariance - np.outer(towards, towards) / (slope @ towards + ERROR**2)
+    return found
+
+
+def _expected_loss(ahead: Array, contrasts: Array, covariance: Array) -> float:
+    """The expected loss of each cell's first choice, summed over cells, as the logarithm of a ratio of times."""
+    from scipy.stats import norm
+
+    errors = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", contrasts, covariance, contrasts), _MIN_ERROR**2))
+    sure = ahead / errors
+    return float(np.sum(errors * (norm.pdf(sure) - sure * norm.sf(sure))))

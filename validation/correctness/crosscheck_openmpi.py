@@ -20,7 +20,7 @@ from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.installations import find_installation
 from collwise.validation.correctness.explanations import OPENMPI_NAMES, OPENMPI_PARTS
-from collwise.validation.libraries.monitoring import Monitored, Traffic, forcing, monitored
+from collwise.validation.libraries.openmpi_check import Monitored, Traffic, forcing, monitored
 from collwise.validation.select.consumers import series
 
 # An odd count, an even one and a power of two, all of which divide the sizes; and a message of fewer elements than

@@ -1,11 +1,137 @@
-"""Checks of guidelines on times: pattern (GL1 to GL22), monotony and split-robustness."""
+"""Checks of guidelines on times: pattern (GL1 to GL22), monotony and split-robustness.
+
+The criteria by which one call is slower than another are a rank test over several launches, and a share of the time.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from collwise.validation.guidelines.criteria import Launches, Share, Verdict
+from collwise.common.errors import UsageError, unknown_name
+
+CORRECTIONS = {"bh": "Benjamini and Hochberg", "by": "Benjamini and Yekutieli"}
+"""The corrections for many comparisons, by the names that --correction takes."""
+
+# The exact test of more launches than this in all takes long.
+_MAX_EXACT = 60
+
+
+@dataclass(frozen=True)
+class Launches:
+    """The time of a call: the median of each launch, in seconds, or a single exact time. Empty with an `error`."""
+
+    medians: tuple[float, ...]
+    error: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """The median of the launches' medians; nan if the call failed."""
+        from statistics import median
+
+        return median(self.medians) if self.medians else math.nan
+
+    def times(self, factor: float) -> Launches:
+        """The time of this many such calls one after another."""
+        return Launches(tuple(factor * one for one in self.medians), self.error)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on the first of two calls, slower or not, with the corrected p-value. It is nan without a test."""
+
+    slower: bool
+    p_value: float = math.nan
+
+
+@dataclass(frozen=True)
+class Share:
+    """The criterion of a share. The first of two calls is slower if the second is faster by more than that, by medians
+    of medians.
+
+    With 0.1 it is the rule of Hunold & Carpen-Amarie 2018, section 4.2.
+    """
+
+    share: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share < 1:
+            raise UsageError(f"share {self.share:g}; valid: at least 0, below 1")
+
+    @property
+    def description(self) -> str:
+        """The criterion in words, for the head of a table: 'faster by more than 10 %'."""
+        return f"faster by more than {self.share * 100:g} %"
+
+    def judge(self, pairs: Sequence[tuple[Launches, Launches]]) -> list[Verdict]:
+        """A verdict on each pair; all pairs of one check come together, so that it can correct for their number."""
+        return [Verdict(right.seconds < (1 - self.share) * left.seconds) for left, right in pairs]
+
+
+@dataclass(frozen=True)
+class RankTest(Share):
+    """Besides, the launches' medians of the first call are greater by the one-sided test of Mann and Whitney.
+
+    The p-values of all comparisons are corrected together and compared with `alpha`.
+    """
+
+    share: float = 0.0
+    alpha: float = 0.05
+    correction: str = "bh"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1:
+            raise UsageError(f"significance level {self.alpha:g}; valid: strictly between 0 and 1")
+        if self.correction not in CORRECTIONS:
+            raise unknown_name("correction", self.correction, CORRECTIONS)
+        super().__post_init__()
+
+    @property
+    def description(self) -> str:
+        """Such as 'faster by Mann and Whitney's rank test at 5 %, corrected after ...'."""
+        also = f", and by more than {self.share * 100:g} %" if self.share else ""
+        return (
+            f"faster by Mann and Whitney's rank test at {self.alpha * 100:g} %, corrected after "
+            f"{CORRECTIONS[self.correction]}{also}"
+        )
+
+    def judge(self, pairs: Sequence[tuple[Launches, Launches]]) -> list[Verdict]:
+        """A verdict on each pair.
+
+        A pair with a call that failed is not slower, and does not count for the correction.
+        """
+        known = [index for index, (left, right) in enumerate(pairs) if left.medians and right.medians]
+        values = [_p_value(pairs[index][0].medians, pairs[index][1].medians) for index in known]
+        corrected = dict(zip(known, _corrected(values, self.correction), strict=True))
+        return [
+            Verdict(corrected.get(index, 1.0) <= self.alpha and by_share.slower, corrected.get(index, math.nan))
+            for index, by_share in enumerate(super().judge(pairs))
+        ]
+
+    def min_launches(self, comparisons: int) -> int:
+        """The number of launches with which the test can find a single slower call among this many comparisons."""
+        launches = 2
+        while comparisons > self.alpha * math.comb(2 * launches, launches):
+            launches += 1
+        return launches
+
+
+def _p_value(left: Sequence[float], right: Sequence[float]) -> float:
+    """The p-value of the one-sided test. Exact where no two values are equal."""
+    from scipy import stats
+
+    distinct = len({*left, *right}) == len(left) + len(right)
+    method = "exact" if distinct and len(left) + len(right) <= _MAX_EXACT else "asymptotic"
+    return float(stats.mannwhitneyu(left, right, alternative="greater", method=method).pvalue)
+
+
+def _corrected(values: Sequence[float], correction: str) -> list[float]:
+    """The p-values, each corrected for the number of all."""
+    from scipy import stats
+
+    return [float(one) for one in stats.false_discovery_control(values, method=correction)] if values else []
+
 
 MONOTONY, SPLIT = "monotony", "split-robustness"
 PATTERN = "pattern"

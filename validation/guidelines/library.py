@@ -19,7 +19,7 @@ from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext, smpi_
 from collwise.simulator.sweeps.method import Method
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing, is_mock_up
-from collwise.validation.guidelines.criteria import Launches
+from collwise.validation.guidelines.checks import Launches
 from collwise.validation.libraries.baselines import Baseline, library_decisions
 from collwise.validation.measurement.gain import verify_algorithms
 from collwise.validation.times.choice import Choice

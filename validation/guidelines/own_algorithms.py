@@ -13,8 +13,7 @@ from collwise.common.errors import UsageError
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
-from collwise.validation.guidelines.checks import Call, Checked, check
-from collwise.validation.guidelines.criteria import Launches, Share
+from collwise.validation.guidelines.checks import Call, Checked, Launches, Share, check
 from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL, Guideline, MockUpPart, guidelines_of
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice
@@ -58,7 +57,6 @@ def check_tables(
     sizes: Mapping[str, Sequence[int]],
     context: SimulationContext,
     tolerance: float = 0.01,
-    segments: Sequence[int] = SEGMENTS,
 ) -> OwnChecked:
     """Checks the choices of tables, by collective, at these points; `sizes` are by collective.
 
@@ -86,7 +84,7 @@ def check_tables(
         for part in guideline.parts:
             at = _call(part, call)
             if part.collective != REDUCE_LOCAL and at not in wanted:
-                wanted[at] = _competing(tables, at, ppn, segments)
+                wanted[at] = _competing(tables, at, ppn)
     every = list(dict.fromkeys(case for found in wanted.values() for case in found))
     timings = context.simulate(platform, every, f"{platform.name} guidelines").complete().timings
     best = {call: min(found, key=lambda case: timings[case].seconds) for call, found in wanted.items()}
@@ -123,14 +121,14 @@ def _case(call: Call, choice: Choice, ppn: int) -> Case:
     return case_of(call.collective, choice, call.procs, call.message_bytes, ppn)
 
 
-def _competing(tables: Mapping[str, DecisionTable], call: Call, ppn: int, segments: Sequence[int]) -> list[Case]:
+def _competing(tables: Mapping[str, DecisionTable], call: Call, ppn: int) -> list[Case]:
     """The case of the table's choice, or without a table the cases of all choices."""
     if call.collective in tables:
         try:
             return [_case(call, tables[call.collective].choose(call.procs, call.message_bytes), ppn)]
         except UsageError:
             pass
-    return Grid.of(call.collective, [call.procs], [call.message_bytes], ppn, segments).cases()
+    return Grid.of(call.collective, [call.procs], [call.message_bytes], ppn, SEGMENTS).cases()
 
 
 def _part(part: MockUpPart, call: Call, best: Mapping[Call, Case]) -> tuple[str, int, Choice | None]:

@@ -9,8 +9,17 @@ from dataclasses import dataclass, field
 
 from collwise.common.errors import CollwiseError, warn
 from collwise.simulator.timing import Case
-from collwise.validation.guidelines.checks import KINDS, PATTERN, Call, Checked, Comparison, check
-from collwise.validation.guidelines.criteria import Launches, RankTest, Share
+from collwise.validation.guidelines.checks import (
+    KINDS,
+    PATTERN,
+    Call,
+    Checked,
+    Comparison,
+    Launches,
+    RankTest,
+    Share,
+    check,
+)
 from collwise.validation.guidelines.guideline import GUIDELINES, guidelines_of
 from collwise.validation.guidelines.library import CaseTimes, Library
 from collwise.validation.guidelines.repair import Repair, RepairedRange, ranges, repairs, rules_text

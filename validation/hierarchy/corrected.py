@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from collwise.models.piecewise import Array
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.adaptive.process import Process
+from collwise.validation.adaptive.belief import Process
 from collwise.validation.hierarchy.space import Input, input_of
 
 _LEVEL, _SIZE, _ALGORITHM, _CUT, _ALONE = 0.3, 0.2, 0.15, 0.1, 0.05

@@ -13,8 +13,11 @@ from collwise.models.piecewise import Array
 from collwise.simulator.bench import Timer
 from collwise.simulator.schedule.tasks import BY_SOCKET, parts_of
 from collwise.simulator.timing import Case
+from collwise.validation.hierarchy.cost_model import TaskTimes, leader_seconds, task_case, task_times
 from collwise.validation.hierarchy.space import SEGMENTS
-from collwise.validation.hierarchy.tasks import TaskTimes, leader_seconds, task_case, task_times
+
+_STABLE = 0.05
+"""The share by which tasks may differ from the stabilised cost."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +72,13 @@ class TaskStudy:
         """The stabilised cost of each leader's full task."""
         return self.times.stable_seconds
 
-    def stable_from(self, leader: int, tolerance: float = 0.05) -> int | None:
-        """The first full task that, like all later ones, differs from the stabilised cost by at most the tolerance;
-        None: never.
+    def stable_from(self, leader: int) -> int | None:
+        """The first full task that, like all later ones, differs from the stabilised cost by at most 5 %; None: never.
 
         Counted by the index of its segment, as in figure 3.
         """
         full = self.times.seconds[leader, self.times.full]
-        near = np.abs(full - self.stable_seconds[leader]) <= tolerance * self.stable_seconds[leader]
+        near = np.abs(full - self.stable_seconds[leader]) <= _STABLE * self.stable_seconds[leader]
         first = self.times.full.start
         return next((first + number for number in range(len(full)) if near[number:].all()), None)
 

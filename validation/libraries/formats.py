@@ -9,7 +9,7 @@ from pathlib import Path
 
 from collwise.common.errors import UsageError
 from collwise.common.program import program_name
-from collwise.simulator.execution.mpirun import parameter_variables
+from collwise.simulator.execution.launchers import parameter_variables
 from collwise.validation.libraries import mpich_file, pgmpi, variables
 from collwise.validation.libraries.collwise_table import collwise_rules
 from collwise.validation.libraries.han_rules import han_rules

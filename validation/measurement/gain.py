@@ -17,7 +17,7 @@ from pathlib import Path
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
 from collwise.simulator.execution.interposed import LIBRARY, following_rules
-from collwise.simulator.execution.mpirun import parameter_variables
+from collwise.simulator.execution.launchers import parameter_variables
 from collwise.simulator.execution.profiles import Profile, read_profile
 from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
 from collwise.simulator.store import Store

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, check_name
 from collwise.models.fitting.thresholds import (
     MIN_POINTS,
     escalations,
@@ -29,7 +29,11 @@ from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.sweeps.mpi_runner import MpiRunner
 from collwise.simulator.sweeps.runner import run_cases
 from collwise.simulator.timing import Case
-from collwise.validation.testbed.tcp_counters import TcpCounts
+from collwise.validation.testbed.bed import Bed, temporarily_up
+from collwise.validation.testbed.namespaces import command
+from collwise.validation.testbed.shape import TCP_VARIANTS, Shape
+from collwise.validation.testbed.target import TestBed
+from collwise.validation.testbed.tcp_counters import TcpCounts, tcp_counts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -294,3 +298,26 @@ def _effect(part: float, of_linear: float) -> str:
     if part <= of_linear / 10:
         return "avoids them"
     return "lessens them" if part <= of_linear / 2 else "does not avoid them"
+
+
+def set_tcp(bed: Bed, variant: str) -> None:
+    """Sets TCP on all nodes. Raises UsageError for an unknown variant and CollwiseError when the kernel refuses."""
+    check_name("TCP variant", variant, TCP_VARIANTS)
+    settings = [f"net.ipv4.{name}={value}" for name, value in TCP_VARIANTS[variant].items()]
+    for node in bed.nodes:
+        command("ip", "netns", "exec", bed.namespace(f"n{node}"), "sysctl", "-qw", *settings)
+
+
+def regions_on_bed(shape: Shape, variant: str, plan: RegionsPlan, store: Store, *, name: str, run: str = "") -> Regions:
+    """Makes the test bed `name`, looks for irregular regions on it, and takes it down in any case."""
+    check_name("TCP variant", variant, TCP_VARIANTS)
+    # The shape has them, too, since its facts are recorded with the times.
+    settings = TCP_VARIANTS[variant]
+    queue_bytes = int(settings["tcp_limit_output_bytes"])
+    shape = replace(shape, congestion_control=settings["tcp_congestion_control"], host_queue_bytes=queue_bytes)
+    with temporarily_up(shape, name) as bed:
+        set_tcp(bed, variant)
+        target = TestBed(bed)
+        target.facts = {**target.facts, "tcp": variant}
+        label = f"{variant}, buffers of {shape.buffer_bytes / 1e3:g} kB"
+        return find_regions(target, plan, store, variant=label, run=run, counters=lambda: tcp_counts(bed))

@@ -1,4 +1,4 @@
-"""The shape of a test bed: number of nodes, rates, buffers of its switches, and Open MPI's parameters on it."""
+"""The shape of a test bed: nodes, rates, buffers, Open MPI's parameters on it, and the platform that it describes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from collwise.common.errors import UsageError, check_name
+from collwise.platforms import Calibration, Platform, Source
 
 MTU_BYTES = 1500
 """Largest IP packet; an Ethernet header comes on top."""
@@ -40,6 +41,20 @@ TRANSPORTS = tuple(TRANSPORT_PARAMETERS)
 _RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([kmg]?)bit(?:/s)?", re.IGNORECASE)
 _RATE_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _MIN_RATE, _MAX_RATE = 1e5, 1e11
+_UNLIMITED = "4194304"
+TCP_VARIANTS: Mapping[str, Mapping[str, str]] = {
+    # Without loss probes (Linux 3.10), RACK (4.4) and small queues (3.6): a loss at the end of a message is only seen
+    # by a time-out.
+    "reno-2009": {
+        "tcp_congestion_control": "reno",
+        "tcp_early_retrans": "0",
+        "tcp_recovery": "0",
+        "tcp_limit_output_bytes": _UNLIMITED,
+    },
+    "reno": {"tcp_congestion_control": "reno", "tcp_limit_output_bytes": _UNLIMITED},
+    "bbr": {"tcp_congestion_control": "bbr", "tcp_limit_output_bytes": _UNLIMITED},
+}
+"""Settings below net.ipv4 by name; the others stay as the system has them."""
 
 
 @dataclass(frozen=True)
@@ -121,3 +136,36 @@ def format_rate(bits_per_second: float) -> str:
         if bits_per_second >= factor:
             return f"{bits_per_second / factor:.4g} {unit}"
     return f"{bits_per_second:.4g} bit/s"
+
+
+# The latency from node to node.
+_LATENCY_SECONDS = 40e-6
+_EAGER_LIMIT_BYTES = 65536
+# Nominal: processes of one node communicate through memory.
+_LOOPBACK_BYTES_PER_SECOND, _LOOPBACK_LATENCY_SECONDS = 2e9, 1e-6
+
+
+def simulated_platform(shape: Shape) -> Platform:
+    """Nodes n1, n2, ... at the nominal rate with a nominal latency, factors 1 and no overheads."""
+    if shape.switches != 1:
+        raise UsageError("a test bed with two switches cannot be described as a cluster behind one switch")
+    rate = format_rate(shape.bits_per_second)
+    return Platform(
+        name=f"testbed-{shape.title}".lower().replace(".", "_"),
+        title=f"Test bed of {shape.nodes} nodes at {rate}",
+        site="testbed",
+        nodes=shape.nodes,
+        host_prefix="n",
+        host_suffix="",
+        cpus_per_node=1,
+        cores_per_node=1,
+        core_flops=1e9,
+        link_bytes_per_second=shape.bits_per_second / 8,
+        # A message passes the links of both nodes.
+        link_latency_seconds=_LATENCY_SECONDS / 2,
+        loopback_bytes_per_second=_LOOPBACK_BYTES_PER_SECOND,
+        loopback_latency_seconds=_LOOPBACK_LATENCY_SECONDS,
+        processes_per_node=shape.ranks_per_node,
+        calibration=Calibration(eager_limit_bytes=_EAGER_LIMIT_BYTES, tcp_window=False),
+        sources=(Source("rate of the links", f"the shape of the test bed, {rate}"),),
+    )

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
-from collwise.simulator.execution.mpirun import parameter_variables
+from collwise.simulator.execution.launchers import FENCES, parameter_variables, srun_words
 from collwise.simulator.execution.processes import ProgramRun, run_command
-from collwise.simulator.execution.srun import FENCES, srun_words
 from collwise.validation.testbed.namespaces import AGENT, command, found_command
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import counted
 from collwise.simulator.execution.installations import find_installation
-from collwise.simulator.execution.mpirun import RemoteHosts, agent_link, mpirun_command
+from collwise.simulator.execution.launchers import RemoteHosts, agent_link, mpirun_command
 from collwise.simulator.execution.processes import LauncherCommand, ProgramRun, run_command
 from collwise.simulator.execution.targets import TCP_EAGER_LIMIT_BYTES, ExecutionTarget, LaunchRequest
 from collwise.validation.testbed.bed import Bed, busy, names

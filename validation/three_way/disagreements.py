@@ -6,15 +6,24 @@ When the gap closes under it, what was changed explains the gap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby, zip_longest
+from typing import Any, TypeVar
 
 import numpy as np
 
+from collwise.platforms import Platform
+from collwise.simulator.bench import Measured, Simulated
+from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.method import Method
 from collwise.simulator.timing import Case
 from collwise.validation.compare.scores import Scores
-from collwise.validation.testbed.tcp_counters import TcpCounts
+from collwise.validation.testbed.bed import temporarily_up
+from collwise.validation.testbed.shape import FRAME_BYTES, Shape
+from collwise.validation.testbed.target import TestBed
+from collwise.validation.testbed.tcp_counters import TcpCounts, tcp_counts
 from collwise.validation.three_way.verdicts import SIMULATED
 
 LIMIT = 0.2
@@ -119,3 +128,177 @@ def spread(found: Sequence[Disagreement], most: int) -> list[Disagreement]:
         by_collective.setdefault(one.case.collective, []).append(one)
     in_turn = [one for rank in zip_longest(*by_collective.values()) for one in rank if one is not None]
     return in_turn[:most]
+
+
+_SLOWER = 5
+_LARGE_BUFFER_BYTES = 50_000_000
+
+
+T = TypeVar("T")
+
+
+def _unchanged(value: T) -> T:
+    return value
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A change and the cause that it tests: where the gap closes under the change, `cause` explains the gap.
+
+    `shape` changes the test bed, `launcher_args` the MPI library, `case` what is measured and simulated, and `platform`
+    the simulation; each is the identity where nothing is changed. With `isolated` the simulated platform is the one
+    calibrated on single messages. `applies` says to which cases the change applies.
+    """
+
+    cause: str
+    change: str
+    shape: Callable[[Shape], Shape] = _unchanged
+    launcher_args: tuple[str, ...] = ()
+    platform: Callable[[Platform], Platform] = _unchanged
+    isolated: bool = False
+    case: Callable[[Case], Case] = _unchanged
+    applies: Callable[[Case], bool] = lambda case: True
+
+
+def _recalibrated(platform: Platform, **changes: Any) -> Platform:
+    return replace(platform, calibration=replace(platform.calibration, **changes))
+
+
+def _eager_limit(cause: str, change: str, size: int) -> Condition:
+    options = ("--mca", "btl_tcp_eager_limit", str(size), "--mca", "btl_tcp_rndv_eager_limit", str(size))
+    return Condition(
+        cause, change, launcher_args=options, platform=lambda platform: _recalibrated(platform, eager_limit_bytes=size)
+    )
+
+
+def _no_faster_than_link(platform: Platform) -> Platform:
+    """The platform with bandwidth factors of at most 1.
+
+    Small messages may have larger ones where the calibration has pauses between messages: first packets go unshaped.
+    """
+    rows = tuple((size, min(factor, 1.0)) for size, factor in platform.calibration.bandwidth_factor)
+    return _recalibrated(platform, bandwidth_factor=rows)
+
+
+CONDITIONS = (
+    _eager_limit("rendezvous protocol", "messages of all sizes sent eagerly (eager limit 16 MiB), in both", 2**24),
+    _eager_limit("buffering of eager messages", "messages from 1 KiB on sent by rendezvous, in both", 1024),
+    Condition(
+        "pipeline of segments",
+        "messages in one piece, in both",
+        case=lambda case: replace(case, segment_bytes=0),
+        applies=lambda case: 0 < case.segment_bytes < case.message_bytes,
+    ),
+    Condition(
+        "opposite traffic",
+        "the share that acknowledgements take from the opposite direction left out (or put in), in simulation only",
+        platform=lambda platform: _recalibrated(platform, crosstraffic=not platform.calibration.crosstraffic),
+    ),
+    Condition(
+        "first packets unshaped",
+        "every message as fast as a single one, which the token buckets let through, in simulation only",
+        isolated=True,
+    ),
+    Condition(
+        "no pauses between messages",
+        "no message faster than the link, as in a sequence, in simulation only",
+        platform=_no_faster_than_link,
+    ),
+    Condition(
+        "two cores",
+        f"network at 1/{_SLOWER} of the rate, in both: the processors' share of the time is then smaller",
+        shape=lambda shape: replace(shape, bits_per_second=shape.bits_per_second / _SLOWER),
+        platform=lambda platform: replace(platform, link_bytes_per_second=platform.link_bytes_per_second / _SLOWER),
+    ),
+    Condition(
+        "token bucket's burst",
+        "token buckets of one packet on the test bed; in simulation no message faster than the link",
+        shape=lambda shape: replace(shape, burst_bytes=FRAME_BYTES),
+        platform=_no_faster_than_link,
+    ),
+    Condition(
+        "full buffers of the switch",
+        f"{_LARGE_BUFFER_BYTES // 10**6} MB of buffer at each port of the switch, on the test bed only",
+        shape=lambda shape: replace(shape, buffer_bytes=_LARGE_BUFFER_BYTES),
+    ),
+    Condition(
+        "queues of the nodes",
+        "one packet of a connection in its node's queue at a time, on the test bed only: shorter queues",
+        shape=lambda shape: replace(shape, host_queue_bytes=FRAME_BYTES),
+    ),
+)
+"""All conditions in the order in which they are tried: those that need no other test bed come first."""
+
+
+UNCHANGED = Condition("", "nothing changed")
+_LIMIT_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class Diagnoser:
+    """Measures and simulates a few cases under conditions on test beds of one shape and its changes.
+
+    `platform` is calibrated for the shape, and `isolated` on single messages. `name` is that of the test beds.
+    """
+
+    shape: Shape
+    platform: Platform
+    isolated: Platform
+    name: str
+    context: SimulationContext
+    method: Method
+
+    def diagnose(self, found: Sequence[Disagreement]) -> list[Diagnosis]:
+        """A cause for each disagreement.
+
+        Raises what bringing up test beds and measuring raise; the store keeps finished cases.
+        """
+        if not found:
+            return []
+        cases = list(dict.fromkeys(one.case for one in found))
+        pairs: dict[str, dict[Case, Pair]] = {}
+        counted: dict[Case, TcpCounts] = {}
+        jobs = [UNCHANGED, *CONDITIONS]
+        for shape, conditions in groupby(jobs, key=lambda one: one.shape(self.shape)):
+            with temporarily_up(shape, self.name) as up:
+                bed = TestBed(up)
+                for condition in conditions:
+                    pairs[condition.cause] = self._under(condition, bed, cases)
+                    if condition is UNCHANGED:
+                        counted = self._counted(bed, cases)
+        diagnoses = []
+        for one in found:
+            unchanged = pairs[UNCHANGED.cause].get(one.case)
+            under = {name: of_cases[one.case] for name, of_cases in pairs.items() if name and one.case in of_cases}
+            cause = cause_of(one.worst, unchanged, under)
+            diagnoses.append(Diagnosis(one, cause, unchanged, under, counted.get(one.case)))
+        return diagnoses
+
+    def _under(self, condition: Condition, bed: TestBed, cases: Sequence[Case]) -> dict[Case, Pair]:
+        applicable = {case: condition.case(case) for case in cases if condition.applies(case)}
+        changed = list(dict.fromkeys(applicable.values()))
+        if not changed:
+            return {}
+        target = ModifiedTarget(bed, {"condition": condition.change}, launcher_args=condition.launcher_args)
+        platform = condition.platform(self.isolated if condition.isolated else self.platform)
+        measured = self._measured(target).time(changed)
+        simulated = Simulated(platform, self.context).time(changed)
+        pairs = {
+            other: Pair(simulated[other].seconds, measured[other].seconds, measured[other].half_width_seconds)
+            for other in changed
+            if simulated[other].ok and measured[other].ok
+        }
+        return {case: pairs[other] for case, other in applicable.items() if other in pairs}
+
+    def _counted(self, bed: TestBed, cases: Sequence[Case]) -> dict[Case, TcpCounts]:
+        """The counts of TCP and the switch by case, while the MPI program ran only that case."""
+        bench = self._measured(ModifiedTarget(bed, {"condition": "counted"}))
+        found = {}
+        for case in cases:
+            before = tcp_counts(bed.bed)
+            bench.time([case])
+            found[case] = tcp_counts(bed.bed) - before
+        return found
+
+    def _measured(self, target: ExecutionTarget) -> Measured:
+        return Measured(target, self.context, self.method, _LIMIT_SECONDS)

@@ -15,7 +15,7 @@ import pandas as pd
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.switch_points import picked_seconds
-from collwise.simulator.execution.mpirun import parameter_variables
+from collwise.simulator.execution.launchers import parameter_variables
 from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
 from collwise.validation.compare.scores import AllScores, Scores
 from collwise.validation.hierarchy.space import SIMULATED, WITHIN

@@ -19,8 +19,7 @@ from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
 from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Method, Precision
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.calibration.calibration import alone_platform, measure_points, refit
-from collwise.validation.calibration.plan import QUICK, USUAL
+from collwise.validation.calibration.calibration import QUICK, USUAL, alone_platform, measure_points, refit
 from collwise.validation.compare.deciders import Deciding
 from collwise.validation.compare.scores import AllScores, Scores
 from collwise.validation.correctness.verification import VerificationResult, verify_hierarchical
@@ -29,10 +28,9 @@ from collwise.validation.hierarchy.overlap import TaskStudy, study_tasks
 from collwise.validation.hierarchy.space import Space
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.check import BedCheck, check
-from collwise.validation.testbed.platform import simulated_platform
+from collwise.validation.testbed.shape import simulated_platform
 from collwise.validation.testbed.target import TestBed
-from collwise.validation.three_way.diagnosing import Diagnoser
-from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, disagreements, spread
+from collwise.validation.three_way.disagreements import Diagnoser, Diagnosis, Disagreement, disagreements, spread
 from collwise.validation.three_way.flat_or_hierarchical import COMPONENTS, can_be_simulated, with_component
 from collwise.validation.three_way.plan import Scenario, ThreeWayPlan
 from collwise.validation.three_way.verdicts import (

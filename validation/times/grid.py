@@ -1,4 +1,7 @@
-"""Enumerates cases: the choices that compete for a collective, and a case for each point that a choice runs at."""
+"""Enumerates cases: the choices that compete for a collective, and a case for each point that a choice runs at.
+
+Thresholds of linear gather and scatter bound the lmo algorithms, which cut messages between them.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,18 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.common.errors import UsageError, warn
 from collwise.simulator.limits import buffers_of_node
 from collwise.simulator.timing import Case
 from collwise.validation.libraries.openmpi_untuned import min_bytes
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import SEGMENTS
+
+if TYPE_CHECKING:
+    from collwise.models.lmo import Thresholds
 
 BUILTIN = "builtin"
 """The experiment in which MPI's own collective is called."""
@@ -220,3 +227,58 @@ class Grid:
             self.case(choice, procs, size) for procs, size, choice in self.besides if self.runs(choice, procs, size)
         ]
         return list(dict.fromkeys([*competing, *additional]))
+
+
+# The threshold that is the bound of each collective's algorithms.
+_BOUNDS = {"gather": "gather_irregular_from_bytes", "scatter": "scatter_leap_bytes"}
+
+
+def bounds_of(algorithm: Algorithm, thresholds: Thresholds | None) -> tuple[int, int]:
+    """Segment size and limit in bytes of an algorithm that is `bounded`, 0 where there is none.
+
+    A line on standard error says where the algorithm runs as linear because its threshold is missing.
+    """
+    bound_name = _BOUNDS[algorithm.collective]
+    bound: int | None = getattr(thresholds, bound_name, None)
+    if thresholds is None or bound is None:
+        why = f"give {bound_name} by --thresholds FILE" if thresholds is None else f"the file has no {bound_name}"
+        warn(f"{algorithm.collective} {algorithm.name} runs as linear: {why}")
+        return 0, 0
+    return bound, thresholds.last_irregular_bytes if algorithm.collective == "gather" else 0
+
+
+def with_thresholds(collective: str, choices: Sequence[Choice], thresholds: Thresholds | None) -> tuple[Choice, ...]:
+    """The choices; those of algorithms that take a threshold with its bound and limit (see `bounds_of`)."""
+    entries = Catalogue.load().collective(collective).algorithms
+
+    def bounded(choice: Choice) -> Choice:
+        if not entries[choice.algorithm].bounded:
+            return choice
+        segment, limit = bounds_of(entries[choice.algorithm], thresholds)
+        return replace(choice, segment_bytes=segment, limit_bytes=limit)
+
+    return tuple(map(bounded, choices))
+
+
+def check_thresholds_matter(algorithms: Sequence[Algorithm], thresholds: Thresholds | None) -> None:
+    """Raises UsageError for thresholds that none of the algorithms takes."""
+    if thresholds is not None and not any(algorithm.bounded for algorithm in algorithms):
+        entries = [one for of in _BOUNDS for one in Catalogue.load().collective(of).algorithms.values() if one.bounded]
+        takers = ", ".join(f"{one.collective} {one.name}" for one in entries)
+        raise UsageError(f"--thresholds: none of the algorithms asked for uses thresholds; these do: {takers}")
+
+
+def with_bounds(algorithms: str, thresholds: Thresholds | None) -> str:
+    """A valid list such as 'gather=lmo;bcast=chain,segment_bytes=8192' with bounds for the entries that name none."""
+    return ";".join(_entry_with_bounds(entry, thresholds) for entry in algorithms.split(";"))
+
+
+def _entry_with_bounds(entry: str, thresholds: Thresholds | None) -> str:
+    collective, _, choice = entry.partition("=")
+    name, *parameters = (word.strip() for word in choice.split(","))
+    algorithm = Catalogue.load().collectives[collective.strip()].algorithms.get(name) if entry.strip() else None
+    if algorithm is None or not algorithm.bounded or parameters:
+        return entry
+    bound, limit = bounds_of(algorithm, thresholds)
+    named = algorithm.named_parameters(bound, limit_bytes=limit)
+    return ",".join([entry, *(f"{name}={value}" for name, value in named.items())])

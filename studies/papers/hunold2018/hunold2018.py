@@ -23,7 +23,7 @@ from collwise.studies.papers.figures import in_order, panels
 from collwise.studies.papers.hunold2018 import analysis as paper
 from collwise.studies.papers.study import Study
 from collwise.studies.present.guidelines import SUMMARY_COLUMNS, summary_row
-from collwise.validation.guidelines.criteria import RankTest, Share
+from collwise.validation.guidelines.checks import RankTest, Share
 
 here = Study()
 settings = paper.QUICK if here.quick else paper.SETTINGS

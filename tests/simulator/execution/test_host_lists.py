@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.cluster import common_name
-from collwise.simulator.execution.host_lists import expand_node_list, expand_task_counts, read_hosts
-from collwise.simulator.execution.mpirun import slots_of_reservation
-from collwise.simulator.execution.srun import slots_of_job
+from collwise.simulator.execution.cluster import common_name, expand_node_list, expand_task_counts, read_hosts
+from collwise.simulator.execution.launchers import slots_of_job, slots_of_reservation
 
 
 @pytest.mark.parametrize(

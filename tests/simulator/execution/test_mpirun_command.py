@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from collwise.simulator.execution.installations import Installation
-from collwise.simulator.execution.mpirun import RemoteHosts, mpirun_command
+from collwise.simulator.execution.launchers import RemoteHosts, mpirun_command
 
 OPENMPI, MPICH = (Installation(name, "1.0", Path("mpirun"), Path("build")) for name in ("openmpi", "mpich"))
 SLOTS = "a slots=2\nb slots=2\n"

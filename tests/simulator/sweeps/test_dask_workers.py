@@ -20,7 +20,7 @@ import pytest
 import collwise
 from collwise.common.errors import UsageError
 from collwise.simulator.sweeps.dask_workers import cancelled_here, job_options
-from collwise.simulator.sweeps.executor_option import parse_place
+from collwise.simulator.sweeps.executors import parse_place
 from collwise.studies.cli.main import main
 from collwise.validation.testbed import bed as beds
 from collwise.validation.testbed.namespaces import end_processes
@@ -324,7 +324,7 @@ def test_addresses(address: str) -> None:
 
 
 def test_dask_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("collwise.simulator.sweeps.executor_option.find_spec", lambda name: None)
+    monkeypatch.setattr("collwise.simulator.sweeps.executors.find_spec", lambda name: None)
     assert parse_place("local").is_local
     with pytest.raises(UsageError, match=r"need the package dask-jobqueue; install it \(pip install 'dask\[distribut"):
         parse_place("slurm")

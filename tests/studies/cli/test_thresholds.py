@@ -8,7 +8,7 @@ import pytest
 
 from collwise.common.errors import warn
 from collwise.models.lmo import Thresholds
-from collwise.validation.times.thresholds import with_bounds
+from collwise.validation.times.grid import with_bounds
 from tests.command_line import called, printed
 from tests.needs import needs
 

@@ -13,8 +13,7 @@ import collwise
 from collwise.platforms import load
 from collwise.simulator.timing import Case
 from collwise.studies.papers.hunold2018 import analysis
-from collwise.validation.guidelines.checks import Call, check
-from collwise.validation.guidelines.criteria import Launches, Share
+from collwise.validation.guidelines.checks import Call, Launches, Share, check
 from collwise.validation.guidelines.guideline import GUIDELINES
 from collwise.validation.guidelines.library import Library, simulated_library
 from collwise.validation.guidelines.repair import ranges_of

@@ -22,7 +22,7 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.oflynn2009 import analysis as thesis
 from collwise.studies.papers.oflynn2009.figures import escalations
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.thresholds import with_thresholds
+from collwise.validation.times.grid import with_thresholds
 from collwise.validation.times.times import State, Times
 from tests.needs import needs
 from tests.runners import context_with

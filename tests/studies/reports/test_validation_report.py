@@ -11,8 +11,7 @@ from collwise.simulator.timing import Case, Timing
 from collwise.studies.reports.validation_report import document, write_validation
 from collwise.validation.compare.scores import AllScores
 from collwise.validation.testbed.check import BedCheck, Exchange
-from collwise.validation.testbed.platform import simulated_platform
-from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.shape import Shape, simulated_platform
 from collwise.validation.testbed.tcp_counters import TcpCounts
 from collwise.validation.three_way.disagreements import NOT_FOUND, Diagnosis, Pair, disagreements
 from collwise.validation.three_way.pipeline import Stage, Validation

@@ -18,16 +18,18 @@ from collwise.simulator.execution.targets import LaunchRequest
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli.main import main
-from collwise.validation.calibration.calibration import alone_platform, measure_points, refit
-from collwise.validation.calibration.calibration_points import CalibrationPoint, Kind, case_of_kind, write_points
-from collwise.validation.calibration.plan import (
+from collwise.validation.calibration.calibration import (
     QUICK,
     CalibrationGrid,
+    alone_platform,
     limit_plan,
+    measure_points,
     pairs_between_nodes,
+    refit,
     simulate_plan,
     size_plan,
 )
+from collwise.validation.calibration.calibration_points import CalibrationPoint, Kind, case_of_kind, write_points
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.target import TestBed
 from tests.command_line import printed

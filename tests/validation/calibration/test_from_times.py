@@ -24,8 +24,14 @@ from collwise.validation.calibration.figures import (
     published,
     with_eager_limit,
 )
-from collwise.validation.calibration.from_times import TimedCases, check, fit, jump, without_each_collective
-from collwise.validation.calibration.next_measurements import most_telling
+from collwise.validation.calibration.from_times import (
+    TimedCases,
+    check,
+    fit,
+    jump,
+    most_telling,
+    without_each_collective,
+)
 from collwise.validation.times.grid import Grid
 from tests.command_line import called, printed
 

@@ -168,7 +168,7 @@ def test_every_model_on_a_test_bed(tmp_path: Path, bed: Bed) -> None:
 def test_mpirun_on_named_hosts_of_a_test_bed(bed: Bed) -> None:
     """The launcher itself runs on the first node, and reaches the second one by the bed's agent instead of ssh."""
     code = (
-        "import json; from collwise.simulator.execution.mpirun import Mpirun; "
+        "import json; from collwise.simulator.execution.launchers import Mpirun; "
         "from collwise.simulator.execution.cluster import LaunchOptions; "
         "target = Mpirun({'n1': 1, 'n2': 1}, "
         "LaunchOptions(transport='tcp', reach_seconds=900, extra_args=('--mca', 'btl_tcp_if_include', '10.77.0.0/16', "

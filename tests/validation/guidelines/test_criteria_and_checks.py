@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from collwise.common.errors import UsageError
-from collwise.validation.guidelines.checks import MONOTONY, PATTERN, SPLIT, Call, check
-from collwise.validation.guidelines.criteria import Launches, RankTest, Share
+from collwise.validation.guidelines.checks import MONOTONY, PATTERN, SPLIT, Call, Launches, RankTest, Share, check
 
 
 def exact(**seconds: float) -> dict[Call, Launches]:

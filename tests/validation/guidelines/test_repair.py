@@ -11,8 +11,7 @@ from hypothesis import given, strategies as st
 from collwise.common.errors import UsageError, warn
 from collwise.simulator.timing import Case
 from collwise.studies.present.guidelines import new_rows
-from collwise.validation.guidelines.checks import MONOTONY, PATTERN, SPLIT, Call, check
-from collwise.validation.guidelines.criteria import Launches, RankTest, Share
+from collwise.validation.guidelines.checks import MONOTONY, PATTERN, SPLIT, Call, Launches, RankTest, Share, check
 from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL
 from collwise.validation.guidelines.library import Library
 from collwise.validation.guidelines.repair import RepairedRange, profiles, ranges, ranges_of, repairs, rules_text

@@ -9,8 +9,7 @@ from hypothesis import given, strategies as st
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.schedule.tasks import BY_SOCKET
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.hierarchy.cost_model import cost_seconds, runs_needed
-from collwise.validation.hierarchy.tasks import TaskTimes, task_names, task_times
+from collwise.validation.hierarchy.cost_model import TaskTimes, cost_seconds, runs_needed, task_names, task_times
 
 SECONDS = st.floats(1e-7, 1e-2)
 

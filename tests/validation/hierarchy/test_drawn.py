@@ -13,9 +13,9 @@ from collwise.common.errors import UsageError
 from collwise.platforms import Platform, load
 from collwise.platforms.description_file import checked
 from collwise.simulator.timing import Case, Timing
+from collwise.validation.hierarchy.cost_model import task_case, task_times
 from collwise.validation.hierarchy.drawn import DEVIATION, NOISE, OFF, REPETITIONS, DrawnMachine, draw
 from collwise.validation.hierarchy.space import EXHAUSTIVE
-from collwise.validation.hierarchy.tasks import task_case, task_times
 from collwise.validation.hierarchy.tuning import tune
 from tests.validation.hierarchy.synthetic import SPACE, SyntheticMachine
 

@@ -12,6 +12,7 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.timing import Case, Timing
 from collwise.studies.papers.luo2020.heuristics import allowed, with_heuristics, worth_testing
 from collwise.validation.hierarchy.corrected import Corrected
+from collwise.validation.hierarchy.cost_model import EXPERIMENT
 from collwise.validation.hierarchy.space import (
     EXHAUSTIVE,
     PREDICT,
@@ -21,7 +22,6 @@ from collwise.validation.hierarchy.space import (
     outputs,
     segments_of,
 )
-from collwise.validation.hierarchy.tasks import EXPERIMENT
 from collwise.validation.hierarchy.tuning import Billed, Found, search, tune
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import case_of

@@ -17,7 +17,7 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import read_text
 from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
-from collwise.simulator.execution.mpirun import RemoteHosts, agent_link, mpirun_command
+from collwise.simulator.execution.launchers import RemoteHosts, agent_link, mpirun_command
 from collwise.simulator.execution.processes import ProgramRun, run_command
 from collwise.validation.hierarchy.space import segments_of
 from collwise.validation.libraries.han_rules import GLOBAL

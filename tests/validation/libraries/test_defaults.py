@@ -15,7 +15,7 @@ from collwise.validation.correctness.crosscheck_openmpi import _preparation, _wi
 from collwise.validation.libraries import openmpi_untuned
 from collwise.validation.libraries.baselines import BASELINES, PAPERS, baseline
 from collwise.validation.libraries.installed import check
-from collwise.validation.libraries.monitoring import monitored
+from collwise.validation.libraries.openmpi_check import monitored
 from collwise.validation.times.choice import Choice
 from tests.needs import MPICH_ARCHIVE, needs
 

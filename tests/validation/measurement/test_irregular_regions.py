@@ -25,10 +25,11 @@ from collwise.validation.measurement.irregular_regions import (
     min_times,
     parts,
     region_times,
+    regions_on_bed,
+    set_tcp,
     thresholds_of,
     verdict,
 )
-from collwise.validation.measurement.irregular_regions_testbed import regions_on_bed, set_tcp
 from collwise.validation.testbed.bed import Bed, Shape, down, up
 from collwise.validation.testbed.tcp_counters import TcpCounts, node_counts, switch_counts
 from tests.needs import need, needs

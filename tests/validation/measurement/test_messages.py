@@ -16,8 +16,8 @@ from collwise.studies.present.shown import Table
 from collwise.validation.calibration.figures import multiplied
 from collwise.validation.calibration.from_times import TimedCases
 from collwise.validation.libraries.baselines import BASELINES
-from collwise.validation.measurement.messages import from_messages
 from collwise.validation.measurement.runs import MeasuredRun, runs_in
+from collwise.validation.measurement.training import from_messages
 from collwise.validation.times.choice import LIBRARY_DECIDES
 from collwise.validation.times.grid import case_of
 from collwise.validation.times.measured import times_of_run

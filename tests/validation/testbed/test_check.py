@@ -7,9 +7,17 @@ from collections.abc import Callable
 import pytest
 
 from collwise.validation.testbed import bed as beds
-from collwise.validation.testbed.check import BedCheck, Exchange, check, highest_rate, payload_bytes_per_second
+from collwise.validation.testbed.check import (
+    BedCheck,
+    Exchange,
+    StreamRates,
+    check,
+    highest_rate,
+    latency_seconds,
+    payload_bytes_per_second,
+    stream_rates,
+)
 from collwise.validation.testbed.shape import Shape
-from collwise.validation.testbed.throughput import StreamRates, latency_seconds, stream_rates
 
 Make = Callable[..., beds.Bed]
 _ATTEMPTS = 20

@@ -9,8 +9,7 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.platforms import Platform, load, write_description
-from collwise.validation.testbed.platform import simulated_platform
-from collwise.validation.testbed.shape import Shape, format_rate, parse_rate
+from collwise.validation.testbed.shape import Shape, format_rate, parse_rate, simulated_platform
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,7 @@ from collwise.simulator.store import Store
 from collwise.studies.cli.main import main
 from collwise.validation.testbed import bed as beds, slurm
 from collwise.validation.testbed.namespaces import processes
-from collwise.validation.testbed.platform import simulated_platform
-from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.shape import Shape, simulated_platform
 from collwise.validation.testbed.target import TestBed
 from tests.command_line import printed
 from tests.needs import needs

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from collwise.simulator.timing import Case
-from collwise.validation.testbed.platform import simulated_platform
-from collwise.validation.testbed.shape import Shape
-from collwise.validation.three_way.conditions import CONDITIONS, Condition
+from collwise.validation.testbed.shape import Shape, simulated_platform
+from collwise.validation.three_way.disagreements import CONDITIONS, Condition
 
 CASE = Case("bcast", "chain", 8, 65536, 8192)
 PLATFORM = simulated_platform(Shape(8))

@@ -28,8 +28,7 @@ from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.sources import simulate
-from collwise.validation.whatif.limits import LIMITS, limits_of, main_limit
-from collwise.validation.whatif.sweep import AFTER, BEFORE, changes_choice
+from collwise.validation.whatif.sweep import AFTER, BEFORE, LIMITS, changes_choice, limits_of, main_limit
 from tests.free import free
 from tests.needs import needs
 

@@ -41,12 +41,12 @@ def import_file(path: Path, store: Store, missing: MissingFacts) -> Imported:
     `missing` supplies what the file does not say. Raises UsageError naming file, line and what was expected; nothing of
     the file is stored then.
     """
-    from collwise.validation.measurement.imports import results
+    from collwise.validation.measurement import scripts
     from collwise.validation.measurement.imports.reading import Lines
 
     asked = 0
-    if not _is_run(path) and results.recognised(lines := Lines.of(path, missing)):
-        found, asked = results.read(lines)
+    if not _is_run(path) and scripts.is_result(lines := Lines.of(path, missing)):
+        found, asked = scripts.read_results(lines)
     else:
         found = read_file(path, missing)
     timings: list[Timing] = []

@@ -6,12 +6,14 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import fields
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from collwise.algorithms.catalogue import GUIDELINES, Catalogue
 from collwise.common.errors import UsageError, check_name, note
+from collwise.common.files import write_text
 from collwise.common.project import default_store_path
 from collwise.common.units import parse_counts, parse_size, parse_sizes
 
@@ -91,9 +93,6 @@ def describe(
     >>> mine.max_procs(processes_per_node=32)
     2048
     """
-    from dataclasses import fields
-
-    from collwise.common.files import write_text
     from collwise.platforms import Node, new_platform, write_description
 
     of_node = {one.name: figures.pop(one.name) for one in fields(Node) if one.name in figures}

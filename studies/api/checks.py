@@ -13,6 +13,8 @@ import collwise.studies
 from collwise import arguments
 from collwise.arguments import PlatformLike
 from collwise.common.errors import note
+from collwise.common.files import write_text
+from collwise.common.project import results_folder
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SimulationContext
 
@@ -135,8 +137,6 @@ def check_machines(
     >>> sorted(set(judged.frame().collective))
     ['allgather']
     """
-    from collwise.common.files import write_text
-    from collwise.common.project import results_folder
     from collwise.studies.reports.sureness import DISCREPANCY
     from collwise.validation.measurement import confidence
     from collwise.validation.measurement.deciding import choosers_among, ruled, with_choices

@@ -12,6 +12,7 @@ from collwise.arguments import DecisionsLike, Names, Numbers, PlatformLike
 from collwise.common.errors import CollwiseError, UsageError, check_name, note
 from collwise.common.files import write_text
 from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS, SimulationContext
 from collwise.simulator.sweeps.method import Method, Precision
@@ -22,7 +23,6 @@ from collwise.validation.libraries.baselines import BASELINES
 if TYPE_CHECKING:
     import pandas as pd
 
-    from collwise.simulator.execution.targets import ExecutionTarget
     from collwise.validation.guidelines.library import Library
     from collwise.validation.guidelines.own_algorithms import OwnChecked
     from collwise.validation.guidelines.workflow import GuidelinesResult

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from collwise import arguments
 from collwise.arguments import DecisionsLike, Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name
+from collwise.platforms import HostPlatform
 from collwise.platforms.changes import Change, changed, parse_change
 from collwise.platforms.placement import PlacedPlatform
 from collwise.platforms.smpi import warn_of_free_messages
@@ -19,7 +20,6 @@ from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT,
 from collwise.validation.times.grid import Grid
 
 if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
     from collwise.studies.figures.explorer import Explorer
     from collwise.validation.whatif.live_map import LiveMap
     from collwise.validation.whatif.sweep import Factors

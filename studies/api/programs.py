@@ -16,6 +16,7 @@ from collwise.common.errors import UsageError, note, warn
 from collwise.common.files import write_text
 from collwise.common.units import counted
 from collwise.platform_changes import Changes, changes_of
+from collwise.platforms import HostPlatform
 from collwise.platforms.changes import changed
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.execution.interposed import LibraryOptions, run_interposed
@@ -26,14 +27,15 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.validation.libraries.baselines import baseline as baseline_of
 from collwise.validation.measurement import applications
+from collwise.validation.measurement.applications import ApplicationRow
+from collwise.validation.times.choice import LIBRARY_DECIDES
 from collwise.validation.times.defaults import SEGMENTS_TEXT
+from collwise.validation.times.grid import Grid, with_bounds
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from collwise.models.lmo import Thresholds
-    from collwise.platforms import HostPlatform
-    from collwise.validation.measurement.applications import ApplicationRow
     from collwise.validation.measurement.gain import MeasuredGain
     from collwise.validation.whatif.workload import Achieved, Saving, Savings
 
@@ -68,8 +70,6 @@ def run_program(
     >>> collwise.run_program("latency", library="openmpi", procs=2, report_to="report.json")
     0
     """
-    from collwise.validation.times.grid import with_bounds
-
     if report and report_to is not None:
         raise UsageError("give either --report or --report-to FILE")
     options = LibraryOptions(None if table is None else Path(table), algorithms)
@@ -437,8 +437,6 @@ def gain(
     ['bcast']
     """
     from collwise.validation.measurement.gain import measure_gain
-    from collwise.validation.times.choice import LIBRARY_DECIDES
-    from collwise.validation.times.grid import Grid
 
     tables = {one.collective: one for one in arguments.decisions(decisions).tables}
     names = [*tables] if collective is None else arguments.collectives(collective)

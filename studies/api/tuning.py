@@ -19,19 +19,20 @@ from collwise.platforms.placement import PlacedPlatform
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.timings import simulate
+from collwise.validation.compare.deciders import Decider, Rules
 from collwise.validation.libraries.baselines import BASELINES, DEFAULT, Baseline
 from collwise.validation.libraries.collwise_table import collwise_rules
 from collwise.validation.libraries.formats import FORMATS
 from collwise.validation.libraries.left_to_library import left_to_library, with_untuned
 from collwise.validation.libraries.sayable import Substitution, for_consumer
 from collwise.validation.select.consumers import ALL_CONSUMERS, COLLWISE, OPENMPI, openmpi_version, sees_sizes
+from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT
 
 if TYPE_CHECKING:
     from collwise.models.piecewise import Array
     from collwise.simulator.store import Store
     from collwise.validation.compare.scores import AllScores
-    from collwise.validation.select.decisions import DecisionTable
     from collwise.validation.times.files import AllTimes
     from collwise.validation.times.times import Times
 
@@ -134,7 +135,6 @@ def tune(
     >>> found.rules.path.name, found.gains("bcast").shape
     ('exact-openmpi-4.1.rules', (2, 2))
     """
-    from collwise.validation.compare.deciders import Decider, Rules
     from collwise.validation.compare.scores import AllScores, compare
     from collwise.validation.times.allocations import ALLOCATION, over_allocations, said_of_losses
     from collwise.validation.times.files import AllTimes

@@ -18,7 +18,7 @@ from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.cluster import TRANSPORTS as OF_HOSTS
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.context import SMPI_SELECTORS
+from collwise.simulator.sweeps.context import SMPI_SELECTORS, SimulationContext
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import flag, group, option, refuse_options
@@ -261,7 +261,6 @@ def three_way(
     declare.refuse_options(
         _OF_CLUSTERS if testbed else _OF_TESTBEDS, "--hosts or --launcher" if testbed else "--testbed"
     )
-    from collwise.simulator.sweeps.context import SimulationContext
     from collwise.studies.reports import validation_report as report
     from collwise.validation.three_way.pipeline import ThreeWayComparison
 

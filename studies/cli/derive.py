@@ -24,6 +24,7 @@ from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import argument, option
 from collwise.studies.cli.option_texts import COMMANDS_OF_FUNCTIONS, description_of, key_of
 from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
+from collwise.studies.present.shown import markdown_of, shown
 from collwise.validation.select.consumers import ALL_CONSUMERS
 
 _UNNAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
@@ -211,8 +212,6 @@ def show(
     draw: Path | None = None,
 ) -> None:
     """Prints what a function returned, and writes it into files. Raises CollwiseError for a problem that it has."""
-    from collwise.studies.present.shown import markdown_of, shown
-
     presented = shown(result)
     output = output or getattr(result, "usual_file", None)
     if output is not None:

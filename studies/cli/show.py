@@ -15,6 +15,8 @@ from collwise.common.errors import UsageError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.timing import Case
 from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, group, option
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
     from collwise.simulator.schedule.library import Schedule
     from collwise.simulator.schedule.tables import NetworkTables
-    from collwise.simulator.sweeps.context import SimulationContext
-    from collwise.simulator.timing import Case
 
 
 @click.group(cls=CommandGroup, epilog=example("show models"))

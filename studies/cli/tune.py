@@ -20,6 +20,7 @@ from collwise.studies.cli.declare import argument, group, option
 from collwise.studies.cli.derive import command, derived, show
 from collwise.studies.cli.types import COUNTS, FOLDER
 from collwise.tuning import INTERCONNECT
+from collwise.validation.libraries.openmpi_check import check_all
 from collwise.validation.times.defaults import SEGMENT_BYTES
 
 
@@ -76,7 +77,6 @@ def demo(
     installed Open MPI makes calls with the rules, and its own monitoring shows that it follows them.
     """
     from collwise.studies.present.scores import apart
-    from collwise.validation.libraries.openmpi_check import check_all
 
     with simulation.context() as context:
         found = collwise.tune(DEMO, procs=DEMO_PROCS, output=output, context=context)

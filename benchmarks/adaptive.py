@@ -33,7 +33,7 @@ from collwise.simulator.sweeps.method import USUAL_METHOD, half_width
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.sweeps.runner import Keep
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.studies.present.search import document
+from collwise.studies.present.searches import search_document
 from collwise.studies.reports.markdown import markdown_table, percent
 from collwise.validation.adaptive.belief import Predictions
 from collwise.validation.adaptive.goal import Goal
@@ -202,7 +202,7 @@ def measure_all(path: Path, known: Known) -> None:
                 if not file.exists():
                     with Store(file.with_suffix(".sqlite")) as own:
                         found = search_on(target, grid_cases(), own, predictions, goal, USUAL_METHOD, tell)
-                    file.write_text(json.dumps(document(found)), encoding="utf-8")
+                    file.write_text(json.dumps(search_document(found)), encoding="utf-8")
 
 
 def grid_file(path: Path, number: int) -> Path:
@@ -232,7 +232,7 @@ def replayed(grid: Mapping[Case, Timing], known: Known, full: float, times: int)
                         runner, runner.configuration, grid_cases(), store, predictions, Goal(budget * full),
                         clock=runner.clock,
                     )  # fmt: skip
-                    found = document(search.run())
+                    found = search_document(search.run())
                 own = losses(found, {case: one.median_seconds for case, one in grid.items()})
                 rows.append(Row("replayed", knows, budget, found, own, dict.fromkeys(own, 0.0)))
     return rows

@@ -27,9 +27,9 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision, combine
 from collwise.simulator.sweeps.mpi_runner import measure_launches
 from collwise.simulator.timing import Case
-from collwise.studies.figures.gain import gain_figure
+from collwise.studies.figures.programs import gain_figure
 from collwise.studies.figures.style import save
-from collwise.studies.present.gain import shown
+from collwise.studies.present.programs import gain
 from collwise.studies.present.shown import markdown_of
 from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.libraries.baselines import baseline
@@ -124,7 +124,7 @@ def page(found: MeasuredGain, closer: Sequence[tuple[str, ...]], launches: int) 
         f"Test bed of {SHAPE.title}, one process on each node. All algorithms and Open MPI's own collectives were "
         f"measured in {METHOD.launches} launches, and choices made by these times: where none is faster beyond the "
         f"intervals, the library decides. Times are means over {launches} launches; gains in brackets lie within the "
-        "confidence intervals.\n\n" + markdown_of(shown(found)) + "\n## What Open MPI runs untuned, closely\n\n"
+        "confidence intervals.\n\n" + markdown_of(gain(found)) + "\n## What Open MPI runs untuned, closely\n\n"
         "For the largest gains of three collectives beyond the intervals, the catalogue's choice that is the same as "
         "what Open MPI runs untuned, with the segment size that it ships. If our form of it takes as long as Open MPI, "
         "the gain is the choice's. The simulated gain is the schedule engine's on the bed's nominal platform.\n\n"

@@ -34,7 +34,7 @@ from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS, Simulati
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.studies.figures.guidelines import guidelines_figure
 from collwise.studies.figures.style import save
-from collwise.studies.present import combinations, guidelines as report
+from collwise.studies.present import guidelines as report
 from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.guidelines.checks import PATTERN
 from collwise.validation.guidelines.repair import Repair
@@ -168,12 +168,12 @@ def own_check(platform: HostPlatform, procs: int, ppn: int) -> Make:
         selected = time.monotonic() - started
         found = collwise.check_decisions(decisions, platform, context=simulations)
         took = time.monotonic() - started - selected
-        rows = [combinations.combination_row(one) for one in found.combinations]
+        rows = [report.combination_row(one) for one in found.combinations]
         others = [report.comparison_row(one) for one in found.checked.violations if one.kind != PATTERN]
         text = f"\n### {platform.title}: P = {procs}, {ppn} on a node\n\n"
         text += f"Choosing took {selected:.0f} s, the check {took:.1f} s.\n\n"
-        text += "".join(f"- {line}\n" for line in combinations.summary_lines(found)) + "\n"
-        text += markdown_table(combinations.COMBINATION_COLUMNS, rows) if rows else "No combination is faster.\n"
+        text += "".join(f"- {line}\n" for line in report.combination_lines(found)) + "\n"
+        text += markdown_table(report.COMBINATION_COLUMNS, rows) if rows else "No combination is faster.\n"
         text += "\n" + markdown_table(report.COLUMNS[:-2], others) if others else ""
         return {"section": text, "row": []}
 

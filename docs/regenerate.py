@@ -44,10 +44,10 @@ from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli.check import OPENMPI_COLUMNS, openmpi_cells
 from collwise.studies.cli.show import ids_text, parameters_text, reservation_text
 from collwise.studies.cli.tune import CHECKED_PROCS, CHECKED_SIZES, DEMO, DEMO_PROCS
-from collwise.studies.figures.applications import application_figure
 from collwise.studies.figures.picks import picks_by_size
+from collwise.studies.figures.programs import application_figure
 from collwise.studies.figures.style import save
-from collwise.studies.present.application import cells as application_cells
+from collwise.studies.present.programs import execution_cells
 from collwise.studies.present.scores import apart, of_one, score_records
 from collwise.studies.present.shown import markdown_of, shown
 from collwise.studies.reports.markdown import markdown_table, percent
@@ -335,7 +335,7 @@ def write_applications() -> None:
                 context=replace(context, engine=SCHEDULE),
             )  # fmt: skip
             columns = ["collectives", "time", "in collectives", "share, mean", "share, most", "speed-up", "algorithms"]
-            rows = [application_cells(one)[1:] for one in times.rows]
+            rows = [execution_cells(one)[1:] for one in times.rows]
             parts.append(f"\n`collwise {words}`\n\n{markdown_table(columns, rows)}")
             if row == APPLICATIONS[0]:
                 title = f"{name} on Stampede2, P = {procs}, simulated"

@@ -12,6 +12,7 @@ from collwise.arguments import TimesLike
 from collwise.common.errors import UsageError, check_name
 from collwise.common.files import read_text
 from collwise.decisions import Decisions
+from collwise.platforms import HostPlatform
 from collwise.validation.compare.deciders import Decider, Rules
 from collwise.validation.libraries.baselines import BASELINES, Baseline
 from collwise.validation.libraries.openmpi_check import rules_decider
@@ -129,10 +130,9 @@ def figure(result: Any, /, kind: str | None = None, procs: int | None = None) ->
     >>> len(collwise.figure(times).axes)
     2
     """
-    from collwise.platforms import HostPlatform
     from collwise.studies.figures import maps
+    from collwise.studies.figures.picks import times_figure
     from collwise.studies.figures.platform import platform_figure
-    from collwise.studies.figures.times import times_figure
     from collwise.studies.present.shown import PRESENTERS, shown
     from collwise.validation.compare.scores import AllScores, Scores
     from collwise.validation.times.times import Times

@@ -10,7 +10,6 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -22,6 +21,7 @@ from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size, parse_size
 from collwise.platforms import HostPlatform, Platform, load_description, write_description
 from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import Precision
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import flag, option
@@ -38,9 +38,6 @@ from collwise.validation.testbed.shape import TCP_VARIANTS, Shape, simulated_pla
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.testbed.tcp_counters import tcp_counts
 from collwise.validation.times.defaults import SEGMENT_BYTES
-
-if TYPE_CHECKING:
-    from collwise.simulator.sweeps.context import SimulationContext
 
 
 @command("platforms experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4")
@@ -149,9 +146,8 @@ def thresholds(
     Everything is measured anew each time, since escalations occur by chance.
     """
     from collwise.models.parameters import thresholds_text
-    from collwise.studies.figures.irregular_regions import regions_figure
-    from collwise.studies.reports import irregular_regions as present
-    from collwise.validation.measurement.irregular_regions import RegionsPlan, find_regions, regions_on_bed, verdict
+    from collwise.studies.present.testbed import regions, title_of
+    from collwise.validation.measurement.irregular_regions import RegionsPlan, find_regions, regions_on_bed
 
     refuse_target_details(where)
     if where.named:
@@ -177,20 +173,12 @@ def thresholds(
                 for plan, buffer, variant in itertools.product(plans, buffers, variants)
                 for shape in [Shape(plan.procs, rate, buffer, transport="default")]
             ]
-    if output is not None:
-        said = f"{present.title_of(found[0])}, by collwise platforms thresholds"
-        write_text(output, thresholds_text(found[0].thresholds, said))
-    parts: list[Table | str] = []
-    drawn = {}
-    for one in found:
-        title = present.title_of(one)
-        parts.append(Table(title, present.SUMMARY_COLUMNS, [present.summary_cells(one)], left=2))
-        slowdowns = "Slowdown against linear gather without escalation"
-        parts += [Table(slowdowns, present.ALGORITHM_COLUMNS, present.algorithm_cells(one), left=2), verdict(one)]
-        stem = "-".join(["regions", one.target, one.variant, str(one.procs)]).replace(" ", "").replace("--", "-")
-        drawn[stem] = partial(regions_figure, one, title)
-    parts += [f"written: {output}"] if output is not None else []
-    return Shown(parts, list(map(present.record_of, found)), figures=drawn)
+    presented = regions(found)
+    if output is None:
+        return presented
+    said = f"{title_of(found[0])}, by collwise platforms thresholds"
+    write_text(output, thresholds_text(found[0].thresholds, said))
+    return replace(presented, parts=(*presented.parts, f"written: {output}"))
 
 
 @command("platforms ranks --platform hcl16 --collective gather --procs 4 --sizes 64KiB")

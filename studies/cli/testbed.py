@@ -84,7 +84,7 @@ def status(
     check: bool = flag(),
 ) -> Shown:
     """Lists the test beds that are up."""
-    from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
+    from collwise.studies.present.testbed import CHECK_COLUMNS, check_rows, check_words
     from collwise.validation.testbed.check import check as check_bed
 
     up_now = [beds.running(name)] if name is not None else beds.all_running()
@@ -95,7 +95,7 @@ def status(
     ]
     parts: list[Table | str] = [Table("Test beds", columns, rows, left=4) if rows else "no test bed is up"]
     for bed_name, found in checks.items():
-        parts += [Table(f"Check of '{bed_name}'", COLUMNS, check_rows(found)), *check_words(found)]
+        parts += [Table(f"Check of '{bed_name}'", CHECK_COLUMNS, check_rows(found)), *check_words(found)]
     records = [_described(bed) | ({"check": checks[bed.name].as_json()} if check else {}) for bed in up_now]
     bad = [bed_name for bed_name, found in checks.items() if not found.ok]
     return Shown(parts, records, problem=f"not fit for measurements: {', '.join(bad)}" if bad else "")

@@ -1,4 +1,4 @@
-"""Times of the picks of models and libraries, and of all algorithms. The ratios to the best are beside the times.
+"""Times of all algorithms, and of the picks of models and libraries. The ratios to the best are beside the times.
 
 Markers and colours stand for algorithms, line styles for sources.
 """
@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
+from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import TIE, Indices
@@ -32,6 +33,7 @@ from collwise.studies.figures.style import (
 )
 from collwise.validation.compare.scores import Scores
 from collwise.validation.times.choice import Choice
+from collwise.validation.times.times import Times
 
 _MAX_COLUMNS = 2
 _BEST = "best"
@@ -225,3 +227,42 @@ def _least(times: Sequence[ArrayLike]) -> Array:
     """The least time at each size; nan where there is none."""
     every = np.array(times, dtype=float)
     return np.where(np.isnan(every).all(axis=0), np.nan, np.min(np.where(np.isnan(every), np.inf, every), axis=0))
+
+
+def times_figure(times: Times, procs: int, beside: Times | None = None) -> Figure:
+    """The time of every algorithm over m on P processes, and its ratio to the best. Each has its best segment size
+    there.
+
+    Measured times have their confidence intervals. With times `beside`, `times` are markers and those beside are lines.
+    """
+    if procs not in times.procs:
+        valid = ", ".join(map(str, times.procs))
+        raise UsageError(f"no times of {times.collective} with P = {procs}; valid: {valid}")
+    if times.array.ndim > 3:
+        raise UsageError(f"a figure needs one value of {times.seconds.dims[-1]}: use isel or sel")
+    markers, errors = _fastest(times, procs)
+    lines, drawn = markers, f"{times.collective} on {times.platform}, P = {procs}, {times.source} by {times.maker}"
+    if beside is not None:
+        lines, _ = _fastest(beside.of_grid(times.grid), procs)
+        fitted_to = f", fitted to {beside.fitted_to}" if beside.fitted_to else ""
+        drawn = f"{drawn} (markers); {beside.title}{fitted_to} (lines)"
+    drawn += "; each at its best segment size"
+    return markers_and_lines(times.message_bytes, markers, lines, drawn, None if times.is_exact else errors)
+
+
+def _fastest(times: Times, procs: int) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The least seconds of each algorithm over m on P processes, and the half-widths below and above them."""
+    at = times.procs.index(procs)
+    seconds, widths = times.array[:, at], times.competing(times.half_widths)[:, at]
+    found, errors = {}, {}
+    for name in times.grid.names:
+        mine = [index for index, choice in enumerate(times.choices) if choice.algorithm == name]
+        known = np.where(np.isnan(seconds[mine]), np.inf, seconds[mine])
+        best, columns = known.argmin(axis=0), np.arange(known.shape[1])
+        least = known[best, columns]
+        if not np.isfinite(least).any():
+            continue
+        found[name] = np.where(np.isfinite(least), least, np.nan)
+        here = np.where(np.isfinite(widths[mine][best, columns]), widths[mine][best, columns], 0.0)
+        errors[name] = np.stack([here, here])
+    return found, errors

@@ -20,8 +20,7 @@ from collwise.arguments import store_path
 from collwise.simulator.sweeps.context import SCHEDULE, SCHEDULE_WITH_EXPERIMENTS, SimulationContext
 from collwise.studies.cli.options import SimulationOptions
 from collwise.studies.figures.style import png
-from collwise.studies.reports.markdown import markdown_table
-from collwise.studies.reports.texts import Texts
+from collwise.studies.reports.markdown import Texts, markdown_table
 
 _SETTINGS = "COLLWISE_STUDY"
 _MAX_ROWS = 8

@@ -1,18 +1,22 @@
-"""Decisions: rules for each collective, and what the choices lose; exported rules: how they are used."""
+"""Decisions: rules for each collective, and what choices lose; exported rules; what `tune` chose; untuned libraries."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from collwise import arguments
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import note
 from collwise.common.program import program_name
-from collwise.common.units import format_seconds, format_size
-from collwise.decisions import Decisions, ExportedRules
+from collwise.common.units import counted, format_seconds, format_size
+from collwise.decisions import Decisions, ExportedRules, UntunedDecisions
 from collwise.studies.present.shown import MAX_ROWS, Shown, Table, problem_of, said
 from collwise.studies.reports.sureness import sure_facts, sure_sentences
+from collwise.tuning import Tuned
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.libraries.formats import FORMATS, how_to_use
 from collwise.validation.libraries.left_to_library import is_faster_than_own, summary_over_untuned, with_untuned
@@ -142,3 +146,76 @@ def _lines(rules: ExportedRules, path: Path) -> Iterator[str]:
         yield from filter(None, (summary_over_untuned(one, openmpi_consumer(rules.version)) for one in said))
     if rules.format_name == "ucc":
         yield ucc_summary(rules.tables, rules.text)
+
+
+def tuned(tuned: Tuned) -> Shown:
+    """A row for each collective, sentences on the gain, and the files."""
+    from collwise.studies.reports import tuning as report
+
+    parts: list[Table | str] = [report.gain_table(tuned), *report.sentences(tuned)]
+    path = tuned.rules.path
+    if path is not None:
+        parts += [f"take {path}; use it with", f"  {how_to_use(tuned.rules.format_name, path)}"]
+        parts.append(f"everything else: {tuned.file('.html')}")
+    facts = {
+        "rules": None if path is None else str(path),
+        "baseline": None if tuned.baseline is None else tuned.baseline.name,
+        "checked": report.CHECKED,
+        "robust": tuned.decisions.robust,
+        "sure": sure_facts(tuned.said, report.gains_of(tuned)),
+    }
+    figures = {"gains": partial(report.gain_figure, tuned)}
+    return Shown(parts, [*report.points(tuned)], facts, figures, problem_of(tuned.decisions.failed))
+
+
+def untuned(found: UntunedDecisions) -> Shown:
+    """A row where a decision changes with the size, and where the installed library decides otherwise."""
+    if found.baseline.nodes:
+        note(found.baseline.nodes)
+    rows: list[tuple[object, ...]] = []
+    before: tuple[object, ...] = ()
+    for (collective, count, size), decision in found.decisions.items():
+        now = (collective, count, decision.algorithm, _described(collective, decision.choice))
+        if now != before:
+            rows.append((collective, count, format_size(size), *now[2:]))
+        before = now
+    columns = ["collective", "P", "from m", "algorithm", "in the catalogue"]
+    records = [
+        {
+            "baseline": found.baseline.name,
+            "collective": collective,
+            "procs": count,
+            "message_bytes": size,
+            "algorithm": decision.algorithm,
+            "choice": None if decision.choice is None else vars(decision.choice),
+        }
+        for (collective, count, size), decision in found.decisions.items()
+    ]
+    return Shown(
+        [Table(f"{found.baseline.title}, untuned", columns, rows, 1, keys=3)], records, problem=_checked(found)
+    )
+
+
+def _described(collective: str, choice: Choice | None) -> str:
+    """The choice with its parameters: 'linear_sync max_requests=15'; '-' for none."""
+    if choice is None:
+        return "-"
+    algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
+    named = algorithm.named_parameters(choice.segment_bytes, choice.parameter)
+    return " ".join([choice.algorithm, *(f"{name}={value}" for name, value in named.items() if name != "first_bytes")])
+
+
+def _checked(found: UntunedDecisions) -> str:
+    """The problem of an installed library that decides otherwise; notes say where, or that it decides the same."""
+    if found.checks is None:
+        return ""
+    wrong = [one for one in found.checks if not one.agrees]
+    for one in wrong:
+        collective, count, size = one.point
+        note(f"{collective}, P = {count}, {format_size(size)}: {one.found}, not {one.expected}")
+    number, asked = len(found.checks), len(found.decisions)
+    if wrong:
+        return f"the installed library decides otherwise for {counted(len(wrong), 'call')} of {number}"
+    others = f"; {counted(asked - number, 'call')} could not be asked" if number < asked else ""
+    note(f"the installed library decides the same for {counted(number, 'call')}{others}")
+    return ""

@@ -1,12 +1,14 @@
-"""Fitted parameters: their table, and what they were estimated from."""
+"""Fitted parameters of models and fitted figures of platforms, and what they were estimated from."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from collwise.calibrations import FittedFigures
 from collwise.common.units import format_seconds, format_size
 from collwise.models.hockney import Hockney
 from collwise.models.lmo import LMO
@@ -16,6 +18,8 @@ from collwise.models.plogp import HeterogeneousPLogP
 from collwise.models.registry import CRITICAL_PATH
 from collwise.predictions import FittedModel
 from collwise.studies.present.shown import Shown, Table
+from collwise.studies.reports.markdown import percent
+from collwise.validation.calibration.figures import FIGURES
 
 Rows = list[tuple[object, ...]]
 
@@ -117,3 +121,34 @@ def _rows_of_each(values: dict[str, Any]) -> Rows:
             if len(pairs) > _MAX_PAIRS:
                 rows.append((f"{name}[...]", f"{len(pairs) - _MAX_PAIRS} pairs more in the file"))
     return rows
+
+
+_CROSSED = "Each collective or kind of messages predicted from the others"
+
+
+def figures(found: FittedFigures) -> Shown:
+    """The figures, how well each collective is predicted from the others, and what to measure next."""
+    name = found.platform.name
+    figures = [
+        (FIGURES[figure].title, f"{one['before']:.3g}", f"{one['fitted']:.3g}", f"x {one['factor']:.2f}",
+         f"x {one['low']:.2f} to {one['high']:.2f}", "yes" if one["told"] else "hardly")
+        for figure, one in found.figures.items()
+    ]  # fmt: skip
+    title = f"Figures of {name} by {found.used} of {found.measured} measured times (s, s per byte)"
+    parts: list[Table | str] = [
+        Table(title, ("figure", "before", "fitted", "factor", "95 % interval", "told by the times"), figures)
+    ]
+    if found.crossed:
+        crossed = [
+            (collective, percent(float(np.median(one.errors))), percent(float(np.mean(one.regrets or [math.nan]))))
+            for collective, one in found.crossed.items()
+        ]
+        parts.append(Table(_CROSSED, ("collective", "median error", "choices lose"), crossed))
+    telling = [(one.collective, one.algorithm, one.procs, format_size(one.message_bytes)) for one in found.telling]
+    parts += [
+        Table("To measure next: what tells most of what to choose", ("collective", "algorithm", "P", "m"), telling),
+        "hardly told: mostly as before; latency is that of both links of a message",
+        *found.notes,
+    ]
+    facts = {"platform": name, "eager_limit_bytes": found.platform.calibration.eager_limit_bytes}
+    return Shown(parts, [{"figure": figure, **one} for figure, one in found.figures.items()], facts)

@@ -1,22 +1,19 @@
-"""Guidelines of MPI libraries: violations, repairs and gains."""
+"""Guidelines of MPI libraries: violations, repairs and gains; combinations faster than the choices of decisions."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from collwise.common.units import format_seconds, format_size
 from collwise.guideline_checks import Guidelines
-from collwise.studies.present.shown import Shown, Table, said
+from collwise.studies.present.shown import Shown, Table, drawing, said
 from collwise.validation.guidelines.checks import KINDS, PATTERN, SPLIT, Comparison, RankTest
 from collwise.validation.guidelines.guideline import GUIDELINES
+from collwise.validation.guidelines.own_algorithms import UNCHECKED, Combination, OwnChecked
 from collwise.validation.guidelines.workflow import GuidelinesResult
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COLUMNS = ("collective", "P", "m", "guideline", "default", "against", "its time", "ratio", "p", "afterwards")
 SUMMARY_COLUMNS = (
@@ -34,7 +31,7 @@ def shown(found: Guidelines) -> Shown:
     if len(found) > 1:
         parts.append(Table("All libraries", SUMMARY_COLUMNS, [*map(summary_row, found.values())], left=2))
     figures = {
-        f"guidelines-{name}-{procs}": partial(_figure, one, procs)
+        f"guidelines-{name}-{procs}": drawing("guidelines.guidelines_figure", one, procs)
         for name, one in found.items()
         for procs in one.plan.procs
     }
@@ -49,12 +46,6 @@ def _parts(found: GuidelinesResult) -> Iterator[Table | str]:
     if new := new_rows(found):
         yield Table("With the repairs: violations that were none before", LEFT_COLUMNS, new, left=1, keys=4)
     yield from summary_lines(found)
-
-
-def _figure(found: GuidelinesResult, procs: int) -> Figure:
-    from collwise.studies.figures.guidelines import guidelines_figure
-
-    return guidelines_figure(found, procs)
 
 
 def against(one: Comparison) -> str:
@@ -203,3 +194,73 @@ def document(found: GuidelinesResult) -> dict[str, Any]:
         "failed": found.failed,
         "rules": "" if found.tuned is None else found.tuned.rules,
     }
+
+
+COMBINATION_COLUMNS = (
+    *("collective", "P", "m", "the table's choice", "time"),
+    *("guideline", "combination", "its time", "ratio"),
+)
+
+
+def combinations(found: OwnChecked) -> Shown:
+    """The combinations, and violations of monotony and split-robustness."""
+    others = [one for one in found.checked.violations if one.kind != PATTERN]
+    parts: list[Table | str] = []
+    if found.combinations:
+        title = "Combinations that are faster than the table's choice"
+        parts.append(Table(title, COMBINATION_COLUMNS, [*map(combination_row, found.combinations)], left=1, keys=3))
+    if others:
+        cells = [*map(comparison_row, others)]
+        parts.append(Table("Monotony and split-robustness", COLUMNS[:-2], cells, left=1, keys=4))
+    facts = {
+        "broken": found.checked.counts(),
+        "checked": found.checked.checked(),
+        "others": [{**plain(one), **plain_times(one)} for one in others],
+        "parts_from": dict(found.parts_from),
+    }
+    return Shown([*parts, *combination_lines(found)], [*map(_combination_record, found.combinations)], facts)
+
+
+def _combination_record(one: Combination) -> dict[str, Any]:
+    return {
+        **vars(one.call),
+        "choice": vars(one.chosen),
+        "seconds": one.seconds,
+        "guideline": one.guideline.name,
+        "parts": [
+            {"collective": name, "message_bytes": size, "choice": None if choice is None else vars(choice)}
+            for name, size, choice in one.parts
+        ],
+        "parts_seconds": one.parts_seconds,
+    }
+
+
+def combination_row(one: Combination) -> tuple[str, ...]:
+    """The row of COMBINATION_COLUMNS."""
+    return (
+        one.call.collective,
+        str(one.call.procs),
+        format_size(one.call.message_bytes),
+        one.chosen.label,
+        format_seconds(one.seconds),
+        one.guideline.name,
+        " + ".join(_part(*part) for part in one.parts),
+        format_seconds(one.parts_seconds),
+        f"{one.seconds / one.parts_seconds:.2f}",
+    )
+
+
+def _part(collective: str, message_bytes: int, choice: Any) -> str:
+    return collective if choice is None else f"{collective} of {format_size(message_bytes)} ({choice.label})"
+
+
+def combination_lines(found: OwnChecked) -> list[str]:
+    """Sentences about the guidelines of a decision table."""
+    before, checked = found.checked.counts(), found.checked.checked()
+    asked = {call.collective for call in found.chosen}
+    return said(
+        "combinations",
+        broken=", ".join(f"{kind} {before[kind]} of {checked[kind]}" for kind in KINDS if checked[kind]),
+        fastest=[name for name, source in found.parts_from.items() if source != "the table"],
+        unchecked={name: reason for name, reason in UNCHECKED.items() if GUIDELINES[name].collective in asked},
+    )

@@ -145,7 +145,7 @@ def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:
         if has_messages:
             found[f"{stem}-by-size"] = drawing("picks.picks_by_size", scores, title)
             beside = next(iter(scores.times.values()), None)
-            found[f"{stem}-algorithms"] = drawing("times.times_figure", right, max(right.procs), beside)
+            found[f"{stem}-algorithms"] = drawing("picks.times_figure", right, max(right.procs), beside)
     return found
 
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collwise.common.units import counted
-from collwise.studies.reports.markdown import markdown_table
+from collwise.studies.reports.markdown import Texts, markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from collwise.simulator.timing import Timing
-    from collwise.studies.reports.texts import Texts
 
 
 @dataclass(frozen=True)
@@ -73,16 +71,12 @@ def cut(table: Table, most: int = MAX_ROWS) -> list[Table | str]:
     return [replace(table, rows=table.rows[:most]), more]
 
 
-@cache
-def _texts() -> Texts:
-    from collwise.studies.reports.texts import Texts
-
-    return Texts("sentences.md.j2", Path(__file__).parent)
+_TEXTS = Texts("sentences.md.j2", Path(__file__).parent)
 
 
 def said(block: str, /, **values: Any) -> list[str]:
     """The sentences of a block of sentences.md.j2 for these values."""
-    return _texts().paragraphs(block, **values)
+    return _TEXTS.paragraphs(block, **values)
 
 
 def problem_of(failed: Sequence[Timing]) -> str:
@@ -107,24 +101,24 @@ def markdown_of(presented: Shown, titled: bool = False) -> str:
 PRESENTERS = {
     "AllScores": "scores",
     "AllTimes": "times",
-    "ApplicationTimes": "application",
+    "ApplicationTimes": "programs.application",
     "DataFrame": "frame",
     "Decisions": "decisions",
     "Deleted": "times.deleted",
     "ExportedRules": "decisions.rules",
-    "FittedFigures": "calibrated",
+    "FittedFigures": "fitted.figures",
     "FittedModel": "fitted",
     "Guidelines": "guidelines",
     "JudgedMachines": "machines",
-    "MeasuredGain": "gain",
-    "OwnChecked": "combinations",
-    "ProfileResult": "profile",
+    "MeasuredGain": "programs.gain",
+    "OwnChecked": "guidelines.combinations",
+    "ProfileResult": "programs.profile",
     "Script": "times.script",
-    "Searched": "search",
+    "Searched": "searches.searched",
     "Sweeps": "whatif.sweeps",
-    "TaskSearches": "tasks",
-    "Tuned": "tuned",
-    "UntunedDecisions": "untuned",
+    "TaskSearches": "searches.tasks",
+    "Tuned": "decisions.tuned",
+    "UntunedDecisions": "decisions.untuned",
     "WhatIfs": "whatif",
 }
 """The module of collwise.studies.present that presents a type, by `shown` or another function."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.units import counted, format_seconds, format_size
@@ -21,7 +22,6 @@ from collwise.validation.times.grid import CASE_COLUMNS
 from collwise.validation.times.times import Times
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 _COLUMNS = [*CASE_COLUMNS, "parameters", "seconds", "error"]
@@ -64,7 +64,7 @@ def shown(found: AllTimes) -> Shown:
 def _figures(found: AllTimes) -> dict[str, Callable[[], Figure]]:
     """Every algorithm over m on the most processes, for each collective that has messages."""
     return {
-        f"{times.platform}-{name}-times": drawing("times.times_figure", over_allocations(times), max(times.procs))
+        f"{times.platform}-{name}-times": drawing("picks.times_figure", over_allocations(times), max(times.procs))
         for name, times in found.items()
         if min(times.message_bytes) > 0
     }

@@ -10,9 +10,8 @@ import pandas as pd
 from collwise.common.units import format_seconds, format_size
 from collwise.studies.figures import hierarchy as draw
 from collwise.studies.present.shown import Table
-from collwise.studies.reports.markdown import percent
+from collwise.studies.reports.markdown import Texts, percent
 from collwise.studies.reports.sections import Picture, Section
-from collwise.studies.reports.texts import Texts
 from collwise.validation.compare.scores import AllScores
 from collwise.validation.hierarchy.overlap import TaskStudy
 from collwise.validation.hierarchy.space import label

@@ -26,9 +26,9 @@ from collwise.studies.cli.output import own_command
 from collwise.studies.figures.maps import collective_maps
 from collwise.studies.present import scores as scores_presented
 from collwise.studies.present.shown import Table
+from collwise.studies.reports.markdown import Texts
 from collwise.studies.reports.sections import Notes, Picture, Section, Step, write_sections
 from collwise.studies.reports.sureness import Gains, sure_points, sure_sentences
-from collwise.studies.reports.texts import Texts
 from collwise.tuning import RULES, Tuned
 from collwise.validation.compare.scores import Scores, compare
 from collwise.validation.libraries.formats import FORMATS, how_to_use, ways_to_use_openmpi_rules

@@ -17,11 +17,10 @@ from collwise.models.registry import MODELS
 from collwise.platforms import Platform
 from collwise.studies.figures import three_way as draw
 from collwise.studies.present.shown import Table
-from collwise.studies.reports.markdown import percent
+from collwise.studies.present.testbed import CHECK_COLUMNS, check_rows, check_words
+from collwise.studies.reports.markdown import Texts, percent
 from collwise.studies.reports.sections import Picture, Section, write_sections
 from collwise.studies.reports.shared_nodes import shared_node_document, shared_node_sections
-from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
-from collwise.studies.reports.texts import Texts
 from collwise.validation.compare.scores import AllScores, Scores
 from collwise.validation.three_way.disagreements import CONDITIONS, LIMIT, Disagreement, Pair
 from collwise.validation.three_way.flat_or_hierarchical import POINT, label, point
@@ -278,7 +277,7 @@ def _made(result: Validation) -> Section:
     tables = [
         Table("Time", ("stage", "time"), stages, 1),
         Table("Simulated platforms", ("platform", "link", "latency", "eager limit"), platforms, 1),
-        Table("The main test bed: whether the network is the bottleneck", COLUMNS, checked, 1),
+        Table("The main test bed: whether the network is the bottleneck", CHECK_COLUMNS, checked, 1),
         Table("Failed cases", ("collective", "algorithm", "P", "m", "error"), failed, 2),
     ]
     words = check_words(result.checked) if result.checked is not None else []

@@ -18,10 +18,10 @@ from matplotlib.text import Annotation, Text
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.switch_points import NOBODY
-from collwise.studies.figures.gain import gain_figure
 from collwise.studies.figures.map_cells import NO_CHOICE, NOT_TIMED, _rectangles
 from collwise.studies.figures.maps import Slowdowns, closeness_map, collective_maps, method_map, slowdown_map
 from collwise.studies.figures.picks import fastest_said, markers_and_lines
+from collwise.studies.figures.programs import gain_figure
 from collwise.studies.figures.style import (
     MAX_RATIO,
     algorithm_style,

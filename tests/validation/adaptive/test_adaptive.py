@@ -19,7 +19,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import USUAL_METHOD
 from collwise.simulator.sweeps.runner import Keep
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.studies.present.search import document, point_rows, summary_lines
+from collwise.studies.present.searches import point_rows, search_document, summary_lines
 from collwise.validation.adaptive.belief import Belief, expected_gain
 from collwise.validation.adaptive.goal import Goal
 from collwise.validation.adaptive.search import MAX_REPETITIONS, REPETITIONS, AdaptiveSearch, Searched, pooled
@@ -252,7 +252,7 @@ def test_without_a_choice_the_report_says_so(store: Store) -> None:
     assert any(one.timing is None for one in found.points)
     assert "points have no measured choice" in summary_lines(found)[-1]
     assert ("-", "-") in {(row[3], row[-1]) for row in point_rows(found)}
-    assert None in {point["loss"] for point in document(found)["points"]}
+    assert None in {point["loss"] for point in search_document(found)["points"]}
 
 
 @settings(max_examples=5)

@@ -15,7 +15,7 @@ from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.profiles import read_profile
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case
-from collwise.studies.present.gain import cells, shown
+from collwise.studies.present.programs import gain, gain_cells
 from collwise.studies.present.shown import markdown_of
 from collwise.validation.libraries.openmpi_file import parse_rules
 from collwise.validation.libraries.openmpi_rules import openmpi_rules
@@ -89,14 +89,14 @@ def test_gains_count_where_intervals_lie_apart() -> None:
     assert math.isnan(silent.speedup(RULES))
     assert not silent.significant(RULES)
     found = MeasuredGain((fast, silent))
-    assert cells(fast)[-2:] == ("x 2.00", "(x 1.05)")
-    assert cells(silent)[-2:] == ("not by rules", "x 0.50")
-    assert cells(replace(fast, instead=Choice("chain", 8192)))[-2:] == ("x 2.00 by chain, 8 KiB", "(x 1.05)")
-    lines = [part for part in shown(found).parts if isinstance(part, str)]
+    assert gain_cells(fast)[-2:] == ("x 2.00", "(x 1.05)")
+    assert gain_cells(silent)[-2:] == ("not by rules", "x 0.50")
+    assert gain_cells(replace(fast, instead=Choice("chain", 8192)))[-2:] == ("x 2.00 by chain, 8 KiB", "(x 1.05)")
+    lines = [part for part in gain(found).parts if isinstance(part, str)]
     assert lines[0] == "rules: x 2.00 on average over 1 calls; faster beyond the intervals 1, slower 0"
     assert lines[1].endswith("over 2 calls; faster beyond the intervals 0, slower 1")
     assert lines[2] == "not by rules: no such algorithm (1 calls)"
-    assert markdown_of(shown(found)).count("\n|") == 3
+    assert markdown_of(gain(found)).count("\n|") == 3
 
 
 def test_what_rules_cannot_ask_for_is_left_to_open_mpi() -> None:

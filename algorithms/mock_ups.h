@@ -30,8 +30,8 @@ typedef struct {
     size_t bytes;
 } collwise_buffer;
 
-/* Gives a buffer room for `bytes` bytes if it may have so many: all that it may have at once, or in sweeps, where it has
- * no limit, what is needed. */
+/* Gives a buffer room for `bytes` bytes if it may have so many: all that it may have at once, or in sweeps, where it
+ * has no limit, what is needed. */
 void collwise_make_room(collwise_buffer *buffer, size_t bytes, size_t most, MPI_Comm comm);
 
 /* --- Blocks (mock_up_blocks.c) ------------------------------------------------------------------------------------ */

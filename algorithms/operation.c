@@ -1,5 +1,5 @@
-/* The local part of a reduction, on packed elements. In simulation, where computation takes no time by itself, each byte
- * of the result is charged the time of the host's property collwise/reduce-seconds-per-byte. */
+/* The local part of a reduction, on packed elements. In simulation, where computation takes no time by itself, each
+ * byte of the result is charged the time of the host's property collwise/reduce-seconds-per-byte. */
 #include "internal.h"
 
 static void charge(const collwise_operation *op, size_t elements) {

@@ -1,5 +1,5 @@
-/* Those functions of MPICH's Fortran module mpi_f08 that call PMPI's: the ones without buffers. A handle of mpi_f08 is an
- * integer in a structure. */
+/* Those functions of MPICH's Fortran module mpi_f08 that call PMPI's: the ones without buffers. A handle of mpi_f08 is
+ * an integer in a structure. */
 #include <mpi.h>
 #include <stddef.h>
 

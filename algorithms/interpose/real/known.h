@@ -1,4 +1,4 @@
-/* What is known of a call without asking MPI: what the thread has stored of earlier ones. */
+/* A thread knows of a call, without asking MPI, what it has stored of earlier ones. */
 #ifndef COLLWISE_INTERPOSE_KNOWN_H
 #define COLLWISE_INTERPOSE_KNOWN_H
 

@@ -1,5 +1,5 @@
-/* What is known of a call without asking MPI: nothing. Simulated processes may share a thread, and they share the states
- * of communicators. */
+/* Nothing is known of a call without asking MPI: simulated processes may share a thread, and they share the states of
+ * communicators. */
 #ifndef COLLWISE_INTERPOSE_KNOWN_H
 #define COLLWISE_INTERPOSE_KNOWN_H
 

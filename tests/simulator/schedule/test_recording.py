@@ -163,7 +163,10 @@ def test_calls_that_cannot_be_recorded_do_not_compile(tmp_path: Path, statement:
     source = tmp_path / "algorithm.c"
     text = '#include "internal.h"\nvoid run(char *data, MPI_Comm comm);\n'
     source.write_text(f"{text}void run(char *data, MPI_Comm comm) {{ {statement}; }}\n")
-    include = [f"-I{SOURCES / folder}" for folder in ("simulator/schedule/recording", "algorithms")]
+    include = [
+        f"-I{SOURCES / folder}"
+        for folder in ("simulator/schedule/recording", "algorithms", "algorithms/worlds/recorded")
+    ]
     command = ["gcc", "-std=gnu11", "-Wall", "-Werror", "-fsyntax-only", *include, str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode == 0) == compiles, done.stderr

@@ -15,7 +15,7 @@ import numpy as np
 from collwise.common.errors import CollwiseError
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast, gather
-from collwise.models.implementation_aware.message_counts import Gamma, Messages
+from collwise.models.implementation_aware.message_counts import Formula, Gamma, Messages
 from collwise.models.implementation_aware.model import protocol_sums
 from collwise.models.interface import Points
 from collwise.models.parameters import AlgorithmFit, Observation
@@ -56,8 +56,9 @@ def fit_algorithm(
     observations: Sequence[Observation],
     gamma: Gamma,
     eager_limit_bytes: int,
+    formula: Formula | None = None,
 ) -> AlgorithmFit:
-    """alpha and beta of every part and protocol that the observations touch.
+    """alpha and beta of every part and protocol that the observations touch, by a formula, by default the model's.
 
     As printed, an algorithm has one alpha and beta, and the closing gather of 'bcast_gather' shares them (figure 4).
     By parts, each part and protocol has its own, and so has the gather, which 'gather' observations determine; where
@@ -66,7 +67,8 @@ def fit_algorithm(
     """
     if not observations:
         raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
-    equations = _equations(model, collective, algorithm, observations, gamma, eager_limit_bytes)
+    formula = formula or MODELS[model].formulas[collective][algorithm]
+    equations = _equations(model, collective, formula, observations, gamma, eager_limit_bytes)
     seconds = np.array([one.seconds for one in observations])
     parameters = _solve(equations, seconds)
     segments = sorted({one.segment_bytes for one in observations if one.experiment in ("collective", "bcast_gather")})
@@ -110,7 +112,7 @@ def _predicted(equation: Mapping[str, tuple[float, float]], parameters: Mapping[
 def _equations(
     model: str,
     collective: str,
-    algorithm: str,
+    formula: Formula,
     observations: Sequence[Observation],
     gamma: Gamma,
     eager_limit_bytes: int,
@@ -137,7 +139,7 @@ def _equations(
         if experiment == "exchange":
             parts += bcast.split_binary_exchange(points, gamma)
         elif experiment != "gather":
-            parts += MODELS[model].formulas[collective][algorithm](points, gamma)
+            parts += formula(points, gamma)
         if experiment in ("bcast_gather", "gather"):
             name = "main" if model == AS_PRINTED else "closing_gather"
             closing = gather.linear(Points.of(procs, [one.gather_bytes for one in some]), gamma)

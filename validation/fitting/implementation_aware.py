@@ -166,7 +166,7 @@ def _fits(
             for model in (BY_PARTS, AS_PRINTED):
                 if name in MODELS[model].formulas.get(collective, {}):
                     used = [*own, *gathers] if collective == "bcast" else own
-                    used = _as_paper(collective, own) if model == AS_PRINTED else used
+                    used = as_paper(collective, own) if model == AS_PRINTED else used
                     fitted = fit_algorithm(model, collective, name, used, known.gamma, known.eager_limit_bytes)
                     fits.setdefault(model, {}).setdefault(collective, {})[name] = fitted
     return fits
@@ -243,7 +243,7 @@ def _root_seconds(timing: Timing) -> float:
     return timing.seconds if math.isnan(timing.root_seconds) else timing.root_seconds
 
 
-def _as_paper(collective: str, observations: Sequence[Observation]) -> list[Observation]:
+def as_paper(collective: str, observations: Sequence[Observation]) -> list[Observation]:
     """The experiments that the paper makes: formula (16) for broadcast, the collective itself for gather."""
     wanted = "collective" if collective == "gather" else "bcast_gather"
     return [one for one in observations if one.experiment == wanted]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from collwise.common.units import format_seconds
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast
-from collwise.models.implementation_aware.message_counts import Formula, Gamma, Messages
+from collwise.models.implementation_aware.message_counts import Formula, Gamma, Messages, ceil_log2, floor_log2
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, MODELS
@@ -91,11 +91,14 @@ def binomial_bcast(sign: str, rounding: str, minus_one: str) -> Formula:
     """Formula (7): n_s gamma(h + 1), `sign`, the sum of gamma(k) for k = 2..h; h is log2 P rounded."""
 
     def formula(points: Points, gamma: Gamma) -> Sequence[Messages]:
-        exact = math.log2(float(np.max(points.procs)))
-        height = math.floor(exact) if rounding == FLOOR else math.ceil(exact)
-        first = points.segments * gamma(height + 1)
+        height = floor_log2(points.procs) if rounding == FLOOR else ceil_log2(points.procs)
+        first = points.segments * gamma(height + 1, points.segment_bytes)
         each = 1.0 if minus_one == INSIDE else 0.0
-        below = sum(float(gamma(height - i + 1)) - each for i in range(1, height))
+        addends = [
+            np.where(k <= height, gamma(k, points.segment_bytes) - each, 0.0)
+            for k in range(2, int(np.max(height, initial=1.0)) + 1)
+        ]
+        below = np.sum(addends, axis=0)
         steps = (first + below if sign == PLUS else first * below) - (1.0 if minus_one == OUTSIDE else 0.0)
         return [Messages("main", steps, points.message_bytes / points.segments)]
 

@@ -13,7 +13,7 @@ import pytest
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast
 from collwise.models.interface import Points
-from collwise.models.parameters import ModelParameters
+from collwise.models.parameters import ModelParameters, Observation
 from collwise.platforms import load_description
 from collwise.platforms.changes import Change, changed
 from collwise.studies.papers.nuriyev2021 import published_model as paper
@@ -23,6 +23,7 @@ from collwise.studies.papers.nuriyev2021.simulated import (
     SHAHEEN,
     ClusterUse,
     FittedTable,
+    LiteralModel,
     Shaheen,
     agreement_counts,
     agreement_rows,
@@ -251,6 +252,34 @@ def fitted_table(
     times = np.array([np.full((1, len(sizes)), seconds.get(one.algorithm, 9.0)) for one in grid.choices])
     right = Times.of_seconds(grid, times, cluster.name, "simulated", "none", State.NOT_ASKED)
     return FittedTable(cluster, collective, cast(ModelParameters, None), Scores(right))
+
+
+def test_the_product_is_fitted_and_predicts() -> None:
+    """Experiments that take what (7) as a product says give its parameters' sum back, and its predictions."""
+    true, gamma, sizes = Hockney(2e-6, 1e-9), paper.GAMMAS["gros"]["table 6"], (65536, 262144, 1048576)
+    product = paper.READINGS["bcast"][paper.LITERAL]["binomial"]
+
+    def seconds(procs: int, size: int) -> float:
+        [part] = product(Points.of(procs, [size], SEGMENT_BYTES), gamma)
+        gather = (procs - 1) * float(true.predict(4096))
+        return float(part.count[0] * true.predict(part.bytes_each[0])) + gather
+
+    own = [
+        Observation("bcast_gather", procs, size, SEGMENT_BYTES, seconds(procs, size), 0, 4096)
+        for procs in (40, 124)
+        for size in sizes
+    ]
+    fits = {"as_printed": {"bcast": {}}}
+    known = ModelParameters("gros", "by hand", 1, 65536, SEGMENT_BYTES, gamma, true, fits, {"bcast": {"binomial": own}})
+    model = LiteralModel.of(known)
+    [pair] = model.parameters.fits["as_printed"]["bcast"]["binomial"].parameters.values()
+    assert pair.predict(SEGMENT_BYTES) == pytest.approx(true.predict(SEGMENT_BYTES), rel=1e-4)
+    [part] = product(Points.of(100, np.array(sizes), SEGMENT_BYTES), gamma)
+    found = model.predict("bcast", "binomial", 100, sizes, SEGMENT_BYTES)
+    assert found == pytest.approx(part.count * true.predict(SEGMENT_BYTES), rel=1e-4)
+    # Several process counts at once are those one by one.
+    both = model.predict("bcast", "binomial", np.array([40, 100]), np.array(sizes[:2]), SEGMENT_BYTES)
+    assert both[1] == pytest.approx(float(model.predict("bcast", "binomial", 100, sizes[1], SEGMENT_BYTES)))
 
 
 def test_agreement_with_a_simulation_in_which_binary_is_always_the_best() -> None:

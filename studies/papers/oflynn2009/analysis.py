@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from collwise.common.errors import CollwiseError
 from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Laboratory, Measurement
 from collwise.models.collectives.scatter import lmo_parts
 from collwise.models.fitting.hockney import hockney_by_regression
@@ -28,11 +29,16 @@ from collwise.platforms import HostPlatform, Platform, load
 from collwise.platforms.description import HeterogeneousPlatform
 from collwise.platforms.linear_costs import point_to_point
 from collwise.simulator.bench import Simulated
+from collwise.simulator.execution.installations import smpi_installation
+from collwise.simulator.execution.smpirun import run_smpi
+from collwise.simulator.sweeps.application_runner import ApplicationRunner, CollectivesInUse, application_cases
 from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.runner import run_cases
 from collwise.studies.papers.published import row_of, tables_of
 from collwise.validation.compare.scores import Errors, Scores, compare
 from collwise.validation.fitting.models_by_name import models_of, parameters_on
 from collwise.validation.fitting.recovery import recover, true_parameters
+from collwise.validation.measurement.applications import application_of, arguments_of
 from collwise.validation.measurement.irregular_regions import COMPARED_SIZES, HALF_BOUND, TIMEOUT_SECONDS
 from collwise.validation.rank_mapping import best_mappings, mapping_gains
 from collwise.validation.times.choice import Choice
@@ -402,22 +408,93 @@ def on_the_exact_platform(context: SimulationContext) -> tuple[pd.DataFrame, pd.
     return pd.DataFrame(recover(platform, [ESTIMATES["LMO"]], lambda one: fits["LMO"])), every
 
 
-# Escalations: figure 7.3.
+# The matrix multiplication: table 7.2.
+
+TABLE_7_2 = pd.DataFrame(PUBLISHED["table_7_2"]).set_index("size")
+"""Seconds with `native` and with `optimized` collectives, by matrix size."""
+_RULES = "scatterv 1 1 0 {tree}\nbcast 1 1 0 binomial\ngatherv 1 1 0 {tree}\n"
+_NO_COMPUTATION = 1e18
+"""Operations per second with which multiplying takes no time: rows in proportion to speeds take all equally long."""
+_NUMBER_BYTES = 8
+
+
+def multiplications(platform: HostPlatform, lmo: CollectiveModel, context: SimulationContext) -> pd.DataFrame:
+    """Simulated seconds of communication in the multiplications of table 7.2, by matrix size.
+
+    `flat` scatters and gathers by a flat tree, as native collectives do, `binomial` by a binomial one, and `mapped` by
+    that with the processors where LMO predicts the least time. Raises CollwiseError when one fails.
+    """
+    blocks = [_NUMBER_BYTES * int(size) ** 2 // PROCS for size in TABLE_7_2.index]
+    mapped = platform.reordered(best_mappings(lmo, "scatter", PROCS, blocks, common=True)[blocks[0]])
+    ways = {"flat": (platform, "linear"), "binomial": (platform, "binomial"), "mapped": (mapped, "binomial")}
+    matmul, found = application_of("matmul"), pd.DataFrame(index=TABLE_7_2.index, columns=[*ways], dtype=float)
+    for name, (where, tree) in ways.items():
+        rules = CollectivesInUse(name, rules=_RULES.format(tree=tree))
+        case, within = application_cases(matmul.name, name, PROCS, 1)
+        for size in TABLE_7_2.index:
+            words = arguments_of(matmul, {"size": int(size), "fastest": 0}, _NO_COMPUTATION)
+            runner = ApplicationRunner(where, matmul.name, words, rules, PROCS, context.simgrid)
+            timing = run_cases(runner, [case, within], context.store).timings[case]
+            if not timing.ok:
+                raise CollwiseError(timing.error)
+            found.loc[size, name] = timing.seconds
+    return found
+
+
+# Repetitions back to back: figures 2.1 and 2.2.
+
+SERIES = {"single": ("--iterations", "1"), "series": ("--iterations", "30", "--barriers", "once")}
+"""Options of the program latency for a single call after a barrier, and for a series of calls."""
+
+
+def back_to_back(platform: HostPlatform, context: SimulationContext) -> dict[str, pd.DataFrame]:
+    """Simulated seconds of linear scatters and gathers that each process sees, by block size.
+
+    The columns are the minimum and the maximum over processes, for each of SERIES. Raises CollwiseError if one fails.
+    """
+    smpi, found = smpi_installation(context.simgrid, PROCS), {}
+    for collective in ("scatter", "gather"):
+        columns: dict[str, pd.Series] = {}
+        for name, words in SERIES.items():
+            asked = ["--collectives", collective, "--sizes", "1KiB:128KiB", *words]
+            linear = [f"--cfg=smpi/{collective}:ompi_basic_linear"]
+            run = run_smpi(smpi, platform, "latency", PROCS, asked, launcher_args=linear)
+            if run.returncode != 0:
+                raise CollwiseError(run.problem)
+            columns |= {f"{name}, {what}": of for what, of in latencies(run.output_lines).items()}
+        found[collective] = pd.DataFrame(columns)
+    return found
+
+
+def latencies(lines: Iterable[str]) -> pd.DataFrame:
+    """Seconds in what the program latency prints for a collective: minimum and maximum over processes, by size."""
+    rows = [[float(word) for word in line.split()] for line in lines if line[:1].isdigit()]
+    printed = pd.DataFrame(rows, columns=["message_bytes", "average", "minimum", "maximum"])
+    return printed.astype({"message_bytes": int}).set_index("message_bytes")[["minimum", "maximum"]] / 1e6
+
+
+# Escalations: figures 7.3 and 7.4.
 
 BED = Path(__file__).parent / "bed.toml"
 """Eight nodes at 100 Mbit/s with 32 kB in each port of the switch, 30605 B without headers; nothing is measured."""
+MYRINET = Path(__file__).parent / "myrinet.toml"
+"""The 64 nodes of figure 7.4, as far as the thesis describes them."""
 MEASURED = tables_of("oflynn2009", "escalations")
 """M1, M2 and how gathers between them escalated on such a bed."""
-BED_PROCS = 8
+BED_THRESHOLDS = Thresholds(
+    gather_irregular_from_bytes=MEASURED["gather_irregular_from_bytes"],
+    gather_regular_from_bytes=MEASURED["gather_regular_from_bytes"],
+)
+BED_PROCS, MYRINET_PROCS = 8, 64
 
 
-def predicted_gathers(context: SimulationContext) -> pd.DataFrame:
-    """Seconds of gathers by the schedule engine on the bed: a row for each block size, a column for each algorithm.
+def predicted_gathers(context: SimulationContext, file: Path, procs: int, thresholds: Thresholds) -> pd.DataFrame:
+    """Seconds of gathers by the schedule engine where ports have buffers, by block size and algorithm.
 
-    LMO_Gather cuts at the M1 that was measured there, or at half of it; 'no losses' is the linear gather where buffers
-    are boundless.
+    LMO_Gather cuts at M1 of the thresholds, or at half of it; 'no losses' is the linear gather where buffers are
+    boundless.
     """
-    first, limit = MEASURED["gather_irregular_from_bytes"], MEASURED["gather_regular_from_bytes"] - 1
+    first, limit = thresholds.gather_irregular_from_bytes or 0, thresholds.last_irregular_bytes
     choices = {
         "linear": LINEAR,
         "lmo": Choice("lmo", first, limit_bytes=limit),
@@ -425,11 +502,11 @@ def predicted_gathers(context: SimulationContext) -> pd.DataFrame:
         "linear_sync": Choice("linear_sync", KIB),
         "binomial": BINOMIAL,
     }
-    platform = load(str(BED))
+    platform = load(str(file))
     assert isinstance(platform, Platform)
     assert platform.ports is not None
     boundless = replace(platform, ports=replace(platform.ports, buffers=None))
-    grid = Grid("gather", tuple(choices.values()), (BED_PROCS,), COMPARED_SIZES)
+    grid = Grid("gather", tuple(choices.values()), (procs,), COMPARED_SIZES)
     times, lossless = (simulate(one, [grid], context)[0].complete() for one in (platform, boundless))
     columns = {name: times.array[times.choices.index(choice), 0] for name, choice in choices.items()}
     columns["no losses"] = lossless.array[lossless.choices.index(LINEAR), 0]
@@ -442,9 +519,16 @@ def escalations_beside_measured(predicted: pd.DataFrame) -> pd.DataFrame:
     `mean` and `worst` are relative to linear gather without escalation; `share` is that of repetitions with a time-out,
     `predicted_share` that of sizes with one.
     """
-    first, last = MEASURED["gather_irregular_from_bytes"], MEASURED["gather_regular_from_bytes"]
-    medium = predicted[(predicted.index >= first) & (predicted.index < last)]
+    found = pd.DataFrame(MEASURED["gathers"]).set_index("algorithm")
+    return found.assign(**predicted_escalations(predicted, BED_THRESHOLDS).add_prefix("predicted_"))
+
+
+def predicted_escalations(predicted: pd.DataFrame, thresholds: Thresholds) -> pd.DataFrame:
+    """The escalation of `predicted_gathers` of blocks from M1 to M2, a row for each algorithm.
+
+    `mean` and `worst` are relative to linear gather without losses; `share` is that of sizes with a time-out.
+    """
+    medium = predicted[thresholds.irregular(predicted.index)]
     ratios = medium.div(medium["no losses"], axis=0)
     late = medium.sub(medium["no losses"], axis=0) >= TIMEOUT_SECONDS
-    found = pd.DataFrame(MEASURED["gathers"]).set_index("algorithm")
-    return found.assign(predicted_mean=ratios.mean(), predicted_worst=ratios.max(), predicted_share=late.mean())
+    return pd.DataFrame({"mean": ratios.mean(), "worst": ratios.max(), "share": late.mean()})

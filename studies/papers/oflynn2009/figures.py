@@ -62,6 +62,19 @@ def _styles(labels: Iterable[str]) -> Styles:
     return styles
 
 
+def series_curves(shown: Mapping[str, pd.DataFrame], title: str) -> Figure:
+    """Seconds over the block size, a panel for each collective, of columns such as 'single, minimum'."""
+    styles: Styles = {
+        f"{kind}, {what}": {"color": PALETTE[number], "linestyle": line, "marker": "o", "markersize": 3}
+        for number, kind in enumerate(("single", "series"))
+        for what, line in (("minimum", "--"), ("maximum", "-"))
+    }
+    sizes = list(next(iter(shown.values())).index)
+    figure, axes = panels(shown, styles, title, (5.2, 3.8), sizes=sizes, sharey=True)
+    label_lines(*axes)
+    return figure
+
+
 def escalations(predicted: pd.DataFrame, beside: pd.DataFrame, title: str) -> Figure:
     """Predicted seconds of gathers over the block size, and their extra time between M1 and M2.
 

@@ -22,7 +22,7 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.oflynn2009 import analysis as thesis
 from collwise.studies.papers.oflynn2009.figures import escalations
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import with_thresholds
+from collwise.validation.times.grid import Grid, with_thresholds
 from collwise.validation.times.times import State, Times
 from tests.needs import needs
 from tests.runners import context_with
@@ -224,7 +224,7 @@ def test_cases_of_lmo_have_the_bounds_that_the_command_gives() -> None:
 def test_escalations_are_predicted_from_the_buffer_alone(tmp_path: Path) -> None:
     """Those gathers have time-outs that had them on the test bed, and M1 is within a factor of two."""
     with collwise.session(tmp_path / "t.sqlite", engine="schedule") as context:
-        predicted = thesis.predicted_gathers(context)
+        predicted = thesis.predicted_gathers(context, thesis.BED, thesis.BED_PROCS, thesis.BED_THRESHOLDS)
     beside = thesis.escalations_beside_measured(predicted)
     assert [*beside.index] == ["linear", "lmo", "lmo at M1/2", "linear_sync", "binomial"]
     assert ((beside.predicted_share > 0) == (beside.share > 0)).all()
@@ -234,6 +234,68 @@ def test_escalations_are_predicted_from_the_buffer_alone(tmp_path: Path) -> None
     assert late[-1] < thesis.MEASURED["gather_regular_from_bytes"]
     escalations(predicted, beside, "title").savefig(tmp_path / "escalations.png")
     assert (tmp_path / "escalations.png").stat().st_size > 5000
+
+
+def test_the_cluster_of_figure_7_4_escalates_between_m1_and_m2(tmp_path: Path) -> None:
+    """M1 is an input, M2 and what LMO_Gather does are not."""
+    with collwise.session(tmp_path / "t.sqlite", engine="schedule") as context:
+        predicted = thesis.predicted_gathers(context, thesis.MYRINET, thesis.MYRINET_PROCS, thesis.THRESHOLDS)
+    late = predicted.index[predicted.linear > predicted["no losses"] + 0.15]
+    assert (late[0], late[-1]) == (8 * KIB, 56 * KIB)
+    found = thesis.predicted_escalations(predicted, thesis.THRESHOLDS)
+    assert found.share["linear"] == 1
+    assert found.share.drop("linear").max() == 0
+
+
+# Typed a second time: matrix size, seconds with native and with optimized collectives.
+TABLE_7_2 = "1000 0.80 0.65 2000 5.5 5.02 3000 16.61 11.05 4000 74.29 64.79 5000 221.00 188.72 6000 494.24 394.65"
+
+
+def test_table_7_2_as_printed() -> None:
+    assert thesis.TABLE_7_2.reset_index().to_numpy().ravel() == pytest.approx([*map(float, TABLE_7_2.split())])
+
+
+@needs("smpi")
+def test_multiplications_communicate_for_as_long_as_their_collectives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else takes time, and the trees with processors placed by a model are those of placed ranks."""
+    monkeypatch.setattr(thesis, "TABLE_7_2", thesis.TABLE_7_2.loc[[1000]])
+    with collwise.session(tmp_path / "t.sqlite") as context:
+        parameters = thesis.with_true_parameters("lmo_heterogeneous", HCL16)
+        found = thesis.multiplications(HCL16, parameters, context).loc[1000]
+        grids = [Grid(name, (Choice(tree),), (16,), (size,)) for name, tree, size in (
+            ("scatterv", "linear", 500_000), ("bcast", "binomial", 8_000_000), ("gatherv", "linear", 500_000)
+        )]  # fmt: skip
+        parts = thesis.simulated(HCL16, grids, context)
+    assert found.flat == pytest.approx(sum(of.array[0, 0, 0] for of in parts.values()), rel=0.1)
+    assert found.mapped <= 1.01 * found.binomial
+
+
+@needs("smpi")
+def test_a_series_of_calls_hides_what_one_call_takes(tmp_path: Path) -> None:
+    with collwise.session(tmp_path / "t.sqlite") as context:
+        found = thesis.back_to_back(HCL16, context)
+    assert [*found] == ["scatter", "gather"]
+    for of in found.values():
+        assert [*of.index] == [2**power * KIB for power in range(8)]
+        for kind in thesis.SERIES:
+            assert (of[f"{kind}, minimum"] <= of[f"{kind}, maximum"]).all()
+        # From the eager limit on all processes see the time of the root's messages, one after another.
+        large = of.loc[64 * KIB :]
+        assert (large["series, maximum"] < 1.1 * large["series, minimum"]).all()
+        assert (large["single, maximum"] > 5 * large["single, minimum"]).all()
+
+
+def test_what_latency_prints_is_read() -> None:
+    lines = [
+        "# scatter, 4 processes",
+        "# bytes  average (us)",
+        "1024   2.00   1.00   3.50",
+        "2048   4.00   2.00   7.00",
+    ]
+    found = thesis.latencies(lines)
+    assert found.loc[2048].to_dict() == pytest.approx({"minimum": 2e-6, "maximum": 7e-6})
 
 
 def test_measured_escalations_are_those_of_the_page() -> None:

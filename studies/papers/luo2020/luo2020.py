@@ -5,9 +5,8 @@
 # collectives of many-core clusters from tasks between nodes and within them, predict their times from measured tasks,
 # and let the prediction choose. They measure on Shaheen II and Stampede2; here both are simulated. **By construction**
 # the cost model agrees with whole collectives: its tasks are cut from the same pipeline, on a machine without noise.
-# The machines' descriptions rest on what others measured on such networks ([platforms](platforms.md)), and a node's
-# memory bandwidth is estimated. No figure of the paper went into them. Its curves are pictures, so only numbers in its
-# text are compared. Numbers of figures, tables and sections are the paper's.
+# The machines' descriptions rest on what others measured on such networks ([platforms](platforms.md)), with a node's
+# memory bandwidth estimated. The paper's curves are pictures, so only numbers in its text are compared.
 
 # %%
 import pandas as pd
@@ -15,12 +14,11 @@ import pandas as pd
 import collwise
 from collwise.common.units import format_seconds, format_size
 from collwise.simulator.bench import Simulated
-from collwise.simulator.sweeps.context import SMPI_SELECTORS
 from collwise.studies.figures import hierarchy as tuning_figures
 from collwise.studies.papers.luo2020 import figures as draw, whole as paper
 from collwise.studies.papers.luo2020.heuristics import with_heuristics
 from collwise.studies.papers.study import Study
-from collwise.validation.hierarchy.space import label, outputs
+from collwise.validation.hierarchy.space import label
 
 here, printed = Study("luo2020", globals()), paper.PUBLISHED
 SEARCHES = ("exhaustive", "exhaustive-heuristics", "tasks", "tasks-heuristics")
@@ -32,8 +30,8 @@ place = f"{NODES} nodes of {machine.title} with {PER_NODE} processes each"
 # %% [markdown]
 # ## (a) Do the tasks of a leader overlap? Figures 2, 3 and 6
 #
-# Segments of 64 KiB on 6 nodes, as in figure 2, by the schedule engine. ib(0) passes segment 0 on between nodes;
-# sbib(i) passes segment i - 1 on within the node and segment i between nodes at once.
+# Segments of 64 KiB on 6 nodes, by the schedule engine. ib(0) passes segment 0 on between nodes; sbib(i) passes segment
+# i - 1 on within the node and segment i between nodes at once.
 
 # %%
 with here.context("schedule") as context:
@@ -86,15 +84,14 @@ best, picks = (
     {collective: next(iter(check.found[name].best.values())) for collective, check in checks.items()}
     for name in ("exhaustive", "tasks")
 )
-symbols = {
-    name: {"n": NODES, "p": PER_NODE, "m": "4 MiB", "t": name} | outputs(name, choice) for name, choice in best.items()
-}
-meanings = printed["table_1"] | printed["table_2"]
 here.table(
-    f"Tables I and II: a broadcast and an allreduce of 4 MiB on {place}",
-    ((symbol, meaning, *(of[symbol] or "-" for of in symbols.values())) for symbol, meaning in meanings.items()),
-    columns=["symbol", "description", *picks],
-)
+    f"Tables I and II: best on {NODES} nodes of {machine.title}, simulated, and on the test bed below, measured",
+    pd.concat([
+        pd.DataFrame([printed["table_1"] | printed["table_2"]]),
+        *(paper.configuration(NODES, PER_NODE, 4 * paper.MIB, name, choice) for name, choice in best.items()),
+        *(paper.measured_configuration(one) for one in paper.MEASURED["measured"]),
+    ]),
+)  # fmt: skip
 check = checks["allreduce"]
 (one,) = check.space.inputs
 here.figure(
@@ -146,10 +143,10 @@ here.say("searches")
 # %% [markdown]
 # ### The same under a real Open MPI
 #
-# Open MPI 4.1.4 on a test bed ([testbed](testbed.md)) of 4 nodes of 2 processes at 25 Mbit/s, all in one machine: tasks
-# and every whole configuration, with messages or shared memory within nodes; HAN's pick by equations (3) and (4), and
-# how much slower it is than the best; MPI's own collectives untuned, by Open MPI's component han, and by han with rules
-# that `collwise export --format han` wrote from the search, over the time of the best (`docs/han_on_a_bed.py`).
+# Open MPI 4.1.4 on a [test bed](testbed.md) of 4 nodes of 2 processes at 25 Mbit/s, all in one machine: every whole
+# configuration; HAN's pick by equations (3) and (4) from tasks; and MPI's own collectives untuned, by Open MPI's
+# component han, and by han with rules that `collwise export --format han` wrote from the search, over the time of the
+# best (`docs/han_on_a_bed.py`).
 
 # %%
 measured = pd.DataFrame(paper.MEASURED["measured"])
@@ -183,12 +180,11 @@ here.say("measured")
 # %% [markdown]
 # ## (c) Do hierarchical collectives beat flat ones, and what libraries choose? Figures 10 to 14
 #
-# One process per core: 4096 on Shaheen II, 1536 on Stampede2, by the schedule engine. **HAN's pick** is what HAN would
-# run: the algorithm from tasks that the cost model chooses, from times of tasks alone. The **oracles** know every time
-# and are no method: the fastest algorithm that treats the processes of a node differently, and the fastest other one.
-# **Open MPI 4.0.0's decision** is what that library chooses untuned. **Open MPI 4.1** and **MPICH 4** decide as for one
-# process on each node. SMPI times the same choices where they take it less than minutes. Dotted lines end the small
-# messages.
+# One process per core: 4096 on Shaheen II, 1536 on Stampede2, by the schedule engine. **HAN's pick** is the algorithm
+# from tasks that the cost model chooses from times of tasks alone. The **oracles** know every time: they are the
+# fastest algorithm that treats the processes of a node differently, and the fastest other one. **Decisions** are those
+# of untuned libraries, of Open MPI 4.1 and MPICH 4 as for one process on each node. SMPI times the same choices where
+# they take it less than minutes. Dotted lines end the small messages.
 
 # %%
 sizes = paper.QUICK_SIZES if here.quick else paper.SIZES
@@ -209,34 +205,9 @@ for found in wholes.values():
         here.table(f"{found.title}: the same choices in SMPI", paper.shown(found.smpi.dropna(how="all")))
 
 # %% [markdown]
-# SMPI's own selectors choose as Open MPI, MPICH, MVAPICH2 and Intel MPI do. Most need minutes from 400 processes on, so
-# they are timed on four nodes with 16 processes each. They stand for no library of the paper: `impi` and `mvapich2`
-# decide alike on so few nodes, and their allreduces reduce in no time, where ours take 0.15 ns for each byte.
-
-# %%
-few_sizes = [size for size in sizes if size <= 8 * paper.MIB]
-with here.context() as simulation:
-    fews = {
-        number: paper.simulate_whole(paper.FEW_NODES[one], name, few_sizes, simulation, SMPI_SELECTORS, few_sizes)
-        for number, (one, name) in paper.FIGURES.items()
-    }
-here.table(
-    "Speed-ups of HAN's picks over SMPI's selectors on four nodes, all timed by SMPI",
-    (
-        (f"{found.collective} on {found.machine.title}", selector, *(paper.span(of) if of else "-" for of in ranges))
-        for found in fews.values()
-        for selector in SMPI_SELECTORS
-        for ranges in [paper.by_range(found.speed_ups(smpi=True)[selector]).values()]
-    ),
-    columns=["", "selector", "up to 128 KiB", "above"],
-)
-failing = {f"{found.collective} on {found.machine.title}": found.failures for found in fews.values() if found.failures}
-here.say("failing")
-
-# %% [markdown]
 # Section IV says how large HAN's speed-up is at most. Here are the least and the greatest one of HAN's picks in the
-# same range of sizes. MPICH 4 stands for Cray MPI, which descends from MPICH; nothing here decides as Intel MPI and
-# MVAPICH2 do.
+# same range of sizes. MPICH 4 stands for Cray MPI, which descends from MPICH. Nothing here decides as Intel MPI and
+# MVAPICH2 do: SMPI's selectors of their names hardly differ, and lack their algorithms.
 
 # %%
 here.table("Speed-ups of HAN as the paper reports them, and of HAN's picks here", paper.compared(wholes))
@@ -244,8 +215,7 @@ here.table("Speed-ups of HAN as the paper reports them, and of HAN's picks here"
 # %% [markdown]
 # ### Where they differ, and why
 #
-# The two tables have the parts of a broadcast on Stampede2, each alone: between the leaders, and within a node; and the
-# whole with ranks placed cyclically.
+# The first table has the parts of a broadcast on Stampede2 alone, between the leaders and within a node.
 
 # %%
 with here.context() as simulation:
@@ -278,14 +248,13 @@ here.say("differences")
 # %% [markdown]
 # ## (d) What do applications gain? Table III and figure 15
 #
-# ASP finds all pairs' shortest paths: the processes broadcast rows of the matrix by turns, one row of 2^20 numbers for
-# each process here, an interpretation of the paper's "1M matrix" ([applications](applications.md) has the same run).
-# Training averages the gradients of AlexNet by allreduce. Both run in SMPI with modelled computation, with fewer
-# processes than in the paper: with SMPI's selectors, with the fastest flat algorithms for their calls, and with the
-# fastest of all, `hierarchical`.
+# ASP broadcasts rows of a matrix by turns, one row of 2^20 numbers for each process here, an interpretation of the
+# paper's "1M matrix". Training averages the gradients of AlexNet by allreduce. Both run in SMPI with modelled
+# computation, on fewer processes than in the paper ([applications](applications.md)): with SMPI's selector `ompi`, with
+# the fastest flat algorithms for their calls, and with the fastest of all, `hierarchical`.
 
 # %%
-APPLICATIONS = {"asp": "ompi,mvapich2,impi,flat,hierarchical", "training": "ompi,flat,hierarchical"}
+APPLICATIONS = {"asp": "ompi,flat,hierarchical", "training": "ompi,flat,hierarchical"}
 processes, several = (16, (8, 16)) if here.quick else (192, (12, 24, 48))
 with here.context("schedule") as context:
     asp = (
@@ -310,7 +279,7 @@ with here.context("schedule") as context:
         for count in several
     )  # fmt: skip
 share, gain = printed["communication_percent"], printed["asp_speed_up"]
-STANDS_FOR = dict(zip(("hierarchical", "impi", "mvapich2", "ompi"), share, strict=True))
+STANDS_FOR = {"hierarchical": "HAN", "ompi": paper.OPENMPI}
 fastest = asp.seconds["hierarchical"]
 here.table(
     f"Table III: ASP on {processes} processes here, on 1536 in the paper",
@@ -367,5 +336,4 @@ here.publish({
     "cyclic_over_flat": by_placement,
     "asp": asp[["seconds", "mean_share"]].to_dict("index"),
     "training_gains": {str(count): share for count, share in gains.items()},
-    "failing_selectors": {where: list(reasons) for where, reasons in failing.items()},
 })  # fmt: skip

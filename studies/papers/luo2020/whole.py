@@ -1,8 +1,7 @@
 """Whole collectives as in figures 10, 12, 13 and 14 of Luo et al. 2020: hierarchical ones against flat ones.
 
 The schedule engine times everything at every size. SMPI times the choices that the schedule engine found best where
-their messages are not too many, and its own selectors on fewer nodes: when a communicator is first used, most of them
-have every process look for the leaders of all, which takes minutes from 400 processes on.
+their messages are not too many.
 """
 
 from __future__ import annotations
@@ -10,23 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.units import format_seconds, format_size
+from collwise.common.units import format_seconds, format_size, parse_size
 from collwise.platforms import HostPlatform, load, placed
 from collwise.platforms.placement import CYCLIC
 from collwise.simulator.bench import Simulated
-from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext, smpi_selecting
+from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
 from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.studies.papers.published import tables_of
-from collwise.validation.hierarchy.space import BETWEEN, PREFIX, Space
+from collwise.validation.hierarchy.space import BETWEEN, PREFIX, WITHIN, Space, outputs
 from collwise.validation.hierarchy.tuning import search
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.libraries.openmpi_3 import decide, decide_allreduce
-from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid, candidates, case_of
 from collwise.validation.times.sources import simulate
 from collwise.validation.times.times import Times
@@ -42,6 +42,8 @@ ChoicesAt = Callable[[int, int], Iterable[Choice]]
 PUBLISHED = tables_of("luo2020")
 MEASURED = tables_of("luo2020", "measured")
 """Times under a real Open MPI on a test bed."""
+MEASURED_ON = (4, 2)
+"""The test bed's nodes and the processes on each."""
 
 
 SPEED_UPS = pd.DataFrame(PUBLISHED["speed_ups"])
@@ -64,11 +66,6 @@ SIZES = (*(4 * 8**k for k in range(9)), LARGEST_BYTES)
 """Message sizes from 4 B to 128 MiB; 128 KiB, the last small one, is among them."""
 SHAHEEN = Machine("shaheen-ii", "Shaheen II", 4096, 32, QUICK_SIZES)
 STAMPEDE2 = Machine("stampede2", "Stampede2", 1536, 48, SIZES)
-FEW_NODES = {
-    SHAHEEN: Machine("shaheen-ii", "4 nodes of Shaheen II", 64, 16),
-    STAMPEDE2: Machine("stampede2", "4 nodes of Stampede2", 64, 16),
-}
-"""Parts of the machines that SMPI's selectors reach. Some of them need a power-of-two number of processes."""
 FIGURES = {
     10: (SHAHEEN, "bcast"),
     12: (STAMPEDE2, "bcast"),
@@ -105,15 +102,14 @@ DECISIONS = {f"{BASELINES[name].title}'s decision": BASELINES[name] for name in 
 """Untuned decisions of newer libraries for one process on each node. The paper's are not known to the engine."""
 DECISION_OF = {OPENMPI: DEFAULT, CRAY: "MPICH 4's decision"}
 """The decision that stands for a library of the paper. None does for Intel MPI and MVAPICH2: SMPI's selectors of their
-names decide alike, and run on few nodes only."""
+names hardly differ, and lack their algorithms."""
 
 
 @dataclass(frozen=True)
 class Whole:
     """One figure: seconds by size and source, of the schedule engine and of SMPI, and the engine's `choices`.
 
-    The sources of `smpi` are those of `seconds`, with the same choices, and SMPI's selectors; nan where SMPI was not
-    asked or failed. `failures` are the reasons, by selector and size.
+    `smpi` has seconds of the same choices, nan where SMPI was not asked.
     """
 
     machine: Machine
@@ -121,17 +117,15 @@ class Whole:
     seconds: pd.DataFrame
     choices: pd.DataFrame
     smpi: pd.DataFrame
-    failures: Mapping[str, str]
 
     @property
     def title(self) -> str:
         """'bcast on Stampede2, 1536 processes'."""
         return f"{self.collective} on {self.machine.title}, {self.machine.procs} processes"
 
-    def speed_ups(self, smpi: bool = False) -> pd.DataFrame:
-        """The speed-up of HAN's pick over every other source, by size, all by the same engine."""
-        seconds = self.smpi if smpi else self.seconds
-        return seconds.drop(columns=HAN).div(seconds[HAN], axis=0)
+    def speed_ups(self) -> pd.DataFrame:
+        """The speed-up of HAN's pick over every other source, by size."""
+        return self.seconds.drop(columns=HAN).div(self.seconds[HAN], axis=0)
 
 
 def choices_at(collective: str, by_node: bool, procs: int, message_bytes: int) -> list[Choice]:
@@ -196,11 +190,11 @@ def simulate_whole(
     collective: str,
     sizes: Sequence[int],
     context: SimulationContext,
-    selectors: Sequence[str] = (),
     smpi_sizes: Sequence[int] = QUICK_SIZES,
 ) -> Whole:
-    """Times a collective on a machine by both engines. In SMPI some sizes are timed, there also by these of its
-    selectors.
+    """Times a collective on a machine by the schedule engine, and at some sizes by SMPI.
+
+    Raises CollwiseError when a case fails.
     """
     label = f"{machine.title}: {collective}"
     picks, sources = han_picks(machine, collective, sizes, context), _sources(collective)
@@ -208,28 +202,20 @@ def simulate_whole(
     sources[HIERARCHICAL] = lambda procs, size: [*choices_at(collective, True, procs, size), picks[size]]
     sources = {HAN: lambda _, size: [picks[size]], **sources}
     best, seconds = _fastest(machine, sizes, sources, context, collective, label)
-    # What is asked of each engine, by source and size.
-    asked = {SMPI: {(source, size): choice for source in best for size, choice in best[source].dropna().items()}}
-    for name in selectors:
-        asked[smpi_selecting(collective, name)] = {(name, size): LIBRARY_DECIDES for size in sizes}
-    by_smpi = pd.DataFrame(np.nan, list(sizes), [*seconds, *selectors])
-    failures: dict[str, str] = {}
-    for engine, wanted in asked.items():
-        reached = {
-            (source, size): choice
-            for (source, size), choice in wanted.items()
-            if size <= _SMPI_LARGEST_BYTES
-            and size in smpi_sizes
-            and cost_of(case_of(collective, choice, machine.procs, size)) <= _SMPI_MESSAGES
-        }
-        places = [(size, choice) for (_, size), choice in reached.items()]
-        times = _times(machine, collective, places, replace(context, engine=engine), f"{label}, SMPI")
-        errors = {timing.case: timing.error for timing in times.failed}
-        for (source, size), choice in reached.items():
-            by_smpi.loc[size, source] = times.seconds_of(choice, machine.procs, size)
-            if (case := times.grid.case(choice, machine.procs, size)) in errors:
-                failures[f"{source}, {format_size(size)}"] = errors[case]
-    return Whole(machine, collective, seconds, best.map(_label, na_action="ignore").fillna(""), by_smpi, failures)
+    reached = {
+        (source, size): choice
+        for source in best
+        for size, choice in best[source].dropna().items()
+        if size <= _SMPI_LARGEST_BYTES
+        and size in smpi_sizes
+        and cost_of(case_of(collective, choice, machine.procs, size)) <= _SMPI_MESSAGES
+    }
+    places = [(size, choice) for (_, size), choice in reached.items()]
+    times = _times(machine, collective, places, replace(context, engine=SMPI), f"{label}, SMPI").complete()
+    by_smpi = pd.DataFrame(np.nan, list(sizes), list(seconds))
+    for (source, size), choice in reached.items():
+        by_smpi.loc[size, source] = times.seconds_of(choice, machine.procs, size)
+    return Whole(machine, collective, seconds, best.map(_label, na_action="ignore").fillna(""), by_smpi)
 
 
 def _times(
@@ -272,6 +258,26 @@ def _fastest(
             best.at[size, source] = first = min(ours, key=known.__getitem__)
             seconds.at[size, source] = known[first]
     return best, seconds
+
+
+# Tables I and II.
+
+
+def configuration(nodes: int, per_node: int, message_bytes: int, collective: str, choice: Choice) -> pd.DataFrame:
+    """A row of the inputs and the autotuned parameters of a choice, by the symbols of tables I and II."""
+    inputs = {"n": nodes, "p": per_node, "m": format_size(message_bytes), "t": collective}
+    tuned = {
+        name: format_size(value) if isinstance(value, int) else value or "-"
+        for name, value in outputs(collective, choice).items()
+    }
+    return pd.DataFrame([inputs | tuned])
+
+
+def measured_configuration(best: Mapping[str, Any]) -> pd.DataFrame:
+    """The `configuration` that was the best one of an entry of MEASURED, on the nodes of docs/han_on_a_bed.py."""
+    between, segment, within = best["best"].split(", ")
+    choice = Choice(PREFIX + between, parse_size(segment), WITHIN.index(within))
+    return configuration(*MEASURED_ON, best["message_bytes"], best["collective"], choice)
 
 
 # What the parts cost.

@@ -19,7 +19,7 @@ def packages_of(floor: str) -> list[str]:
 
 
 def data_of(floor: str) -> list[str]:
-    """All files of a floor that are no Python modules, relative to its folder."""
+    """All files of a floor except Python modules, relative to the floor's folder."""
     files = [path.relative_to(floor) for path in Path(floor).rglob("*") if path.is_file()]
     return [str(path) for path in files if path.suffix not in (".py", ".pyc") and "/." not in f"/{path}"]
 
@@ -36,7 +36,7 @@ class BuildWithMore(build_py):
                 self.copy_file(file, str(Path(self.build_lib, "collwise", file)))
 
 
-# build/ holds the C programs of a clone, and what an earlier wheel had must not get into a later one.
+# In a clone build/ has the C programs, and files of an earlier wheel must not get into a later one.
 with tempfile.TemporaryDirectory() as build_base:
     setup(
         packages=["collwise", *(name for floor in FLOORS for name in packages_of(floor))],

@@ -19,7 +19,7 @@ from collwise.algorithms.catalogue_check import (
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.units import format_size, parse_size
 
-# Requirements on the number of processes: whether one holds, and what it asks for.
+# For each requirement on the number of processes, the check whether it holds and the reason if it does not.
 _CONDITIONS: Mapping[str, tuple[Callable[[int], bool], str]] = {
     "power_of_two": (lambda procs: procs & (procs - 1) == 0, "needs P to be a power of two"),
     "even": (lambda procs: procs % 2 == 0, "needs an even P"),
@@ -32,7 +32,7 @@ REDUCTIONS = {"reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "
 """The collectives that combine elements: doubles, or bytes where a message is not a whole number of doubles."""
 
 GUIDELINES = "guidelines"
-"""This name stands for all mock-ups of a collective, in place of the names of algorithms."""
+"""This name, given instead of algorithms' names, stands for all mock-ups of a collective."""
 
 _INTEGER_BYTES = 4
 _CHUNK_BYTES = 64
@@ -42,7 +42,7 @@ _TOO_LONG = 2**31
 
 
 def elements(message_bytes: int) -> int:
-    """The elements that our programs reduce: doubles, or bytes where the message is not a whole number of doubles."""
+    """The number of elements that our programs reduce: doubles if they fill the message evenly, otherwise bytes."""
     return message_bytes // ELEMENT_BYTES if message_bytes % ELEMENT_BYTES == 0 else message_bytes
 
 
@@ -55,13 +55,13 @@ class Memory:
 
 
 USUAL_BUFFERS = Memory(128 << 20, 1 << 20)
-"""The sizes of the buffers unless other ones are given (COLLWISE_MESSAGE_BUFFER_BYTES in collwise.h)."""
+"""The default sizes of the two buffers, as in collwise.h (COLLWISE_MESSAGE_BUFFER_BYTES)."""
 BUFFER_VARIABLES = ("COLLWISE_MESSAGE_BUFFER", "COLLWISE_INTEGER_BUFFER")
-"""The environment variables that give other sizes, as libcollwise reads them."""
+"""The environment variables that set other sizes; libcollwise reads the same variables."""
 
 
 def buffers() -> Memory:
-    """The sizes of the buffers that mock-ups may use. Raises UsageError for a variable that is not a size."""
+    """The sizes of the buffers that mock-ups may use. Raises UsageError if a variable is not a size."""
     sizes = []
     for name, usual in zip(BUFFER_VARIABLES, (USUAL_BUFFERS.message_bytes, USUAL_BUFFERS.integer_bytes), strict=True):
         try:
@@ -73,7 +73,7 @@ def buffers() -> Memory:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One algorithm; the fields are those of catalogue.toml, where they are explained."""
+    """One algorithm. Its fields are the keys of catalogue.toml, which explains them."""
 
     collective: str
     name: str
@@ -101,23 +101,23 @@ class Algorithm:
     integer_memory: str = "0"
 
     def name_in(self, library: str) -> str:
-        """The name or id of the same algorithm in one of LIBRARIES; empty if that has none."""
+        """The name or id of the same algorithm in `library`, one of LIBRARIES; empty if the catalogue has none."""
         name = getattr(self, library)
         return "" if name is None else str(name)
 
     @property
     def part_parameter(self) -> str:
-        """The name of the size that can be chosen (`segment_bytes`, `first_bytes` or `bound_bytes`), or nothing."""
+        """The name of the size that can be chosen (`segment_bytes`, `first_bytes` or `bound_bytes`), or empty."""
         return next((name for name in self.parameters if name in PART_PARAMETERS), "")
 
     @property
     def count_parameter(self) -> str:
-        """The name of the number to be chosen (`chains`, `radix`, `max_requests`, `within`, `leaders`), or empty."""
+        """The name of the count to be chosen (`chains`, `radix`, `max_requests`, `within`, `leaders`), or empty."""
         return next((name for name in self.parameters if name in COUNT_PARAMETERS), "")
 
     @property
     def limit_parameter(self) -> str:
-        """The name of the second size that can be chosen (`limit_bytes` or `between_segment_bytes`), or nothing."""
+        """The name of the second size that can be chosen (`limit_bytes` or `between_segment_bytes`), or empty."""
         return next((name for name in self.parameters if name in LIMIT_PARAMETERS), "")
 
     @property
@@ -126,13 +126,13 @@ class Algorithm:
         return self.defaults.get(self.count_parameter, 0)
 
     def named_parameters(self, part_bytes: int, count: int = 0, limit_bytes: int = 0) -> dict[str, int]:
-        """The parameters of a choice that are not their defaults, by the names that they have for this algorithm."""
+        """The nonzero parameters of a choice, by this algorithm's names for them; 0 stands for a default."""
         values = {self.part_parameter: part_bytes, self.limit_parameter: limit_bytes, self.count_parameter: count}
         return {name: value for name, value in values.items() if name in self.parameters and value}
 
     @property
     def takes_what_comes_first(self) -> bool:
-        """True if the order of a process's operations depends on which messages arrive first, as in tasks."""
+        """True if the order of a process's operations depends on which messages arrive first, as with tasks."""
         return self.name.startswith(("tasks_", "multi_leader_"))
 
     @property
@@ -142,18 +142,18 @@ class Algorithm:
 
     @property
     def bounded(self) -> bool:
-        """True if the algorithm cuts messages only when it is given a bound that their parts stay below."""
+        """True if the algorithm splits messages only when it is given a bound on the size of the parts."""
         return "bound_bytes" in self.parameters
 
     @property
     def bound_to_procs(self) -> bool:
-        """True if there are process counts that the algorithm does not run on."""
+        """True if there are process counts on which the algorithm cannot run."""
         return any(requirement in _CONDITIONS for requirement in self.requires)
 
     def objection(self, procs: int, message_bytes: int = 0) -> str:
-        """Returns the reason why the algorithm does not run on P processes ('needs an even P'); empty if it does.
+        """Returns the reason why the algorithm cannot run on P processes ('needs an even P'); empty if it can.
 
-        A mock-up does not run on messages for which its buffers (`buffers`) are too small.
+        A mock-up cannot run on messages for which its buffers (`buffers`) are too small.
         """
         conditions = [_CONDITIONS[requirement] for requirement in self.requires if requirement in _CONDITIONS]
         reasons = [text for holds, text in conditions if not holds(procs)]
@@ -170,14 +170,14 @@ class Algorithm:
 
     @property
     def reduces(self) -> bool:
-        """True if it combines elements."""
+        """True if the algorithm combines elements."""
         return self.collective in REDUCTIONS
 
     def extra_memory(self, procs: int, message_bytes: int, element_bytes: int | None = None) -> Memory:
         """The memory that a mock-up takes besides the program's buffers, on the process that needs most.
 
-        `element_bytes` is the size of the reduced elements, by default that of a double if the message consists of
-        doubles.
+        `element_bytes` is the size of a reduced element. By default it is 8 if the message is a whole number of
+        doubles, and 1 otherwise.
         """
         element = element_bytes or (ELEMENT_BYTES if message_bytes % ELEMENT_BYTES == 0 else 1) if self.reduces else 1
         n = message_bytes * (procs if self.collective in ("scatter", "reduce_scatter_block") else 1)
@@ -188,7 +188,7 @@ class Algorithm:
             "c": -n % (procs * element),
             "C": max(1, _CHUNK_BYTES // element) * element,
         }
-        # Formulas are sums, products and quotients of terms: the check of the catalogue lets nothing else pass.
+        # This eval is safe, since the check of the catalogue lets only arithmetic on these terms pass.
         formulas = (self.message_memory, self.integer_memory)
         return Memory(*(int(eval(formula, {"__builtins__": {}}, terms)) for formula in formulas))
 
@@ -237,7 +237,7 @@ class Catalogue:
         return Catalogue({name: _collective(name, entry) for name, entry in document.items()})
 
     def collective(self, name: str) -> Collective:
-        """The collective of that name. Raises UsageError, with near names, for an unknown one."""
+        """The collective of that name. Raises UsageError, with similar names, if there is none."""
         if name not in self.collectives:
             raise unknown_name("collective", name, self.collectives)
         return self.collectives[name]
@@ -248,15 +248,15 @@ class Catalogue:
         return None if known is None else known.algorithms.get(name)
 
     def algorithms(self, collective: str | None = None) -> list[Algorithm]:
-        """All algorithms of a collective, or of all. Raises UsageError for an unknown collective."""
+        """All algorithms of one collective, by default of all. Raises UsageError for an unknown collective."""
         entries = self.collectives.values() if collective is None else [self.collective(collective)]
         return [algorithm for entry in entries for algorithm in entry.algorithms.values()]
 
     def algorithm(self, collective: str, name: str) -> Algorithm:
-        """The algorithm of that name. Raises UsageError, with near names, for an unknown one."""
+        """The algorithm of that name. Raises UsageError, with similar names, if there is none."""
         known = self.collective(collective).algorithms
         if name not in known:
-            same = [f"SMPI's is '{one.name}' here; " for one in known.values() if one.smpi.endswith(f"_{name}")]
+            same = [f"SMPI's {name} is '{one.name}' here; " for one in known.values() if one.smpi.endswith(f"_{name}")]
             raise unknown_name(f"{collective} algorithm", name, known, f"{''.join(same)}see 'collwise show algorithms'")
         return known[name]
 

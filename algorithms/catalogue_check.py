@@ -1,6 +1,6 @@
-"""The check of catalogue.toml: what each key may be, with the line of the first problem.
+"""Checks the keys and values of catalogue.toml; the error names the line of the first problem.
 
-The build runs it as well, with the standard library alone: catalogue_check.py CATALOGUE.
+The build also runs this file, so it needs only the standard library: catalogue_check.py CATALOGUE.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TREES = frozenset(
 )
 DOUBLING = frozenset({"dissemination", "hypercube", "butterfly", "recursive_doubling", "recursive_halving"})
 TOPOLOGIES = (*sorted(TREES), *sorted(DOUBLING), "ring", "complete")
-"""The shapes in which algorithms send messages: `tree` is any other tree, `complete` whatever is none of the others."""
+"""The shapes in which algorithms send messages: `tree` is any other tree, `complete` any other pattern."""
 
 PART_PARAMETERS = ("segment_bytes", "first_bytes", "bound_bytes")
 LIMIT_PARAMETERS = ("limit_bytes", "between_segment_bytes")
@@ -31,14 +31,14 @@ _BESIDE = {"limit_bytes": "bound_bytes", "between_segment_bytes": "segment_bytes
 CONDITIONS = ("power_of_two", "even", "commutative")
 
 LIBRARIES = ("mpich", "intel", "mvapich2", "ucc", "pgmpi")
-"""MPI libraries besides Open MPI, and PGMPITuneLib (pgmpi), whose names of our algorithms the catalogue has."""
+"""The libraries besides Open MPI whose names of our algorithms the catalogue has; pgmpi is PGMPITuneLib."""
 LIBRARIES_PATH = Path(__file__).with_name("libraries.toml")
 
 _MOCK_UP_KEYS = ("guideline", "calls", "message_memory", "integer_memory")
 _RESERVED = ("default", "guidelines")
 
 Problem = tuple[str, str]
-"""A key, such as bcast.algorithm[2].openmpi, and what is wrong with it and what is valid."""
+"""A key, such as bcast.algorithm[2].openmpi, and text that says what is wrong with it and what is valid."""
 _Known = Mapping[str, Mapping[str, Any]]
 _Taken = dict[tuple[str, Any], tuple[str, str]]
 
@@ -104,11 +104,11 @@ _ALGORITHM_OPTIONS: Mapping[str, _Form] = {
 
 
 class CatalogueError(ValueError):
-    """A problem of the catalogue: its file, line and key, what is wrong and what is valid."""
+    """A problem in the catalogue. The message has the file, line and key, what is wrong and what is valid."""
 
 
 def read_catalogue(path: Path) -> dict[str, Any]:
-    """The catalogue as TOML gives it. Raises CatalogueError for the first problem."""
+    """The parsed and checked catalogue. Raises CatalogueError for the first problem."""
     try:
         text = path.read_text(encoding="utf-8")
         document = tomllib.loads(text)
@@ -125,7 +125,7 @@ def read_catalogue(path: Path) -> dict[str, Any]:
 
 
 def catalogue_problems(document: Mapping[str, Any], known: _Known) -> Iterator[Problem]:
-    """All problems of a catalogue; `known` is what libraries.toml says of the libraries' algorithms."""
+    """All problems of a catalogue; `known` is the content of libraries.toml, the libraries' own algorithms."""
     for collective, about in document.items():
         if not isinstance(about, dict):
             yield collective, f"is not a table; valid: [{collective}] with {', '.join(_COLLECTIVE)}"
@@ -164,8 +164,8 @@ def _valid_values(key: str) -> str:
 
 
 def _algorithm(collective: str, entry: Mapping[str, Any], where: str) -> Iterator[Problem]:
-    """Problems of one algorithm's values, whose types are right."""
-    # One file serves both forms of reduce_scatter.
+    """Problems of one algorithm's values; their types were checked before."""
+    # Except for mock-ups, reduce_scatter_block uses the functions of reduce_scatter.
     shared = collective == "reduce_scatter_block" and "guideline" not in entry
     function = f"collwise_{'reduce_scatter' if shared else collective}_{entry['name']}"
     if entry["function"] != function:
@@ -184,7 +184,7 @@ def _algorithm(collective: str, entry: Mapping[str, Any], where: str) -> Iterato
                 yield f"{where}.{key}", f"unknown name '{name}'{_near(name, valid)}; valid: {', '.join(valid)}"
     yield from _parameters(entry, where)
     if entry["selectable"] and (unfit := next((key for key in ("by_node", "guideline") if entry.get(key)), None)):
-        yield f"{where}.selectable", f"is true beside {unfit}; valid: false for algorithms by node and mock-ups"
+        yield f"{where}.selectable", f"is true beside {unfit}; valid: false for algorithms with by_node or guideline"
     missing = [key for key in _MOCK_UP_KEYS if key not in entry]
     if missing and len(missing) < len(_MOCK_UP_KEYS):
         yield where, f"the key {missing[0]} is missing; valid: all of {', '.join(_MOCK_UP_KEYS)}, or none"
@@ -216,7 +216,7 @@ def _parameters(entry: Mapping[str, Any], where: str) -> Iterator[Problem]:
 
 
 def _names(collective: str, entry: Mapping[str, Any], where: str, known: _Known, taken: _Taken) -> Iterator[Problem]:
-    """Problems with an algorithm's names here and in libraries: unknown ones, and names of another algorithm."""
+    """Problems with an algorithm's names here and in libraries: unknown names, and names of other algorithms."""
     names = [("name", f"the name '{entry['name']}'", entry["name"])]
     for version, number in entry["openmpi"].items():
         names.append(("openmpi", f"{version} = {number}", (version, number)))
@@ -255,7 +255,7 @@ def _shown(value: object) -> str:
 
 
 def _line_of(text: str, key: str) -> int:
-    """The line of a key of the catalogue, or of the table where it is missing."""
+    """The line of a key of the catalogue, or of the table that lacks the key."""
     collective, _, rest = key.partition(".")
     found = re.fullmatch(r"algorithm\[(\d+)\](?:\.(.+))?", rest)
     entry, last = (int(found[1]), found[2]) if found else (0, rest)
@@ -277,7 +277,7 @@ def _line_of(text: str, key: str) -> int:
 
 
 def main(arguments: Collection[str]) -> int:
-    """Checks the catalogues; prints the first problem of one and returns 2 if there is any."""
+    """Checks the catalogues. Prints the first problem, if there is one, and returns 2; otherwise returns 0."""
     try:
         for path in arguments:
             read_catalogue(Path(path))

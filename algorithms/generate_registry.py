@@ -10,7 +10,7 @@ from string import Template
 
 LIMITS = ("limit_bytes", "between_segment_bytes")
 MOCK_UP_FORM = ("allreduce", "scan", "reduce_scatter_block")
-"""Collectives whose mock-ups take the program's buffers as they are (collwise_mock_up_function)."""
+"""The collectives whose mock-ups use the program's buffers directly (collwise_mock_up_function)."""
 
 _REGISTRY = Template("""\
 /* Made from catalogue.toml by generate_registry.py. */
@@ -23,7 +23,7 @@ ${entries}
     {.collective = NULL},
 };
 """)
-# What a mock-up's memory depends on: sizes of messages and processes, as in the formulas of the catalogue.
+# A mock-up's memory, by the formulas of the catalogue; catalogue.toml explains n, P, c and C.
 _MEMORY = Template("""\
 static collwise_memory memory_${guideline}(size_t n, size_t P, size_t c, size_t C) {
     (void)n, (void)P, (void)c, (void)C;
@@ -32,12 +32,12 @@ static collwise_memory memory_${guideline}(size_t n, size_t P, size_t c, size_t 
 
 
 def form_of(collective: str, algorithm: dict) -> str:
-    """The form of an algorithm's function: the name of its type without ends, and its field of the registry."""
+    """The form of an algorithm's function, as in its type collwise_FORM_function and its field in the registry."""
     return "mock_up" if "guideline" in algorithm and collective in MOCK_UP_FORM else collective
 
 
 def _declarations(collective: str, algorithm: dict) -> Iterator[str]:
-    """The algorithm's function, and that of a mock-up's memory."""
+    """Declares the algorithm's function; for a mock-up, also defines the function that returns its memory."""
     yield f"extern collwise_{form_of(collective, algorithm)}_function {algorithm['function']};"
     if "guideline" in algorithm:
         message, integers = (
@@ -48,7 +48,7 @@ def _declarations(collective: str, algorithm: dict) -> Iterator[str]:
 
 
 def _initialisers(collective: str, algorithm: dict) -> Iterator[str]:
-    """The entry of the registry for one algorithm."""
+    """The initialisers of one algorithm's entry in the registry."""
     yield f".kind = COLLWISE_{collective.upper()}"
     yield f'.collective = "{collective}"'
     yield f'.name = "{algorithm["name"]}"'
@@ -62,7 +62,7 @@ def _initialisers(collective: str, algorithm: dict) -> Iterator[str]:
     yield f".needs = {' | '.join(f'COLLWISE_NEEDS_{word.upper()}' for word in algorithm['requires']) or 0}"
     yield from (f".{name} = 1" for name in ("by_node", "real_mpi_only") if algorithm.get(name, False))
     if guideline := algorithm.get("guideline"):
-        # What its objections depend on: its calls, and the padding `c` in its memory.
+        # Objections to a mock-up depend on its calls and on the padding `c` in its memory.
         yield f".calls_reduce_scatter = {int(any(call.startswith('reduce_scatter') for call in algorithm['calls']))}"
         yield f".pads = {int('c' in algorithm['message_memory'])}"
         yield f'.guideline = "{guideline}", .extra_memory = memory_{guideline}'

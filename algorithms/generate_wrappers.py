@@ -1,10 +1,13 @@
 """Writes the functions of the interposing library, from catalogue.toml and the pieces of C in generate_wrappers.in.
 
-Four sources in C: tables of all these functions; the MPI functions that it replaces; those that it counts and passes
-on, which are the non-blocking and persistent forms of every collective, MPI_Alltoallw, and functions with large counts,
-which become ordinary calls where their counts are small enough; and Fortran's functions for Open MPI, which call PMPI's
-and so never get to the C functions. Run by the build, with the standard library alone, so that a cluster needs nothing
-but a Python: generate_wrappers.py CATALOGUE TABLES WRAPPERS COUNTED FORTRAN.
+There are four C sources:
+- tables of all these functions;
+- the MPI functions that the library replaces;
+- the MPI functions that it counts and passes on: the non-blocking and persistent forms of every collective,
+  MPI_Alltoallw, and functions with large counts, which become ordinary calls if their counts are small enough;
+- the Fortran functions for Open MPI, whose own Fortran functions call PMPI's and so never reach the C functions.
+The build runs this file with the standard library alone, so a cluster needs nothing except Python:
+generate_wrappers.py CATALOGUE TABLES WRAPPERS COUNTED FORTRAN.
 """
 
 from __future__ import annotations
@@ -55,7 +58,7 @@ _FROM_FORTRAN = {
     **dict.fromkeys((*_SCALARS, "root"), "*{}"),
     **dict.fromkeys(_ARRAYS, "{}"),
 }
-# Every process has types of its own for each other one, so our algorithms do not apply.
+# In MPI_Alltoallw each process has a separate datatype for every other process, so our algorithms do not apply.
 _ALLTOALLW = (
     "send", "send_counts", "send_displacements", "send_types",
     "receive", "receive_counts", "receive_displacements", "receive_types", "comm",
@@ -67,7 +70,7 @@ _TEMPLATES = {name: Template(text) for name, _, text in (piece.partition("\n") f
 
 
 def filled(start: str, words: Sequence[str], end: str, joint: str = ", ") -> str:
-    """The start, the words with joints, and the end; a line that is too long continues below the first word."""
+    """The start, the joined words and the end; a line that would be too long continues below the first word."""
     lines, line = [], start
     for word in [*(f"{word}{joint}" for word in words[:-1]), words[-1] + end]:
         if len(line + word.rstrip()) > LINE_LENGTH:
@@ -86,7 +89,7 @@ def kind_of(collective: str) -> str:
 
 
 def repeated(arguments: Sequence[str], kind: str) -> str:
-    """The part of a function that runs a call like the stored one; none where counts are lists."""
+    """The part of a function that repeats the stored call if the new one equals it; empty if counts are arrays."""
     if any(argument in _ARRAYS for argument in arguments):
         return ""
     buffers = [name for name in ("send", "receive") if name in arguments]
@@ -101,7 +104,7 @@ def repeated(arguments: Sequence[str], kind: str) -> str:
 
 
 def wrapper(collective: str, description: dict) -> str:
-    """The MPI function that programs call: an algorithm of ours, or the MPI library's own function."""
+    """The MPI function that programs call; it runs one of our algorithms or the MPI library's own function."""
     arguments, kind, function = description["arguments"], kind_of(collective), f"MPI_{collective.capitalize()}"
     forwards, leaves = f"interpose_forwards({kind}, comm)", [f"!interpose_watches({kind})"]
     if description["size_from"] == "receive":
@@ -156,9 +159,10 @@ def wrappers_source(catalogue: dict) -> str:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of MPI: its name in C without MPI_, its arguments, and what the report says of it.
+    """An MPI function: its name in C without MPI_, its arguments, and two texts for the report.
 
-    `number` is its place in the table of functions; `ending` is "_c" if its counts are large.
+    `title` names the function there, and `why` is the reason why it is not replaced, empty if it is. `number` is its
+    index in the table of functions; `ending` is "_c" if its counts are large.
     """
 
     name: str
@@ -171,17 +175,17 @@ class Function:
 
     @property
     def entry(self) -> str:
-        """Its entry in the table of functions."""
+        """The function's entry in the table of functions."""
         return f'    {{"{self.title}", {f"{chr(34)}{self.why}{chr(34)}" if self.why else "NULL"}}},'
 
     def fields(self, form: Mapping[str, str]) -> str:
-        """The initialisers of a collwise_call, of the arguments that it has; of no collective, the communicator."""
+        """The initialisers of a collwise_call from the function's arguments; only the communicator without a `kind`."""
         known = ["comm"] if self.kind == _NO_KIND else [name for name in self.arguments if name in PARAMETERS]
         return ", ".join(f".{name} = {form.get(name, '{}').format(name)}" for name in known)
 
 
 def functions_of(catalogue: Mapping[str, dict]) -> tuple[list[Function], ...]:
-    """The functions that the library replaces, and those that it counts: plain ones, persistent ones, large ones."""
+    """The functions that the library replaces, then the plain, persistent and large-count ones that it counts."""
     replaced = [
         Function(name.capitalize(), tuple(about["arguments"]), name, "", kind_of(name))
         for name, about in catalogue.items()
@@ -209,7 +213,7 @@ def functions_of(catalogue: Mapping[str, dict]) -> tuple[list[Function], ...]:
 
 
 def _counted(function: Function, prefix: str = "MPI_") -> str:
-    """A function that is counted and passed on; with large counts it is the ordinary one if they are small."""
+    """A function that is counted and passed on. If its large counts fit into an int, it calls the ordinary one."""
     parameters = PARAMETERS | _OTHER_PARAMETERS | (_LARGE if function.ending else {})
     name = f"{prefix}{function.name}{function.ending}"
     return _TEMPLATES["counted_function"].substitute(
@@ -223,7 +227,7 @@ def _counted(function: Function, prefix: str = "MPI_") -> str:
 
 
 def _with_small_counts(function: Function) -> str:
-    """The call of the ordinary function where counts are small; nothing where they are lists."""
+    """The call of the ordinary function if the counts are small; an empty line if the counts are arrays."""
     counts = [argument for argument in function.arguments if argument in _SCALARS]
     if not counts or any(argument in function.arguments for argument in _ARRAYS):
         return "\n"
@@ -257,7 +261,7 @@ def c_source(catalogue: Mapping[str, dict]) -> str:
 
 
 def _fortran(function: Function, body: str, prefix: str = "mpi") -> str:
-    """A Fortran function under the names that Fortran compilers use, and under that of Open MPI's own modules."""
+    """A Fortran function under the names that compilers give it, and under its name in Open MPI's modules."""
     name = f"{prefix}_{function.name.lower()}"
     types = {"send": "void", "receive": "void"}
     parameters = [f"{types.get(argument, 'MPI_Fint')} *{argument}" for argument in (*function.arguments, "error")]
@@ -270,14 +274,14 @@ def _fortran(function: Function, body: str, prefix: str = "mpi") -> str:
 
 
 def _fortran_replaced(function: Function) -> str:
-    """The Fortran function of a collective that the library replaces: it calls that of C."""
+    """The Fortran function of a collective that the library replaces; it calls the C function."""
     arguments = [_FROM_FORTRAN[argument].format(argument) for argument in function.arguments]
     call = filled(f"    int status = MPI_{function.name}(", arguments, ");")
     return _fortran(function, _TEMPLATES["fortran_replaced"].substitute(call=call))
 
 
 def _fortran_counted(function: Function, prefix: str = "mpi") -> str:
-    """The Fortran function of a collective that is only counted: it calls Open MPI's."""
+    """The Fortran function of a collective that is only counted; it calls Open MPI's Fortran function."""
     body = _TEMPLATES["fortran_counted"].substitute(
         name=f"{prefix}_{function.name.lower()}",
         number=function.number,

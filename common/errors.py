@@ -14,7 +14,7 @@ _MAX_LISTED = 20
 
 
 class CollwiseError(Exception):
-    """A problem found in good input (a failed case, a wrong result). Exit code 1."""
+    """A problem found with valid input (a failed case, a wrong result). The exit code is 1."""
 
     exit_code = 1
 
@@ -22,17 +22,17 @@ class CollwiseError(Exception):
 class UsageError(CollwiseError):
     """Wrong input. The message names the file, line or option, the error and the valid input. The exit code is 2.
 
-    Whatever takes input from users may raise it; docstrings say where that is not plain.
+    Any function that takes users' input may raise it; docstrings mention it only where that is not obvious.
     """
 
     exit_code = 2
 
 
 def unknown_name(kind: str, given: str, valid: Iterable[str], hint: str = "") -> UsageError:
-    """Error for a name that is not among `valid`; its message lists the nearest names, then all of them.
+    """Error for a name that is not among `valid`; its message lists the nearest names, then all valid ones.
 
-    `kind` is a noun ("platform"); `hint` says how to see more ("see 'collwise platforms list'"). Beside a near name and
-    a hint, many names are not listed.
+    `kind` is a noun ("platform"); `hint` says how to see more ("see 'collwise platforms list'"). A long list of valid
+    names is left out if there are a near name and a hint.
     """
     names = list(valid)
     near = nearest_names(given.lower(), names)
@@ -57,13 +57,13 @@ def nearest_names(given: str, valid: Iterable[str]) -> str:
 def nearest(given: str, valid: Iterable[str]) -> list[str]:
     """The valid names that resemble the given one, the nearest first."""
     near = difflib.get_close_matches(given, list(valid), n=3, cutoff=0.5)
-    # Beside a name that is nearly the given one, others that resemble it somewhat are noise.
+    # If one name is nearly the given one, names that resemble it less are noise.
     likeness = [difflib.SequenceMatcher(None, name, given).ratio() for name in near]
     return [name for name, own in zip(near, likeness, strict=True) if own > max(likeness) - _MUCH_LESS]
 
 
 def note(message: str) -> None:
-    """Prints a note on stderr, apart from the results."""
+    """Prints a note on stderr, separate from the results."""
     print(f"collwise: {as_called(message)}", file=sys.stderr)
 
 

@@ -29,7 +29,7 @@ LINEAR_BARRIER = "linear_barrier"
 POINT_TO_POINT = (ROUNDTRIP, SEND, ISEND, RECEIVE, UNEXPECTED_RECEIVE, SATURATION, PRTT, SENDRECV, CLOCK, REDUCE)
 ON_MANY = (SCATTER, GATHER, CHAIN_BCAST, LINEAR_BARRIER)
 KINDS = (*POINT_TO_POINT, ONE_TO_TWO, *ON_MANY)
-"""The kinds that a Laboratory has, which are those with a time: all but 'eager_limit'."""
+"""The kinds that have a time, so that a Laboratory runs them: all except 'eager_limit'."""
 WITH_COUNT = (SATURATION, PRTT, SENDRECV, CLOCK)
 WITH_DELAY = (PRTT, RECEIVE, UNEXPECTED_RECEIVE)
 WITHOUT_REPLY = (SENDRECV, CLOCK, REDUCE, *ON_MANY)
@@ -42,21 +42,22 @@ class Experiment:
     Every receive is posted before its message can arrive, except as stated. The kinds are:
     - 'roundtrip': i sends `message_bytes` to j, which replies with `reply_bytes`;
     - 'send', 'isend': the time that i spends in MPI_Send or MPI_Isend of `message_bytes` within such a roundtrip;
-    - 'receive': i sends `reply_bytes` to j, which replies with `message_bytes`; i is busy for `delay_seconds`, within
-      which the reply arrives, and then completes its receive: the time of that receive alone;
+    - 'receive': i sends `reply_bytes` to j, which replies with `message_bytes`; i is busy for `delay_seconds`, during
+      which the reply arrives, and then completes its receive; the time is that of completing the receive alone;
     - 'unexpected_receive': the same, but i posts the receive only after the delay;
     - 'saturation': i sends `count` messages in a row to j, which replies with `reply_bytes` after the last;
     - 'prtt': the same with `delay_seconds` of other work between two sends, PRTT(count, delay, message_bytes);
     - 'sendrecv': i and j call MPI_Sendrecv with each other `count` times without a pause; the time of one call;
-    - 'eager_limit': the smallest size up to `message_bytes` whose MPI_Send waits, `count` times out of `count`, for a
-      receive that j posts `delay_seconds` later. Its single sample is that size in bytes, 0 if none waits; it has no
-      time;
+    - 'eager_limit': the smallest size, up to `message_bytes`, at which MPI_Send waits in all of `count` attempts for a
+      receive that j posts `delay_seconds` later; the single sample is this size in bytes, 0 if no send waits, and there
+      is no time;
     - 'clock': i reads its clock `count` times; the time of one reading;
-    - 'reduce': MPI_Reduce_local of doubles, a sum, on i alone; free in simulation;
+    - 'reduce': i alone sums doubles with MPI_Reduce_local, which takes no time in simulation;
     - 'one_to_two': i sends `message_bytes` to j, then to k; both reply with `reply_bytes`; i completes the receive from
       k first, so that it processes both replies after the later one has arrived if k is no faster than j;
     - 'scatter', 'gather': the linear algorithm with blocks of `message_bytes`, root i, until the last process is done;
-    - 'chain_bcast', 'linear_barrier': the unsegmented chain broadcast from i, and the barrier, until the last is done.
+    - 'chain_bcast', 'linear_barrier': the unsegmented chain broadcast from i, or the barrier, until the last process is
+      done.
     The last four kinds involve all processes, 0 to P - 1. For a kind between two processes, `processes` may list
     several pairs, which run concurrently with a fixed number of repetitions; the time is that of the first pair.
     """

@@ -17,7 +17,7 @@ _Made = TypeVar("_Made")
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in UTF-8, packed by gzip if it ends in .gz. Raises UsageError, naming it, for other files."""
+    """The text of a UTF-8 file, decompressed if its name ends in .gz. Raises UsageError, naming it, for others."""
     try:
         if path.suffix == ".gz":
             return gzip.decompress(path.read_bytes()).decode("utf-8")
@@ -31,9 +31,10 @@ def read_text(path: Path) -> str:
 def read_json(
     path: Path, what: str, made_by: str, is_current: Callable[[Any], bool], make: Callable[[Any], _Made]
 ) -> _Made:
-    """Reads a JSON file and makes a result of it. Raises UsageError, naming the file, if it is not `what`, a noun.
+    """Reads a JSON file and returns `make` of its document. Raises UsageError, naming the file, if that fails.
 
-    `made_by` is the command that makes such a file, and `is_current` says whether a document is of this version.
+    For the message, `what` is a noun for such a file, and `made_by` the command that makes one. `is_current` says
+    whether a document is of this version.
     """
     how = f"make one with '{made_by}'"
     try:
@@ -76,7 +77,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def writable_folder(folder: Path) -> Path:
-    """Returns the folder, which whoever writes into it creates. Raises UsageError, naming it, if it is not writable."""
+    """Returns the folder, without creating it. Raises UsageError, naming it, if nothing can be written into it."""
     reason = _why_not_writable(folder)
     if reason:
         raise UsageError(f"cannot write into {folder}: {reason}")

@@ -27,7 +27,7 @@ def cache_folder() -> Path:
 
 
 def builds_folder() -> Path:
-    """The folder with the builds of the C programs. It is build/ in a clone, else a cache folder of these sources."""
+    """The folder with the builds of the C programs: build/ in a clone, else a cache folder for these C sources."""
     if is_clone():
         return SOURCES / "build"
     digest = _digest_of_c_sources(SOURCES)[:12]
@@ -35,7 +35,7 @@ def builds_folder() -> Path:
 
 
 def c_sources(root: Path) -> list[Path]:
-    """The files below a folder of sources that the C programs are built from, sorted."""
+    """The files below `root` from which the C programs are built, sorted."""
     every = sorted(path for part in _C_SOURCES for path in ((root / part), *(root / part).rglob("*")))
     read = (file for file in every if file.suffix in _C_SUFFIXES or file.match("generate_*.py"))
     return [*filter(Path.is_file, read)]
@@ -43,7 +43,7 @@ def c_sources(root: Path) -> list[Path]:
 
 @cache
 def _digest_of_c_sources(root: Path) -> str:
-    """SHA-256, hex, of what the C programs are built from: names and contents."""
+    """The SHA-256 digest, hex, of the names and contents of the C programs' sources."""
     return digest_of(root, c_sources(root))
 
 

@@ -1,4 +1,4 @@
-"""Documents of tables, lists and values, as TOML and JSON have them, read key by key.
+"""Reads documents of tables, lists and values, such as TOML and JSON, key by key.
 
 Every error names the file, the key and the valid values.
 """
@@ -17,13 +17,13 @@ from collwise.common.errors import UsageError
 from collwise.common.files import read_text
 
 _MAX_SHOWN = 40
-# The largest numbers of C and numpy.
+# The limits of C's and numpy's numbers: whole numbers are below the first one, others at most the second one.
 _END_OF_WHOLE, _LARGEST = 2**63, sys.float_info.max
 _Read = TypeVar("_Read")
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """A TOML file as a dictionary. Raises UsageError, naming the file."""
+    """A TOML file as a dictionary. Raises UsageError, naming the file, if it cannot be read."""
     try:
         return tomllib.loads(read_text(Path(path)))
     except tomllib.TOMLDecodeError as problem:
@@ -31,7 +31,10 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 class Keys:
-    """A table of a file, its `values`; `name` is its dotted name, empty for the file. All methods raise UsageError."""
+    """A table of a file, with its `values`. `name` is its dotted name, empty for the whole file.
+
+    All methods raise UsageError.
+    """
 
     def __init__(self, path: str | Path, values: Any, name: str = "") -> None:
         self.path, self._name = path, name
@@ -57,11 +60,11 @@ class Keys:
         return Keys(self.path, self.get(key), self._full_name(key))
 
     def each(self, read: Callable[[Keys], _Read]) -> dict[str, _Read]:
-        """Reads each table in this one; the results are by their names."""
+        """Reads each table in this one, and returns the results by the tables' names."""
         return {name: read(self.table(name)) for name in self.values}
 
     def tables(self, key: str, read: Callable[[Keys], _Read]) -> dict[str, _Read]:
-        """Reads each table in the table of that name, if there is one; the results are by their names."""
+        """Reads each table in the table of that name, if there is one; returns the results by the tables' names."""
         return self.table(key).each(read) if key in self else {}
 
     def entries(self, key: str) -> Iterator[Keys]:
@@ -123,7 +126,7 @@ class Keys:
         return tuple(map(float, value))
 
     def by_process(self, key: str, count: int, dimensions: int) -> list[Any]:
-        """Finite numbers, `count` of them in each of one or two dimensions."""
+        """A list of `count` finite numbers, or `count` such lists if `dimensions` is 2."""
         value = self.get(key)
         rows = value if dimensions == 2 else [value]
         if dimensions == 2 and not _is_list(value, count):

@@ -11,9 +11,9 @@ from typing import Any
 def names_of(
     package: str, modules: Mapping[str, Sequence[str]], complete: Callable[[Any], None] = lambda found: None
 ) -> Callable[[str], Any]:
-    """The `__getattr__` of a package that has these names, listed by the module of the package that defines them.
+    """The `__getattr__` of a package whose names its modules define; `modules` has the names by module.
 
-    `complete` is called with each when it is first used.
+    `complete` is called with each object when it is first used.
     """
     module_of = {name: module for module, names in modules.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""The version, and the name by which the command line was called, for the commands that its messages name."""
+"""The version, and the name under which collwise was called, for commands in its messages."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def program_name() -> str:
 
 
 def as_called(message: str) -> str:
-    """The message, with commands such as 'collwise platforms list' written the way the running one was called."""
+    """The message, in which commands such as 'collwise platforms list' begin with `program_name()`."""
     return _COMMAND.sub(lambda _: program_name(), message)

@@ -1,4 +1,4 @@
-"""The project: a folder whose store and results the commands use that run in it or below it."""
+"""The project: a folder with the store and the results of all commands that run in it or below it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from collwise.common.keys import read_toml
 MARKER = "collwise.toml"
 """The file that makes a folder a project."""
 HOME = "COLLWISE_HOME"
-"""The environment variable that names a project wherever a command runs."""
+"""The environment variable that names a project's folder, for commands that run anywhere."""
 _KEYS = ("platform", "procs")
 
 
 @dataclass(frozen=True)
 class Project:
-    """A project: its folder, and what its options --platform and --procs are where a command requires them."""
+    """A project: its folder, and its values of --platform and --procs for commands that require them."""
 
     folder: Path
     platform: str | None = None
@@ -26,7 +26,7 @@ class Project:
 
     @property
     def results(self) -> Path:
-        """The folder of its store and of the results of commands."""
+        """The folder of the project's store and of the results of commands."""
         return self.folder / "results"
 
     @property
@@ -53,12 +53,12 @@ class Project:
 
 
 def is_file(platform: str) -> bool:
-    """True if this names a platform's file, and not a known platform."""
+    """True if the text names a platform's file and not a known platform."""
     return Path(platform).suffix in (".toml", ".xml") or len(Path(platform).parts) > 1
 
 
 def find_project() -> Project | None:
-    """The project that COLLWISE_HOME names, else that of the nearest folder above the working directory, if any.
+    """The project that COLLWISE_HOME names, else the nearest one at or above the working directory, if any.
 
     Raises UsageError for a folder that does not exist, and for a marker with errors.
     """
@@ -66,7 +66,7 @@ def find_project() -> Project | None:
         folder = Path(home).expanduser().absolute()
         if not folder.is_dir():
             raise UsageError(
-                f"{HOME}: there is no folder {home}; 'collwise setup project {home}' makes a project of it"
+                f"{HOME}: there is no folder {home}; 'collwise setup project {home}' creates it as a project"
             )
         return Project.read(folder)
     here = Path.cwd()

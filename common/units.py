@@ -44,14 +44,17 @@ def parse_ratio(text: str) -> float:
     match = _RATIO.fullmatch(text.strip())
     ratio = float(match[1]) / float(match[2] or 1) if match and float(match[2] or 1) else 0.0
     if not ratio:
-        raise UsageError(f"malformed ratio '{text}': write two numbers above 0 with : between them, or one: 4:1, 4")
+        raise UsageError(
+            f"malformed ratio '{text}': write two numbers above 0 with a colon between them, or one number, for "
+            "example 4:1 or 4"
+        )
     return ratio
 
 
 def parse_sizes(text: str) -> list[int]:
     """Ascending bytes from a list ('8KiB,64KiB') or a range ('8KiB:4MiB:x2', '8KiB:32KiB:+8KiB').
 
-    Warns of a range whose steps miss its end, which is then left out.
+    Warns if the steps of a range miss its end, which is then left out.
     """
     return _parse_series(text, "size")
 
@@ -59,7 +62,7 @@ def parse_sizes(text: str) -> list[int]:
 def parse_counts(text: str) -> list[int]:
     """Ascending positive whole numbers (process counts) from '50,80,90', '2:128:x2' or '10:90:+10'.
 
-    Warns of a range as parse_sizes does.
+    Warns if the steps of a range miss its end, as parse_sizes does.
     """
     counts = _parse_series(text, "process count")
     if counts[0] < 1:

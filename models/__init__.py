@@ -1,1 +1,1 @@
-"""Communication models: what a collective algorithm costs, from few parameters estimated on the platform."""
+"""Communication models, which predict a collective algorithm's time from few parameters estimated on the platform."""

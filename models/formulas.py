@@ -27,7 +27,7 @@ def _with_steps(formula: Callable[[Points, Steps], Array], points: Points, param
 
 
 def _of_steps(*formulas: Callable[[Points, Steps], Array]) -> dict[str, Callable[[Points, Any], Array]]:
-    """The formulas over steps, as ones over parameters, by the algorithms that they are named after."""
+    """Turns formulas that take steps into formulas that take parameters, by the names of their algorithms."""
     return {formula.__name__: partial(_with_steps, formula) for formula in formulas}
 
 
@@ -61,9 +61,9 @@ _TRADITIONAL: Formulas = {"bcast": bcast_parts.TRADITIONAL}
 
 
 def _as_printed(family: str) -> Formulas:
-    """The formulas over steps, with those of papers as printed in place of them.
+    """The formulas over steps, some of them replaced by the paper's formulas as printed.
 
-    They are the functions of `printed` that are named COLLECTIVE_ALGORITHM_FAMILY.
+    The printed formulas are the functions of `printed` that are named COLLECTIVE_ALGORITHM_FAMILY.
     """
     found = {collective: dict(formulas) for collective, formulas in _STEPS.items()}
     for name, formula in vars(printed).items():

@@ -42,7 +42,7 @@ class Hockney(PairParameters):
 
 @dataclass(frozen=True)
 class HockneyBySize(Homogeneous):
-    """alpha and beta as functions of m: those of the straight line on which the time of m lies."""
+    """alpha and beta as functions of m: the intercept and slope of the straight line on which the time of m lies."""
 
     time: PiecewiseLinear
 

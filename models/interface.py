@@ -26,16 +26,17 @@ class Homogeneous:
 
 
 class PairParameters:
-    """Parameters of processors and of pairs: arrays where these differ, else floats.
+    """Parameters of processors and of pairs, which are arrays if processors differ, otherwise floats.
 
-    `DIMENSIONS` says which have one value per processor, 1, and which one per pair, 2: (n, n) over sender and receiver.
+    In `DIMENSIONS`, 1 stands for an array (n,) with a value per processor, and 2 for an array (n, n) over sender and
+    receiver.
     """
 
     DIMENSIONS: ClassVar[Mapping[str, int]]
 
     @property
     def heterogeneous(self) -> bool:
-        """True if processors and pairs have parameters of their own."""
+        """True if each processor and pair has its own parameters."""
         return any(np.ndim(getattr(self, name)) > 0 for name in self.DIMENSIONS)
 
     def homogeneous(self) -> Self:
@@ -45,7 +46,7 @@ class PairParameters:
 
 
 def _mean(value: float | Array) -> float:
-    """The value itself, or the mean over processors, or over pairs: off the diagonal."""
+    """The value itself, the mean over processors, or the mean over pairs (without the diagonal)."""
     array = np.asarray(value, dtype=float)
     return float(np.mean(array[~np.eye(len(array), dtype=bool)] if array.ndim == 2 else array))
 
@@ -78,17 +79,17 @@ class CollectiveModel(Protocol):
         """The segment size that the parameters were fitted with, bytes; 0 if they hold for any."""
 
     def reach(self, collective: str) -> tuple[int, float]:
-        """The largest P and m that it was fitted to; 0 if its parameters do not say."""
+        """The largest P and m to which the model was fitted; 0 if the parameters do not say."""
 
     @property
     def plays(self) -> bool:
-        """True if it plays schedules, which takes long, and has no formulas."""
+        """True if the model has no formulas but plays schedules, which takes long."""
 
     def document(self) -> dict[str, Any]:
-        """Its parameters as a parameter file has them, in plain dictionaries and lists."""
+        """The parameters as plain dictionaries and lists, as in a parameter file."""
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
-        """The algorithms with a formula and parameters; none for a collective without any."""
+        """The algorithms that have a formula and parameters; empty if the collective has none."""
 
     def predict(
         self,
@@ -101,7 +102,7 @@ class CollectiveModel(Protocol):
     ) -> Array:
         """Seconds at every (P, m), arrays that broadcast against each other.
 
-        nan where the time is not deterministic, or beyond what was fitted.
+        They are nan where the time is not deterministic, or outside the range that was fitted.
         """
 
 
@@ -112,7 +113,7 @@ def segment_count(message_bytes: Array, segment_bytes: Array) -> Array:
 
 
 def longest_segment(message_bytes: Array, segment_bytes: Array) -> Array:
-    """Bytes of the longest segment: all but the last one are whole."""
+    """Bytes of the longest segment; all segments except the last are whole."""
     return np.asarray(np.where(segment_bytes > 0, np.minimum(segment_bytes, message_bytes), message_bytes))
 
 
@@ -120,8 +121,8 @@ def longest_segment(message_bytes: Array, segment_bytes: Array) -> Array:
 class Points:
     """The points at which formulas are evaluated: float arrays of one shape. Sizes in bytes.
 
-    `procs` P, `message_bytes` m, `segment_bytes` m_s (0: unsegmented), `parameter` K, `reduce_seconds_per_byte` gamma
-    of a reduction.
+    `procs` is P, `message_bytes` is m, `segment_bytes` is m_s (0: unsegmented), `parameter` is K, and
+    `reduce_seconds_per_byte` is the gamma of a reduction.
     """
 
     procs: Array
@@ -154,5 +155,5 @@ class Points:
 
     @property
     def bytes_each(self) -> Array:
-        """The size of a segment, m / n_s: the papers' m_s where it divides m."""
+        """The size of a segment, m / n_s, which equals the papers' m_s if m_s divides m."""
         return np.asarray(self.message_bytes / self.segments)

@@ -1,4 +1,4 @@
-"""The LMO model: constant and variable contributions of processors and of the network, apart.
+"""The LMO model, which separates constant and variable contributions of processors and of the network.
 
 O'Flynn 2009, chapter 4: from i to j a message takes C_i + L_ij + C_j + m (t_i + 1 / beta_ij + t_j). Thresholds say
 where the time of linear scatter leaps (S) and where linear gather is not deterministic (from M1 to M2).
@@ -19,10 +19,10 @@ from collwise.models.piecewise import Array
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Message bytes; None where none was found.
+    """The thresholds in message bytes, each None if it was not found.
 
-    `scatter_leap_bytes` is S, `gather_irregular_from_bytes` M1, and `gather_regular_from_bytes` M2, which counts as
-    large here, since a protocol that changes at M2 applies to messages of M2; the thesis counts it as medium.
+    `scatter_leap_bytes` is S, `gather_irregular_from_bytes` is M1, and `gather_regular_from_bytes` is M2. A message of
+    M2 bytes counts as large here, since a protocol that changes at M2 applies to it; the thesis counts it as medium.
     """
 
     scatter_leap_bytes: int | None = None
@@ -31,7 +31,7 @@ class Thresholds:
 
     @property
     def last_irregular_bytes(self) -> int:
-        """The largest size below M2, which LMO_Gather takes as its limit; 0 without M2, for none."""
+        """The largest size below M2, which LMO_Gather takes as its limit; 0, no limit, if there is no M2."""
         return max((self.gather_regular_from_bytes or 0) - 1, 0)
 
     def irregular(self, message_bytes: ArrayLike) -> np.ndarray:
@@ -51,7 +51,8 @@ def _from(threshold: int | None, message_bytes: ArrayLike) -> np.ndarray:
 class LMO(PairParameters):
     """C (seconds), t (seconds per byte), L (seconds) and 1 / beta (seconds per byte).
 
-    Heterogeneous: C and t arrays (n,) over processors, L and 1 / beta symmetric arrays (n, n) over pairs; else floats.
+    If heterogeneous, C and t are arrays (n,) over processors, and L and 1 / beta are symmetric arrays (n, n) over
+    pairs; otherwise all are floats.
     """
 
     DIMENSIONS = MappingProxyType(

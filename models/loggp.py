@@ -21,7 +21,7 @@ class LogGP(PairParameters):
     """L, o, g in seconds and G in seconds per byte. LogP is the same with G = 0.
 
     Latency and gaps are floats, or arrays (n, n) over sender and receiver; the overheads of sending and receiving are
-    floats, or arrays (n,) over processors. Where formulas know one overhead o, it is the mean of the two.
+    floats, or arrays (n,) over processors. In formulas with a single overhead, o is the mean of the two.
     """
 
     DIMENSIONS = MappingProxyType(
@@ -42,7 +42,7 @@ class LogGP(PairParameters):
 
     @property
     def overhead_seconds(self) -> float:
-        """o: the mean of sending's and receiving's. Homogeneous only."""
+        """o, the mean of the overheads of sending and receiving. Homogeneous only."""
         return float(self.send_overhead_seconds + self.receive_overhead_seconds) / 2
 
     def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:

@@ -1,6 +1,6 @@
-"""The parameters of models in readable TOML files, of which there are three formats, and files of LMO's thresholds.
+"""Readable TOML files with the parameters of models, in three formats, and files with LMO's thresholds.
 
-Format 1 has the implementation-aware models, 2 a point-to-point model, 3 the model by critical paths.
+Format 1 is for the implementation-aware models, 2 for a point-to-point model, 3 for the model by critical paths.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OBSERVATION = "text such as 'collective P=4 m=1024 m_s=0 K=0 m_g=0 seconds=1e-0
 
 
 def plain(value: Any) -> Any:
-    """Parameters as plain dictionaries and lists, as files have them; what is None is left out or an empty table."""
+    """Parameters as plain dictionaries and lists, as in files; None is left out of a table, or is an empty table."""
     if isinstance(value, Observation):
         return str(value)
     if isinstance(value, WithResiduals):
@@ -45,9 +45,9 @@ def plain(value: Any) -> Any:
 
 
 class ParameterFile(ABC):
-    """Parameters that are kept in a TOML file of a `FORMAT`, which the options of `collwise fit` make.
+    """Parameters that are stored in a TOML file of a `FORMAT`, which `collwise fit` makes with `OPTIONS`.
 
-    `KEYS` are those of its fields that are keys of the file: texts, truth values, and numbers of at least 0.
+    `KEYS` are the fields that are keys of the file: texts, truth values, and numbers of at least 0.
     """
 
     FORMAT: ClassVar[int]
@@ -105,15 +105,15 @@ FAMILIES: Mapping[str, Any] = MappingProxyType(
         "lmo": LMO,
     }
 )
-"""The class of each family's parameters, means over pairs; heterogeneous PLogP has a class of its own."""
+"""The class of each family's parameters; heterogeneous PLogP has a separate class."""
 
 
 @dataclass(frozen=True)
 class FittedParameters(ParameterFile):
     """The parameters of a family of models on a platform and their origin. Times in seconds, sizes in bytes.
 
-    `procs` processes took part in the experiments, which were `measurements` with repetitions and took `seconds` on the
-    platform.
+    `procs` processes took part in the experiments. These took `seconds` on the platform; `measurements` is the number
+    of their repetitions.
     """
 
     FORMAT = 2
@@ -174,7 +174,7 @@ def _parameters_from(keys: Keys, family: str, procs: int) -> Parameters:
     if wanted is PLogP:
         return _plogp_pairs(values, procs) if "pairs" in values else _plogp(values)
     dimensions = wanted.DIMENSIONS
-    # All are single numbers or all are arrays, as the first one is.
+    # Either all parameters are single numbers or all are arrays; the first one shows which.
     if isinstance(values.get(next(iter(dimensions))), list):
         found: dict[str, Any] = {
             name: np.array(values.by_process(name, procs, count), dtype=float) for name, count in dimensions.items()
@@ -214,7 +214,7 @@ def _plogp(values: Keys) -> PLogP:
 
 
 def read_thresholds(path: Path) -> Thresholds:
-    """The thresholds in the table [thresholds] of a file, in bytes; those that it does not name are None."""
+    """The thresholds in the table [thresholds] of a file, in bytes; thresholds that are not in the table are None."""
     keys = Keys(path, read_toml(path))
     if "thresholds" not in keys:
         raise UsageError(
@@ -279,7 +279,7 @@ Observations = Mapping[str, Mapping[str, Sequence[Observation]]]
 
 
 class FittedToObservations:
-    """Base of models with parameters for each algorithm, which know the experiments that these were fitted to."""
+    """Base of models that have parameters for each algorithm, and the experiments to which these were fitted."""
 
     parameters: ModelParameters | PathParameters
 
@@ -294,13 +294,13 @@ class FittedToObservations:
         return self.parameters.processes_per_node
 
     def reach(self, collective: str) -> tuple[int, float]:
-        """The largest P and m of the experiments; 0 without any."""
+        """The largest P and m of the experiments; 0 if there are none."""
         fits = self.parameters.observations.get(collective, {}).values()
         points = [(one.procs, one.message_bytes) for each in fits for one in each]
         return max((p for p, _ in points), default=0), max((m for _, m in points), default=0)
 
     def document(self) -> dict[str, Any]:
-        """Its parameters as a parameter file has them, in plain dictionaries and lists."""
+        """The parameters as plain dictionaries and lists, as in a parameter file."""
         return self.parameters.as_document()
 
 
@@ -337,7 +337,7 @@ class WithResiduals(ABC):
         return float(np.max(np.abs(self.residuals))) if self.residuals else 0.0
 
     def document(self) -> dict[str, Any]:
-        """The fit as plain dictionaries and lists, with its parameters between the residuals in short and in full."""
+        """The fit as plain dictionaries and lists: a summary of the residuals, the parameters, and all residuals."""
         return {
             "mean_relative_residual": round(self.mean_residual, 6),
             "worst_relative_residual": round(self.worst_residual, 6),
@@ -354,8 +354,8 @@ class WithResiduals(ABC):
 class AlgorithmFit(WithResiduals):
     """An algorithm's parameters, one Hockney pair per part and protocol ('main/eager'), and its relative residuals.
 
-    `parameters` serve all segment sizes; `by_segment` has those fitted for a segment size alone, which are more
-    accurate there.
+    `parameters` serve all segment sizes; `by_segment` has parameters fitted for a single segment size, which are more
+    accurate for that size.
     """
 
     parameters: Mapping[str, Hockney]
@@ -363,7 +363,7 @@ class AlgorithmFit(WithResiduals):
     by_segment: Mapping[int, Mapping[str, Hockney]] = field(default_factory=dict)
 
     def parameters_for(self, segment_bytes: int) -> Mapping[str, Hockney]:
-        """The parameters for that segment size, or for all together."""
+        """The parameters fitted for that segment size, or for all sizes if there are none."""
         return self.by_segment.get(segment_bytes, self.parameters)
 
     def _values(self) -> dict[str, Any]:
@@ -383,8 +383,8 @@ class AlgorithmFit(WithResiduals):
 class ModelParameters(ParameterFile):
     """The parameters of all implementation-aware models on a platform. Times in seconds, sizes in bytes.
 
-    `fits[model][collective][algorithm]` are those of MODELS; `hockney` is from roundtrips and serves the traditional
-    formulas.
+    `fits[model][collective][algorithm]` has the fits of each model in MODELS; `hockney` is from roundtrips and serves
+    the traditional formulas.
     """
 
     FORMAT = 1
@@ -422,7 +422,7 @@ class ModelParameters(ParameterFile):
 # --- Parameters of the model by critical paths ------------------------------------------------------------------------
 
 EAGER, RENDEZVOUS, LOCAL = CLASSES = ("eager", "rendezvous", "local")
-"""The classes of messages: between nodes by protocol, and within a node."""
+"""The classes of messages: eager and rendezvous between nodes, and local within a node."""
 
 
 @dataclass(frozen=True)
@@ -436,9 +436,9 @@ class Overheads:
 
 @dataclass(frozen=True)
 class PathFit(WithResiduals):
-    """An algorithm's alpha and beta by class of messages; only those that its experiments had.
+    """An algorithm's alpha and beta for each class of messages that its experiments had.
 
-    After `steps` of counting and fitting the parameters no longer changed if `settled`.
+    If `settled`, the parameters no longer changed after `steps` of counting and fitting.
     """
 
     parameters: Mapping[str, Hockney]
@@ -466,10 +466,10 @@ class PathParameters(ParameterFile):
 
         T(P, m) = sum over classes of messages of  a alpha + b beta,  and overheads and reductions, whose time is known
 
-    `messages` are alpha and beta of single messages by class, which hold where an algorithm's experiments had no
-    message of a class. With `receives_first` an eager message leaves when its receive is posted, and the sender of a
-    rendezvous message waits until it has arrived; otherwise the first leaves when it is sent, and the sender waits
-    until it has left. `fits` are by collective and algorithm.
+    `messages` has alpha and beta of single messages by class, for classes of which an algorithm's experiments had no
+    message. With `receives_first` an eager message leaves when its receive is posted, and the sender of a rendezvous
+    message waits until the message has arrived; otherwise an eager message leaves when it is sent, and the sender of a
+    rendezvous message waits until the message has left. `fits` are by collective and algorithm.
     """
 
     FORMAT = 3
@@ -492,7 +492,7 @@ class PathParameters(ParameterFile):
     observations: Observations = field(default_factory=dict)
 
     def parameters_of(self, collective: str, algorithm: str) -> dict[str, Hockney]:
-        """alpha and beta of every class of messages for an algorithm: its own where it has them."""
+        """alpha and beta of every class of messages for an algorithm, fitted to it or else from `messages`."""
         fitted = self.fits.get(collective, {}).get(algorithm)
         return {**self.messages, **(fitted.parameters if fitted else {})}
 

@@ -40,12 +40,12 @@ class PLogP(Homogeneous):
         return np.asarray(self.latency_seconds + self.gap(message_bytes))
 
     def as_loggp(self, min_bytes: int = 1) -> LogGP:
-        """LogGP as Kielmann et al. derive it. o_s, o_r and g are those of the smallest message; L' = L + g(1) - o_s(1)
-        - o_r(1).
+        """LogGP as Kielmann et al. derive it, except for G.
 
-        Their G is g(m) / m for a large m, in which g(1) / m is left over. Here it is (g(m) - g(1)) / (m - 1), the same
-        in the limit, so that a series of messages of m bytes, g + (m - 1) G each, keeps its gap; and, unlike the slope
-        between two large sizes, it does not magnify errors of measurement. m is the last knot of g.
+        o_s, o_r and g are those of the smallest message, and L' = L + g(1) - o_s(1) - o_r(1). Their G is g(m) / m for a
+        large m, which still includes g(1) / m. Here G is (g(m) - g(1)) / (m - 1), which has the same limit. With it, a
+        series of messages of m bytes, g + (m - 1) G each, keeps its gap. Unlike the slope between two large sizes, it
+        does not magnify errors of measurement. m is the last knot of g.
         """
         smallest, large = float(min_bytes), self.gap.message_bytes[-1]
         send, receive = float(self.send_overhead(smallest)), float(self.receive_overhead(smallest))
@@ -59,7 +59,7 @@ class PLogP(Homogeneous):
 class HeterogeneousPLogP:
     """PLogP for every pair, `pairs[sender][receiver]` (None on the diagonal); overheads belong to processors.
 
-    Overheads are averaged over the pairs that a processor is in, as O'Flynn 2009, section 5.2 has it.
+    Overheads are averaged over the pairs that a processor is in, as in O'Flynn 2009, section 5.2.
     """
 
     pairs: tuple[tuple[PLogP | None, ...], ...]
@@ -71,7 +71,7 @@ class HeterogeneousPLogP:
         return PLogP.mean([pair for row in self.pairs for pair in row if pair is not None])
 
     def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
-        """Seconds of a message, at every size. Raises ValueError for a processor and itself."""
+        """Seconds of a message, at every size. Raises ValueError if sender and receiver are the same."""
         pair = self.pairs[sender][receiver]
         if pair is None:
             raise ValueError(f"no parameters between processor {sender} and itself")

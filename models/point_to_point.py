@@ -39,14 +39,14 @@ class PointToPointModel(RegisteredModel):
             raise ValueError(f"model {self.name} takes {form} parameters of class {wanted.__name__}")
 
     def reach(self, collective: str) -> tuple[int, float]:
-        """No P, and the largest message whose parameters depend on its size."""
+        """Returns 0 for P, and the largest message for which the parameters depend on the size."""
         known = self.parameters
         if isinstance(known, HockneyBySize):
             return 0, known.time.message_bytes[-1]
         return 0, known.gap.message_bytes[-1] if isinstance(known, PLogP) else 0
 
     def document(self) -> dict[str, Any]:
-        """Its parameters as a parameter file has them, in plain dictionaries and lists."""
+        """The parameters as plain dictionaries and lists, as in a parameter file."""
         procs = 2 if np.isinf(self.max_procs) else int(self.max_procs)
         known = (
             self.kind.family,
@@ -70,8 +70,9 @@ class PointToPointModel(RegisteredModel):
     ) -> Array:
         """Seconds at every (P, m); 0 for one process.
 
-        Segments count where the catalogue's algorithm has them; `parameter` 0 is the catalogue's default. The result is
-        nan where linear gather's time is not deterministic (LMO), and beyond the processors of a heterogeneous model.
+        Segments count only if the catalogue's algorithm has segments; `parameter` 0 is the catalogue's default. The
+        result is nan where linear gather's time is not deterministic (LMO), and if a heterogeneous model has fewer than
+        P processors.
         """
         formula = self.formula(collective, algorithm)
         entry = Catalogue.load().algorithm(collective, algorithm)
@@ -83,7 +84,7 @@ class PointToPointModel(RegisteredModel):
             reduce_seconds_per_byte=self.reduce_seconds_per_byte,
         )
         known = (points.procs > 1) & (points.procs <= self.max_procs)
-        # Formulas hold for two processes and more, and have parameters for `max_procs` of them.
+        # Formulas hold for two processes or more, and have parameters for up to `max_procs` processes.
         safe = replace(points, procs=np.where(known, points.procs, 2.0))
         seconds = formula(safe, self._formula_parameters)
         return np.where(known, seconds, np.where(points.procs > 1, np.nan, 0.0))
@@ -96,6 +97,6 @@ class PointToPointModel(RegisteredModel):
 
     @property
     def max_procs(self) -> float:
-        """The number of processors whose parameters are known; infinite if all are alike."""
+        """The number of processors whose parameters are known; infinite if all processors are equal."""
         pairs = self.parameters.as_hockney() if isinstance(self.parameters, LMO) else self.parameters
         return len(np.asarray(pairs.alpha_seconds)) if isinstance(pairs, Hockney) and pairs.heterogeneous else np.inf

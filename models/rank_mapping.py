@@ -27,10 +27,10 @@ _RESTARTS = 20
 
 
 def heaviest_to_fastest(slowness: Sequence[float]) -> Mapping:
-    """The ranks of the in-order binomial tree with the most ranks below them on the fastest processors.
+    """The mapping that puts the ranks with the largest subtrees on the fastest processors.
 
-    `slowness`: one number per processor, such as the seconds of a message between it and the root. The root stays;
-    equal processors stay in the default's order.
+    The tree is the in-order binomial tree. `slowness` has one number per processor, such as the seconds of a message
+    between it and the root. The root stays on processor 0; equal processors keep the default order.
     """
     procs = len(slowness)
     ranks = sorted(range(1, procs), key=lambda rank: -min(rank & -rank, procs - rank))
@@ -39,12 +39,13 @@ def heaviest_to_fastest(slowness: Sequence[float]) -> Mapping:
 
 
 def optimal_mapping(cost: Cost, procs: int, starts: Sequence[Mapping] = ()) -> Mapping:
-    """The mapping of least cost, the root on processor 0; the default, each rank's own, where nothing is cheaper.
+    """The mapping of least cost with the root on processor 0; the default, rank r on processor r, if none is cheaper.
 
-    Up to PROCS_TO_EXHAUST processors all mappings are tried. Beyond, pairs of processors are swapped as long as that
-    helps: from the default and from every one of `starts` (such as `heaviest_to_fastest`), then from the best so far
-    with some ranks shuffled, several times. This often finds the minimum, and never a cost above the default's. The
-    same input has the same result. Raises UsageError for a start that does not fit.
+    Up to PROCS_TO_EXHAUST processors all mappings are tried. With more, pairs of processors are swapped as long as that
+    lowers the cost: first from the default and from each of `starts` (such as `heaviest_to_fastest`), then several
+    times from the best mapping so far with some ranks shuffled. This often finds the minimum, and never costs more than
+    the default. The same input has the same result. Raises UsageError if one of `starts` is not a mapping of `procs`
+    processors.
     """
     best: Mapping = tuple(range(procs))
     for start in starts:
@@ -70,7 +71,7 @@ def optimal_mapping(cost: Cost, procs: int, starts: Sequence[Mapping] = ()) -> M
 
 
 def _descend(cost: Cost, start: Mapping) -> tuple[Mapping, float]:
-    """Swaps two processors as soon as it helps, until no swap does; the mapping and its cost."""
+    """Swaps two processors whenever that lowers the cost, until no swap does; returns the mapping and its cost."""
     mapping, least = start, cost(start)
     improved = True
     while improved:

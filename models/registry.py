@@ -37,11 +37,11 @@ CRITICAL_PATH = "critical_path"
 
 @dataclass(frozen=True)
 class ModelKind:
-    """A model of collectives, whatever the platform. Its name on the command line is `str(kind)`.
+    """A model of collectives, independent of the platform. Its name on the command line is `str(kind)`.
 
-    `family` is what `collwise fit --model` fits, `variant` the set of formulas of an implementation-aware model. One
-    `by_schedule` has no formulas, but plays the schedule of every algorithm. A `heterogeneous` model has parameters of
-    each pair; a `printed` one has the formulas of its family as the paper prints them.
+    `family` is what `collwise fit --model` fits, and `variant` is the set of formulas of an implementation-aware model.
+    A model `by_schedule` has no formulas, but plays the schedule of every algorithm. A `heterogeneous` model has
+    parameters of each pair; a `printed` model has the formulas of its family as the paper prints them.
     """
 
     family: str
@@ -64,7 +64,7 @@ class ModelKind:
 
     @cached_property
     def formulas(self) -> Formulas:
-        """The formulas by collective and algorithm; none if it is by schedule."""
+        """The formulas by collective and algorithm; empty for a model by schedule."""
         from collwise.models.formulas import FORMULAS
 
         return FORMULAS[str(self)] if not self.by_schedule else {}
@@ -80,7 +80,7 @@ class ModelKind:
         return tuple(name for name, procedure in known if not (procedure.means_only and self.heterogeneous))
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
-        """The algorithms with a formula; none for a collective without any."""
+        """The algorithms that have a formula, or a schedule in a model by schedule; empty if there are none."""
         if self.by_schedule:
             return _own(Catalogue.load().collective(collective))
         return tuple(self.formulas.get(collective, {}))
@@ -93,13 +93,13 @@ _OFLYNN = "O'Flynn 2009"
 
 def _kinds() -> Iterable[ModelKind]:
     for variant, title, paper in (
-        (BY_PARTS, "one alpha and beta per part of each algorithm and protocol", f"{_NURIYEV}, taken apart"),
+        (BY_PARTS, "one alpha and beta per part of each algorithm and protocol", f"{_NURIYEV}, split into parts"),
         (AS_PRINTED, "one alpha and beta per algorithm", _NURIYEV),
         (TRADITIONAL, "binary and binomial broadcast from roundtrips", f"{_NURIYEV}, section III-C"),
     ):
         yield ModelKind(IMPLEMENTATION_AWARE, title, paper, variant)
     own = "one alpha and beta per algorithm, counted along the critical path of its schedule"
-    yield ModelKind(CRITICAL_PATH, own, f"{_NURIYEV}, with schedules for formulas", by_schedule=True)
+    yield ModelKind(CRITICAL_PATH, own, f"{_NURIYEV}, with schedules, not formulas", by_schedule=True)
     homogeneous = [
         ModelKind("hockney", "alpha + m beta", _PJESIVAC),
         ModelKind("hockney_by_size", "alpha and beta as functions of m", _PJESIVAC),
@@ -108,7 +108,7 @@ def _kinds() -> Iterable[ModelKind]:
         ModelKind("plogp", "L and the functions o_s(m), o_r(m), g(m)", _PJESIVAC),
     ]
     yield from homogeneous
-    yield ModelKind("lmo", "processors' shares apart from the network's", _OFLYNN)
+    yield ModelKind("lmo", "separate times of processors and of the network", _OFLYNN)
     # Heterogeneous LogP, LogGP and PLogP have no formulas of collectives (O'Flynn 2009, section 5.2).
     yield ModelKind("hockney", "alpha and beta of each pair", _OFLYNN, heterogeneous=True)
     of_each = "C and t of each processor, L and 1/beta of each pair"
@@ -126,7 +126,7 @@ DEFAULT_MODEL = CRITICAL_PATH
 
 
 class UnlimitedModel:
-    """The base of all models: parameters that hold for any processes per node and segment size, and say no reach."""
+    """The base of all models, with parameters for any processes per node and any segment size, and an unknown reach."""
 
     plays = False
     segment_bytes = 0
@@ -137,7 +137,7 @@ class UnlimitedModel:
         return None
 
     def reach(self, collective: str) -> tuple[int, float]:
-        """The largest P and m that it was fitted to; 0 if its parameters do not say."""
+        """The largest P and m to which the model was fitted; 0 if the parameters do not say."""
         return 0, 0
 
 
@@ -152,23 +152,23 @@ class RegisteredModel(UnlimitedModel):
         return ModelKind.parse(self.name)
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
-        """The algorithms with a formula; none for a collective without any."""
+        """The algorithms that have a formula; empty if the collective has none."""
         return self.kind.algorithms(collective)
 
     def formula(self, collective: str, algorithm: str) -> Callable[..., Any]:
-        """The formula of an algorithm. Raises UsageError for one without."""
+        """The formula of an algorithm. Raises UsageError if the algorithm has none."""
         check_name(f"{collective} algorithm", algorithm, self.algorithms(collective))
         return self.kind.formulas[collective][algorithm]
 
 
 def models_of_family(family: str) -> tuple[ModelKind, ...]:
-    """The models that one fit of the family serves: the one it was made for first."""
+    """The models that one fit of the family serves, heterogeneous models first."""
     found = (kind for kind in MODELS.values() if kind.family == family)
     return tuple(sorted(found, key=lambda kind: not kind.heterogeneous))
 
 
 def coverage(collectives: Sequence[str] = ()) -> dict[tuple[str, str], dict[str, bool]]:
-    """The formulas that models have. True or False by model, for each algorithm of these collectives, or of all."""
+    """The formulas that models have: True or False by model, for each algorithm of the collectives, by default all."""
     catalogue = Catalogue.load()
     chosen = [catalogue.collective(name) for name in collectives] or list(catalogue.collectives.values())
     return {
@@ -179,12 +179,12 @@ def coverage(collectives: Sequence[str] = ()) -> dict[tuple[str, str], dict[str,
 
 
 def _own(collective: Collective) -> tuple[str, ...]:
-    """The algorithms but for mock-ups, of which there are no models: what they do depends on the MPI library."""
+    """The algorithms without mock-ups, which no model covers, since what mock-ups do depends on the MPI library."""
     return tuple(name for name in collective.algorithms if name not in collective.mock_ups)
 
 
 def no_parameters(model: str, collectives: Sequence[str]) -> UsageError:
-    """The error for a fitted model whose parameters, of each collective its own, have none for these."""
+    """The error for a fitted model that has parameters by collective, but none for these collectives."""
     return UsageError(
         f"the parameters of model {model} have none for {', '.join(collectives)}; fit them: collwise fit --model "
         f"{model} --collective {','.join(collectives)}"

@@ -1,11 +1,12 @@
-"""The candidates that are fastest, or nearly, and the message sizes, to the byte, at which that changes.
+"""The candidates that are fastest, or nearly, and the message sizes, to the byte, at which these candidates change.
 
-The times of formulas are smooth between jumps and kinks. A range of sizes is settled when one candidate is the fastest
-at every probe, ahead of each other one by more than their difference bends between the probes, and each other one is
-as clearly within the tolerance or beyond; else it is halved, down to single bytes. The jumps at and behind multiples of
-segment sizes are known beforehand and bound the ranges: where all segments are full, their size may reach the eager
-limit, which those of smaller and larger messages do not. Any other leap that reverts within a 64th of a doubling may be
-missed. Candidates that are far behind all over a sixteenth of a doubling are not evaluated there again.
+The times of formulas are smooth between jumps and kinks. A range of sizes is settled when two conditions hold. First,
+one candidate is the fastest at every probe, and leads each other candidate by more than their difference bends between
+the probes. Second, each other candidate is just as clearly within the tolerance or beyond it. Otherwise the range is
+halved, down to single bytes. The jumps at and behind multiples of segment sizes are known beforehand and bound the
+ranges: where all segments are full, their size may reach the eager limit, unlike the segments of smaller and larger
+messages. Any other leap that reverts within a 64th of a doubling may be missed. Candidates that are far behind
+throughout a sixteenth of a doubling are not evaluated there again.
 """
 
 from __future__ import annotations
@@ -23,22 +24,23 @@ Indices = NDArray[np.int64]
 Bits = NDArray[np.uint8]
 # Seconds of a candidate at arrays of P and of message bytes; nan where it has no time.
 Times = Callable[[Array, Array], Array]
-# Pairs of a message size, ascending, and the candidates that are fast enough from there; none if none has a time.
+# Pairs of a message size, ascending, and the candidates that are fast enough from this size on; no candidates if none
+# has a time.
 Standings = Sequence[tuple[int, frozenset[int]]]
 
 NOBODY = -1
-"""Stands for a candidate where none has a time."""
+"""This index stands for no candidate, where none has a time."""
 
-# Times that differ by less than this share are equal: only rounding tells them apart.
+# Times that differ by less than this share are equal, since only rounding distinguishes them.
 TIE = 1e-12
 
 _RANGES_A_DOUBLING = 16
 # The places at which ranges are probed; uneven, so that no regular pattern of jumps stays between the probes.
 _PROBES = np.array([0.0, 0.23, 0.49, 0.74, 1.0])
-# The factor by which a difference may bend further between the probes than at them: a kink or a jump shows at least
-# half of it.
+# A difference may bend up to this many times as far between the probes as at the probes, where a kink or a jump shows
+# at least half of its size.
 _BEND = 4.0
-# A candidate that is slower than this many times the fastest with its tolerance all over a step is left out there.
+# A candidate is left out of a range throughout which it takes more than this many times the time that is tolerated.
 _FAR = 1.5
 # Times held in memory at once.
 _MAX_TIMES = 2_000_000
@@ -61,7 +63,7 @@ def picked_seconds(seconds: Array, picks: Indices) -> Array:
 def good_enough(seconds: Array, tolerance: float) -> NDArray[np.bool_]:
     """True where a candidate (first axis) takes at most (1 + tolerance) times as long as the fastest.
 
-    With a tolerance of 0 that is the one that `fastest` names, although others may be as fast.
+    With a tolerance of 0 only the candidate that `fastest` names is marked, even if others are as fast.
     """
     good = _one_of(len(seconds), fastest(seconds))
     if tolerance:
@@ -96,7 +98,7 @@ def switch_points(
 
 
 def _one_of(number: int, index: Indices) -> NDArray[np.bool_]:
-    """Marks one of a number of candidates (first axis) at every point, none where the index is NOBODY."""
+    """Marks the candidate (first axis) with the index at every point; marks none where the index is NOBODY."""
     return np.asarray(np.arange(number).reshape(-1, *[1] * index.ndim) == index)
 
 
@@ -106,13 +108,13 @@ def _allowed(least: Array, tolerance: float) -> Array:
 
 
 def _within(least: int, largest: int, *sizes: Indices) -> Indices:
-    """The sizes between the bounds, and the smallest, ascending."""
+    """The sizes within the bounds, with the lower bound itself, ascending."""
     every = np.concatenate([[least], *sizes])
     return np.unique(every[(every >= least) & (every <= largest)])
 
 
 def _from_to(starts: Indices, largest: int) -> Indices:
-    """The first and last size of ranges that follow each other, as two rows."""
+    """The first and last sizes of consecutive ranges, as two rows."""
     return np.stack([starts, np.append(starts[1:] - 1, largest)])
 
 
@@ -121,8 +123,8 @@ def _near(
 ) -> NDArray[np.bool_]:
     """True for candidates that may be nearly the fastest somewhere in a wide range, shape (candidates, P, ranges).
 
-    Its probes and both ends of the narrow ranges in it decide: where all segments are full, or one more has
-    made them short, times may leap for a single byte.
+    The probes of the wide range decide, and both ends of the narrow ranges in it, since times may leap for a single
+    byte where all segments are full or where one more segment has made them short.
     """
     probes, bounds = _probes(*wide), narrow.T
     first = np.searchsorted(narrow[0], wide[0])
@@ -162,12 +164,12 @@ def _known(seconds: Array) -> Array:
 def _settled(
     candidates: Sequence[Times], ranges: Indices, wanted: NDArray[np.bool_], tolerance: float
 ) -> Iterator[tuple[Indices, Indices, Bits]]:
-    """P, first size and the candidates that are good enough, as bits, of ranges in which these do not change.
+    """Yields ranges in which the good enough candidates do not change: P, first size and these candidates as bits.
 
     The rows of `ranges` are P, the first and the last size; `wanted` says which candidates may be good enough in each.
     """
     at_once = max(1, _MAX_TIMES // (len(_PROBES) * len(candidates)))
-    # Those known to be good enough all over a range; they are not wanted there any more.
+    # The candidates known to be good enough throughout a range; they are not evaluated there again.
     good = np.zeros_like(wanted)
     while ranges.size:
         halves: list[Indices] = []
@@ -201,7 +203,7 @@ def _settled(
 
 
 def _probes(starts: Indices, ends: Indices) -> Indices:
-    """Sizes within each range, shape (ranges, probes): all of a short one, the last one repeated."""
+    """Sizes within each range, shape (ranges, probes). A short range gives all its sizes, the last one repeated."""
     width = (ends - starts)[:, None]
     spread = (starts[:, None] + width * _PROBES).astype(np.int64)
     spread[:, -1] = ends
@@ -212,11 +214,11 @@ def _probes(starts: Indices, ends: Indices) -> Indices:
 def _compared(
     seconds: Array, others: NDArray[np.bool_], winner: Indices, probes: Indices, tolerance: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Compares other candidates with a range's winner at its first probe: marks rivals, good and unclear ones.
+    """Compares other candidates with the winner at a range's first probe; marks rivals, good and unclear candidates.
 
-    Rivals may be faster than the winner somewhere. The others are good if they are good enough all over, and unclear
-    if they may be so in a part of the range. Seconds have the shape (candidates, ranges, probes), `others` and the
-    results (candidates, ranges).
+    Rivals may be faster than the winner somewhere in the range. Good candidates are good enough throughout the range,
+    and unclear ones may be good enough in a part of it. Seconds have the shape (candidates, ranges, probes); `others`
+    and the results have the shape (candidates, ranges).
     """
     rivals, good = others.copy(), np.zeros_like(others)
     unclear = others.copy() if tolerance else rivals
@@ -228,7 +230,7 @@ def _compared(
         never = _along_probes(np.logical_and, np.isinf(times))
         with np.errstate(invalid="ignore"):
             ahead = times - least
-            # An earlier one with the same time would have won.
+            # An earlier candidate with the same time would have won.
             tie = np.where(index > winner[which], TIE, -TIE)[:, None] * np.abs(least)
             rivals[index, which] = ~(_clear(ahead + tie, place) | never)
             if tolerance:
@@ -246,12 +248,12 @@ def _clear(difference: Array, along: Array) -> NDArray[np.bool_]:
 
 
 def _along_probes(function: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
-    """Reduces the last axis, which is short: NumPy's own reductions take several times as long there."""
+    """Reduces the last axis, which is so short that NumPy's own reductions take several times as long."""
     return np.asarray(reduce(function, np.moveaxis(values, -1, 0)))
 
 
 def _by_procs(number: int, procs: Indices, starts: Indices, bits: Bits) -> Mapping[int, Standings]:
-    """Standings by P, made from bits for a number of candidates; sizes at which these do not change are dropped."""
+    """Standings by P, made from bits for `number` candidates, without the sizes at which no candidate changes."""
     order = np.lexsort((starts, procs))
     procs, starts, bits = procs[order], starts[order], bits[:, order]
     changes = np.append(True, (procs[1:] != procs[:-1]) | np.any(bits[:, 1:] != bits[:, :-1], axis=0))

@@ -1,6 +1,6 @@
 """Platforms: cluster descriptions in TOML, the SimGrid platform XML generated from them, and checks of both.
 
-A module loads when a name of it is first used, so that what only names platforms does not wait for the rest.
+A module loads when one of its names is first used, so that code that only names platforms does not load the rest.
 """
 
 from __future__ import annotations

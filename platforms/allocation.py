@@ -1,7 +1,8 @@
 """Allocations: the hosts of a job, read or drawn, and the nodes of a description that stand for them.
 
-The network of a description is even, so that it does not matter which of its switches stands for which: hosts of one
-switch, or of one group of switches, get nodes of one, and hosts of different ones get nodes of different ones.
+The network of a description is regular, so it does not matter which of its switches stands for which real switch. Hosts
+at one switch, or in one group of switches, get nodes at one switch or in one group; hosts at different switches, or in
+different groups, get nodes at different switches or in different groups.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from collwise.platforms.xml_clusters import description_of
 
 _Value = TypeVar("_Value")
 _RANK, _HOST, _SWITCH, _GROUP = ("rank", "mpi_rank"), ("host", "hostname", "node", "allocation"), "switch", "group"
-"""The names of columns that mean the same."""
+"""The names of columns; names in one tuple mean the same."""
 _PAIR = re.compile(r"([A-Za-z]\w*)\s*=\s*(\S+)")
 _NAME = re.compile(r"[A-Za-z0-9_.:-]+")
 _LONGEST_NAME = 255
@@ -40,7 +41,7 @@ _MAPS = "expected SLURM's topology.conf, CSV with host, switch and group, or lin
 
 
 class NodeMap(dict[str, tuple[str, str]]):
-    """The switch of each host, and the switch's group, as a file has them. The group is '' if the map has no groups."""
+    """The switch of each host, and the switch's group, read from a file. The group is '' if the file has no groups."""
 
     def __init__(self, file: Path, places: Mapping[str, tuple[str, str]]) -> None:
         super().__init__(places)
@@ -49,7 +50,10 @@ class NodeMap(dict[str, tuple[str, str]]):
 
 @dataclass(frozen=True)
 class Allocation:
-    """The hosts of a job: that of each rank if `by_rank`, else each once. `rows` are where `source` has a host."""
+    """The hosts of a job: one for each rank if `by_rank`, otherwise each host once.
+
+    `rows` has the position of each host in `source`.
+    """
 
     source: str
     hosts: tuple[str, ...]
@@ -59,16 +63,16 @@ class Allocation:
 
 @dataclass(frozen=True, repr=False)
 class AllocatedPlatform(PlacedPlatform):
-    """`base` with the nodes of an allocation: `ranks` are those of its ranks, or, where only hosts are known, of the
-    hosts.
+    """`base` with the nodes of an allocation.
 
-    With as many processes on each node as the allocation has (`per_node`), ranks are where they were, and fewer
-    processes are its first ranks. With another number, or where that is not known (0), they fill its nodes by blocks.
+    `ranks` has the node of each rank, or of each host if only hosts are known. With as many processes on each node as
+    in the allocation (`per_node`), ranks run where they ran in the job, and fewer processes are its first ranks. With
+    another number, or if `per_node` is not known (0), processes fill the nodes of the allocation by blocks.
     """
 
     per_node: int = 0
     options: str = ""
-    """The options of a command that say the same, if they are known."""
+    """The command-line options that give the same allocation, if they are known."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,12 +88,12 @@ class AllocatedPlatform(PlacedPlatform):
         return hashlib.sha256(f"allocation of {self.per_node}\n{super().digest()}".encode()).hexdigest()
 
     def max_procs(self, processes_per_node: int) -> int:
-        """The ranks of the allocation, or as many as its nodes hold with a different number on each."""
+        """The number of ranks in the allocation, or of processes on its nodes with a different number on each."""
         as_given = processes_per_node == self.per_node
         return len(self.ranks) if as_given else len(set(self.ranks)) * processes_per_node
 
     def positions(self, procs: int, processes_per_node: int) -> tuple[int, ...]:
-        """The position among the hosts of each rank. Raises UsageError for more processes than `max_procs`."""
+        """The position in `hosts` of each rank's host. Raises UsageError for more processes than `max_procs`."""
         self.base.check_processes_per_node(processes_per_node)
         most = self.max_procs(processes_per_node)
         if not 1 <= procs <= most:
@@ -105,22 +109,22 @@ class AllocatedPlatform(PlacedPlatform):
 
 @dataclass(frozen=True, repr=False)
 class ScatteredPlatform(DerivedPlatform):
-    """A job on nodes of `base` that others leave free in a random draw, whose seed is `number`.
+    """A job on nodes of `base` that other jobs leave free in a random draw with the seed `number`.
 
-    How many nodes are free is drawn from the job's own number to all, evenly by its logarithm, since machines are busy;
-    then which ones are. The job gets the free nodes that follow a random one, with blocks of ranks in the order of
-    nodes. Each number of nodes has draws of its own.
+    The number of free nodes is drawn first, from the job's own number to all, uniformly in its logarithm, since
+    machines are busy; then the free nodes are drawn. The job gets consecutive free nodes from a random one on, with
+    blocks of ranks in the order of nodes. Each number of nodes has separate draws.
     """
 
     number: int
 
     def digest(self) -> str:
-        """A digest of the base platform and the draw; the nodes drawn for half of the platform stand for it."""
+        """A digest of the base platform and the draw, which the nodes drawn for half of the platform represent."""
         drawn = _drawn(self.number, len(self.hosts), 1 + len(self.hosts) // 2)
         return hashlib.sha256(f"{self.base.digest()}\n{drawn}".encode()).hexdigest()
 
     def positions(self, procs: int, processes_per_node: int) -> tuple[int, ...]:
-        """The position among the hosts of each rank. Raises the errors of the base platform's."""
+        """The position in `hosts` of each rank's host. Raises the errors of `base.positions`."""
         blocks = self.base.positions(procs, processes_per_node)
         drawn = _drawn(self.number, len(self.hosts), blocks[-1] + 1)
         return tuple(drawn[block] for block in blocks)
@@ -129,7 +133,7 @@ class ScatteredPlatform(DerivedPlatform):
 @lru_cache(maxsize=64)
 def _drawn(number: int, nodes: int, count: int) -> tuple[int, ...]:
     """The nodes that a job of `count` nodes gets in a draw."""
-    draw = random.Random(f"{number} {nodes} {count}").random  # of a generator only these numbers stay as they are
+    draw = random.Random(f"{number} {nodes} {count}").random  # only random() gives the same numbers in every Python
     free = min(int(count * ((nodes + 1) / count) ** draw()), nodes)
     order = sorted(range(nodes), key=[draw() for _ in range(nodes)].__getitem__)
     left = sorted(order[:free])
@@ -140,12 +144,13 @@ def _drawn(number: int, nodes: int, count: int) -> tuple[int, ...]:
 def allocated(
     platform: HostPlatform, allocation: str | Path | Allocation, node_map: str | Path | NodeMap | None = None
 ) -> AllocatedPlatform:
-    """The platform with a job where an allocation says.
+    """The platform with a job on the hosts of an allocation.
 
-    `allocation` is a file: CSV with rank and host, such as PICO's alloc.csv, or SLURM's lists of hosts on any number of
-    lines; or such a list itself, 'n[001-004,7]'; or one that was read already. `node_map` has the switch of each host,
-    and the switch's group: SLURM's topology.conf, PICO's map of Leonardo, or CSV with host, switch and group. Without
-    it hosts are the platform's own, or all are at one switch. One that was read already is not read again.
+    `allocation` is a file, a list of hosts such as 'n[001-004,7]', or an Allocation that was read before. The file is
+    CSV with rank and host, such as PICO's alloc.csv, or has SLURM's lists of hosts on any number of lines. `node_map`
+    has the switch of each host, and the switch's group. It is a file (SLURM's topology.conf, PICO's map of Leonardo, or
+    CSV with host, switch and group) or a NodeMap that was read before. Without `node_map`, hosts are the platform's
+    own, or all are at one switch.
     """
     found = allocation if isinstance(allocation, Allocation) else _read_allocation(str(allocation))
     hosts = tuple(dict.fromkeys(found.hosts))
@@ -161,7 +166,7 @@ def allocated(
             note(f"--node-map changes nothing: all nodes of '{platform.name}' are at one switch")
         if isinstance(described, HeterogeneousPlatform) or (topology is not None and places is None):
             has = "several switches" if topology is not None else "nodes that differ"
-            valid = ", or --node-map FILE, which says at which switch hosts are" if topology is not None else ""
+            valid = ", or give --node-map FILE with the switch of each host" if topology is not None else ""
             raise UsageError(
                 f"{found.rows[hosts[0]]}: '{platform.name}' has no host '{hosts[0]}', but {has}; "
                 f"name its own hosts{valid}"
@@ -170,7 +175,7 @@ def allocated(
         if topology is not None and places is not None:
             node_of = _by_switch(described, topology, found, places)
             if isinstance(platform, Platform):
-                # A description says how many nodes there are, a map which switches are not full.
+                # A description has the number of nodes; only a map shows which switches are not full.
                 platform = replace(platform, nodes=max(platform.nodes, *(node + 1 for node in node_of.values())))
     ranks = tuple(node_of[host] for host in found.hosts)
     if max(ranks) >= len(platform.hosts):
@@ -183,7 +188,7 @@ def allocated(
 
 
 def scattered(platform: HostPlatform, count: int) -> list[HostPlatform]:
-    """The platform with a job on the nodes of each of `count` draws. Raises UsageError where draws cannot differ."""
+    """The platform with a job on the nodes of each of `count` draws. Raises UsageError if all draws are equivalent."""
     if count < 1:
         raise UsageError(f"--allocations {count}: at least 1 is needed")
     if isinstance(platform, PlacedPlatform):
@@ -214,7 +219,7 @@ def _with_short(named: Mapping[str, _Value]) -> Mapping[str, _Value]:
 
 
 def _by_switch(platform: HostPlatform, topology: Topology, allocation: Allocation, places: NodeMap) -> dict[str, int]:
-    """A node for each host, such that they share switches and groups as in the map."""
+    """A node for each host, so that nodes share switches and groups as their hosts do in the map."""
     if isinstance(topology, Torus):
         raise UsageError(
             f"--node-map: {places.file} says which hosts share a switch, but on the torus '{platform.name}' it matters "
@@ -223,7 +228,7 @@ def _by_switch(platform: HostPlatform, topology: Topology, allocation: Allocatio
     per_switch, per_group = topology.nodes_per_switch, topology.group_switches
     switches = topology.switches(len(platform.hosts))
     if per_group and not any(group for _, group in places.values()):
-        warn(f"{places.file} has no groups of switches: those of '{platform.name}' are filled in order")
+        warn(f"{places.file} has no groups of switches; the groups of '{platform.name}' are filled in order")
         per_group = None
     tree: dict[str, dict[tuple[str, str], list[str]]] = {}
     for host, place in places.items():
@@ -249,8 +254,9 @@ def _too_large(allocation: Allocation, has: str, platform: HostPlatform, valid: 
 
 
 def _places(allocation: Allocation, hosts: Sequence[str], given: str | Path | NodeMap) -> NodeMap:
-    """The switch and group of each host. A host is looked up by its name, the name's first part, or the number at that
-    part's end.
+    """The switch and group of each host.
+
+    A host is looked up by its full name, by its short name, or by the number at the end of its short name.
     """
     read = given if isinstance(given, NodeMap) else read_node_map(Path(given))
     node_map, found = _with_short(read), {}
@@ -266,7 +272,7 @@ def _places(allocation: Allocation, hosts: Sequence[str], given: str | Path | No
 
 
 def _lines(path: Path) -> list[tuple[str, str]]:
-    """The lines of a file that are not empty or comments, each with its place. A line that ends in \\ is continued."""
+    """The lines of a file, except empty ones and comments, each after its position. A line ending in \\ continues."""
     found, before, start = [], "", 0
     for number, line in enumerate(read_text(path).removeprefix("\ufeff").splitlines(), start=1):
         start = start if before else number
@@ -299,9 +305,9 @@ def _read_allocation(source: str) -> Allocation:
 
 
 def hosts_of_ranks(lines: Sequence[tuple[str, str]], source: str) -> dict[int, tuple[str, str]]:
-    """The position of each rank's line, and its host, in the order of ranks. Lines are CSV, each after its position.
+    """The position of each rank's line, and the rank's host, in the order of ranks.
 
-    Without a header the first column is the rank.
+    `lines` are pairs of a position and a line of CSV. Without a header the first column is the rank.
     """
     columns: tuple[int, int] = (0, 1)
     if lines and not _cells(lines[0][1])[0].isdecimal():
@@ -316,7 +322,7 @@ def hosts_of_ranks(lines: Sequence[tuple[str, str]], source: str) -> dict[int, t
         found[int(rank)] = where, host
     missing = next((rank for rank in range(len(found)) if rank not in found), None)
     if missing is not None or not found:
-        count = f"{len(found)} are there, up to {max(found, default=0)}, without {missing or 0}"
+        count = f"found {len(found)} ranks, up to {max(found, default=0)}, but not rank {missing or 0}"
         raise UsageError(f"{source}: expected all ranks, starting at 0; {count}")
     return dict(sorted(found.items()))
 
@@ -349,7 +355,10 @@ def _expanded(text: str, where: str) -> list[str]:
 
 
 def read_node_map(path: Path) -> NodeMap:
-    """The switch and group of each host. Raises UsageError, with the line, for other files and for hosts with two."""
+    """The switch and group of each host.
+
+    Raises UsageError, naming the line, for other files and for a host at two switches.
+    """
     lines = _lines(path)
     if not lines:
         raise UsageError(f"{path}: contains no hosts ({_MAPS})")
@@ -377,7 +386,7 @@ def _of_words(lines: Sequence[tuple[str, str]]) -> _Placed:
 
 
 def _of_slurm(lines: Sequence[tuple[str, str]]) -> _Placed:
-    """The group of a switch with nodes is the switch above it. Without groups it is above all of them."""
+    """The group of a switch with nodes is the switch above it; if that is above all of them, there are no groups."""
     leaves: dict[str, tuple[str, list[str]]] = {}
     above: dict[str, str] = {}
     for where, line in lines:

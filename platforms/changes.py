@@ -1,4 +1,4 @@
-"""Changes of a platform: more bandwidth, another latency, fewer nodes, a slow node and the like, as text says them."""
+"""Changes of a platform, given as text: more bandwidth, another latency, fewer nodes, a slow node and so on."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def parse_change(text: str) -> Change:
 def changed(platform: HostPlatform, changes: Sequence[Change]) -> Changed:
     """The platform with these changes, made in the order given; placement and processes per node come last.
 
-    Its name says what was changed, so its times are never mistaken for the platform's.
+    The name of the result says what was changed, so its times are never mistaken for those of `platform`.
     """
     per_node: int | None = None
     placement: str | None = None
@@ -118,7 +118,7 @@ def _homogeneous(platform: Described, what: str) -> Platform:
 
 
 def factor_of(text: str) -> float:
-    """2.0 of 'x2'. Raises UsageError for anything else, and unless it is above 0."""
+    """2.0 from 'x2'. Raises UsageError for anything else, and for a factor that is not above 0."""
     found = _factor(text)
     if found is None:
         raise UsageError(f"'{text}' is not a factor; write for example x0.5 or x2")
@@ -207,10 +207,10 @@ def _bandwidth(platform: Described, text: str) -> Described:
 
 
 def _topology_with_rates(topology: Topology | None, factor: float, keeps_uplinks: bool) -> Topology | None:
-    """The topology with other rates of its cables.
+    """The topology with the rates of its cables multiplied.
 
-    Those of a fat tree, and of a torus that gives none, follow from the nodes' links. With `keeps_uplinks` the links
-    change by the same factor, so that these cables need no change of their own.
+    In a fat tree, and in a torus without a rate of its cables, the rates follow from the nodes' links. With
+    `keeps_uplinks` these links change by the same factor, so that the cables need no further change.
     """
     if isinstance(topology, FatTree):
         return _scaled(topology, 1.0 if keeps_uplinks else 1 / factor, "oversubscription")
@@ -274,7 +274,7 @@ def _reduction(platform: Described, text: str) -> Described:
 
 
 def _eager_limit(platform: Described, text: str) -> Described:
-    """The rows of the calibration that start at the threshold belong to the protocol, and move with it."""
+    """Moves the threshold, and the rows of the calibration that start at it, since these belong to the protocol."""
     own, limit = platform.calibration, parse_size(text)
     before = own.eager_limit_bytes
     if limit < 1 or before < 1:
@@ -403,7 +403,7 @@ def _degraded_link(platform: Described, text: str) -> Described:
 
 
 def _with_node_fault(platform: Platform, node: int, overheads: float = 1.0, rate: float = 1.0) -> Platform:
-    """The platform with further factors of a node's overheads and rate."""
+    """The platform with a node's overheads and rate multiplied by further factors."""
     before, before_rate = platform.factors_of_nodes[node]
     fault = NodeFault(node, before * overheads, before_rate * rate)
     others = [one for one in platform.node_faults if one.node != node]
@@ -412,7 +412,7 @@ def _with_node_fault(platform: Platform, node: int, overheads: float = 1.0, rate
 
 
 def _with_cable_fault(platform: Described, text: str) -> Platform:
-    """The platform with a further factor of a switch's cables; `checked` finds whether there are any."""
+    """The platform with a further factor for a switch's cables; `checked` reports a switch without cables."""
     single = _homogeneous(platform, "topology")
     if single.topology is None:
         raise UsageError(
@@ -458,7 +458,7 @@ def _with_other_node(
 
 
 def _elsewhere(platform: Described, text: str) -> Described:
-    """Leaves a description as it is, for changes that it cannot express; `changed` makes them."""
+    """Returns the description unchanged, for changes that `changed` makes, since no description can express them."""
     return platform
 
 
@@ -487,7 +487,7 @@ CHANGES: dict[str, ChangeKind] = {
     "placement": ChangeKind("cyclic", "where ranks run: block, cyclic or a file", _elsewhere),
     "topology": ChangeKind("fat-tree:nodes_per_switch=16:oversubscription=4", "the network's switches", _topology),
     "oversubscription": ChangeKind(
-        "4:1", "that of a fat tree's lowest switches (or 4, or x2)", _oversubscription, True
+        "4:1", "the oversubscription of a fat tree's lowest switches (or 4, or x2)", _oversubscription, True
     ),
     "routing": ChangeKind(
         "static", "static: a message takes one of the parallel cables; adaptive: it spreads", _routing

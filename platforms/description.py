@@ -40,11 +40,11 @@ class Calibration:
     processor's overheads of a blocking send, a receive and a non-blocking send: SMPI charges `os` and `or_` below the
     rendezvous threshold only, `ois` at every size, and nothing for empty messages. Messages of `eager_limit_bytes` and
     larger use the rendezvous protocol. With `crosstraffic`, a flow uses 5 % of its rate in the opposite direction, as
-    acknowledgements do. `reduce_seconds_per_byte` is the time to combine one byte in a reduction,
-    `copy_seconds_per_byte` that to copy one in an algorithm's own buffers (None: no time). An algorithm's own memory of
-    `kept_memory_bytes` and more is new to the process in each call: mapping it and making it known to the network takes
-    `allocate_seconds_per_byte` (None: no time). With `tcp_window`, SimGrid's default, a flow transfers at most one TCP
-    window per round trip.
+    acknowledgements do. `reduce_seconds_per_byte` is the time to combine one byte in a reduction, and
+    `copy_seconds_per_byte` the time to copy one byte in an algorithm's own buffers (None: no time). An algorithm's own
+    memory of `kept_memory_bytes` or more is new to the process in each call, so mapping it and making it known to the
+    network takes `allocate_seconds_per_byte` (None: no time). With `tcp_window`, SimGrid's default, a flow transfers at
+    most one TCP window per round trip.
     """
 
     latency_factor: tuple[FactorRow, ...] = _NO_FACTOR
@@ -63,7 +63,7 @@ class Calibration:
     sources: tuple[Source, ...] = ()
 
     def with_overheads_times(self, factor: float) -> Calibration:
-        """The same with all overheads of the processor multiplied."""
+        """The calibration with all overheads of the processor multiplied."""
         rows: dict[str, Any] = {
             name: tuple((start, base * factor, per_byte * factor) for start, base, per_byte in getattr(self, name))
             for name in ("os", "or_", "ois")
@@ -90,13 +90,13 @@ PACKET_BYTES = 1448
 
 @dataclass(frozen=True)
 class Buffers:
-    """Finite buffers of a switch's ports, and the TCP that sends again what they lose.
+    """Finite buffers of a switch's ports, and the TCP that retransmits what these lose.
 
-    Each port of the switch has a buffer of `buffer_bytes`, without headers. Connections send packets of `packet_bytes`;
-    they begin with a window of `initial_window_packets`, and have at most a send buffer under way (`Ports`). What is
-    lost, and not followed by three packets that arrive, is sent again when nothing has been acknowledged for
-    `retransmission_seconds` and a round trip. The defaults are Linux's: its least time-out, Ethernet's packets with
-    time stamps, and the window of RFC 6928.
+    Each port of the switch has a buffer of `buffer_bytes`, without headers. Connections send packets of `packet_bytes`.
+    They begin with a window of `initial_window_packets`, and have at most a send buffer in flight (`Ports`). A lost
+    packet that is not followed by three packets that arrive is retransmitted when nothing has been acknowledged for
+    `retransmission_seconds` and a round trip. The defaults are Linux's least time-out, Ethernet's packets with time
+    stamps, and the window of RFC 6928.
     """
 
     buffer_bytes: int
@@ -110,13 +110,13 @@ class Ports:
     """The parameters of the nodes' ports, which only the schedule engine uses; SMPI has no such parameters.
 
     A port passes `bytes_per_second` of messages in each direction. After a pause it lets `burst_bytes` pass at once, as
-    the token buckets of rate-limited links do. The rate is that of full packets, of PACKET_BYTES of a message and
-    `header_bytes` more; the rest of a message is a shorter packet. A message takes `latency_seconds` besides the port's
-    time and the overheads of the calibration, and one that waits for its receiver `handshake_seconds` more, before it
-    leaves. Acknowledgements take `acknowledgement_share` of a flow's rate in the opposite direction. The sender of a
-    message that waits for its receiver continues when only `send_buffer_bytes` of it are left. A message within a node
-    takes `loopback_latency_seconds`, overheads included, and passes at `loopback_bytes_per_second`; if the latter is 0
-    it takes what SMPI's parameters say. Without `buffers` the switch never loses anything.
+    the token buckets of rate-limited links do. The rate holds for full packets, which have PACKET_BYTES of a message
+    and `header_bytes` more; the rest of a message is a shorter packet. A message takes `latency_seconds` in addition to
+    the port's time and the overheads of the calibration. A message that waits for its receiver takes
+    `handshake_seconds` more before it leaves, and its sender continues when only `send_buffer_bytes` of the message are
+    left. Acknowledgements take `acknowledgement_share` of a flow's rate in the opposite direction. A message within a
+    node takes `loopback_latency_seconds`, including overheads, and passes at `loopback_bytes_per_second`; if this rate
+    is 0, SMPI's parameters determine the time. Without `buffers` the switch never loses packets.
     """
 
     bytes_per_second: float
@@ -182,13 +182,14 @@ class Platform(Description):
     together, and adds `backbone_latency_seconds`. Without `ports` the schedule engine takes the parameters of SMPI.
     Without `topology` all nodes are at one switch.
 
-    A node's CPUs are its sockets; without `memory_domains_per_node` each has one memory domain. The messages between
-    the processes of a node have the loopback's rate each, and `memory_bytes_per_second` together, if that is given.
-    Messages that leave the same socket share `between_sockets_bytes_per_second`, and their latency is
-    `between_sockets_latency_seconds`; None: as within a socket. SMPI does not know the last two. No time depends on
-    `memory_bytes_per_node`, which says what messages the processes of a node can hold.
+    A node's CPUs are its sockets; without `memory_domains_per_node` each CPU has one memory domain. Each message
+    between processes of a node has at most the loopback's rate, and all messages together at most
+    `memory_bytes_per_second` (None: no limit). Messages from one socket to others share
+    `between_sockets_bytes_per_second` (None: no limit), and their latency is `between_sockets_latency_seconds` (None:
+    as within a socket); SMPI ignores these two. No time depends on `memory_bytes_per_node`, which limits the messages
+    that the processes of a node can hold.
 
-    All nodes are alike but for `node_faults`. Rates and overheads are those of a node without faults.
+    All nodes are equal except for `node_faults`. Rates and overheads are those of a node without faults.
     """
 
     nodes: int
@@ -297,7 +298,7 @@ class NodeType:
         return ((0, self.receive_base_seconds, self.receive_seconds_per_byte),)
 
     def non_blocking_send(self, eager_limit_bytes: int) -> tuple[OverheadRow, ...]:
-        """The overhead of a non-blocking send: that of a blocking one, which SMPI charges to eager messages only."""
+        """The overhead of a non-blocking send: a blocking send's overhead for eager messages, 0 for larger ones."""
         free = (eager_limit_bytes, 0.0, 0.0)
         return (*self.send, free) if eager_limit_bytes > 0 else (free,)
 

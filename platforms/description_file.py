@@ -1,4 +1,4 @@
-"""Cluster descriptions in TOML: tables of keys with the valid values of each, by which they are read and written."""
+"""Reads and writes cluster descriptions in TOML, by tables of keys with their valid values."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _text(pattern: str, valid: str) -> Key:
 
 
 MAX_DIFFERENT_NODES = 1000
-"""Limit for heterogeneous clusters, whose platform XML has a route for every two nodes."""
+"""The largest number of nodes in heterogeneous clusters, whose platform XML has a route for every two nodes."""
 
 MAX_HOPS = 30
 """The largest number of cables from switch to switch on a route, for which the schedule engine has room."""
@@ -88,7 +88,10 @@ _BY_UNIT = {
 
 
 def _keys(names: str, **others: Key) -> dict[str, Key]:
-    """Keys by name, in that order; those with a question mark may be missing. `others` have no unit."""
+    """Keys by name, in the order of `names`; a key with a question mark is optional.
+
+    `others` are keys whose valid values do not follow from the unit at the end of their names.
+    """
     found = {}
     for word in names.split():
         name = word.rstrip("?")
@@ -411,9 +414,8 @@ class _Reader:
         if cores is not None and cores < cpus:
             self._add(where, "cores_per_node", f"{cores} is fewer than the CPUs (valid: at least {cpus})")
         elif cores is not None and cpus and cores % cpus:
-            self._add(
-                where, "cores_per_node", (f"{cores} is not a multiple of the {cpus} CPUs; each CPU has the same number")
-            )
+            what = f"{cores} is not a multiple of the {cpus} CPUs; each CPU must have the same number of cores"
+            self._add(where, "cores_per_node", what)
 
     def _check_relations(self, values: Mapping[str, Any]) -> None:
         cpus, cores = values.get("cpus_per_node", 0), values.get("cores_per_node")
@@ -512,7 +514,7 @@ class _Reader:
 
 
 def _nearest(lines: Mapping[str, int], key: str) -> int:
-    # A missing key and a key inside a row have no line of their own: the enclosing table has one.
+    # A missing key, or a key inside a row, has no line of its own, so the line of the enclosing table is used.
     while key:
         if key in lines:
             return lines[key]
@@ -596,7 +598,7 @@ def _calibration(calibration: Calibration, lists: Mapping[str, Mapping[str, Key]
 
 
 def _field(name: str) -> str:
-    """A list's name in `Calibration`: `or` is a word of Python."""
+    """A list's name in `Calibration`, which is `or_` for `or`, since that is a keyword of Python."""
     return "or_" if name == "or" else name
 
 

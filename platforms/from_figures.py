@@ -19,7 +19,7 @@ _GIVEN = "the figures given to: collwise platforms new"
 _MAX_CPUS, _MAX_CORES = 64, 4096
 _MEMORY_BYTES_PER_SECOND = 20e9
 _MEMORY_SOURCE = "assumed: 20 GB/s for each CPU, as estimated for shaheen-ii"
-# Ports of the switches of data sheets: SB7800, QM8700 (each port split for HDR100), QM9700, and Omni-Path's 100 series.
+# Ports of a switch, by data sheets: SB7800, QM8700 (each port split for HDR100), QM9700, and Omni-Path's 100 series.
 _PORTS = {
     "infiniband-edr": 36,
     "infiniband-hdr": 40,
@@ -36,7 +36,7 @@ _USUAL_PORTS = 48
 class Node:
     """The contents of a node: CPUs (sockets), cores, memory and its domains, and the path between its processes.
 
-    What is None gets the default of descriptions, or of the interconnect.
+    Fields that are None get the default of descriptions, or of the interconnect.
     """
 
     cpus: int = 1
@@ -64,9 +64,10 @@ def new_platform(
 ) -> Platform:
     """A description of a cluster of equal nodes.
 
-    `latency_seconds` is the one-way latency between two nodes of a switch, besides the overheads of processors. Link,
+    `latency_seconds` is the one-way latency between two nodes of a switch, without the overheads of processors. Link,
     latencies and calibration are those of the interconnect unless they are given. `figures` are the keys of the
-    topology in a description. Raises UsageError for what is missing, does not belong to the topology, or does not fit.
+    topology in a description. Raises UsageError for figures that are missing, that do not belong to the topology, or
+    that are invalid.
     """
     _check_node(node)
     picked = interconnect(interconnect_name) if interconnect_name else None
@@ -122,7 +123,7 @@ def new_platform(
 
 
 def _check_node(node: Node) -> None:
-    """Raises UsageError, naming the option, for numbers that no node has."""
+    """Raises UsageError, naming the option, for numbers that do not fit together."""
     cores = node.cores or node.cpus
     for option, number, most, of in (
         ("--cpus", node.cpus, _MAX_CPUS, "CPUs (sockets) of a node"),
@@ -136,7 +137,8 @@ def _check_node(node: Node) -> None:
     if cores % node.cpus:
         more = cores + node.cpus - cores % node.cpus
         raise UsageError(
-            f"--cores {cores} is not a multiple of --cpus {node.cpus}; each CPU has the same number, as with {more}"
+            f"--cores {cores} is not a multiple of --cpus {node.cpus}; each CPU must have the same number of cores, as "
+            f"with --cores {more}"
         )
     for option, value in (
         ("--between-sockets-gbytes", node.between_sockets_bytes_per_second),
@@ -147,7 +149,7 @@ def _check_node(node: Node) -> None:
 
 
 def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
-    """The platform with an interconnect's overheads, subtracted from its latency, so that short messages take as long.
+    """The platform with an interconnect's overheads, subtracted from its latency, so short messages take equally long.
 
     Long messages, for which SMPI charges neither `os` nor `or`, keep their latency. Only processors that send or
     receive many messages are slower.
@@ -168,7 +170,7 @@ def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
         )
     after = before - both / factors[0]
     rows = [(start, (before * factor - (both if start < limit else 0)) / after) for start, factor in factors.items()]
-    what = f"os, or, ois: those of {interconnect_name}, whose file has their sources; the latency is less by them"
+    what = f"os, or, ois: those of {interconnect_name}, whose file has their sources; subtracted from the latency"
     return replace(
         platform,
         link_latency_seconds=platform.link_latency_seconds - (before - after) / 2,

@@ -18,7 +18,7 @@ MAX_HOSTS = 1_000_000
 _SMPI_EAGER_LIMIT_BYTES = 65536
 
 Places = tuple[tuple[int, int], ...]
-"""The node of each rank, and its socket there."""
+"""The node of each rank, and the rank's socket on it."""
 
 
 class HostPlatform(ABC):
@@ -57,7 +57,7 @@ class HostPlatform(ABC):
 
     @property
     def sockets_per_node(self) -> int:
-        """The sockets of a node; 1 where nodes differ, and for platform XML, where it is unknown."""
+        """The number of sockets of a node; 1 if nodes differ, and for platform XML, where it is unknown."""
         return 1
 
     @property
@@ -71,7 +71,7 @@ class HostPlatform(ABC):
         return 0.0
 
     def digest(self) -> str:
-        """SHA-256 (hex) of the platform XML: equal digests simulate alike."""
+        """SHA-256 (hex) of the platform XML; platforms with equal digests have equal simulated times."""
         return self._digest
 
     @cached_property
@@ -80,12 +80,12 @@ class HostPlatform(ABC):
 
     @property
     def known_cores_per_node(self) -> int | None:
-        """The cores of a node; None where nodes differ, and for platform XML."""
+        """The cores of a node; None if nodes differ, and for platform XML."""
         return None
 
     @property
     def memory_bytes_per_node(self) -> int | None:
-        """The memory of a node; None where nobody said, where nodes differ, and for platform XML."""
+        """The memory of a node; None if it is unknown, if nodes differ, and for platform XML."""
         return None
 
     def max_procs(self, processes_per_node: int) -> int:
@@ -93,7 +93,7 @@ class HostPlatform(ABC):
         return len(self.hosts) * processes_per_node
 
     def check_processes_per_node(self, processes_per_node: int) -> None:
-        """Raises UsageError for less than 1, and for more than a node has cores or processes by default."""
+        """Raises UsageError below 1, and above both a node's cores and its default number of processes."""
         if processes_per_node < 1:
             raise UsageError(f"{processes_per_node} processes per node on platform '{self.name}': at least 1 is needed")
         cores = self.known_cores_per_node
@@ -109,7 +109,7 @@ class HostPlatform(ABC):
         return tuple(hosts[position] for position in self.positions(procs, processes_per_node))
 
     def positions(self, procs: int, processes_per_node: int) -> tuple[int, ...]:
-        """The position in `hosts` of each rank's host; by blocks: rank r runs on node r // processes_per_node."""
+        """The position in `hosts` of each rank's host, in blocks: rank r runs on node r // processes_per_node."""
         self.check_processes_per_node(processes_per_node)
         largest = self.max_procs(processes_per_node)
         if not 1 <= procs <= largest:
@@ -120,9 +120,9 @@ class HostPlatform(ABC):
         return tuple(rank // processes_per_node for rank in range(procs))
 
     def places(self, procs: int, processes_per_node: int) -> Places:
-        """The position in `hosts` of each rank's host, and its socket.
+        """The position in `hosts` of each rank's host, and the rank's socket.
 
-        The ranks of a node lie on these in even blocks.
+        The ranks of a node fill its sockets in even blocks.
         """
         positions = self.positions(procs, processes_per_node)
         on_node, seen, found = Counter(positions), Counter[int](), []
@@ -148,7 +148,7 @@ def _of_base(name: str) -> Any:
 
 @dataclass(frozen=True, repr=False)
 class DerivedPlatform(HostPlatform):
-    """A platform that is `base` with its ranks on other hosts; everything else is that of the base platform."""
+    """A platform that is `base` with its ranks on other hosts, and otherwise the same."""
 
     base: HostPlatform
 
@@ -168,7 +168,7 @@ class DerivedPlatform(HostPlatform):
         return self.base.smpi_options()
 
     def xml_text(self) -> str:
-        """The platform XML of the base platform: only the host file depends on where ranks are."""
+        """The platform XML of the base platform, since only the host file depends on the hosts of ranks."""
         return self.base.xml_text()
 
 
@@ -185,12 +185,12 @@ class ReorderedPlatform(DerivedPlatform):
         return tuple(hosts[position] for position in self.order)
 
     def reordered(self, order: Sequence[int]) -> ReorderedPlatform:
-        """The platform with another order of hosts, whose positions count in this platform's order."""
+        """The platform with its hosts in another order, given by positions in this platform's order."""
         picked = super().reordered(order).order
         return self.base.reordered([self.order[position] for position in picked])
 
     def digest(self) -> str:
-        """The digest of the base platform if the order is unchanged; otherwise a digest of that and the order."""
+        """The digest of the base platform if the order is unchanged, otherwise a digest that includes the order."""
         if self.hosts == self.base.hosts:
             return self.base.digest()
         return hashlib.sha256("\n".join([self.base.digest(), *self.hosts]).encode()).hexdigest()

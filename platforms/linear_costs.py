@@ -1,6 +1,6 @@
-"""True point-to-point parameters of a platform whose costs are linear in the message size.
+"""The true point-to-point parameters of a platform whose costs are linear in the message size.
 
-Estimation procedures are tested against them.
+Tests compare estimated parameters with them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PointToPoint:
 
     @property
     def alpha_seconds(self) -> Array:
-        """alpha of the Hockney model, (n, n): the time of a message that does not depend on its size.
+        """alpha of the Hockney model, (n, n): the part of a message's time that does not depend on the size.
 
         Its diagonal has no meaning.
         """

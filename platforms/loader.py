@@ -14,14 +14,14 @@ from collwise.platforms.shipped import FOLDER, INTERCONNECTS, interconnect_names
 from collwise.platforms.xml_file import XmlPlatform, read_xml
 
 DEFAULT_TCP_GAMMA_BYTES = 4194304.0
-"""SimGrid's default TCP window: it limits a flow to this divided by twice its route's latency."""
+"""SimGrid's default TCP window, which limits a flow to the window divided by twice the latency of the flow's route."""
 
 _MIN_LINK_BYTES_PER_SECOND = 1e6
 _MAX_ROUTE_SECONDS = 0.01
 
 
 def load(name_or_path: str | Path) -> HostPlatform:
-    """Returns the platform with that name, or the one that a .toml or .xml file describes."""
+    """Returns the platform with that name, or the platform that a .toml or .xml file describes."""
     path = _find(name_or_path)
     if path.suffix == ".xml":
         return _from_xml(path)
@@ -44,11 +44,14 @@ def load_description(name_or_path: str | Path) -> Platform:
 
 
 def interconnect(name: str) -> Platform:
-    """Two nodes at two switches, whose links and calibration new descriptions take over."""
+    """The description of an interconnect: two nodes at two switches.
+
+    New descriptions take over its links and calibration.
+    """
     check_name("interconnect", name, interconnect_names())
     found = load_description(INTERCONNECTS / f"{name}.toml")
     if found.topology is None:
-        raise UsageError(f"interconnect '{name}' has no topology; use one with hop_latency_seconds")
+        raise UsageError(f"interconnect '{name}' has no topology; it needs one with hop_latency_seconds")
     return found
 
 

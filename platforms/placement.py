@@ -34,8 +34,9 @@ class PlacedPlatform(DerivedPlatform):
         return hashlib.sha256(f"{self.base.digest()}\n{placed}".encode()).hexdigest()
 
     def positions(self, procs: int, processes_per_node: int) -> tuple[int, ...]:
-        """The host of each rank, as its position among the hosts. Raises UsageError if the ranks do not fit on the
-        hosts, or if a file does not place them all.
+        """The position in `hosts` of each rank's host.
+
+        Raises UsageError if the ranks do not fit on the hosts, or if a file does not place all of them.
         """
         blocks = self.base.positions(procs, processes_per_node)
         if not self.ranks:
@@ -57,13 +58,13 @@ class PlacedPlatform(DerivedPlatform):
 
     def reordered(self, order: object) -> ReorderedPlatform:
         """Not defined: raises UsageError."""
-        raise UsageError(f"platform '{self.name}' already has a placement; use one with ranks placed by blocks")
+        raise UsageError(f"platform '{self.name}' already has a placement; use a platform without a placement")
 
 
 def placed(platform: HostPlatform, placement: str) -> HostPlatform:
     """The platform with ranks placed as `placement` says: 'block', 'cyclic', or the path of a file.
 
-    A file names the host of each rank, one on a line, by its name or number on the platform (from 0).
+    A file has one line per rank with its host, by the host's name or number on the platform (from 0).
     """
     if placement == BLOCK:
         return platform

@@ -1,4 +1,4 @@
-"""SimGrid's SMPI options: their names, and their lists of values by message size, written and checked."""
+"""Names of SimGrid's SMPI options; writes, reads and checks their lists of values by message size."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collwise.platforms.hosts import HostPlatform
 
 ENVELOPE_BYTES = 16
-"""Bytes that SMPI adds to every message; its latency and bandwidth factors are looked up by the sum."""
+"""The bytes that SMPI adds to every message before it looks up latency and bandwidth factors by size."""
 
 CROSS_TRAFFIC = 0.05
-"""The share of a flow's rate that acknowledgements take in the opposite direction, as SimGrid has it."""
+"""The share of a flow's rate that acknowledgements take in the opposite direction in SimGrid."""
 
 LARGEST_BYTES = 2**31 - 1 - ENVELOPE_BYTES
 """Largest message size in a list: SimGrid reads sizes as C ints."""
@@ -59,18 +59,18 @@ def overhead_list(rows: Sequence[tuple[int, float, float]]) -> str:
 
 
 def factor_rows(text: str) -> tuple[tuple[int, float], ...]:
-    """The rows (from_bytes, factor) of a factor option; `factor_list` writes it."""
+    """The rows (from_bytes, factor) of a factor option; the inverse of `factor_list`."""
     return tuple({max(0, size + 1 - ENVELOPE_BYTES): values[0] for size, values in _rows(text)}.items())
 
 
 def overhead_rows(text: str) -> tuple[tuple[int, float, float], ...]:
-    """The rows (from_bytes, base_seconds, seconds_per_byte) of an overhead option; `overhead_list` writes it."""
+    """The rows (from_bytes, base_seconds, seconds_per_byte) of an overhead option; the inverse of `overhead_list`."""
     rows = {size and size + 1: (values[0], values[1]) for size, values in _rows(text)}
     return tuple((start, *values) for start, values in rows.items())
 
 
 def _rows(text: str) -> list[tuple[int, Sequence[float]]]:
-    """The rows of an option in ascending order: the size above which one holds, and its values."""
+    """The rows of an option in ascending order: the size above which a row holds, and the row's values."""
     rows = [tuple(map(float, row.split(":"))) for row in text.strip(";").split(";")]
     # A stable sort: of two rows for one size the second holds.
     return sorted(((int(size), values) for size, *values in rows), key=lambda row: row[0])
@@ -105,7 +105,7 @@ def list_problems(option: str, value: str) -> list[str]:
 
 
 def warn_of_free_messages(platform: HostPlatform) -> None:
-    """Warns once if the platform has no overheads, so that its times lack those of processors."""
+    """Warns once if the platform has no overheads, so that its times do not include processors' time."""
     if not charges_overheads(platform.smpi_options()):
         warn(
             f"platform '{platform.name}' has no overheads (os, or, ois): messages cost processors nothing, so that "

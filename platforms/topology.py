@@ -2,7 +2,7 @@
 
 Nodes fill the switches in order: node i is at switch i // nodes_per_switch. Cables have two links, one for each
 direction: link 2 i leads from `one` to `other` of cable i, link 2 i + 1 back. Routes are fixed. Parallel cables count
-as one here. Its rate is the sum of theirs if messages spread over them, and less if routes collide.
+as one cable here, whose rate is the sum of their rates if messages spread over them, and less if routes collide.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Cable:
 
 @dataclass(frozen=True)
 class CableFault:
-    """A factor of the rates of all cables from a switch to others, or of the one between two switches."""
+    """A factor for the rates of all cables at a switch, or of the cable between two switches."""
 
     switches: tuple[int, ...]
     rate_factor: float
@@ -40,7 +40,7 @@ class CableFault:
 
 ADAPTIVE, STATIC = "adaptive", "static"
 ROUTINGS = (ADAPTIVE, STATIC)
-"""The two ways of routing. Messages spread evenly over parallel cables, or each keeps to the one of its route."""
+"""The two ways of routing: messages spread evenly over parallel cables, or each uses only the cable of its route."""
 
 
 def share_in_use(flows: int, cables: int) -> float:
@@ -52,12 +52,13 @@ def share_in_use(flows: int, cables: int) -> float:
 class Topology(ABC):
     """A network of switches with `nodes_per_switch` nodes at each.
 
-    A message takes `hop_latency_seconds` for each cable from switch to switch, besides the links of its nodes.
-    `vertices` are the switches, numbered from 0, and behind them what else cables end at. `cable_faults` change no
-    routes, as on networks that route without regard to rates.
+    A message takes `hop_latency_seconds` for each cable from switch to switch, besides the links of its nodes. The
+    vertices are the switches, numbered from 0, followed by whatever else cables end at. `cable_faults` do not change
+    routes, as on networks whose routing ignores rates.
 
-    With static `routing` parallel cables have the rate of those that are expected to be in use when each node below
-    sends one flow over them, while others idle. Single cables are taken to be as fast as a node's links.
+    With static `routing`, parallel cables together have the rate of the cables that are expected to be in use when each
+    node below sends one flow over them, while the other cables idle. A single cable is assumed to be as fast as a
+    node's links.
     """
 
     nodes_per_switch: int
@@ -97,9 +98,9 @@ class Topology(ABC):
         return found
 
     def _collided(self, cable: Cable, nodes: int, node_rate: float) -> Cable:
-        """The cable with the rate that static routes leave. Below one that starts at a switch are that switch's nodes.
+        """The cable with the rate that static routes leave.
 
-        Below others are those of a group.
+        Its flows come from the nodes of the switch where it starts, or, if it does not start at a switch, of a group.
         """
         flows = self.nodes_per_switch
         if cable.one >= self.switches(nodes):
@@ -137,9 +138,9 @@ class Topology(ABC):
 class FatTree(Topology):
     """A fat tree of two levels, or of three with `switches_per_pod`.
 
-    The cables up from a switch have together the rate of its nodes' links divided by `oversubscription`, those up from
-    a pod the rate of its switches' cables divided by `pod_oversubscription`. The switches of the highest level together
-    are one vertex, as are those of a pod's second level.
+    The cables up from a switch together have the rate of its nodes' links divided by `oversubscription`. The cables up
+    from a pod together have the rate of its switches' cables divided by `pod_oversubscription`. All switches of the
+    highest level are one vertex, and so are all switches of a pod's second level.
     """
 
     oversubscription: float = 1.0
@@ -168,7 +169,7 @@ class FatTree(Topology):
         return found + [Cable(switches + pod, switches + pods, pod_rate, hop) for pod in range(pods)]
 
     def route(self, nodes: int, one: int, other: int) -> list[int]:
-        """Up as far as needed, and down again."""
+        """The links up as far as needed, and down again."""
         if one == other:
             return []
         between: list[int] = []
@@ -190,9 +191,9 @@ class FatTree(Topology):
 class Dragonfly(Topology):
     """Groups of switches, with a cable between every two groups.
 
-    The cables of a switch to the others of its group have `local_bytes_per_second` together, as messages spread over
-    them; those between two groups `global_bytes_per_second`. A message to another group takes three hops: to the switch
-    with the cable, to the other group, and to the switch of its receiver.
+    The cables from a switch to the others of its group together have `local_bytes_per_second`, since messages spread
+    over them; the cables between two groups have `global_bytes_per_second`. A message to another group takes three
+    hops: to the switch with the cable, to the other group, and to the switch of its receiver.
     """
 
     groups: int = 1
@@ -223,7 +224,7 @@ class Dragonfly(Topology):
         return found + [Cable(one, other, self.global_bytes_per_second, 2 * hop) for one, other in pairs]
 
     def route(self, nodes: int, one: int, other: int) -> list[int]:
-        """Over the cable between the two groups."""
+        """The links over the cable between the two groups."""
         if one == other:
             return []
         from_group, to_group = one // self.switches_per_group, other // self.switches_per_group
@@ -265,7 +266,7 @@ class Torus(Topology):
 
     @property
     def strides(self) -> list[int]:
-        """The distance in numbers of neighbours in each dimension."""
+        """The difference between the numbers of neighbours, by dimension."""
         return [math.prod(self.dimensions[:number]) for number in range(len(self.dimensions))]
 
     @cached_property
@@ -294,13 +295,13 @@ class Torus(Topology):
         return [Cable(one, self.next_switch(one, number), rate, hop) for one, number in self._cable_of]
 
     def route(self, nodes: int, one: int, other: int) -> list[int]:
-        """Dimension by dimension, the shorter way around."""
+        """The links dimension by dimension, the shorter way around."""
         links, at = [], one
         for number, (length, stride) in enumerate(zip(self.dimensions, self.strides, strict=True)):
             to = other // stride % length
             up = (to - at // stride) % length
-            # Halfway around both ways are equally long. Messages then arrive from the neighbour with the lower number,
-            # as in SimGrid, where that is the one whose distance is known first.
+            # Halfway around, both ways are equally long. Messages then arrive from the neighbour with the lower number,
+            # as in SimGrid, which knows the distance of that neighbour first.
             step = 1 if 2 * up < length or (2 * up == length and 0 < to < length - 1) else -1
             for _ in range(min(up, length - up)):
                 following = self.next_switch(at, number, step)
@@ -324,10 +325,10 @@ class Torus(Topology):
 
 @dataclass(frozen=True)
 class Routes:
-    """The routes among some switches, as simulator/schedule/engine.h has them.
+    """The routes among some switches, in the form of simulator/schedule/engine.h.
 
-    `link_rate` by link; the route of a pair = one * switches + other has the links from `first[pair]` to before
-    `first[pair + 1]` and takes `seconds[pair]`.
+    `link_rate` has the rate of each link. The route from `one` to `other`, with pair = one * switches + other, has the
+    links from `links[first[pair]]` to before `links[first[pair + 1]]`, and takes `seconds[pair]`.
     """
 
     link_rate: npt.NDArray[np.float64]
@@ -369,5 +370,5 @@ TOPOLOGIES: dict[str, type[Topology]] = {kind.kind: kind for kind in (FatTree, D
 
 
 def vertices(cables: Sequence[Cable], switches: int) -> int:
-    """The number of vertices that cables end at, at least that of the switches."""
+    """The number of vertices at which cables end, at least the number of switches."""
     return max([switches, *(1 + max(cable.one, cable.other) for cable in cables)])

@@ -1,8 +1,9 @@
 """Platform XML for SimGrid, generated from descriptions.
 
 A homogeneous cluster at one switch has the shape of Grid'5000's own files: a site zone with a <cluster> of real host
-names. With a topology, faults, or a memory that the processes of a node share, it is a graph of hosts and routers:
-SimGrid's own clusters and topologies have one rate and one latency for all links, and loopbacks that are never shared.
+names. With a topology, faults, or a memory that the processes of a node share, it is a graph of hosts and routers,
+since SimGrid's own clusters and topologies have one rate and one latency for all links, and loopbacks that are never
+shared.
 A heterogeneous cluster is a zone of hosts with a route for every two of them.
 """
 
@@ -49,8 +50,8 @@ def platform_xml(platform: Platform) -> str:
 def _graph_lines(platform: Platform) -> list[str]:
     """A zone of hosts, routers and the links between them, in which SimGrid takes the routes with the fewest links.
 
-    A router stands for each vertex of the topology, on a torus one for each dimension of a switch, so that routes
-    change the dimension in order only.
+    There is a router for each vertex of the topology; on a torus there is one for each dimension of each switch, so
+    that routes take the dimensions in order.
     """
     hosts, topology, rate = platform.hosts, platform.topology, platform.node_bytes_per_second
     cables = topology.cables(len(hosts), rate) if topology else []
@@ -66,7 +67,7 @@ def _graph_lines(platform: Platform) -> list[str]:
         lines += _host_lines(host, platform, _properties(platform) | different)
         lines.append(_link(f"{host}_link", rate * of_rate, platform.link_latency_seconds, "SPLITDUPLEX"))
         if platform.memory_bytes_per_second is not None:
-            # Within a node acknowledgements use the same memory, and SimGrid charges it for both.
+            # Within a node acknowledgements use the same memory as messages, and SimGrid charges it for both.
             share = 1 + CROSS_TRAFFIC if platform.calibration.crosstraffic else 1
             lines.append(_link(f"{host}_memory", platform.memory_bytes_per_second * share, 0.0, "SHARED"))
     lines += [_tag("router", id=router) for router in routers]
@@ -194,7 +195,7 @@ def _cluster_lines(platform: Platform) -> list[str]:
 
 
 def _backbone_policy(platform: Platform) -> str:
-    """Whether all flows of the cluster compete for the backbone, or a switch forwards them independently."""
+    """The backbone's policy: all flows of the cluster compete for it, or a switch forwards them independently."""
     return "SHARED" if platform.backbone_is_shared else "FATPIPE"
 
 
@@ -221,7 +222,7 @@ def _quoted(value: str) -> str:
     """An attribute's value, in quotes."""
     if _SPECIAL.search(value) is None:
         return f'"{value}"'
-    # It takes several times as long, and brings Python's HTTP client along, which most commands do without.
+    # quoteattr takes several times as long, and imports Python's HTTP client, which most commands do not need.
     from xml.sax.saxutils import quoteattr
 
     return quoteattr(value)

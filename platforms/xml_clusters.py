@@ -1,7 +1,7 @@
-"""Descriptions of platform XML files: of a cluster or several, such as Grid'5000's, or of hosts and links.
+"""Descriptions made from platform XML files of one or several clusters, such as Grid'5000's, or of hosts and links.
 
-SimGrid's attributes of <cluster> and its options have the names and defaults of SimGrid 3.32. What SimGrid spreads over
-parallel links is one link here with the sum of their rates, as in all descriptions.
+The attributes of <cluster> and the options have the names and defaults of SimGrid 3.32. Parallel links over which
+SimGrid spreads messages are one link here, with the sum of their rates, as in all descriptions.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _OWN = ("id", "prefix", "suffix", "radical", "router_id", "speed", "pstate", "co
 
 
 def description_of(platform: HostPlatform) -> Platform | HeterogeneousPlatform:
-    """The description of a platform without a placement: itself, or what a platform XML says."""
+    """The description of a platform without a placement: the platform itself, or a description of its XML."""
     if isinstance(platform, Platform | HeterogeneousPlatform):
         return platform
     assert isinstance(platform, XmlPlatform)
@@ -61,7 +61,7 @@ def _description(platform: XmlPlatform) -> Platform:
         raise fail(f"it has <{other}> elements; expected <cluster> elements, or <host> elements with routes")
     zones = [one for one in root.iter() if one.find("cluster") is not None or one.find("host") is not None]
     if len(zones) != 1 or (zones[0].find("cluster") is not None and zones[0].find("host") is not None):
-        raise fail("its hosts are in several zones, or in a zone with clusters; expected either, in one zone")
+        raise fail("its hosts are in several zones, or in a zone with clusters; expected one zone of hosts or clusters")
     (zone,) = zones
     elements = zone.findall("cluster") or zone.findall("host")
     given, properties = elements[0].attrib, _properties(elements[0])
@@ -101,7 +101,7 @@ def _kind(element: Element) -> dict[str, str]:
 
 
 def _of_hosts(platform: XmlPlatform, zone: Element, elements: Sequence[Element]) -> dict[str, Any]:
-    """The keys of the network of single hosts, and of their names, which a description numbers."""
+    """The fields of a description for the network of single hosts, and for the hosts' names, which it numbers."""
     hosts, fail = platform.hosts, partial(_refusal, platform)
     if len(hosts) < 2:
         raise fail("it has only one host; at least two are needed")
@@ -113,8 +113,8 @@ def _of_hosts(platform: XmlPlatform, zone: Element, elements: Sequence[Element])
     loopback, *memory = within[0]
     if loopback.policy != "FATPIPE" or [(one.policy, one.latency) for one in memory] not in ([], [("SHARED", 0.0)]):
         raise fail(
-            f"the route of a host to itself is over link '{loopback.link}'; expected a FATPIPE link, and for its "
-            "memory a SHARED one without latency"
+            f"the route of a host to itself is over link '{loopback.link}'; expected a FATPIPE link, and optionally a "
+            "SHARED link without latency for the host's memory"
         )
     made = of_hosts(hosts, between_hosts(zone, hosts, fail), fail) | _numbered(platform)
     if memory:
@@ -135,7 +135,7 @@ def _numbered(platform: XmlPlatform) -> dict[str, Any]:
 
 
 def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Element]) -> dict[str, Any]:
-    """The keys of the network of one cluster, or of several that links join, and of the names of hosts."""
+    """The fields of a description for one cluster, or for several that links join, and for the names of hosts."""
     given, fail = elements[0].attrib, partial(_refusal, platform)
     if unknown := next((name for name in _UNKNOWN if given.get(name, "SPLITDUPLEX") != "SPLITDUPLEX"), None):
         raise fail(f"its <cluster> has {unknown}={given[unknown]!r} (valid: none, or SPLITDUPLEX)")
@@ -145,7 +145,7 @@ def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Elemen
     if shape is None or (len(elements) > 1 and kind != "FLAT"):
         raise fail(f"its topology is {kind} (valid: {', '.join(_SHAPES)}; with several clusters FLAT)")
     sizes = [len(parse_radical(one.attrib["radical"])) for one in elements]
-    # Between clusters flows pass it in both directions.
+    # Flows between clusters pass the backbone in both directions.
     backbone = _backbone(given, rate * max(sizes) * min(2, len(elements)))
     if backbone.get("backbone_is_shared") and (len(elements) > 1 or kind != "FLAT"):
         raise fail(
@@ -200,7 +200,7 @@ def _backbone(given: Mapping[str, str], most: float) -> dict[str, Any]:
 def _loopback(
     given: Mapping[str, str], rate: float, latency: float, backbone: Mapping[str, float]
 ) -> tuple[float, float]:
-    """The rate and latency within a node: without a loopback messages leave it, and come back."""
+    """The rate and latency within a node; without a loopback, messages leave the node and come back."""
     if {"loopback_bw", "loopback_lat"} <= given.keys():
         return bytes_per_second(given["loopback_bw"]), seconds(given["loopback_lat"])
     way = 2 * latency + backbone.get("backbone_latency_seconds", 0.0)
@@ -208,7 +208,7 @@ def _loopback(
 
 
 def _calibration(platform: XmlPlatform, properties: Mapping[str, str]) -> Calibration:
-    """The options of SMPI as a calibration; properties of hosts come before them."""
+    """The options of SMPI as a calibration; properties of hosts override the options."""
     given = {**platform.smpi_options(), **properties}
     return Calibration(
         latency_factor=factor_rows(given.get("smpi/lat-factor", _LATENCY_FACTORS)),
@@ -236,7 +236,7 @@ def _flat(_: str, rate: float, latency: float) -> dict[str, Any]:
 
 
 def _fat_tree(text: str, rate: float, latency: float) -> dict[str, Any]:
-    """'LEVELS;children;parents;links' by level from the nodes up, as SimGrid has it."""
+    """Reads SimGrid's 'LEVELS;children;parents;links', by level from the nodes up."""
     levels, *lists = text.split(";")
     down, up, links = ([int(one) for one in part.split(",")] for part in lists)
     if not {int(levels)} == {len(down), len(up), len(links)} or len(down) > 3:
@@ -254,7 +254,7 @@ def _fat_tree(text: str, rate: float, latency: float) -> dict[str, Any]:
 
 
 def _dragonfly(text: str, rate: float, latency: float) -> dict[str, Any]:
-    """'groups,links;chassis,links;routers,links;nodes', as SimGrid has it."""
+    """Reads SimGrid's 'groups,links;chassis,links;routers,links;nodes'."""
     *levels, nodes = text.split(";")
     (groups, blue), (chassis, black), (routers, green) = ([int(one) for one in level.split(",")] for level in levels)
     shape = Dragonfly(
@@ -269,7 +269,7 @@ def _dragonfly(text: str, rate: float, latency: float) -> dict[str, Any]:
 
 
 def _torus(text: str, rate: float, latency: float) -> dict[str, Any]:
-    """'X,Y,Z': every node is at a switch of its own, and has no link besides the cables."""
+    """Reads SimGrid's 'X,Y,Z', where every node has its own switch, and no link except the switch's cables."""
     dimensions = tuple(int(one) for one in text.split(","))
     shape = Torus(1, latency, dimensions=dimensions, cable_bytes_per_second=rate)
     return _link(2 * len(dimensions) * rate, 0.0) | {"topology": shape}
@@ -281,4 +281,4 @@ _SHAPES: Mapping[str, Callable[[str, float, float], dict[str, Any]]] = {
     "DRAGONFLY": _dragonfly,
     "TORUS": _torus,
 }
-"""A cluster's link and topology, made of its parameters, rate and latency, by SimGrid's names of topologies."""
+"""By SimGrid's name of a topology: makes a cluster's link and topology from its parameters, rate and latency."""

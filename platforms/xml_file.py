@@ -1,4 +1,4 @@
-"""Platform XML files that users provide: their hosts and options, and problems with the line of each."""
+"""Platform XML files that users provide: their hosts, their options, and their problems by line."""
 
 from __future__ import annotations
 

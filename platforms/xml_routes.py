@@ -1,4 +1,4 @@
-"""Routes of platform XML files, read as one switch or as a fat tree of two levels. They must be exactly that.
+"""Reads the routes of platform XML files as one switch or as a fat tree of two levels; refuses all other routes.
 
 Attributes and defaults are those of SimGrid 3.32. A leg is a link in the direction in which a route passes it. Flows
 compete for SPLITDUPLEX links in each direction, for SHARED links in both directions together, and never for FATPIPE
@@ -16,7 +16,7 @@ from collwise.platforms.topology import FatTree
 from collwise.platforms.xml_file import bytes_per_second, seconds
 
 Fail = Callable[[str], Exception]
-"""The error that says why a file has no description."""
+"""Makes the error that says why a file has no description."""
 
 LOOPBACK = (10e9, 0.0)
 """The rate and latency within a host that has no route to itself, in SimGrid."""
@@ -37,17 +37,17 @@ class Leg(NamedTuple):
     policy: str
 
     def limits(self, together: float) -> bool:
-        """True if flows may compete for it, when all hosts together send `together` bytes per second."""
+        """True if flows may compete for the link when all hosts together send `together` bytes per second."""
         return self.policy != "FATPIPE" and self.rate < together * (2 if self.policy == "SHARED" else 1)
 
 
 Route = tuple[Leg, ...]
 Between = Callable[[int, int], Route]
-"""The route from one of several ends to another one, by their numbers."""
+"""Gives the route from one end to another, by their numbers."""
 
 
 def routes_of(zone: Element, fail: Fail) -> dict[tuple[str, str], Route]:
-    """The routes that a zone gives, by source and destination, those back included."""
+    """The routes that a zone gives, including reverse routes, by source and destination."""
     links = {}
     for one in zone.findall("link"):
         policy = one.get("sharing_policy", "SHARED")
@@ -73,7 +73,7 @@ def routes_of(zone: Element, fail: Fail) -> dict[tuple[str, str], Route]:
 
 
 def between_hosts(zone: Element, hosts: Sequence[str], fail: Fail) -> Between:
-    """The routes between the hosts of a zone: those that it has, or along the tree of its routers."""
+    """The routes between the hosts of a zone, as the zone gives them or along the tree of its routers."""
     given, routing = routes_of(zone, fail), zone.get("routing", "Full")
     if routing not in _DIRECT + _SEARCHED:
         raise fail(f"zone '{zone.get('id')}' has the routing {routing} (valid: {', '.join(_DIRECT + _SEARCHED)})")
@@ -111,14 +111,14 @@ def between_hosts(zone: Element, hosts: Sequence[str], fail: Fail) -> Between:
 
 
 def route_between(given: Mapping[tuple[str, str], Route], one: str, other: str, fail: Fail) -> Route:
-    """The route that is given from one vertex to another one."""
+    """The given route from one vertex to another."""
     if (one, other) not in given:
         raise fail(f"there is no route from '{one}' to '{other}'")
     return given[one, other]
 
 
 def of_hosts(hosts: Sequence[str], between: Between, fail: Fail) -> dict[str, Any]:
-    """The link, topology and backbone of hosts. Each host has a link of its own, and the rest of a route joins them."""
+    """The link, topology and backbone of hosts. Each host has its own link; the rest of a route joins these."""
     ups: dict[int, Leg] = {}
     downs: dict[int, Leg] = {}
     for i, j in permutations(range(len(hosts)), 2):
@@ -169,9 +169,10 @@ def joined(
     near: Route,
     fail: Fail,
 ) -> dict[str, Any]:
-    """The link, topology and backbone of switches with these numbers of nodes, of which each end belongs to one.
+    """The link, topology and backbone of switches with `sizes` nodes.
 
-    `link` is the rate and latency of a node's own link, `near` what a route between two nodes of a switch has besides.
+    `switch_of` has the switch of each end. `link` is the rate and latency of a node's own link, and `near` is the rest
+    of a route between two nodes of a switch.
     """
     rate, latency = link
     together, (flow, within) = rate * sum(sizes), _limit(near)

@@ -22,7 +22,7 @@ class Timer(Protocol):
     """A bench or another source of timings of cases."""
 
     def time(self, cases: Sequence[Case], /) -> Mapping[Case, Timing]:
-        """The timings of cases; those that failed have an error."""
+        """The timings of cases; the timing of a failed case has an error."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Simulated:
 
     @property
     def reduce_seconds_per_byte(self) -> float | None:
-        """The time to combine a byte of a reduction; None where it is not known, but measured."""
+        """The time to combine a byte of a reduction; None if it is not known and has to be measured."""
         return self.platform.reduce_seconds_per_byte
 
     @property
@@ -70,20 +70,20 @@ class Simulated:
         return len(self.platform.hosts)
 
     def alike(self, procs: int) -> tuple[int, int]:
-        """The number of processes whose pairs are all alike, one on each node, and how many are on each."""
+        """The number of processes among which all pairs are equal, and how many of them are on each node."""
         return len(self.platform.hosts), 1
 
     def processes_per_node(self, procs: int) -> int:
-        """The number of processes on each node, as the platform says."""
+        """The platform's default number of processes on each node."""
         return self.platform.default_processes_per_node
 
     def run(self, cases: Sequence[Case], label: str = "") -> RunResult:
-        """The timings of cases with what is known of the sweep."""
+        """The timings of cases, with the numbers of reused timings and of started processes."""
         margins = self.margins if self.context.engine.leaves_out else {}
         return replace(self.context, tolerances=margins).simulate(self.platform, cases, label)
 
     def time(self, cases: Sequence[Case], label: str = "") -> Mapping[Case, Timing]:
-        """The simulated timings; those that were left out are missing."""
+        """The simulated timings, without the cases that were left out."""
         return self.run(cases, label).timings
 
     def laboratory(self, procs: int, processes_per_node: int = 1) -> ExperimentLaboratory:
@@ -93,9 +93,9 @@ class Simulated:
 
 @dataclass(frozen=True)
 class Measured:
-    """A method at an execution target; what runs longer than `limit_seconds` in all, or than it should, is stopped.
+    """A method at an execution target. Each launch is stopped after `limit_seconds`.
 
-    Another `run` measures everything again.
+    By default this is what the method's own limits add up to. Another `run` measures everything again.
     """
 
     target: ExecutionTarget
@@ -120,24 +120,24 @@ class Measured:
 
     @property
     def eager_limit_bytes(self) -> int:
-        """The target's."""
+        """The size from which messages wait for their receiver, bytes."""
         return self.target.eager_limit_bytes
 
     @property
     def max_procs(self) -> int:
-        """As many as the target usually runs."""
+        """The number of processes that the target usually runs."""
         return self.target.usual_procs
 
     def alike(self, procs: int) -> tuple[int, int]:
-        """All processes, with as many on a node as the target has."""
+        """All processes, and the target's number of processes on each node."""
         return procs, self.target.processes_per_node(procs)
 
     def processes_per_node(self, procs: int) -> int:
-        """As many as on the target."""
+        """The target's number of processes on each node."""
         return self.target.processes_per_node(procs)
 
     def time(self, cases: Sequence[Case], label: str = "") -> Mapping[Case, Timing]:
-        """The measured timings, of several launches combined."""
+        """The measured timings, combined over several launches."""
         from collwise.simulator.sweeps.mpi_runner import measure
 
         asked = list(dict.fromkeys(cases))
@@ -154,7 +154,7 @@ class Measured:
         return dict(zip(asked, timings, strict=True))
 
     def laboratory(self, procs: int, processes_per_node: int = 1) -> ExperimentLaboratory:
-        """As `ExperimentLaboratory.measured`, with the method's precision."""
+        """The laboratory of `ExperimentLaboratory.measured`, with the method's precision."""
         from collwise.simulator.sweeps.experiment_runner import TIME_LIMIT_SECONDS
         from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 

@@ -1,4 +1,4 @@
-"""Checks of message sizes before anything is started: what the simulator, MPI or this machine cannot hold."""
+"""Checks message sizes before anything is started, against the limits of the simulator, of MPI and of this machine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def check_simulated_sizes(cases: Iterable[Case]) -> None:
         largest, everything = _buffers(case.collective, case.procs, case.procs)
         if everything * case.message_bytes // _FOLDED_BLOCK > mappings:
             most = mappings * _FOLDED_BLOCK
-            why = f"buffers of {format_size(most)} in all, a mapping a MiB, of which vm.max_map_count allows {mappings}"
+            why = (
+                f"buffers of {format_size(most)} in all, since each MiB needs a mapping "
+                f"and vm.max_map_count allows {mappings}"
+            )
             raise _too_large(case, most // everything, f"the simulator holds {why}")
         if memory is not None and largest * case.message_bytes > memory:
             why = f"one buffer takes {largest} messages, and the kernel allocates at most {_gib(memory)} of memory"
@@ -77,7 +80,7 @@ def _too_large(case: Case, most: int, why: str) -> UsageError:
 def _buffers(collective: str, procs: int, here: int) -> tuple[int, int]:
     """The messages in the largest buffer of a process, and in all buffers of `here` processes, the root among them.
 
-    The buffers are those that programs/workload.c makes. The largest one is the root's, where that holds all messages.
+    programs/workload.c makes the buffers. If the root holds all messages, the largest buffer is the root's.
     """
     if collective == "barrier":
         return 1, 0
@@ -91,7 +94,7 @@ def _buffers(collective: str, procs: int, here: int) -> tuple[int, int]:
 
 
 def buffers_of_node(collective: str, procs: int, processes_per_node: int) -> int:
-    """The messages in the buffers of all processes on one node, that of the root where the root holds all."""
+    """The messages in the buffers of all processes on one node, the root's node if the root holds all messages."""
     return _buffers(collective, procs, min(procs, processes_per_node))[1]
 
 

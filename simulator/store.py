@@ -52,9 +52,9 @@ commit;
 
 @dataclass(frozen=True)
 class StoredConfiguration:
-    """A configuration of the store, with the numbers of its rows and of failed ones. Times of rows are UTC.
+    """A configuration of the store, with the numbers of its rows and of the failed ones among them.
 
-    The first characters of its `key`, hex, name it in commands.
+    The first characters of its `key`, hex, name it in commands. `first_made` and `last_made` are UTC.
     """
 
     key: str
@@ -67,7 +67,7 @@ class StoredConfiguration:
 
 
 class Store:
-    """The SQLite file of timings. Every `add` is committed at once. Usable from several threads.
+    """The SQLite file of timings. Every `add` is committed at once. Several threads may use it.
 
     Raises UsageError when the file is not a store of this project, is damaged, or cannot be written; the file is then
     left as it is.
@@ -134,7 +134,7 @@ class Store:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
-        """Holds the lock. Raises UsageError for content that no store has, which SQLite's own check does not find."""
+        """Holds the lock. Raises UsageError for a damaged database, and for rows whose values cannot be read."""
         try:
             with self._lock:
                 yield
@@ -217,8 +217,8 @@ class Store:
     def prune(self, keys: Sequence[str], before: str | None = None) -> int:
         """Deletes the rows of configurations, those made before a time (UTC) if one is given; returns their number.
 
-        A configuration without rows is deleted, too. All of it is one transaction: a command that is killed has deleted
-        everything or nothing. Raises UsageError when the file cannot be written.
+        A configuration without rows is deleted, too. Everything is one transaction, so a command that is killed has
+        deleted everything or nothing. Raises UsageError when the file cannot be written.
         """
         of, time = _made_before(before)
         try:
@@ -235,9 +235,9 @@ class Store:
         return deleted
 
     def rows(self, **wanted: Any) -> Iterator[dict[str, Any]]:
-        """The rows with these values in columns, as dictionaries, with source, platform, maker and details.
+        """The rows with the `wanted` values, as dictionaries, with source, platform, maker and details.
 
-        A value is one, or a tuple of those that a column may have.
+        `wanted` has, by column, a value, or a tuple of values of which the column must have one.
         """
         choices = {
             _COLUMN_NAMES.get(name, name): value if isinstance(value, tuple) else (value,)
@@ -297,6 +297,6 @@ def _made_before(time: str | None) -> tuple[str, tuple[str, ...]]:
 
 
 def _is_begun(path: Path) -> bool:
-    """True if a file begins as SQLite's do, as far as it goes."""
+    """True if the first bytes of a file, perhaps fewer than a header, are those of an SQLite file."""
     with path.open("rb") as file:
         return b"SQLite format 3\0".startswith(file.read(16))

@@ -14,13 +14,13 @@ from collwise.algorithms.catalogue import Algorithm, Catalogue
 class Case:
     """One point to be timed: a collective by an algorithm, or an experiment of parameter estimation.
 
-    Sizes are in bytes; `segment_bytes` 0 means unsegmented, `parameter` is the algorithm's radix, number of
-    chains or the like, 0 its default. `limit_bytes` is the largest message that it segments (0 where it has no limit).
+    Sizes are in bytes; `segment_bytes` 0 means unsegmented; `parameter` is the algorithm's radix, number of chains or
+    the like, 0 for its default. `limit_bytes` is the largest message that the algorithm segments, 0 for no limit.
 
-    `experiment` is 'collective', an experiment of programs/benchmark.c, whose `gather_bytes` is the size m_g of the
-    closing gather, 'tasks' and the like (programs/task_times.h), or an experiment between few processes
-    (common/experiments.py): `peers` names these, separated by commas, and `reply_bytes`, `count` and `delay_seconds`
-    are its parameters.
+    `experiment` is one of four: 'collective'; an experiment of programs/benchmark.c, for which `gather_bytes` is the
+    size m_g of the closing gather; 'tasks' and its variants (programs/task_times.h); or an experiment between few
+    processes (common/experiments.py), for which `peers` names the processes, separated by commas, and `reply_bytes`,
+    `count` and `delay_seconds` are the parameters.
     """
 
     collective: str
@@ -89,13 +89,15 @@ class Timing:
     """A row: `seconds` until the last process is done (nan when failed), `root_seconds` until the root is.
 
     For experiments between few processes, `seconds` is the time that the experiment defines, and `root_seconds` the
-    whole time of a repetition on the first process, on real MPI with synchronisation and its share of the warm-up.
+    whole time of a repetition on the first process; on real MPI this includes synchronisation and a share of the
+    warm-up.
 
-    `half_width_seconds` is that of the confidence interval of the mean, 0 where time is exact. Measured: `seconds` is
-    the mean by the method's timing; `late_starts` counts repetitions discarded because a process started late;
-    `precise` says whether the method's precision was reached; `samples` are the repetitions that count, in their order,
-    if they were recorded. Simulated rows have the defaults. For experiments with tasks `samples` are instants instead,
-    counted from the start of the call: when each node's leader was done with each task, one leader after another.
+    `half_width_seconds` is the half-width of the confidence interval of the mean, 0 if the time is exact. In measured
+    rows, `seconds` is the mean by the method's timing; `late_starts` counts repetitions discarded because a process
+    started late; `precise` says whether the method's precision was reached; `samples` are the repetitions that count,
+    in their order, if they were recorded. Simulated rows have the defaults. For experiments with tasks, `samples` are
+    instants instead, counted from the start of the call, at which each node's leader was done with each task, one
+    leader after another.
     """
 
     case: Case

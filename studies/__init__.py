@@ -1,1 +1,1 @@
-"""Everything a person looks at: the command line, figures, reports, and one folder a study."""
+"""Everything a person looks at: the command line, figures, reports, and a folder for each study."""

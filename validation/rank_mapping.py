@@ -1,4 +1,4 @@
-"""The optimal mapping of processors to the binomial tree against the default one: predicted, and simulated.
+"""The optimal mapping of processors to the binomial tree compared with the default mapping, predicted and simulated.
 
 O'Flynn 2009, sections 5.1 and 7.1: only a model with parameters for each pair of processors distinguishes mappings.
 """
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
 
 COLLECTIVES = ("scatter", "gather")
-"""The collectives whose binomial tree carries a block of each process, so that positions in it differ."""
+"""The collectives whose binomial tree carries a block of each process, so that positions in the tree differ."""
 MODELS = ("lmo_heterogeneous", "hockney_heterogeneous")
-"""The models with parameters for each pair and formulas of collectives."""
+"""The models with parameters for each pair of processors and formulas for collectives."""
 
 
 @dataclass(frozen=True)
 class MappingGain:
-    """One message size under the default mapping and under another, in seconds.
+    """The seconds of one message size under the default mapping and under another mapping.
 
-    `hosts` are the platform's in rank order under `mapping`.
+    `hosts` are the platform's hosts in rank order under `mapping`.
     """
 
     message_bytes: int
@@ -50,7 +50,7 @@ class MappingGain:
 
     @property
     def simulated_gain(self) -> float:
-        """The share of the default mapping's simulated time that is saved; negative where the mapping is slower."""
+        """The share of the default mapping's simulated time that is saved; negative if the mapping is slower."""
         return 1 - self.simulated_seconds / self.simulated_default_seconds
 
 
@@ -72,10 +72,10 @@ def check_choice(collective: str, model: str) -> None:
 def best_mappings(
     model: CollectiveModel, collective: str, procs: int, sizes: Sequence[int], common: bool = False
 ) -> dict[int, Mapping]:
-    """The mapping of least predicted time at each size (bytes of a block); if `common`, one for all.
+    """The mapping with the smallest predicted time at each size (bytes of a block), or one for all if `common`.
 
-    The common one minimises the sum of times, each relative to the default's at that size, so that all sizes count
-    alike. Rank 0 stays on processor 0.
+    The common mapping minimises the sum of times relative to the default mapping's at each size, so that all sizes
+    count equally. Rank 0 stays on processor 0.
     """
     parameters = _parameters(model, procs)
     if not common:
@@ -91,9 +91,9 @@ def mapping_gains(
     mappings: dict[int, Mapping],
     context: SimulationContext,
 ) -> list[MappingGain]:
-    """The gain of mappings, by message size, over the default one: binomial algorithm, one process per node.
+    """The gain of mappings by message size over the default mapping: binomial algorithm, one process per node.
 
-    Raises UsageError where the platform has fewer nodes, and CollwiseError when a case fails.
+    Raises UsageError if the platform has fewer nodes, and CollwiseError if a case fails.
     """
     parameters = _parameters(model, procs)
     default = tuple(range(procs))

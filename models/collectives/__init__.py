@@ -1,1 +1,1 @@
-"""Formulas of collective algorithms in the parameters of point-to-point models: one file a collective."""
+"""Formulas of collective algorithms in the parameters of point-to-point models, in one file per collective."""

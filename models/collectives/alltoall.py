@@ -12,7 +12,7 @@ from collwise.models.piecewise import Array
 def linear(points: Points, steps: Steps) -> Array:
     """message + (P - 2) gap. The C code starts all sends of all processes at once, which is P scatters side by side.
 
-    In the table's algorithm of that name one process after another sends to all others (models/collectives/printed.py).
+    In the linear algorithm of table 4, one process after another sends to all others (models/collectives/printed.py).
     """
     m = points.message_bytes
     return np.asarray(steps.message(m) + (points.procs - 2) * steps.gap(m))

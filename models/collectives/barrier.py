@@ -12,9 +12,9 @@ from collwise.models.piecewise import Array
 def linear(points: Points, steps: Steps, conservative: bool = False) -> Array:
     """The flat tree: one report, and the release of P - 1 processes; T_min of the paper.
 
-    `conservative` gives T_max, in which the root receives the other P - 2 reports one after another. The print has
-    (P - 1) alpha for Hockney; the paper's own description, one receive and P - 1 sends, is P alpha, as LogGP and PLogP
-    have it.
+    `conservative` gives T_max, in which the root receives the other P - 2 reports one after another. For Hockney the
+    paper prints (P - 1) alpha, but the algorithm that it describes, one receive and P - 1 sends, takes P alpha, which
+    is also what the paper's lines for LogGP and PLogP give.
     """
     further = points.procs - 2
     seconds = 2 * steps.message(EMPTY_BYTES) + further * steps.gap(EMPTY_BYTES)
@@ -22,7 +22,7 @@ def linear(points: Points, steps: Steps, conservative: bool = False) -> Array:
 
 
 def double_ring(points: Points, steps: Steps) -> Array:
-    """2 P steps. A message without delay takes L + 2 o under LogGP; the print has L + o + g."""
+    """2 P steps. Under LogGP a step takes L + o + g, as printed, although a message without delay takes L + 2 o."""
     return np.asarray(2 * points.procs * steps.round(EMPTY_BYTES))
 
 

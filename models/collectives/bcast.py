@@ -1,7 +1,7 @@
 """Broadcasts: Pješivac-Grbović et al. 2007, table 2, for P >= 2.
 
-Every tree sends a segment to all children before the next one, as the C code does. Below, `message` and `gap` are those
-of a segment of m_s bytes (`steps.Steps`).
+Every tree sends a segment to all children before the next one, as the C code does. Below, `message` and `gap` are the
+terms of `steps.Steps` for a segment of m_s bytes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from collwise.models.piecewise import Array
 def linear(points: Points, steps: Steps) -> Array:
     """n_s (P - 1) messages in a row.
 
-    LogGP: L + 2 o - g + n_s (P - 1) ((m_s - 1) G + g). The C code's blocking form knows no segments, the non-blocking
-    one does.
+    Under LogGP this is L + 2 o - g + n_s (P - 1) ((m_s - 1) G + g). The C code segments messages only in its
+    non-blocking form.
     """
     m = points.bytes_each
     return np.asarray(steps.message(m) + (points.segments * (points.procs - 1) - 1) * steps.gap(m))
@@ -43,20 +43,21 @@ def binomial(points: Points, steps: Steps) -> Array:
 
 
 def binary(points: Points, steps: Steps) -> Array:
-    """d (message + gap) + (n_s - 1) fork, d = ceil(log2(P + 1)) - 1; a chain where P = 2.
+    """d (message + gap) + (n_s - 1) fork, d = ceil(log2(P + 1)) - 1; a chain if P = 2.
 
-    Departs from the print: Hockney's step is 2 (alpha + m_s beta) and not 2 alpha + m_s beta, since three processes
-    are a linear tree; LogGP's filling has one g a level, as split-binary's line has it, and its second summand the
-    factor n_s - 1. PLogP's max is for processes that receive and send, of which there are none for P <= 3.
+    This departs from the print. Under Hockney a step takes 2 (alpha + m_s beta) and not 2 alpha + m_s beta, since three
+    processes are a linear tree. Under LogGP filling takes one g per level, as in the paper's line for split-binary, and
+    the second summand has the factor n_s - 1. Under PLogP the max applies only for P > 3, since otherwise no process
+    both receives and sends.
     """
     return _down_binary_tree(points, steps, points.segments, points.bytes_each)
 
 
 def split_binary(points: Points, steps: Steps) -> Array:
-    """Binary with half the segments, then an exchange of m / 2.
+    """The binary tree with half the segments, then an exchange of m / 2.
 
-    Departs from the print as binary does; PLogP's lacks the exchange. The C code cuts the halves: an unsegmented
-    message goes down the tree as pieces of m / 2, not of m.
+    This departs from the print as `binary` does; the printed line for PLogP also lacks the exchange. The C code
+    segments each half, so an unsegmented message goes down the tree in pieces of m / 2, not of m.
     """
     half = replace(points, message_bytes=points.message_bytes / 2)
     return np.asarray(

@@ -1,6 +1,6 @@
 """Gather: O'Flynn 2009, sections 4.3, 5.1 and 5.2, for P >= 2. m is the block of each process; the root is rank 0.
 
-The linear gather under Hockney between equal processors, LogGP and PLogP is `scatter.linear`.
+`scatter.linear` is also the linear gather under LogGP, PLogP, and Hockney with equal processors.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def linear_between_pairs(points: Points, model: Hockney) -> Array:
 
 
 def linear_lmo(points: Points, model: LMO) -> Array:
-    """(4.2) below M1, as scatter. (4.3) above M2, with the sum over i instead of the maximum. nan from M1 to M2.
+    """(4.2) below M1, which equals the scatter; (4.3) above M2, with the sum over i instead of the maximum.
 
-    Table 5.2 has m t_i twice, see `scatter.linear_lmo`.
+    The time is nan from M1 to M2. Table 5.2 has m t_i twice, see `scatter.linear_lmo`.
     """
 
     def seconds(procs: int, m: Array) -> Array:
@@ -35,5 +35,5 @@ def linear_lmo(points: Points, model: LMO) -> Array:
 
 
 def binomial(points: Points, model: TreeModel) -> Array:
-    """By recursion, see `trees.binomial_seconds`; rank r is on processor r. Thresholds are the linear gather's."""
+    """The recursion of `trees.binomial_seconds`, with rank r on processor r. Only the linear gather has thresholds."""
     return by_procs(points, lambda procs, m: binomial_seconds(model, range(procs), m, gather=True))

@@ -1,6 +1,6 @@
-"""Formulas of Pješivac-Grbović et al. 2007, tables 1 to 4, as printed, where ours are others.
+"""Formulas of Pješivac-Grbović et al. 2007, tables 1 to 4, as printed, where ours differ.
 
-For comparing with what the paper's own predictions were. Where the print is damaged, the reading is noted.
+They serve to compare with the paper's own predictions. Where the print is damaged, the docstring says how we read it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def reduce_pipeline_loggp(points: Points, model: LogGP) -> Array:
 def reduce_binomial_loggp(points: Points, model: LogGP) -> Array:
     """ceil(log2 P) (o + L + n_s ((m_s - 1) G + max{g, o + gamma m_s})).
 
-    The paper says that segments never make this faster; with m = n_s m_s that takes G <= max{g, o + gamma m_s}.
+    The paper says that segments never make this faster; with m = n_s m_s, this holds if G <= max{g, o + gamma m_s}.
     """
     t = _LogGPTerms(points, model)
     each = t.transmission + np.maximum(t.gap, t.overhead + _combining(points))
@@ -99,7 +99,7 @@ def reduce_binomial_loggp(points: Points, model: LogGP) -> Array:
 def reduce_binary_loggp(points: Points, model: LogGP) -> Array:
     """d (L + 3 o + (m_s - 1) G + 2 gamma m_s + (n_s - 1) ((m_s - 1) G + max{g, 3 o + 2 gamma m_s})).
 
-    The outer bracket ends after the summand with n_s - 1, which d multiplies here, unlike in the lines around it.
+    Here d also multiplies the summand with n_s - 1, since the outer bracket ends after it, unlike in the lines nearby.
     """
     t = _LogGPTerms(points, model)
     busy = 3 * t.overhead + 2 * _combining(points)
@@ -140,7 +140,7 @@ def reduce_binary_plogp(points: Points, model: PLogP) -> Array:
 
 
 def _alltoall_messages(points: Points) -> Array:
-    """(P - 1) (n_s P + 1 - P / 2), the further messages while one process after another sends to all others."""
+    """(P - 1) (n_s P + 1 - P / 2), the number of further messages if the processes send one after another."""
     procs = points.procs
     return np.asarray((procs - 1) * (points.segments * procs + 1 - procs / 2))
 

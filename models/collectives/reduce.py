@@ -1,12 +1,12 @@
 """Reductions: Pješivac-Grbović et al. 2007, table 3, for P >= 2.
 
-Combining takes gamma = `points.reduce_seconds_per_byte`. Below, `message` is one of a segment of m_s bytes, combined:
-its time and m_s gamma; inflow(s) is the time between two of them at their receiver, s = 1 if it then passes one on
-(`steps.Steps`).
+Combining takes gamma = `points.reduce_seconds_per_byte` per byte. Below, `message` is the time of a message with one
+segment of m_s bytes, plus m_s gamma for combining it. inflow(s) is the time between two such messages at their receiver
+(`steps.Steps`); s = 1 if the receiver passes a segment on after each, otherwise 0.
 
-The table's lines do not agree with each other on where (m_s - 1) G, g and o_s go, so these are derived from the
-algorithm: a single message between two processes takes what it takes, without gamma and overheads a reduction takes
-what the broadcast does, and PLogP with a linear g becomes LogGP. Hockney's are as printed.
+The lines of the table place (m_s - 1) G, g and o_s inconsistently, so we derived the formulas from the algorithm, under
+three conditions: a single message between two processes takes its point-to-point time; without gamma and overheads, a
+reduction takes as long as the broadcast; PLogP with a linear g becomes LogGP. The formulas for Hockney are as printed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from collwise.models.piecewise import Array
 def linear(points: Points, steps: Steps) -> Array:
     """The flat tree: message + (n_s (P - 1) - 1) inflow(0).
 
-    The print has, under LogGP, one (m_s - 1) G more and one g per segment however many processes send; under PLogP the
-    first combining within the gap. The C code knows no segments here.
+    Under LogGP the print has one more (m_s - 1) G, and one g per segment however many processes send. Under PLogP it
+    has the first combining within the gap. The C code does not segment messages here.
     """
     later = points.segments * (points.procs - 1) - 1
     return np.asarray(_message(points, steps) + later * _inflow(points, steps))
@@ -31,7 +31,7 @@ def linear(points: Points, steps: Steps) -> Array:
 def chain(points: Points, steps: Steps) -> Array:
     """K chains that end at the root. l message + (n_s K - 1) inflow(0), l = ceil((P - 1) / K).
 
-    Not in the table; K = 1 is the pipeline and K = P - 1 the linear tree.
+    The table lacks this algorithm. K = 1 gives the pipeline, and K = P - 1 the linear tree.
     """
     chains = np.clip(float(points.parameter), 1.0, np.maximum(points.procs - 1, 1.0))
     length = np.ceil((points.procs - 1) / chains)
@@ -42,10 +42,10 @@ def chain(points: Points, steps: Steps) -> Array:
 
 
 def pipeline(points: Points, steps: Steps) -> Array:
-    """(P - 1) message + (n_s - 1) inflow(1); with two processes none both receives and sends.
+    """(P - 1) message + (n_s - 1) inflow(1); inflow(0) if P = 2, since then no process both receives and sends.
 
-    The print has (m_s - 1) G within LogGP's max; PLogP's adds o_s to the max, and has the first combining within the
-    gap.
+    Under LogGP the print has (m_s - 1) G within the max. Under PLogP it adds o_s to the max, and has the first
+    combining within the gap.
     """
     steady = _inflow(points, steps, points.procs > 2)
     return np.asarray((points.procs - 1) * _message(points, steps) + (points.segments - 1) * steady)
@@ -54,9 +54,9 @@ def pipeline(points: Points, steps: Steps) -> Array:
 def binomial(points: Points, steps: Steps) -> Array:
     """ceil(log2 P) (message + (n_s - 1) inflow(0)).
 
-    The print has a max with g for the only segment, too, and o_s within PLogP's max, though the root, for which all
-    others wait, sends nothing. The C code receives by segments, then children, which takes the same time where P is a
-    power of two.
+    The print also takes the max with g for a single segment. It has o_s within the max of PLogP, although the root, for
+    which all others wait, sends nothing. The C code receives a segment from all children before the next segment, which
+    takes the same time if P is a power of two.
     """
     steady = (points.segments - 1) * _inflow(points, steps)
     return np.asarray(np.ceil(np.log2(points.procs)) * (_message(points, steps) + steady))
@@ -65,8 +65,8 @@ def binomial(points: Points, steps: Steps) -> Array:
 def binary(points: Points, steps: Steps) -> Array:
     """d (message + inflow(0)) + (n_s - 1) (inflow(0) + inflow(1)), d = ceil(log2(P + 1)) - 1.
 
-    The print has, under LogGP, (m_s - 1) G and g once for two children, and the summand with n_s - 1 d times. No
-    process both receives and sends for P <= 3.
+    Under LogGP the print has (m_s - 1) G and g only once for two children, and d times the summand with n_s - 1. For
+    P <= 3 inflow(0) replaces inflow(1), since no process both receives and sends.
     """
     levels = np.ceil(np.log2(points.procs + 1)) - 1
     children = np.minimum(points.procs - 1, 2)

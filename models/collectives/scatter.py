@@ -13,7 +13,11 @@ from collwise.models.piecewise import Array
 
 
 def linear(points: Points, steps: Steps) -> Array:
-    """message + (P - 2) gap: (P - 1) (alpha + m beta), L + 2 o + (P - 1) (m - 1) G + (P - 2) g, L + (P - 1) g(m)."""
+    """message + (P - 2) gap.
+
+    That is (P - 1) (alpha + m beta) under Hockney, L + 2 o + (P - 1) (m - 1) G + (P - 2) g under LogGP, and
+    L + (P - 1) g(m) under PLogP.
+    """
     m = points.message_bytes
     return np.asarray(steps.message(m) + (points.procs - 2) * steps.gap(m))
 
@@ -26,7 +30,7 @@ def linear_between_pairs(points: Points, model: Hockney) -> Array:
 def linear_lmo(points: Points, model: LMO) -> Array:
     """(4.1): (P - 1) (C_0 + m t_0) + max over i of (L_0i + C_i + m t_i + m / beta_0i).
 
-    Table 5.2 prints m t_i twice; by that, a scatter between two processors would take longer than one message.
+    Table 5.2 prints m t_i twice. With that, a scatter between two processors would take longer than one message.
     """
 
     def seconds(procs: int, m: Array) -> Array:
@@ -37,8 +41,9 @@ def linear_lmo(points: Points, model: LMO) -> Array:
 
 
 def lmo_parts(model: LMO, procs: int, message_bytes: Array) -> tuple[Array, Array]:
-    """The parts C_0 + m t_0, and L_0i + C_i + m t_i + m / beta_0i of each other processor i. Shapes (k,) and (P - 1,
-    k).
+    """The root's part C_0 + m t_0, and the part L_0i + C_i + m t_i + m / beta_0i of each other processor i.
+
+    For k message sizes, their shapes are (k,) and (P - 1, k).
     """
     pairs = model.as_hockney()
     constant = np.ravel(model.processor_seconds)[0]
@@ -48,8 +53,8 @@ def lmo_parts(model: LMO, procs: int, message_bytes: Array) -> tuple[Array, Arra
 
 
 def binomial(points: Points, model: TreeModel) -> Array:
-    """By recursion, see `trees.binomial_seconds`; rank r is on processor r.
+    """The recursion of `trees.binomial_seconds`, with rank r on processor r.
 
-    Under Hockney, where P is a power of two, log2 P alpha + (P - 1) m beta (Chan et al., cited in section 5.1).
+    Under Hockney, if P is a power of two, it takes log2 P alpha + (P - 1) m beta (Chan et al., cited in section 5.1).
     """
     return by_procs(points, lambda procs, m: binomial_seconds(model, range(procs), m))

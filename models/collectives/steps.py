@@ -1,8 +1,8 @@
-"""The terms of which formulas of collectives are made, for each model.
+"""The terms in which formulas of collectives are written, for each model.
 
-The papers' formulas for Hockney, LogP, LogGP and PLogP differ in these few terms only, so each algorithm has one
-formula over them; the tests hold it against the papers' own, written out. All homogeneous, in seconds, for messages of
-m bytes (arrays).
+The papers' formulas for Hockney, LogP, LogGP and PLogP differ only in these few terms, so each algorithm has one
+formula in these terms; tests compare it with the papers' own formulas. The models are homogeneous. Times are in
+seconds, for messages of m bytes (arrays).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array
 from collwise.models.plogp import PLogP
 
-# An empty message is taken for one of this size: some networks charge nothing for a message of no bytes.
+# An empty message counts as a message of this size, since some networks charge nothing for a message of no bytes.
 EMPTY_BYTES = 1.0
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The terms of one model; here Hockney's, where a message waits for the whole of the one before."""
+    """The terms of one model; here of Hockney's, where a message waits until the previous one is complete."""
 
     model: Any
 
@@ -44,7 +44,7 @@ class Steps:
         return self.message(message_bytes)
 
     def round(self, message_bytes: ArrayLike) -> Array:
-        """A step in which every process sends one message and waits for one: the network is full-duplex."""
+        """The time of a step in which every process sends one message and waits for one, on a full-duplex network."""
         return self.message(message_bytes)
 
     def fork(self, message_bytes: ArrayLike) -> Array:
@@ -52,17 +52,17 @@ class Steps:
         return 2 * self.gap(message_bytes)
 
     def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: Array) -> Array:
-        """The time between two messages at a process that receives one after another and combines each, at `per_byte`.
+        """The time between two messages at a process that receives them one after another and combines each.
 
-        `sends` is 1 where it sends a message of that size after each, else 0. alpha + m beta + m gamma: it sends
-        meanwhile.
+        `per_byte` is gamma. `sends` is 1 where the process sends a message of that size after each, otherwise 0. Under
+        Hockney the time is alpha + m beta + m gamma in both cases, since the process sends while it receives.
         """
         return np.asarray(self.message(message_bytes) + per_byte * np.asarray(message_bytes, dtype=float))
 
 
 @dataclass(frozen=True)
 class LogGPSteps(Steps):
-    """LogGP; LogP where G = 0."""
+    """The terms of LogGP, or of LogP if G = 0."""
 
     def _transmission(self, message_bytes: ArrayLike) -> Array:
         return np.asarray(
@@ -78,7 +78,7 @@ class LogGPSteps(Steps):
         return np.full(np.shape(message_bytes), self.model.overhead_seconds)
 
     def round(self, message_bytes: ArrayLike) -> Array:
-        """L + o + g + (m - 1) G. In tables 1 and 4 of the paper the gap stands for the receiver's overhead."""
+        """L + o + g + (m - 1) G. Tables 1 and 4 of the paper have the gap in place of the receiver's overhead."""
         return np.asarray(self.model.latency_seconds + self.model.overhead_seconds + self.gap(message_bytes))
 
     def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: Array) -> Array:
@@ -89,7 +89,7 @@ class LogGPSteps(Steps):
 
 @dataclass(frozen=True)
 class PLogPSteps(Steps):
-    """PLogP."""
+    """The terms of PLogP."""
 
     def gap(self, message_bytes: ArrayLike) -> Array:
         """g(m)."""

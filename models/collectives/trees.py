@@ -1,7 +1,8 @@
-"""Scatter and gather over the in-order binomial tree, by recursion: for any P and any processors.
+"""Scatter and gather over the in-order binomial tree, by recursion, for any P and any processors.
 
-O'Flynn 2009, (5.1): the largest subtree is served first (scatter) or last (gather). In the tree over n ranks from r on,
-the children are r + 2^i < r + n, each with the ranks up to the next one; this is the tree of the C code, for any n.
+O'Flynn 2009, (5.1): the largest subtree is served first (scatter) or last (gather). In the tree over the n ranks from r
+on, the children of r are all r + 2^i < r + n, and the subtree of a child has the ranks up to the next child. This is
+the tree of the C code, for any n.
 """
 
 from __future__ import annotations
@@ -22,16 +23,17 @@ from collwise.models.plogp import PLogP
 
 TreeModel = Hockney | HockneyBySize | LogGP | PLogP | LMO
 Edge = Callable[[int, int, Array], tuple[Array, Array]]
-"""Takes parent, child (processors) and bytes; gives the seconds of the message, and those that occupy the parent."""
+"""Takes parent, child (processors) and bytes; gives the seconds of the message, and for how long the parent is busy."""
 
 
 def binomial_seconds(model: TreeModel, mapping: Sequence[int], block_bytes: ArrayLike, gather: bool = False) -> Array:
-    """Seconds of a binomial scatter, or gather, of blocks of that many bytes (any shape).
+    """The seconds of a binomial scatter, or gather, of blocks of `block_bytes` (any shape).
 
-    `mapping[rank]` is the processor of each rank; the root is rank 0. Messages occupy a parent one after
-    another: under Hockney for all of its time, which is (5.1); under LogGP and PLogP for the gap; under LMO for its own
-    part, C + m t, while the message travels and the child processes it. The last three are derived; the papers have no
-    formula. A gather is a scatter backwards. Raises ValueError for heterogeneous LogGP, which has no formula.
+    `mapping[rank]` is the processor of each rank; the root is rank 0. Messages occupy a parent one after another. Under
+    Hockney a message occupies the parent for all of its time, which is (5.1); under LogGP and PLogP for the gap; under
+    LMO for the parent's own part, C + m t, so the parent is free while the message travels and the child processes it.
+    The papers have no formula for the last three models, which we derived. A gather is a scatter backwards. Raises
+    ValueError for heterogeneous LogGP, which has no formula.
     """
     edge, blocks_bytes = _edge(model, gather), np.asarray(block_bytes, dtype=float)
 
@@ -72,7 +74,7 @@ def _edge(model: TreeModel, gather: bool) -> Edge:
 
 
 def by_procs(points: Points, seconds: Callable[[int, Array], Array]) -> Array:
-    """The times at all points from a function of one P and of the message sizes there."""
+    """The times at all points; `seconds` gives the times for one P and the message sizes at this P."""
     result = np.empty(points.procs.shape)
     for procs in np.unique(points.procs):
         here = points.procs == procs

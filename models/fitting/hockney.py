@@ -1,7 +1,8 @@
 """Estimation of the Hockney model from roundtrips with equal messages both ways: O'Flynn 2009, 2.2.1, 5.1 and 6.2.
 
-A message takes half of the roundtrip. `pairs` are the pairs of processes measured, (0, 1) unless given, and results
-are their mean; heterogeneous models take every pair. All raise UsageError for what does not fit.
+A message takes half of the roundtrip. `pairs` are the pairs of processes to measure, by default only (0, 1), and
+results are means over these pairs; heterogeneous models use every pair. All functions raise UsageError for invalid
+arguments.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.piecewise import PiecewiseLinear
 
 REGRESSION_SIZES = Sizes(smallest_bytes=1024, largest_bytes=102400, max_count=10)
-"""Ten sizes up to 100 kB, as many as O'Flynn 2009, section 5.3, took."""
+"""Ten sizes up to 100 kB; O'Flynn 2009, section 5.3, used as many."""
 
 
 def hockney_by_two_sizes(
@@ -53,7 +54,7 @@ def hockney_by_regression(
 
 
 def hockney_by_size(lab: Laboratory, sizes: Sizes = SIZES, pairs: Sequence[Pair] | None = None) -> HockneyBySize:
-    """alpha and beta as functions of the size, from one-way times at sizes that are closer where the time bends."""
+    """alpha and beta as functions of the size, from one-way times at sizes that are closer where the curve bends."""
     found = of_pairs(lab, lambda pair: _one_way(lab, pair, sizes, from_last_two), pairs).values()
     return HockneyBySize(
         PiecewiseLinear.mean([PiecewiseLinear(tuple(map(float, times)), tuple(times.values())) for times in found])

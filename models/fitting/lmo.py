@@ -21,7 +21,7 @@ TRIPLETS_EACH = 30
 
 NO_THRESHOLDS = Thresholds()
 
-# M is this fraction of the smallest size at which anything may change, which is at most LARGEST_MESSAGE_BYTES.
+# M is this fraction of the smallest of S, the eager limit and LARGEST_MESSAGE_BYTES.
 BELOW_THRESHOLD = 15 / 16
 LARGEST_MESSAGE_BYTES = 65536
 
@@ -29,26 +29,29 @@ LARGEST_MESSAGE_BYTES = 65536
 def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> LMO:
     """Heterogeneous LMO by formulas (4.4) to (4.10), with `thresholds` passed on.
 
-    An empty message is one of `lab.min_bytes` here, e. The large one has M = `message_size` bytes. With
+    Here an empty message has e = `lab.min_bytes` bytes, and the large message has M = `message_size` bytes. With
     D(m) = T_ijk(m) - max_x (T_ix(e) + T_ix(m)) / 2 = 2 C_i + (m + e) t_i, (4.8) gives t_i = (D(M) - D(e)) / (M - e) and
     C_i = D(e) / 2 - e t_i; with e = 0 these are (4.6) and (4.9).
 
-    T_ijk is (4.4) or (4.7) when the reply of the slower partner arrives last. The laboratory serves k last and receives
-    its reply first, thus both replies after k's has arrived, if k is no faster than j: so the partners of every
-    triplet are ordered by their roundtrips with i, at each size on its own. Where these differ by less than their
-    confidence intervals, either is good enough as k (i is still busy with k's reply when j's arrives), and the larger
-    of two noisy times would be too large on average: chance decides, and k's roundtrip is the one to subtract.
+    T_ijk is (4.4) or (4.7) if the reply of the slower partner arrives last. In the experiment, i sends to k last and
+    receives k's reply first, so it processes both replies after k's has arrived, if k is no faster than j. Therefore
+    the partners of every triplet are ordered by their roundtrips with i, separately at each size. If the roundtrips
+    differ by less than their confidence intervals, either partner may be k (i is still busy with k's reply when j's
+    arrives). Then chance decides, and k's roundtrip is subtracted; the larger of two noisy times would be too large on
+    average.
 
-    C_i is half of what i spends on sending and on receiving an empty message, t_i what it spends on sending a byte: all
-    that these experiments see. Where two messages of one sender share its link, and the link takes longer for a byte
-    than the processor, the second one waits for the link: t_i then holds the link's time and 1 / beta_ij, which is what
-    the roundtrip leaves, may be negative, and stays so. A processor's serial time and the mean over pairs of t_i + 1 /
-    beta_ij + t_j are correct nevertheless, and (4.1) to (4.3) consist of these sums. For a single pair the sum is right
-    where links are not shared; elsewhere the averages over triplets move it away from that pair's own time.
+    C_i is half of the time that i spends on sending and on receiving an empty message, and t_i is the time that i
+    spends on sending a byte; these experiments see no more. If two messages of one sender share its link, and the link
+    takes longer for a byte than the processor, the second message waits for the link. Then t_i is the link's time, and
+    1 / beta_ij, the rest of the roundtrip, may be negative and is not corrected. A processor's serial time and the mean
+    over pairs of t_i + 1 / beta_ij + t_j are correct nevertheless, and (4.1) to (4.3) consist of these sums. For a
+    single pair the sum is correct if links are not shared; otherwise the averages over triplets move it away from the
+    pair's own time.
 
-    Averages: the thesis's (4.10) divides the sums of C_i and t_i by C(n, 2), but i is in C(n - 1, 2) triplets (as its
-    text says): the actual number is taken. It averages beta_ij; here 1 / beta_ij is, which is linear in the times and
-    may be 0. A pair that is in no triplet takes the averages of its processors.
+    The averages differ from (4.10) of the thesis. It divides the sums of C_i and t_i by C(n, 2), although i is in
+    C(n - 1, 2) triplets, as the text of the thesis says; we divide by the actual number. It averages beta_ij; we
+    average 1 / beta_ij, which is linear in the times and may be 0. A pair in no triplet gets the averages of its
+    processors.
     """
     procs, least = lab.procs, lab.min_bytes
     large = message_size(lab, thresholds)
@@ -78,8 +81,9 @@ def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> 
 
 
 def message_size(lab: Laboratory, thresholds: Thresholds) -> int:
-    """The message size M, bytes. It is slightly below the leap S and the eager limit, so that it is sent as an empty
-    message is.
+    """The message size M, bytes.
+
+    It is slightly below the leap S and the eager limit, so that the message is sent in the same way as an empty one.
     """
     limits = [LARGEST_MESSAGE_BYTES, lab.eager_limit_bytes]
     if thresholds.scatter_leap_bytes is not None:
@@ -90,8 +94,8 @@ def message_size(lab: Laboratory, thresholds: Thresholds) -> int:
 def triplets(procs: int, each: int) -> NDArray[np.intp]:
     """Triplets of processors, shape (number, 3), each ascending, such that every processor is in at least `each`.
 
-    All of them if `each` asks for it. Otherwise they are drawn, with a fixed seed, in rounds of disjoint ones,
-    which can be measured side by side.
+    These are all triplets if `each` is at least C(procs - 1, 2). Otherwise they are drawn, with a fixed seed, in rounds
+    of disjoint triplets, which can be measured concurrently.
     """
     if each >= comb(procs - 1, 2):
         return np.array(list(combinations(range(procs), 3)), dtype=np.intp)
@@ -109,9 +113,9 @@ def triplets(procs: int, each: int) -> NDArray[np.intp]:
 
 
 def _roundtrips(lab: Laboratory, sizes: tuple[int, int]) -> tuple[Array, Array]:
-    """For each size: roundtrips with it both ways, seconds and their confidence intervals' half-widths, (2, n, n).
+    """Returns an array (2, n, n) for each size: the roundtrips with this size both ways, and their half widths.
 
-    Symmetric, nought on the diagonal.
+    Both are in seconds, symmetric, and 0 on the diagonal.
     """
     pairs = list(combinations(range(lab.procs), 2))
     experiments = [Experiment(ROUNDTRIP, pair, size, size) for size in sizes for pair in pairs]
@@ -124,7 +128,10 @@ def _roundtrips(lab: Laboratory, sizes: tuple[int, int]) -> tuple[Array, Array]:
 
 
 def _one_to_two_excess(lab: Laboratory, chosen: NDArray[np.intp], trips: dict[int, Array]) -> dict[int, Array]:
-    """By size m: D(m), seconds (triplets, 3), the excess over the roundtrip with the slower partner, each being i."""
+    """D(m) in seconds by size m, the excess over the roundtrip with the slower partner.
+
+    Its shape is (triplets, 3), since each processor of a triplet is i once.
+    """
     generator = np.random.default_rng(lab.procs)
     experiments, slower = [], []
     for size, (seconds, half_widths) in trips.items():
@@ -141,7 +148,7 @@ def _one_to_two_excess(lab: Laboratory, chosen: NDArray[np.intp], trips: dict[in
 
 
 def _network(between: Array, chosen: NDArray[np.intp], values: Array) -> Array:
-    """(n, n): `between` less the two processors' share, averaged over the triplets that a pair is in."""
+    """The array (n, n) of `between` minus the two processors' shares, averaged over the triplets that a pair is in."""
     procs = len(between)
     sums, times = np.zeros((procs, procs)), np.zeros((procs, procs))
     for first, second in combinations(range(3), 2):

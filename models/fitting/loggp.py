@@ -1,7 +1,7 @@
 """Estimation of LogP and LogGP, with saturation (Culler) or without it (Hoefler).
 
-`pairs` are the pairs of processes measured, (0, 1) unless given, and results are their mean; heterogeneous models take
-every pair. All raise UsageError for what does not fit.
+`pairs` are the pairs of processes to measure, by default only (0, 1), and results are means over these pairs;
+heterogeneous models use every pair. All functions raise UsageError for invalid arguments.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from collwise.models.fitting.regression import line
 from collwise.models.fitting.rounds import Pair, Procedure, by_processor, of_pairs, symmetric
 from collwise.models.loggp import LogGP
 
-# An answer takes about a roundtrip; a process that is busy for twice that finds it arrived.
+# A reply takes about a roundtrip, so it has arrived when a process has been busy for twice as long.
 DELAY_ROUNDTRIPS = 2.0
 LARGE_BYTES = 65536
-# Messages in a row of Hoefler's procedure.
+# The number of messages in a row in Hoefler's procedure.
 _ROW = 16
 
 
@@ -67,9 +67,9 @@ def culler_loggp(
 ) -> LogGP:
     """LogGP by saturation: Culler et al. 1996, as in O'Flynn 2009, sections 2.2.2, 2.2.3 and table 2.1.
 
-    o_s is the time of sending; o_r that of completing a receive after a delay within which the message has arrived; L =
-    RTT / 2 - o_s - o_r; g by saturation with the smallest message, and G by saturation with large messages, each of
-    which follows the last after g + (m - 1) G; without `large_messages` G = 0, which is LogP.
+    o_s is the time of sending. o_r is the time of completing a receive after a delay, during which the message has
+    arrived. L = RTT / 2 - o_s - o_r. Saturation with the smallest message gives g. Saturation with large messages, each
+    of which follows the previous one after g + (m - 1) G, gives G; without `large_messages` G = 0, which is LogP.
     """
     least, large = lab.min_bytes, _largest_eager(lab)
 
@@ -93,7 +93,7 @@ def culler_loggp(
 
 
 def hoefler_loggp(lab: Laboratory, pairs: Sequence[Pair] | None = None, heterogeneous: bool = False) -> LogGP:
-    """LogGP without saturation, from messages in a row, of the smallest size and up to the largest eager one.
+    """LogGP without saturation, from messages in a row, of sizes from the smallest to the largest eager one.
 
     Hoefler, Lichei, Rehm, "Low-Overhead LogGP Parameter Assessment for Modern Interconnection Networks", 2007.
     PRTT(n, d, s) is the time of n messages of s bytes, d seconds of other work between two of them, and a reply of s
@@ -101,11 +101,12 @@ def hoefler_loggp(lab: Laboratory, pairs: Sequence[Pair] | None = None, heteroge
     - PRTT(1, 0, s) = 2 (L + 2 o + (s - 1) G);
     - without a delay each further message adds its gap, (PRTT(n, 0, s) - PRTT(1, 0, s)) / (n - 1) = g + (s - 1) G,
       which over several s gives g and G by least squares;
-    - with a delay of a gap or longer it adds the delay and o: o = (PRTT(n, d, s) - PRTT(1, 0, s)) / (n - 1) - d.
+    - with a delay of at least the gap each further message adds the delay and o, which gives
+      o = (PRTT(n, d, s) - PRTT(1, 0, s)) / (n - 1) - d.
     All times are the sender's, so this o is the overhead of sending; o_r cannot be distinguished from L and is assumed
-    to be the same. L = PRTT(1, 0, 1) / 2 - 2 o, so that L + o_s + o_r is right even where the two overheads differ and
-    L is not. The delay is PRTT(1, 0, 1), or the gap if that is longer; delayed times are mostly delay, so that a small
-    error in them is a large one in o.
+    to equal o_s. L = PRTT(1, 0, 1) / 2 - 2 o, so if the two overheads differ, L is wrong but L + o_s + o_r is right.
+    The delay is PRTT(1, 0, 1), or the gap if the gap is longer. Delayed times consist mostly of the delay, so a small
+    error in these times is a large error in o.
     """
     least, most = lab.min_bytes, _largest_eager(lab)
     larger = {size for size in (most // 64, most // 16, most // 4, most // 2, most) if size > least}
@@ -127,14 +128,14 @@ def hoefler_loggp(lab: Laboratory, pairs: Sequence[Pair] | None = None, heteroge
 
 
 def directions(pair: Pair, both: bool) -> list[Pair]:
-    """The pair, or both of its directions: the first process takes the time, and its overhead is measured."""
+    """The pair, or the pair in both directions; the first process takes the time and has its overhead measured."""
     return [pair, (pair[1], pair[0])] if both else [pair]
 
 
 def _largest_eager(lab: Laboratory) -> int:
-    """The size of large messages: 64 KiB, or the largest that is sent without a handshake.
+    """The size of large messages: 64 KiB, or the largest size without a handshake if that is smaller.
 
-    With a handshake in between, a message does not follow the last after g + (m - 1) G.
+    A message with a handshake does not follow the previous one after g + (m - 1) G.
     """
     largest = min(LARGE_BYTES, lab.eager_limit_bytes - 1)
     return largest if largest > lab.min_bytes else LARGE_BYTES
@@ -148,8 +149,8 @@ def _loggp(
 ) -> LogGP:
     """The means over the pairs, or one value per pair. Overheads are averaged over the pairs of a processor.
 
-    L = RTT / 2 - o_s - o_r; between unlike processors, RTT = 2 L + the four overheads. Averages are those of O'Flynn
-    2009, section 5.2.
+    L = RTT / 2 - o_s - o_r; between different processors, RTT = 2 L + the four overheads. Averages are taken as in
+    O'Flynn 2009, section 5.2.
     """
     times = of_pairs(lab, procedure, pairs, heterogeneous)
     if not heterogeneous:

@@ -1,13 +1,13 @@
 """Estimation of PLogP: Kielmann et al. 2000, as in O'Flynn 2009, sections 2.2.4 and 5.2.
 
-g(0) by saturation; of every size, a roundtrip with an empty reply gives g(m) = RTT(m) - RTT(0) + g(0), sending within
-it o_s(m), and a receive completed after a delay, within which the message has arrived, o_r(m). L = RTT(0) / 2 - g(0).
-Links are assumed to be symmetric. Sizes double, and are closer where g bends.
+Saturation gives g(0). At every size, a roundtrip with an empty reply gives g(m) = RTT(m) - RTT(0) + g(0), sending in
+this roundtrip gives o_s(m), and a receive completed after a delay, during which the message has arrived, gives o_r(m).
+L = RTT(0) / 2 - g(0). Links are assumed to be symmetric. Sizes double, and are closer where g bends.
 
-The roundtrip's g(m) is the saturated gap only where a message's additional time over an empty one is spent in one
-bottleneck; where sender and receiver both work longer on larger messages, it is the sum of both. `saturate` measures
-the gap itself at every size, for `2 m r + m s` instead of `2 m r + s` experiments; L + g(m) is then no longer the time
-of a message. Raises UsageError for what does not fit.
+The roundtrip's g(m) is the saturated gap only if a message's additional time over an empty one is spent in one
+bottleneck; if sender and receiver both work longer on larger messages, it is the sum of both. `saturate` measures the
+gap itself at every size, which takes one saturation per size instead of one in all; L + g(m) is then no longer the time
+of a message. All functions raise UsageError for invalid arguments.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def kielmann_plogp(
     doubling: Doubling = DOUBLING,
     saturate: bool = False,
 ) -> PLogP:
-    """PLogP, the mean over the `pairs` of processes, which are (0, 1) unless given."""
+    """PLogP, the mean over `pairs` of processes, by default only (0, 1)."""
     found = of_pairs(lab, lambda pair: _ways(lab.min_bytes, [pair], sizes, doubling, saturate), pairs)
     return PLogP.mean([one for (one,) in found.values()])
 
@@ -49,7 +49,7 @@ def kielmann_plogp(
 def kielmann_heterogeneous_plogp(
     lab: Laboratory, sizes: Sizes = SIZES, doubling: Doubling = DOUBLING, saturate: bool = False
 ) -> HeterogeneousPLogP:
-    """PLogP of every pair, overheads averaged over the pairs that a processor is in."""
+    """PLogP of every pair, with each processor's overheads averaged over its pairs."""
     found = of_pairs(
         lab,
         lambda pair: _ways(lab.min_bytes, directions(pair, both=True), sizes, doubling, saturate),
@@ -75,8 +75,8 @@ def fitted_plogp(lab: Laboratory, measured: PLogP) -> PLogP:
     The unsegmented chain broadcast takes (P - 1) (L + g(m)), the linear barrier at best P g(0) + 2 L (tables 1 and 2).
     Over several P and m this is linear in L and every g(m). Overheads stay as they were measured between two processes.
 
-    The barrier's messages are empty (those of a simulated one carry a byte) and an empty broadcast sends none: g(0) is
-    assumed to be the g(1) of the chain.
+    The barrier's messages are empty (in simulation they carry a byte), and an empty broadcast sends no messages. So
+    g(0) is assumed to equal g(1) of the chain.
 
     The knots are those of the measured gap, and 1 byte; the collectives run on 2, 4, 8 processes and so on, and on all.
     Raises UsageError for two processes, and CollwiseError for collectives that take no time.
@@ -84,11 +84,12 @@ def fitted_plogp(lab: Laboratory, measured: PLogP) -> PLogP:
     communicators = sorted({*(1 << k for k in range(1, lab.procs.bit_length())), lab.procs})
     if len(communicators) < 2:
         raise UsageError(
-            f"fitting PLogP on {lab.procs} processes: at least two different numbers from 2 to {lab.procs} are needed"
+            f"fitting PLogP on {lab.procs} processes: at least two different numbers of processes above 1 are needed; "
+            "valid: 3 or more"
         )
     knots = sorted({1, *(max(1, int(size)) for size in measured.gap.message_bytes)})
     experiments = []
-    # The number of times that L and each g(m) occur in a time.
+    # How often L and each g(m) occur in each measured time.
     rows = np.zeros((len(communicators), 1 + len(knots), 1 + len(knots)))
     for row, of in zip(rows, communicators, strict=True):
         experiments.append(Experiment(LINEAR_BARRIER, tuple(range(of)), 0))
@@ -106,7 +107,7 @@ def fitted_plogp(lab: Laboratory, measured: PLogP) -> PLogP:
 
 
 def _ways(least: int, ways: Sequence[Pair], sizes: Sizes, doubling: Doubling, saturate: bool) -> Procedure[list[PLogP]]:
-    """L and g of the first way between two processes, and for each way the overheads of its first process."""
+    """PLogP of each way: L and g of the first way, and the overheads of each way's first process."""
     roundtrips: dict[int, float] = {}
 
     def roundtrip(size: int) -> Procedure[float]:
@@ -127,7 +128,7 @@ def _ways(least: int, ways: Sequence[Pair], sizes: Sizes, doubling: Doubling, sa
     gaps = yield from sizes.explore(least, gap, from_last_two)
     shape = (len(ways), len(gaps))
     sends = yield [Experiment(SEND, way, size, least) for way in ways for size in gaps]
-    # A slow sender's answer is later than the roundtrip of the other's message.
+    # If the second process sends more slowly than the first, its reply takes longer than the measured roundtrip.
     slowest = np.max(np.reshape(sends, shape), axis=0)
     delays = {
         size: DELAY_ROUNDTRIPS * (roundtrips[size] + float(send)) for size, send in zip(gaps, slowest, strict=True)

@@ -27,9 +27,9 @@ from collwise.models.loggp import LogGP
 from collwise.models.parameters import FittedParameters, Parameters
 from collwise.models.plogp import PLogP
 
-# Homogeneous models are averages over this many processes; more would change nothing where all are alike.
+# Homogeneous models are averages over this many processes; more would change nothing if all nodes are equal.
 HOMOGENEOUS_PROCS = 6
-# With more processes than these, each is paired with its successor only.
+# With more processes than this, each is paired with its successor only.
 _ALL_PAIRS_PROCS = 4
 
 
@@ -58,7 +58,7 @@ QUICK = Detail(
     stride_bytes=8192,
     finest_stride_bytes=2048,
 )
-"""For measured time: a real network is slow, and noisy beyond a few per cent."""
+"""The detail for measured time, since real networks are slow, and their noise exceeds a few per cent."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class FitRequest:
 class FitProcedure:
     """A way to fit a family.
 
-    `run` takes a laboratory, the detail and either `pairs`, to give the means over these, or `heterogeneous=True`, to
-    give the parameters of every pair, unless `means_only`.
+    `run` takes a laboratory, the detail, and `pairs` or, unless `means_only`, `heterogeneous=True`. With `pairs` it
+    returns the means over these pairs, with `heterogeneous=True` the parameters of every pair.
     """
 
     what: str
@@ -84,7 +84,7 @@ class FitProcedure:
     notes: tuple[str, ...] = ()
 
     def fit(self, lab: Laboratory, detail: Detail = CLOSE, heterogeneous: bool = False) -> Parameters:
-        """The parameters, from experiments in the laboratory. Raises UsageError without a heterogeneous form."""
+        """The parameters, from experiments in the laboratory. Raises UsageError if there is no `heterogeneous` form."""
         if not heterogeneous:
             return self.run(lab, detail, pairs=sample_pairs(lab.procs))
         if self.means_only:
@@ -118,7 +118,7 @@ def _lmo(lab: Laboratory, detail: Detail, pairs: Sequence[Pair] = (), heterogene
 
 
 def _large_bytes(lab: Laboratory) -> int:
-    """64 KiB, or half of the eager limit where that is less, so that experiments use one protocol only."""
+    """64 KiB, or half of the eager limit if that is smaller, so that experiments use only one protocol."""
     return max(lab.min_bytes + 1, min(LARGE_BYTES, lab.eager_limit_bytes // 2))
 
 
@@ -180,7 +180,7 @@ PROCEDURES: Mapping[str, Mapping[str, FitProcedure]] = {
 
 
 def request(family: str, procedure: str | None = None, heterogeneous: bool | None = False) -> FitRequest:
-    """A request with the default procedure filled in; `heterogeneous` None asks for that form where there is one."""
+    """A request with the default procedure filled in; `heterogeneous` None stands for true if there is that form."""
     check_name("model", family, PROCEDURES)
     name = procedure or next(iter(PROCEDURES[family]))
     check_name(f"procedure for {family}", name, PROCEDURES[family])
@@ -193,7 +193,7 @@ def request(family: str, procedure: str | None = None, heterogeneous: bool | Non
 
 
 def max_useful_procs(wanted: FitRequest, available: int, alike: bool = True) -> int:
-    """The default number of processes in the experiments: all where nodes differ, or are taken to differ."""
+    """The default number of processes in the experiments: all if nodes differ or the model is heterogeneous."""
     return min(available, HOMOGENEOUS_PROCS) if alike and not wanted.heterogeneous else available
 
 
@@ -228,11 +228,11 @@ def fit(
 
 
 def _remarks(parameters: Parameters) -> tuple[str, ...]:
-    """Warnings for whoever uses the parameters."""
+    """Warnings for users of the parameters."""
     if isinstance(parameters, LogGP) and np.any(np.asarray(parameters.latency_seconds) < 0):
         return (
-            "L (latency_seconds) is negative: the overheads measured are more than half of a roundtrip, as where a "
-            "receiver is woken up first; only sums such as L + o_s + o_r mean anything",
+            "L (latency_seconds) is negative: the overheads measured are more than half of a roundtrip, for instance "
+            "because a receiver must be woken up first; only sums such as L + o_s + o_r mean anything",
         )
     if not isinstance(parameters, LMO) or not np.any(np.asarray(parameters.network_seconds_per_byte) < 0):
         return ()
@@ -243,7 +243,7 @@ def _remarks(parameters: Parameters) -> tuple[str, ...]:
 
 
 def sample_pairs(procs: int) -> list[Pair]:
-    """All pairs if the processes are few. Many are paired each with its successor, so all of them count equally."""
+    """All pairs of a few processes. Of many, each is paired with its successor, so that all count equally."""
     if procs <= _ALL_PAIRS_PROCS:
         return [(i, j) for i in range(procs) for j in range(i + 1, procs)]
     return [(i, (i + 1) % procs) for i in range(procs)]

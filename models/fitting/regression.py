@@ -35,7 +35,7 @@ def from_all(sizes: Sequence[int], seconds: Sequence[float], size: int) -> float
 
 
 def from_last_two(sizes: Sequence[int], seconds: Sequence[float], size: int) -> float:
-    """The value on the line through the two next smaller sizes, as in section 2.2.4 for PLogP."""
+    """The value on the line through the two next smaller sizes, as in O'Flynn 2009, section 2.2.4, for PLogP."""
     return float(PiecewiseLinear(tuple(sizes[-2:]), tuple(seconds[-2:]))(size))
 
 
@@ -61,7 +61,7 @@ class Sizes:
                 "the smallest must be above 0 and below the largest"
             )
         if self.max_count < 3:
-            raise UsageError(f"at most {self.max_count} message sizes: at least 3 are needed")
+            raise UsageError(f"at most {self.max_count} message sizes (max_count) are too few; allow at least 3")
         if self.tolerance <= 0 or self.min_step_bytes < 1:
             raise UsageError(
                 f"tolerance {self.tolerance}, smallest step {self.min_step_bytes} bytes: "
@@ -69,7 +69,7 @@ class Sizes:
             )
 
     def regular(self, min_bytes: int) -> list[int]:
-        """The sizes known from the start, doubling, or further apart where there would be more than `max_count`."""
+        """The sizes known from the start; they double, or are further apart if there would be more than `max_count`."""
         if min_bytes >= self.smallest_bytes:
             raise UsageError(
                 f"message sizes from {self.smallest_bytes} bytes: they must exceed the smallest message, {min_bytes}"
@@ -89,7 +89,7 @@ class Sizes:
         measure: Callable[[int], Procedure[float]],
         expected: Predictor,
     ) -> Procedure[dict[int, float]]:
-        """The values of `measure`, a procedure for one size, at the sizes chosen, ascending."""
+        """The values of `measure`, a procedure for one size, by size, at ascending sizes that are chosen here."""
         waiting = self.regular(min_bytes)
         known = dict(zip(waiting, (yield from alongside([measure(size) for size in waiting])), strict=True))
         settled: list[int] = []

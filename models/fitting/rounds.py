@@ -1,7 +1,7 @@
-"""Procedures for one pair of processes each, carried out side by side.
+"""Runs several procedures, each for one pair of processes, concurrently.
 
 A procedure is a generator: it yields the experiments that it needs next, receives their seconds, and returns its
-result. The next experiments of all of them are one call of the laboratory, which can then run disjoint pairs at once.
+result. The laboratory gets the next experiments of all procedures in one call, so it can run disjoint pairs at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Procedure = Generator[list[Experiment], list[float], Result]
 
 
 def alongside(procedures: Sequence[Procedure[Result]]) -> Procedure[list[Result]]:
-    """All of the procedures as one, which returns their results in their order."""
+    """One procedure that carries out all of these and returns their results in order."""
     results: dict[int, Result] = {}
     wanted: dict[int, list[Experiment]] = {}
 
@@ -44,7 +44,7 @@ def alongside(procedures: Sequence[Procedure[Result]]) -> Procedure[list[Result]
 
 
 def together(lab: Laboratory, procedures: Sequence[Procedure[Result]]) -> list[Result]:
-    """The procedures' results in their order, after as few calls of the laboratory as the longest procedure takes."""
+    """The procedures' results in order, with only as many calls of the laboratory as the longest procedure needs."""
     everything = alongside(procedures)
     try:
         wanted = next(everything)
@@ -60,7 +60,7 @@ def of_pairs(
     pairs: Sequence[Pair] | None = None,
     heterogeneous: bool = False,
 ) -> dict[Pair, Result]:
-    """The procedure's result for each of the `pairs`, (0, 1) unless given; for a heterogeneous model, every i < j."""
+    """The procedure's result for each pair: `pairs`, by default (0, 1), or every i < j for a heterogeneous model."""
     if lab.procs < 2:
         raise UsageError(f"the estimate needs at least 2 processes, each on its own node; there are {lab.procs}")
     if heterogeneous and pairs is not None:
@@ -68,7 +68,7 @@ def of_pairs(
     if pairs is None:
         pairs = list(combinations(range(lab.procs), 2)) if heterogeneous else [(0, 1)]
     if not pairs:
-        raise UsageError("no pair of processes to measure: give at least one, or none for (0, 1)")
+        raise UsageError("no pair of processes to measure: give at least one pair, or leave out `pairs` for (0, 1)")
     for i, j in pairs:
         if i == j or not (0 <= i < lab.procs and 0 <= j < lab.procs):
             raise UsageError(f"pair ({i}, {j}): name two different processes from 0 to {lab.procs - 1}")
@@ -83,8 +83,9 @@ def with_effort(lab: Laboratory, procedure: Callable[[], Result]) -> tuple[Resul
 
 
 def symmetric(procs: int, values: Mapping[Pair, float]) -> Array:
-    """The symmetric array (n, n) of values measured for i < j, with 0 on the diagonal. The papers assume symmetric
-    links.
+    """The symmetric array (n, n) of values measured for i < j, with 0 on the diagonal.
+
+    The papers assume symmetric links.
     """
     matrix = np.zeros((procs, procs))
     for (i, j), value in values.items():
@@ -95,7 +96,7 @@ def symmetric(procs: int, values: Mapping[Pair, float]) -> Array:
 def by_processor(procs: int, processors: ArrayLike, values: ArrayLike) -> Array:
     """The array (n,) of each processor's mean over the pairs or triplets that it is in.
 
-    `processors`, such as a row for each pair, says which processor each of the `values` belongs to.
+    `processors` has the processor of each of the `values`, for example in a row for each pair.
     """
     of = np.ravel(processors)
     return np.asarray(np.bincount(of, np.ravel(values), procs) / np.bincount(of, minlength=procs))

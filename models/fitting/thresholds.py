@@ -24,7 +24,7 @@ KIBIBYTE = 1024
 MAX_BREAKS = 5
 # A line through fewer points than this has no meaning.
 MIN_POINTS = 6
-# Relative residuals below this count as this: without it, times without noise have a break wherever rounding, or a
+# Smaller relative residuals count as this one. Otherwise times without noise would have a break wherever rounding, or a
 # simulator's last byte, makes one.
 TOLERANCE = 1e-3
 # A leap is at least this fraction of the time.
@@ -60,7 +60,8 @@ def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[
         raise UsageError("a series for thresholds needs ascending message sizes, each with a time above 0")
     count = len(sizes)
     costs = _costs(sizes, times)
-    # The smallest cost of the first points as a number of lines, by the number of points, and the last line's start.
+    # `total[n]` is the smallest cost of the first n points, divided into the current number of lines. `starts` has, for
+    # each number of lines from 2 on, the start of the last line by n.
     total, starts = costs[0], list[NDArray[np.intp]]()
     best, least = [0, count], np.inf
     for breaks in range(min(MAX_BREAKS, count // MIN_POINTS - 1) + 1):
@@ -80,13 +81,13 @@ def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[
 def _costs(sizes: Array, times: Array) -> Array:
     """The cost of a line through the points [start, end), by start and end; infinite for fewer than MIN_POINTS.
 
-    It is minus twice the log likelihood of a line with a variance of its own. Bai & Perron allow variances to change
+    The cost is minus twice the log likelihood of a line with its own variance. Bai & Perron allow variances to change
     with the lines; here they must, since escalations scatter a thousand times as much as a regular region does.
     """
     count = len(sizes)
     costs = np.full((count + 1, count + 1), np.inf)
     for start in range(count - MIN_POINTS + 1):
-        # Residuals are relative to the times; sizes count from the first one, so that little is lost in differences.
+        # Residuals are relative to the times; sizes count from the first one, so differences lose little precision.
         one = 1 / times[start:]
         size = (sizes[start:] - sizes[start]) * one / (sizes[-1] - sizes[start])
         number = np.arange(MIN_POINTS, count - start + 1)
@@ -101,20 +102,19 @@ def _costs(sizes: Array, times: Array) -> Array:
 
 
 def scatter_leap(message_bytes: Sequence[int], seconds: Sequence[float]) -> int | None:
-    """The threshold S of scatter, from which the time lies on a line that begins with the greatest leap. None without a
-    leap.
+    """The threshold S of scatter, the size at which the line after the greatest leap begins; None without a leap.
 
-    A leap is at least MIN_LEAP of the time before it; a change of slope alone is none. Lines are as `lines` finds
-    them, of MIN_POINTS sizes or more: a leap nearer to either end is not seen.
+    A leap is at least MIN_LEAP of the time before it; a change of slope alone is not a leap. `lines` finds lines of
+    MIN_POINTS sizes or more, so a leap nearer to either end is not seen.
     """
     return _greatest_leap(np.column_stack([message_bytes, seconds]), lines(message_bytes, seconds))
 
 
 def gather_regular_from(message_bytes: Sequence[int], seconds: Sequence[float]) -> int | None:
-    """M2: the size from which the time lies on the line that follows the last irregular region; None without one.
+    """The threshold M2 of gather, the size at which the line after the last irregular region begins; None without one.
 
-    Irregular is a line about which times scatter by more than IRREGULAR. Where no line is, M2 is the size of the
-    greatest leap, as S is: serial receiving (4.3) then follows (4.2) at once.
+    A line is irregular if times scatter about it by more than IRREGULAR. If no line is irregular, M2 is the size of the
+    greatest leap, like S, since serial receiving (4.3) then follows (4.2) at once.
     """
     found = lines(message_bytes, seconds)
     points = np.column_stack([message_bytes, seconds])
@@ -133,8 +133,8 @@ def gather_irregular_from(
 ) -> int | None:
     """The threshold M1 of gather, the smallest size with an escalation, in whole KiB. None without an escalation.
 
-    `measure` gives the seconds of linear gather at sizes. From the smallest size with an escalation downward, sizes are
-    measured at half the stride of the step before, until that is `finest_stride_bytes`.
+    `measure` gives the seconds of linear gather at sizes. Sizes below the smallest one with an escalation are measured
+    with ever finer strides, each half of the previous one, down to `finest_stride_bytes`.
     """
     known = dict(zip(message_bytes, seconds, strict=True))
     least = _min_escalation(known)
@@ -150,16 +150,16 @@ def gather_irregular_from(
 
 
 def escalations(seconds: Sequence[float]) -> NDArray[np.bool_]:
-    """Marks the times that are at least ESCALATION times that of a larger message, which no rising line allows."""
+    """Marks times that are at least ESCALATION times the time of a larger message, which no rising line allows."""
     times = np.asarray(seconds, dtype=float)
     return np.asarray(times >= ESCALATION * np.minimum.accumulate(times[::-1])[::-1])
 
 
 def fit_thresholds(lab: Laboratory, stride_bytes: int = STRIDE_BYTES, finest_stride_bytes: int = 1) -> Thresholds:
-    """The thresholds S, M1 and M2 of linear scatter and gather from rank 0. All processes take part; sizes are
-    `stride_bytes` apart.
+    """The thresholds S, M1 and M2 of linear scatter and gather from rank 0.
 
-    The search for M1 measures nothing more where there are no escalations.
+    All processes take part; sizes are `stride_bytes` apart. The search for M1 measures further sizes only if there are
+    escalations.
     """
 
     def measure(kind: str, sizes: Sequence[int]) -> list[float]:

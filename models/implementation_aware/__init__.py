@@ -1,1 +1,1 @@
-"""Models that look at how an algorithm is implemented: Nuriyev & Lastovetsky 2021, as printed and by parts."""
+"""Models that take an algorithm's implementation into account: Nuriyev & Lastovetsky 2021, as printed and by parts."""

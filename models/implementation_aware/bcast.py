@@ -1,25 +1,27 @@
-"""Cost formulas of the broadcast algorithms: Nuriyev & Lastovetsky 2021, section III-A, and others in their manner.
+"""Cost formulas of the broadcast algorithms: Nuriyev & Lastovetsky 2021, section III-A, and others of the same kind.
 
-`AS_PRINTED` holds formulas (1) and (7) to (11) as the paper prints them: one alpha and beta per algorithm, and gamma of
-p alone, at the segment size.
+`AS_PRINTED` holds formulas (1) and (7) to (11) as the paper prints them, with one alpha and beta per algorithm, and
+with a gamma that depends only on p, at the segment size.
 
-`BY_PARTS` holds the same formulas taken apart where the parts cost differently on a real platform:
+`BY_PARTS` holds the same formulas, split where the parts cost differently on a real platform:
 
-- filling the tree and the steady flow of segments that follows: with several processes per node, the flow has to
+- filling the tree, and the steady flow of segments that follows: with several processes per node, the flow has to
   share the nodes' links, while the first segment does not, and neighbours on one node are closer;
-- split-binary's two phases, with whole segments of each half; the exchange may cross the eager limit while segments
-  do not;
-- the linear tree: eager sends return at once and run side by side as in formula (3), rendezvous ones as in (1).
+- the two phases of split-binary, with whole segments of each half: the exchange may cross the eager limit while
+  segments do not;
+- eager and rendezvous messages of the linear tree: eager sends return at once and run concurrently, as in formula (3),
+  and rendezvous sends run one after another, as in formula (1).
 
-Four more are not in the paper: `knomial` follows formula (7)'s derivation for another radix, `two_tree` has fill and
-flow as well, and the two that scatter the message first count their messages step by step, since these grow and shrink
-across the eager limit. Rendezvous for the first part of a scatter holds up the others, as in the linear tree.
+Four formulas are not in the paper. `knomial` follows the derivation of formula (7) for another radix. `two_tree` also
+has a fill and a flow. `scatter_allgather` and `scatter_ring_allgather` count their messages step by step, since the
+messages grow and shrink across the eager limit. Rendezvous for the first message of a scatter delays the other
+messages, as in the linear tree.
 
-On formula (7): its two lines stand without a sign between them; a sum is what formula (6) says, and is taken here (the
-check study nuriyev2021 shows what a product chooses). Equation (5) has floor(log2 P) + n_s - 1 stages, and (7) has that
-many values of gamma; the further "- 1" as printed would make the broadcast of one segment between two processes free,
-so `BY_PARTS` leaves it out. The root of a balanced binomial tree has ceil(log2 P) children while the tree is
-floor(log2 P) deep, and the longest of K chains has ceil((P - 1) / K) processes: `BY_PARTS` counts both.
+Formula (7) is printed on two lines without a sign between them. We take their sum, as in formula (6); the check study
+nuriyev2021 shows what a product chooses. Equation (5) has floor(log2 P) + n_s - 1 stages, and (7) has as many values of
+gamma. The additional "- 1" in print would make the broadcast of one segment between two processes free, so `BY_PARTS`
+leaves it out. A balanced binomial tree is floor(log2 P) deep, but its root has ceil(log2 P) children; the longest of K
+chains has ceil((P - 1) / K) processes. `BY_PARTS` takes both into account.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def _printed(points: Points, steps: Array) -> list[Messages]:
 
 
 def _pipeline(points: Points, fill: Array, steady: Array, whole: Array) -> list[Messages]:
-    """Segments of `whole` bytes: `fill` steps until the last process has its first, `steady` ones until its last."""
+    """The segments of `whole` bytes: `fill` steps until the last process has the first one, then `steady` steps."""
     each, longest = whole / segment_count(whole, points.segment_bytes), longest_segment(whole, points.segment_bytes)
     counts = {"fill": fill, "steady": steady}
     return [
@@ -87,7 +89,7 @@ def k_chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def k_chain(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formula (11): the root's first step and the longest chain fill it, then gamma(K + 1) (n_s - 1)."""
+    """Formula (11): the root's first step and the longest chain to fill the chains, then gamma(K + 1) (n_s - 1)."""
     segment = points.bytes_each
     chains = np.minimum(points.parameter, np.maximum(points.procs - 1, 1))
     length = np.ceil((points.procs - 1) / chains)
@@ -101,7 +103,7 @@ def binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def binary(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formula (10): the slowest way down the tree to fill, then gamma(3) (n_s - 1)."""
+    """Formula (10): the slowest way down the tree to fill it, then gamma(3) (n_s - 1)."""
     segment = points.bytes_each
     step = gamma(np.minimum(points.procs, 3), segment)
     fill = fill_steps(points, gamma, binary_subtrees, segment)
@@ -116,11 +118,11 @@ def binomial_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formula (7). The slowest path down the tree to fill, then gamma(c + 1) (n_s - 1), c = ceil(log2 P).
+    """Formula (7): the slowest way down the tree to fill it, then gamma(c + 1) (n_s - 1), c = ceil(log2 P).
 
-    c is the number of the root's children. Where all children of a process have a segment at once, the way down a full
-    tree takes gamma(c + 1) + gamma(c) + ... + gamma(2), as printed. Where they receive it one after another, the
-    first of them has the largest subtree, and the way takes less.
+    c is the number of the root's children. If all children of a process have a segment at the same time, the way down a
+    full tree takes gamma(c + 1) + gamma(c) + ... + gamma(2), as printed. If they receive it one after another, the way
+    takes less, since the first child has the largest subtree.
     """
     segment = points.bytes_each
     fill = fill_steps(points, gamma, binomial_subtrees, segment)
@@ -144,9 +146,9 @@ def split_binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def split_binary(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formula (9). The slowest path down the tree to fill, 2 (n - 1) for the n segments of a half, then the exchange.
+    """Formula (9): the slowest way down the tree to fill it, 2 (n - 1) for the n segments of a half, then the exchange.
 
-    Between two processes there is one child, and n - 1.
+    With two processes the root has only one child, which takes n - 1 in place of 2 (n - 1).
     """
     half = points.message_bytes / 2
     segments = segment_count(half, points.segment_bytes)
@@ -157,12 +159,12 @@ def split_binary(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def split_binary_exchange(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """The second phase of split-binary, which an experiment of its own measures: alpha + m / 2 beta."""
+    """The second phase of split-binary, measured in a separate experiment: alpha + m / 2 beta."""
     return [Messages("exchange", np.where(points.procs > 1, 1.0, 0.0), points.message_bytes / 2)]
 
 
 def knomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """K-nomial tree: the slowest way down to fill, then gamma(c + 1) (n_s - 1) for the root's c children."""
+    """K-nomial tree: the slowest way down to fill it, then gamma(c + 1) (n_s - 1) for the root's c children."""
     segment = points.bytes_each
     subtrees = knomial_subtrees(max(points.parameter, 2))
     counts, which = np.unique(points.procs, return_inverse=True)
@@ -174,8 +176,8 @@ def knomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
 def two_tree(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Two binary trees. They fill in 2 floor(log2(P - 1)) + 2 steps; the n segments of a half then take 2 (n - 1).
 
-    While the trees fill, some steps of the schedule have no message to wait for; how many varies with P, by up to a
-    fifth of them, and the fit takes them for cheaper ones.
+    While the trees fill, some steps of the schedule have no message to wait for. Their number varies with P, by up to a
+    fifth of the steps, and the fit treats them as cheaper steps.
     """
     half = points.message_bytes / 2
     segments = segment_count(half, points.segment_bytes)
@@ -186,11 +188,12 @@ def two_tree(points: Points, gamma: Gamma) -> Sequence[Messages]:
 def scatter_allgather(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Scatter, then recursive doubling: its i-th step exchanges 2^(i-1) blocks of m / P.
 
-    Where a group of w = 2^(i-1) processes meets a smaller one, of r, those without a partner get its blocks from the
-    others, whose number doubles: ceil(log2(w / r)) messages of r blocks. Only the longest of these rows of messages is
-    waited for, and the processes that begin it are not the last that the scatter reached, so latencies count
-    floor(log2(w / r)) times, at least once; bytes count in full. A step of the scatter and one of the allgather are
-    taken to cost the same: over P their numbers hardly differ, so that no fit could tell them apart.
+    If a group of w = 2^(i-1) processes meets a smaller group of r processes, the processes without a partner get the
+    smaller group's blocks from the others, whose number doubles; this takes ceil(log2(w / r)) messages of r blocks.
+    Only the longest of these rows of messages is waited for, and the processes that begin this row are not the last
+    that the scatter reached. So latencies count floor(log2(w / r)) times, at least once; bytes count in full. A step of
+    the scatter and a step of the allgather are assumed to cost the same, since over P their numbers hardly differ, and
+    no fit could distinguish them.
     """
     block = points.message_bytes / points.procs
     parts = _scatter("main", points)
@@ -211,11 +214,10 @@ def scatter_ring_allgather(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def _scatter(name: str, points: Points) -> list[Messages]:
-    """The scatter down the binomial tree. 2^(f-1), ..., 2, 1 blocks of m / P go to the deepest process, f = floor(log2
-    P).
+    """The scatter down the binomial tree, as the messages on the way to the deepest process.
 
-    The blocks of rank 2^f and of higher ranks leave the root before. With rendezvous the others wait for that; eager
-    messages leave side by side.
+    These have 2^(f-1), ..., 2, 1 blocks of m / P, f = floor(log2 P). The blocks of rank 2^f and of higher ranks leave
+    the root before them. With rendezvous the other messages wait for that; eager messages leave concurrently.
     """
     block = points.message_bytes / points.procs
     parts = []

@@ -2,7 +2,7 @@
 
 Every experiment gives one equation, linear in the parameters once gamma is known. Each equation is divided by its time,
 so that residuals are relative errors, and all of an algorithm's equations are solved by Huber regression with
-parameters that are not negative (a time cannot be).
+non-negative parameters.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ def fit_algorithm(
 
 
 def _tells_about(one: Observation, segment_bytes: int) -> bool:
-    """True if an observation would be the same with that segment size. It has that size or fits into one segment.
+    """True if an observation would be the same with that segment size.
 
-    Everything fits into a segment of size 0.
+    It has that segment size, or its message is one segment with both sizes; with size 0 every message is one segment.
     """
     if one.experiment in ("exchange", "gather") or one.segment_bytes == segment_bytes:
         return True
@@ -117,7 +117,7 @@ def _equations(
     gamma: Gamma,
     eager_limit_bytes: int,
 ) -> list[dict[str, tuple[float, float]]]:
-    """The number of messages and their bytes of each observation, by part and protocol, where there are any.
+    """The number and total bytes of each observation's messages, by part and protocol, without zeros.
 
     Formulas are evaluated once for all observations of the same experiment.
     """
@@ -152,8 +152,8 @@ def _equations(
 
 
 def huber(columns: Array, wanted: Array | None = None) -> list[float]:
-    """Non-negative x with columns @ x near 1, or near what is wanted, by Huber's loss on the relative residuals."""
-    # Prediction needs this module and never solves; SciPy takes most of a second to import.
+    """Non-negative x with columns @ x near 1, or near `wanted`, by Huber's loss on the relative residuals."""
+    # Predictions import this module without solving anything, and SciPy takes most of a second to import.
     from scipy.optimize import least_squares
 
     scale = np.linalg.norm(columns, axis=0)

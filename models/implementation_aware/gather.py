@@ -1,7 +1,7 @@
 """Cost formulas of the gather algorithms: Nuriyev & Lastovetsky 2021, section III-B.
 
-Which protocol a message uses depends on its size, so messages that may cross the eager limit on their own are parts
-apart: the steps of the binomial tree send growing messages, and linear_sync two parts of a block.
+The protocol of a message depends on its size, so messages that may cross the eager limit independently are separate
+parts: the growing messages in the steps of the binomial tree, and the two parts of a block in linear_sync.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def linear(points: Points, gamma: Gamma) -> Sequence[Messages]:
 def linear_sync(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formulas (13) and (14).
 
-    Eager parts of a block come at once: (P - 1) (alpha + m / 2 beta). With rendezvous each of the two parts is a
-    message of its own: (P - 1) (2 alpha + m beta).
+    Two eager parts of a block arrive at the same time: (P - 1) (alpha + m / 2 beta). With rendezvous the two parts
+    arrive one after the other: (P - 1) (2 alpha + m beta).
     """
     half = np.floor(points.message_bytes / 2)
     first = np.minimum(np.where(points.segment_bytes > 0, points.segment_bytes, half), points.message_bytes)
@@ -37,14 +37,14 @@ def linear_sync(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def linear_sync_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formulas (13) and (14) with equal halves, whichever the size of a half asks for."""
+    """Formula (13) or (14) with equal halves of a block, depending on the size of a half."""
     half = points.message_bytes / 2
     messages = np.where(half < points.eager_limit_bytes, 1.0, 2.0)
     return [Messages("main", messages * (points.procs - 1), half)]
 
 
 def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formula (15), step by step: the i-th moves 2^(i-1) blocks, or what the last child has when P ends sooner."""
+    """Formula (15), step by step. The i-th step moves 2^(i-1) blocks, or fewer if the last child has fewer."""
     steps = int(np.max(ceil_log2(points.procs), initial=0.0))
     parts = []
     for step in range(steps):

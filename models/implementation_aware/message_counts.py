@@ -2,8 +2,8 @@
 
     T(P, m) = sum over parts of  count * (alpha_part + bytes_each * beta_part)
 
-A part's alpha and beta are those of its name and protocol: messages of at least the eager limit use rendezvous. Given
-gamma(p), the time is linear in the parameters, which is what estimation needs.
+The name and the protocol of a part determine its alpha and beta; messages of at least the eager limit use rendezvous.
+Given gamma(p), the time is linear in the parameters, as estimation requires.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ EAGER, RENDEZVOUS = "eager", "rendezvous"
 
 @dataclass(frozen=True)
 class Messages:
-    """`count` messages, one after another, of `bytes_each` bytes; arrays over the points evaluated.
+    """`count` messages of `bytes_each` bytes, one after another, as arrays over the points evaluated.
 
-    The size decides the protocol unless `protocol` names it. Where sizes differ, `bytes_each` is their mean, and the
-    `longest` one decides.
+    The size decides the protocol unless `protocol` names it. If sizes differ, `bytes_each` is the mean size, and the
+    largest size, `longest`, decides.
     """
 
     name: str
@@ -38,11 +38,12 @@ class Messages:
 
 @dataclass(frozen=True)
 class Gamma:
-    """gamma(p, m): the cost of a non-blocking linear broadcast among p processes over that between two (formula (4)).
+    """gamma(p, m), the cost of a non-blocking linear broadcast among p processes relative to two (formula (4)).
 
-    `values[i]` holds gamma for messages of `message_bytes[i]` and p = 2, 3, ... Between sizes it is interpolated,
-    beyond the outer ones constant. Beyond the last p it continues with the slope of a straight line through that size's
-    values, since gamma is nearly linear in p (section IV-B). The paper has one size, its segment's, which is enough.
+    `values[i]` holds gamma for messages of `message_bytes[i]` and p = 2, 3 and so on. Values are interpolated between
+    sizes and constant beyond the outer sizes. Beyond the last p they continue with the slope of a straight line through
+    the values of that size, since gamma is nearly linear in p (section IV-B). One size is enough; the paper has only
+    the segment size.
     """
 
     message_bytes: tuple[float, ...]
@@ -62,7 +63,7 @@ class Gamma:
 
 @cache
 def _gamma_table(values: tuple[tuple[float, ...], ...], bits: int) -> Array:
-    """gamma for each size and every p of up to this many bits, starting at 0."""
+    """gamma for every size and every p from 0 to 2^bits - 1."""
     procs, rows = np.arange(2.0**bits), []
     for row in values:
         known = np.arange(2.0, 2 + len(row))
@@ -75,7 +76,7 @@ Formula = Callable[[Points, Gamma], Sequence[Messages]]
 
 
 def by_algorithm(*formulas: Callable[..., Sequence[Messages]]) -> dict[str, Formula]:
-    """The formulas by the algorithms that they are named after."""
+    """The formulas by the algorithms after which they are named."""
     return {one.__name__.removesuffix("_as_printed").removeprefix("traditional_"): one for one in formulas}
 
 

@@ -29,7 +29,7 @@ class ImplementationAware(FittedToObservations, RegisteredModel):
         return self.parameters.segment_bytes
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
-        """The algorithms with a formula and parameters; none for a collective without any."""
+        """The algorithms that have a formula and parameters; empty if the collective has none."""
         if self.name == TRADITIONAL:
             return self.kind.algorithms(collective)
         return tuple(self.parameters.fits.get(self.name, {}).get(collective, {}))
@@ -43,7 +43,7 @@ class ImplementationAware(FittedToObservations, RegisteredModel):
         segment_bytes: ArrayLike = 0,
         parameter: int = 0,
     ) -> Array:
-        """Seconds at every (P, m); nan where a part was never fitted. Raises UsageError without a formula."""
+        """Seconds at every (P, m); nan where a part was never fitted. Raises UsageError if there is no formula."""
         formula = self.formula(collective, algorithm)
         known = self.parameters
         limit = known.eager_limit_bytes
@@ -65,10 +65,11 @@ class ImplementationAware(FittedToObservations, RegisteredModel):
 def protocol_sums(
     model: str, collective: str, parts: Sequence[Messages], points: Points
 ) -> dict[str, tuple[Array, Array]]:
-    """For each part and protocol ('main/eager') the number of messages and their total bytes, arrays over the points.
+    """The number of messages and their total bytes by part and protocol ('main/eager'), as arrays over the points.
 
-    By parts, each message's own size decides its protocol. As printed, an algorithm is taken for eager or rendezvous
-    as a whole: gather by m (the paper builds two models of each), the segmented broadcasts as eager (section III-A).
+    In the model by parts, each message's own size decides its protocol. In the model as printed, an algorithm as a
+    whole is eager or rendezvous: m decides for a gather (the paper builds two models of each gather algorithm), and the
+    segmented broadcasts are eager (section III-A).
     """
     sums: dict[str, tuple[Array, Array]] = {}
     for part in parts:

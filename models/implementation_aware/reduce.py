@@ -1,8 +1,9 @@
-"""Cost formulas of the reduce algorithms, taken apart in the manner of the broadcasts.
+"""Cost formulas of the reduce algorithms, split into parts like those of the broadcasts.
 
-The papers on implementation-aware models have none. A process combines what it receives, and beta includes the time
-per byte of that. `fill` messages wait for one another on the slowest way up; `inflow` ones wait at one process, where
-the next message is under way while one is combined; `steady` ones follow when segments flow.
+The papers on implementation-aware models have no formulas of reduce. A process combines what it receives, and beta
+includes the time per byte of combining. `fill` messages wait for one another on the slowest way up the tree. `inflow`
+messages wait at one process, where the next message is under way while one is combined. `steady` messages follow when
+segments flow.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collwise.models.piecewise import Array
 
 
 def linear(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """A message, then P - 2 that wait at the root. The C code knows no segments here."""
+    """One message, then P - 2 that wait at the root. The C code does not segment messages here."""
     return _parts(points, np.ones_like(points.procs), points.procs - 2, np.zeros_like(points.procs), whole=True)
 
 
@@ -27,13 +28,13 @@ def pipeline(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def chain(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """The longest of K chains, K - 1 messages more at the root; K of them for each further segment."""
+    """The messages of the longest of K chains, K - 1 more at the root, and K for each further segment."""
     chains = np.minimum(points.parameter, np.maximum(points.procs - 1, 1))
     return _parts(points, np.ceil((points.procs - 1) / chains), chains - 1, chains * (points.segments - 1))
 
 
 def binary(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Two messages at each of floor(log2 P) levels, then for each further segment; one each between two processes."""
+    """Two messages at each of floor(log2 P) levels and for each further segment; one in place of two if P = 2."""
     children = np.minimum(points.procs - 1, 2)
     fill = floor_log2(points.procs) * children
     return _parts(points, fill, np.zeros_like(fill), children * (points.segments - 1))

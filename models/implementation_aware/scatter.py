@@ -1,4 +1,4 @@
-"""Cost formulas of the scatter algorithms, taken apart in the manner of the broadcasts; the papers have none."""
+"""Cost formulas of the scatter algorithms, split into parts like those of the broadcasts; the papers have none."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from collwise.models.implementation_aware.bcast import linear
 from collwise.models.implementation_aware.message_counts import EAGER, RENDEZVOUS, Gamma, Messages, by_algorithm
 from collwise.models.interface import Points
 
-# The messages that a process waits for: eager ones and the blocks in them, rendezvous ones and the blocks in them.
+# The numbers of eager messages and of their blocks, and of rendezvous messages and their blocks, on a process's way.
 _Way = tuple[int, int, int, int]
 
 
 def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Down the in-order binomial tree, the slowest way.
+    """The slowest way down the in-order binomial tree.
 
-    A parent serves the furthest child first, whose subtree is the largest where P does not cut it short. Rendezvous
-    messages are sent one after another. Eager ones leave side by side and share the link evenly with each other, so
-    that one of b blocks has arrived when min(b, b') blocks of every other one have; they are assumed not to share it
-    with rendezvous messages.
+    A parent serves the furthest child first, whose subtree is the largest unless P cuts it short. Rendezvous messages
+    are sent one after another. Eager messages leave concurrently and share the link evenly, so a message of b blocks
+    has arrived when min(b, b') blocks of every other message, of b' blocks, have arrived; eager messages are assumed
+    not to share the link with rendezvous messages.
     """
     # A message is eager as long as it has fewer blocks than this.
     bytes_a_block = np.maximum(points.message_bytes, 1.0)

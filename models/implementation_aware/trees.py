@@ -1,11 +1,12 @@
 """The time that the first segment takes down a tree.
 
-The i-th of a process's c children has the segment after gamma(i + 1) steps if the sender's time for each message keeps
-the messages apart. If messages share the sender's link, all children have it at once, after gamma(c + 1). In between,
-the weight of the latter is the share of bytes in the cost of a second message (`shared_link`).
+If the sender's time for each message separates the messages, the i-th of a process's c children has the segment after
+gamma(i + 1) steps. If the messages share the sender's link, all children have the segment at the same time, after
+gamma(c + 1) steps. The time is a weighted mean of these two; the weight of the second is the share of bytes in the cost
+of a second message (`shared_link`).
 
-The trees are those of algorithms/topology/tree.c. In all of them a subtree has the shape of the whole tree of as many
-processes, so that the sizes of the subtrees below its root, in the order in which they are served, describe a tree.
+The trees are those of algorithms/topology/tree.c. In all of them a subtree has the shape of a whole tree of the same
+size. So the sizes of the subtrees below the root, in the order in which they are served, describe a tree.
 """
 
 from __future__ import annotations
@@ -25,28 +26,34 @@ Indices = NDArray[np.int64]
 Subtrees = Callable[[int], tuple[int, ...]]
 """Gives the sizes of the subtrees below the root of a tree of P processes."""
 
+# All points share one table of P and sizes if it has at most this many cells per point.
 _CELLS_A_POINT = 4
-# Otherwise this many neighbouring P share a table, since their trees have most of their subtrees in common.
+# Otherwise this many neighbouring P share a table, since their trees have most subtrees in common.
 _PROCS_AT_ONCE = 8
 
 
 @cache
 def binary_subtrees(procs: int) -> tuple[int, ...]:
-    """Processes join the two subtrees in turn."""
+    """The sizes of the root's two subtrees, which processes join in turn."""
     return tuple(size for size in (procs // 2, (procs - 1) // 2) if size)
 
 
 @cache
 def binomial_subtrees(procs: int) -> tuple[int, ...]:
-    """The subtrees of the root's children. That of child 2^k is every 2^(k + 1)-th process from there on; the nearest
-    child is first.
+    """The sizes of the root's subtrees, the nearest child's first.
+
+    The subtree of child 2^k has every 2^(k + 1)-th process from 2^k on.
     """
     return tuple((procs + (1 << k) - 1) >> (k + 1) for k in range((procs - 1).bit_length()))
 
 
 @cache
 def knomial_subtrees(radix: int) -> Subtrees:
-    """One subtree for each non-zero value of each digit, over all smaller numbers; the highest digit first."""
+    """Returns a function for the sizes of the root's subtrees in a k-nomial tree.
+
+    There is a subtree for each non-zero value of each digit, the highest digit first; it has all values of the lower
+    digits.
+    """
 
     @cache
     def subtrees(procs: int) -> tuple[int, ...]:
@@ -63,7 +70,7 @@ def fill_steps(points: Points, gamma: Gamma, subtrees: Subtrees, message_bytes: 
     """Steps until the last process has a segment of that size, at every point; 0 for one process."""
     procs, row = _distinct(points.procs)
     sizes, column = _distinct(message_bytes)
-    # A table of every P and size is the fastest way where the points are one, too.
+    # One table of every P and size is fastest if the points are themselves such a table.
     if len(procs) * len(sizes) <= _CELLS_A_POINT * points.procs.size:
         return _slowest(procs, gamma, subtrees, sizes)[row, column]
     steps = np.zeros(points.procs.shape)
@@ -78,7 +85,7 @@ def fill_steps(points: Points, gamma: Gamma, subtrees: Subtrees, message_bytes: 
 def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
     """The distinct values, ascending, and the index of the value at every point.
 
-    Where all rows or all columns are the same, one is looked at: sorting takes longer than most formulas.
+    If all rows or all columns are equal, only one of them is sorted, since sorting takes longer than most formulas.
     """
     some = values
     for axis in range(values.ndim):
@@ -90,10 +97,10 @@ def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
 
 
 def _slowest(counts: Array, gamma: Gamma, subtrees: Subtrees, message_bytes: Array) -> Array:
-    """For each number of processes, a row with the steps for each size."""
+    """The steps until the last process has a segment: a row per number of processes, a column per size."""
     rows, generations = _generations(tuple(map(int, counts)), subtrees)
     most = max((children.shape[1] for _, children in generations), default=0)
-    # Row i: what the i-th child, from 0, waits for.
+    # Row i has the steps for which the i-th child, counted from 0, waits.
     steps = gamma(np.arange(2.0, most + 2)[:, None], message_bytes[None, :])
     shared = shared_link(gamma, message_bytes)
     below = np.zeros((max(rows, default=0) + 1, len(message_bytes)))
@@ -107,10 +114,11 @@ def _slowest(counts: Array, gamma: Gamma, subtrees: Subtrees, message_bytes: Arr
 
 
 def shared_link(gamma: Gamma, message_bytes: Array) -> Array:
-    """The share, from 0 to 1, that a second message's bytes have in its cost. The rest is the sender's time for it.
+    """The share, from 0 to 1, of the bytes in the cost of a second message. The rest is the sender's time for it.
 
-    That time is what shortest messages show. Let a message take t + x, x being its bytes' time, and a second one e + x
-    more. Then gamma(3) - 1 is (e + x) / (t + x), and e / t for x = 0; these two give e / (e + x).
+    The shortest messages show the sender's time. Let a message take t + x, where x is the time of its bytes, and a
+    second message e + x more. Then gamma(3) - 1 is (e + x) / (t + x), and e / t for x = 0; these two give the sender's
+    share, e / (e + x).
     """
     shortest, further = (
         np.clip(gamma(3.0, size) - 1, 0.0, 1.0) for size in (np.zeros_like(message_bytes), message_bytes)
@@ -121,9 +129,9 @@ def shared_link(gamma: Gamma, message_bytes: Array) -> Array:
 
 @lru_cache(256)
 def _generations(wanted: tuple[int, ...], subtrees: Subtrees) -> tuple[list[int], list[tuple[list[int], Indices]]]:
-    """A table's rows for trees of those sizes, and the rows of all subtrees, children before parents.
+    """The rows of a table for trees of the `wanted` sizes, and groups of parents' rows, children before parents.
 
-    The latter are those of parents with the same number of children, and a row of children for each of them.
+    A group has the rows of parents with the same number of children, and an array with the children's rows of each.
     """
     found: set[int] = set()
     waiting = set(wanted)

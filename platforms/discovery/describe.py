@@ -16,8 +16,8 @@ from collwise.platforms.discovery.links import NOMINAL_GBITS, UNKNOWN_NETWORK
 from collwise.platforms.from_figures import Node, new_platform
 from collwise.platforms.loader import interconnect
 
-_UNKNOWN = "nothing says it"
-# Facts about topologies, and the keys of descriptions that they are.
+_UNKNOWN = "not known"
+# The names of facts about topologies, and the keys of descriptions that they give.
 _OF_TOPOLOGY = {
     "nodes per switch": "nodes_per_switch",
     "oversubscription": "oversubscription",
@@ -28,7 +28,7 @@ _OF_TOPOLOGY = {
     "Gbit/s within a group": "local_bytes_per_second",
     "Gbit/s between groups": "global_bytes_per_second",
 }
-# The options of nodes that are facts, too.
+# The names of facts about nodes, and the fields of Node that they give.
 _OF_NODE = {
     "CPUs": "cpus",
     "cores": "cores",
@@ -42,7 +42,7 @@ _NUMBERED = re.compile(r"(.*?)(0|[1-9]\d*)([^\d]*)")
 
 @dataclass(frozen=True)
 class Described:
-    """A description and the facts that it rests on, with those that are missing."""
+    """A description, and the facts on which it is based, including the missing ones."""
 
     platform: Platform
     facts: tuple[Fact, ...]
@@ -55,11 +55,11 @@ def described(
     topology: Mapping[str, Any],
     figures: Mapping[str, Any],
 ) -> Described:
-    """The description that the known facts and what was given make together.
+    """The description made from the known facts and from the figures that were given.
 
-    `node` has what Node takes, `topology` the keys of a topology, with its kind as `topology`, and `figures` the
+    `node` has the fields of Node, `topology` the keys of a topology, with its kind as `topology`, and `figures` the
     arguments `nodes`, `interconnect_name`, `link_bytes_per_second` and `latency_seconds` of new_platform; None stands
-    for what was not given. Raises UsageError as new_platform does.
+    for a figure that was not given. Raises UsageError as new_platform does.
     """
     node, topology, figures = (
         {key: value for key, value in given.items() if value is not None} for given in (node, topology, figures)
@@ -91,7 +91,7 @@ def described(
 def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
     """The next commands for the file, each with its purpose."""
     platform = described.platform
-    # Only batch systems name hosts.
+    # A fact about hosts comes from a batch system.
     launch = (
         "salloc --exclusive --nodes {} --ntasks-per-node {} "
         if any(one.what == "hosts" for one in described.facts)
@@ -150,7 +150,7 @@ def _given(
 
 
 def _completed(found: Facts, topology: Mapping[str, Any], figures: Mapping[str, Any]) -> Facts:
-    """The facts with estimates for all that a description cannot do without, in the order of a description."""
+    """The facts, completed by estimates of what a description requires, in the order of a description."""
     facts = {what: fact for what, fact in found.items() if fact.value is not None}
     why = found["topology"].where if "topology" in found else _UNKNOWN
 
@@ -167,7 +167,7 @@ def _completed(found: Facts, topology: Mapping[str, Any], figures: Mapping[str, 
         assumed = f"{_UNKNOWN}: assumed, and most of the times depend on it; --interconnect NAME"
         default("interconnect", UNKNOWN_NETWORK, assumed)
     elif facts["interconnect"].how == GIVEN and found.get("Gbit/s", facts["interconnect"]).how != GIVEN:
-        # The rate that was read may be that of another network.
+        # The rate that was read may belong to another network.
         for what in ("Gbit/s", "links"):
             facts.pop(what, None)
     tree = any(key in topology for key in ("nodes_per_switch", "oversubscription"))
@@ -178,7 +178,7 @@ def _completed(found: Facts, topology: Mapping[str, Any], figures: Mapping[str, 
 
 
 def _complete_topology(facts: Facts, default: Any) -> None:
-    """Adds estimates of what a topology needs and nobody tells; drops the facts of other topologies."""
+    """Adds estimates of the missing facts that a topology needs; drops the facts of other topologies."""
     kind = facts["topology"].value
     if facts["topology"].how == GIVEN:
         for what in [one for one in _OF_TOPOLOGY if one in facts and facts[one].how == READ]:
@@ -193,18 +193,18 @@ def _complete_topology(facts: Facts, default: Any) -> None:
         rate = preset.link_bytes_per_second / _GBIT * float(nodes or 1)
         default("Gbit/s within a group", rate, "as fast as the links of a switch's nodes; --local-gbits N")
         share = rate * float(facts["switches per group"].value or 1) / max(float(facts["groups"].value or 1) - 1, 1)
-        default("Gbit/s between groups", share, "as fast as a group's nodes, over all other groups; --global-gbits N")
+        default("Gbit/s between groups", share, "a group's rate divided among the other groups; --global-gbits N")
 
 
 def _link_rate(preset: str, gbits: float) -> float:
-    """A link's rate, bytes per second: that of the interconnect's description, in proportion to the nominal rates."""
+    """A link's rate, bytes per second: the rate in the interconnect's description, scaled by the nominal rates."""
     nominal = NOMINAL_GBITS.get(preset)
     rate = interconnect(preset).link_bytes_per_second * gbits / nominal if nominal else gbits * _GBIT
     return float(f"{rate:.6g}")
 
 
 def _missing(made: Platform, node: Mapping[str, Any]) -> Iterator[Fact]:
-    """The facts that the description lacks or assumes, each with the way to find it."""
+    """The facts that the description lacks or assumes, each with the way to find its value."""
     if made.memory_bytes_per_node is None:
         yield Fact("the memory of a node", None, MISSING, "it is taken to suffice for all messages; --memory SIZE")
     if made.memory_bytes_per_second is not None and node.get("memory_bytes_per_second") is None:
@@ -213,7 +213,7 @@ def _missing(made: Platform, node: Mapping[str, Any]) -> Iterator[Fact]:
     if made.cpus_per_node > 1 and made.between_sockets_bytes_per_second is None:
         how = "as within a socket; --between-sockets-gbytes and --between-sockets-latency-us"
         yield Fact("the path between sockets", None, MISSING, how)
-    how = f"the interconnect's, of another cluster ({made.calibration.note}); 'platforms calibrate' measures them"
+    how = f"those of the interconnect on another cluster ({made.calibration.note}); 'platforms calibrate' measures them"
     yield Fact("latencies, overheads, rendezvous threshold, reductions", None, MISSING, how)
 
 
@@ -233,7 +233,7 @@ def shown(value: float | str | None) -> str:
 
 
 def _with_hosts(made: Platform, hosts: Fact | None) -> Platform:
-    """The platform with its hosts' own names, if these are numbered one after another without leading zeros."""
+    """The platform with its hosts' own names, if these are numbered consecutively without leading zeros."""
     names = hostlist.expand_hostlist(str(hosts.value)) if hosts is not None else []
     matches = [_NUMBERED.fullmatch(name) for name in names]
     if len(names) != made.nodes or not all(matches):

@@ -1,19 +1,19 @@
-"""Facts about a cluster, each with where it comes from and how far it can be trusted."""
+"""Facts about a cluster, each with its source and with the way in which it is known."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 LIVE = "live"
-"""The source of facts that is Slurm itself, on a machine of the cluster."""
+"""This source of facts stands for Slurm itself, on a machine of the cluster."""
 READ, GIVEN, ESTIMATED, MISSING = "read", "given", "estimated", "missing"
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A figure of a cluster: what it is, its value, how it is known, READ to MISSING, and its source.
+    """A figure of a cluster: what it is, its value, how it is known (READ to MISSING), and its source.
 
-    For what is missing, `where` says how to find it or to state it.
+    For a missing figure, `where` says how to find or to give it.
     """
 
     what: str

@@ -9,7 +9,7 @@ from math import log
 
 from collwise.platforms.discovery.facts import Facts, estimated, facts, read
 
-# In the order in which they are preferred.
+# The kinds of networks, in the order of preference.
 SLINGSHOT, OMNI_PATH, INFINIBAND, ARIES, ROCE, ETHERNET = _PREFERRED = (
     "Slingshot",
     "Omni-Path",
@@ -41,9 +41,9 @@ NOMINAL_GBITS = {
     "tcp-10g": 10.0,
     "tcp-25g": 25.0,
 }
-"""The nominal rate of the links that the descriptions of interconnects are about; that of Aries has no such name."""
+"""The nominal rates of the links in the descriptions of interconnects; the description of Aries has none."""
 UNKNOWN_NETWORK = "tcp-10g"
-"""The interconnect that is assumed where nothing is known."""
+"""The interconnect that is assumed if nothing is known."""
 _NAMED_RATES = {"qdr": 40.0, "fdr": 56.0, "edr": 100.0, "hdr100": 100.0, "hdr": 200.0, "hdr200": 200.0, "ndr": 400.0}
 _BY_INFINIBAND_GBITS = {100: "infiniband-edr", 200: "infiniband-hdr", 400: "infiniband-ndr"}
 _NAMED_KINDS = {
@@ -57,9 +57,9 @@ _ETHERNET_WORD = re.compile(r"(\d+)(?:gbe|gige|geth)")
 
 @dataclass(frozen=True)
 class Port:
-    """A port of a node that is up. It has a kind, a rate if that is known, and where this was read.
+    """A port of a node that is up, with its kind, its rate (if known), and its source, `where`.
 
-    `generation` is what was read of InfiniBand's besides: a word or text such as hdr100, 2X HDR.
+    `generation` is a word or text that shows the generation of InfiniBand, such as hdr100 or 2X HDR.
     """
 
     kind: str
@@ -96,7 +96,7 @@ def link_facts(ports: Sequence[Port]) -> Facts:
     why = f"{kind}: {where}"
     if kind == ROCE:
         why += "; if MPI uses TCP there, give --interconnect tcp-25g"
-    # A second port of an Ethernet card is rarely used for MPI, one of a network made for MPI is.
+    # MPI rarely uses a second port of an Ethernet card, but uses a second port of a network made for MPI.
     links = 1 if kind == ETHERNET else len({port.where for port in fastest})
     if rate is None:
         why += ", which has no rate; --gbits N"
@@ -109,7 +109,7 @@ def link_facts(ports: Sequence[Port]) -> Facts:
 
 
 def _infiniband_preset(gbits: float | None, generation: str) -> str:
-    """The description of the generation with this rate. If that is unknown, it is HDR's, which was measured."""
+    """The interconnect of the InfiniBand generation with this rate; if there is none, HDR's, which was measured."""
     if gbits == NOMINAL_GBITS["infiniband-hdr100"] and "hdr" in generation.lower():
         return "infiniband-hdr100"
     return _BY_INFINIBAND_GBITS.get(round(gbits or 0), "infiniband-hdr")

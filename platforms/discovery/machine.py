@@ -1,4 +1,4 @@
-"""Facts that a machine tells of itself: hwloc's lstopo, lscpu, and Linux's /sys."""
+"""Facts that a machine reports about itself, by hwloc's lstopo, lscpu, and Linux's /sys."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CONNECTX_GBITS = {"ConnectX-7": 400.0, "ConnectX-6": 200.0, "ConnectX-5": 100.0
 def machine_facts(saved: Path | None = None, sys: Path | None = None) -> Facts:
     """The facts about this machine, or about another one.
 
-    `saved` is the other one's lstopo XML or lscpu output, `sys` a copy of its /sys.
+    `saved` is the other machine's lstopo XML or lscpu output, `sys` is a copy of its /sys.
     """
     of_file: Facts = {}
     if saved is not None:
@@ -52,7 +52,7 @@ def machine_facts(saved: Path | None = None, sys: Path | None = None) -> Facts:
 
 
 def saved_facts(file: Path) -> Facts:
-    """The facts of a file that holds the output of `lstopo --of xml` or `lscpu`. Raises UsageError for any other."""
+    """The facts of a file that holds the output of `lstopo --of xml` or `lscpu`. Raises UsageError for others."""
     text = read_text(file)
     found = lstopo_facts(text, str(file)) if text.lstrip().startswith("<") else lscpu_facts(text, str(file))
     if not found:
@@ -63,7 +63,7 @@ def saved_facts(file: Path) -> Facts:
 
 
 def lstopo_facts(text: str, where: str) -> Facts:
-    """CPUs, cores, memory, its domains and network devices of hwloc's XML; none if it is not such XML."""
+    """CPUs, cores, memory, memory domains and network devices in hwloc's XML; empty for other text."""
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError:
@@ -79,7 +79,7 @@ def lstopo_facts(text: str, where: str) -> Facts:
 
 
 def lscpu_facts(text: str, where: str) -> Facts:
-    """CPUs, cores and memory domains of lscpu's output; none if the output lacks these lines."""
+    """CPUs, cores and memory domains in lscpu's output; empty if the output lacks these lines."""
     numbers = {}
     for name, label in _LSCPU.items():
         if match := re.search(rf"^\s*{label}:\s*(\d+)\s*$", text, re.MULTILINE):
@@ -175,7 +175,7 @@ def _is_slingshot(interface: Path, has_cxi: bool) -> bool:
 
 
 def _gbits(interface: Path, sys: Path) -> float | None:
-    """The rate of an interface, by the kernel, or by ethtool for one of this machine. None if neither knows it."""
+    """The rate of an interface from the kernel or, on this machine, from ethtool; None if neither knows it."""
     speed = _text(interface / "speed")
     if not speed.isdecimal() and sys == SYS:
         match = re.search(r"Speed: (\d+)Mb/s", _output("ethtool", interface.name))
@@ -184,7 +184,7 @@ def _gbits(interface: Path, sys: Path) -> float | None:
 
 
 def _text(file: Path) -> str:
-    """The contents of a file of /sys. Empty if it has none, as the speed of an interface that is down."""
+    """The contents of a file in /sys; empty if it cannot be read, like the speed of an interface that is down."""
     try:
         return file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Facts that a Slurm configuration tells of a cluster: nodes, sockets, cores, and the tree of its switches."""
+"""Facts about a cluster from its Slurm configuration: nodes, sockets, cores, and the tree of switches."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Record = dict[str, str]
 
 @dataclass
 class SlurmConfiguration:
-    """The records of Slurm's configuration: by kind, in their order, and the settings of the whole cluster."""
+    """The records of Slurm's configuration, by kind and in order, and the settings of the whole cluster."""
 
     where: str
     records: dict[str, list[Record]] = field(default_factory=lambda: {kind: [] for kind in _RECORDS})
@@ -43,7 +43,7 @@ class SlurmConfiguration:
 
 @dataclass(frozen=True)
 class _Nodes:
-    """Equal nodes: their names, sockets, cores and bytes of memory (None: not told) and features."""
+    """Equal nodes: their names, sockets, cores, bytes of memory (None: unknown) and features."""
 
     names: tuple[str, ...]
     sockets: int | None
@@ -55,9 +55,10 @@ class _Nodes:
 def slurm_facts(source: str, partition: str | None = None) -> Facts:
     """The facts of a Slurm configuration: LIVE, or comma-separated files and folders.
 
-    A folder has slurm.conf and topology.conf; a file is one of the two, or what `scontrol show config`, `nodes`,
-    `topology` and `partitions` print. The nodes are those of `partition`, by default of Slurm's default partition, else
-    of any. Raises UsageError for what cannot be read, and for a configuration without nodes.
+    A folder has slurm.conf and topology.conf; a file is one of the two, or the output of `scontrol show` for config,
+    nodes, topology or partitions. The nodes are those of `partition`, by default of Slurm's default partition, or of
+    all partitions if none is the default. Raises UsageError for files that cannot be read, and for a configuration
+    without nodes.
     """
     found = _live() if source == LIVE else _from_files(source)
     nodes = list(_nodes(found))
@@ -87,7 +88,7 @@ def slurm_facts(source: str, partition: str | None = None) -> Facts:
 
 
 def _node_facts(found: SlurmConfiguration, sockets: int | None, cores: int | None) -> Iterator[Fact]:
-    """Sockets and cores. Parameters of slurmd can make it count memory domains or caches as sockets."""
+    """Sockets and cores. With some parameters slurmd counts memory domains or caches as sockets."""
     settings = found.settings.get("slurmdparameters", "").lower()
     if cores is not None:
         yield read("cores", cores, found.where)
@@ -150,20 +151,20 @@ def _from_files(source: str) -> SlurmConfiguration:
 
 
 def _with_includes(file: Path, depth: int = 0) -> str:
-    """The text of a file with those that it includes. Raises UsageError for files that include themselves."""
+    """The text of a file, and of the files that it includes. Raises UsageError for files that include themselves."""
     if depth > _MAX_INCLUDES:
         raise UsageError(f"{file}: more than {_MAX_INCLUDES} files include one another")
     lines = []
     for line in read_text(file).splitlines():
         match = re.match(r"\s*include\s+(\S+)", line, re.IGNORECASE)
-        # A line that another file has under the name of a variable, such as %c, cannot be followed.
+        # An included file whose name has a variable, such as %c, cannot be found.
         included = file.parent / match[1] if match else None
         lines.append(_with_includes(included, depth + 1) if included is not None and included.is_file() else line)
     return "\n".join(lines)
 
 
 def _add(found: SlurmConfiguration, text: str) -> None:
-    """Adds the records and settings of a configuration file, or of what scontrol prints."""
+    """Adds the records and settings in a configuration file, or in the output of scontrol."""
     record: dict[str, str] | None = None
     for line in text.replace("\\\n", " ").splitlines():
         pairs = [(key.lower(), value.strip('"')) for key, value in _PAIR.findall(_without_comment(line))]
@@ -181,7 +182,7 @@ def _add(found: SlurmConfiguration, text: str) -> None:
 
 
 def _without_comment(line: str) -> str:
-    """The line up to a #; scontrol prints some inside of values, such as a kernel's version."""
+    """The line without its comment; scontrol also prints # inside values, such as a kernel's version."""
     return "" if line.lstrip().startswith("#") else re.split(r"\s#\s", line)[0]
 
 
@@ -223,7 +224,7 @@ def _names(text: str, key: str) -> list[str]:
 
 
 def _selected(found: SlurmConfiguration, nodes: list[_Nodes], partition: str | None) -> tuple[list[_Nodes], str]:
-    """The nodes of a partition, and words that name it. By default it is Slurm's default one, else any."""
+    """The nodes of a partition, and words that name it; by default Slurm's default partition, or else all."""
     partitions = {record[_PARTITION]: record for record in found.records[_PARTITION]}
     defaults = partitions.pop("DEFAULT", {})
     if partition is not None:
@@ -237,7 +238,7 @@ def _selected(found: SlurmConfiguration, nodes: list[_Nodes], partition: str | N
     for name, record in partitions.items():
         if record.get("default", "").upper() == "YES" and (picked := _in_partitions(nodes, [defaults | record])):
             return picked, f"; partition {name}, the default one"
-    # The nodes of no partition run no jobs, such as login nodes.
+    # Nodes that are in no partition, such as login nodes, run no jobs.
     return _in_partitions(nodes, [defaults | record for record in partitions.values()]) or nodes, ""
 
 
@@ -255,7 +256,7 @@ def _tree_facts(found: SlurmConfiguration, nodes: set[str]) -> list[Fact]:
     """The topology of the nodes' switches: one switch, a fat tree of two or three levels, or a dragonfly."""
     plugin = found.settings.get("topologyplugin", "")
     if "torus" in plugin or "hypercube" in plugin:
-        why = f"TopologyPlugin={plugin} tells no cables; --topology torus --dimensions 4x4x8 describes a torus"
+        why = f"TopologyPlugin={plugin} does not show cables; --topology torus --dimensions 4x4x8 describes a torus"
         return [Fact("topology", None, MISSING, why)]
     leaves: dict[str, int] = {}
     parents: dict[str, str] = {}
@@ -263,7 +264,7 @@ def _tree_facts(found: SlurmConfiguration, nodes: set[str]) -> list[Fact]:
         name = record.get(_SWITCH) or record.get(_BLOCK, "")
         below = _names(record.get("switches", ""), "Switches")
         parents |= dict.fromkeys(below, name)
-        # scontrol shows for each switch the nodes below it at any level, a file only those of the lowest ones.
+        # scontrol shows the nodes below each switch at any level; a file has only the nodes at the lowest switches.
         if not below and (count := len(nodes.intersection(_names(record.get("nodes", ""), "Nodes")))):
             leaves[name] = count
     if not leaves:
@@ -287,7 +288,7 @@ def _tree_facts(found: SlurmConfiguration, nodes: set[str]) -> list[Fact]:
 
 
 def _ports(found: SlurmConfiguration, nodes: Sequence[_Nodes]) -> Iterator[Port]:
-    """The network that the features of most nodes and the type of the switch name; features also name its rate."""
+    """The network named by features that most nodes have, or by the switch type; features also give its rate."""
     having: Counter[str] = Counter()
     for one in nodes:
         having.update(dict.fromkeys(one.features, len(one.names)))

@@ -1,7 +1,7 @@
 """Builds of our C programs: one for each MPI installation, and one without MPI, which has the schedule engine.
 
-A program or library is made when it is first needed, and again when its sources or the compiler have changed: in a
-clone in build/, for a package that was installed from a wheel in the user's cache.
+A program or library is built when it is first needed, and again when its sources or the compiler have changed. Builds
+are in build/ of a clone, or in the user's cache if collwise was installed from a wheel.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NINJA_LINE = re.compile(r"\[(\d+)/(\d+)\]")
 
 @dataclass(frozen=True)
 class Build:
-    """A build of our C programs for an MPI library: 'smpi', 'openmpi', 'mpich', 'none'. `label` says what it is for."""
+    """A build of our C programs for an MPI library: 'smpi', 'openmpi', 'mpich', 'none'. `label` is for messages."""
 
     folder: Path
     mpi: str
@@ -60,7 +60,7 @@ class Build:
             with step(f"building {what} for {self.label}") as show:
                 self._configure()
                 self._run(["cmake", "--build", str(self.folder), "--target", name], {}, show)
-            # Written last: what was interrupted, or whose sources changed meanwhile, counts as not made.
+            # Written last, so that a build that was interrupted, or whose sources changed meanwhile, does not count.
             self._stamp(name).write_text(made_from, encoding="utf-8")
 
     def _groups(self) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ class Build:
         return is_there and any(stamp.read_text(encoding="utf-8") == made_from for stamp in stamps)
 
     def _toolchain(self) -> str:
-        """The sources' place and the compilers with the times of their installation."""
+        """The folder of the sources, and the compilers with the times of their installation."""
         found = [shutil.which(str(compiler)) for compiler in ("gcc", self.compiler)]
         times = (f"{compiler} {Path(compiler).stat().st_mtime_ns}" if compiler else "none" for compiler in found)
         return "\n".join([str(folders.SOURCES), *times])
@@ -92,13 +92,13 @@ class Build:
         return hashlib.sha256("\n".join([self._toolchain(), *listed]).encode()).hexdigest()
 
     def _configure(self) -> None:
-        """Runs CMake, unless it has for this toolchain and this Python."""
+        """Runs CMake, unless it already ran for this toolchain and this Python."""
         mark = self.folder / _CONFIGURED
         configured = mark.read_text(encoding="utf-8") if mark.is_file() else ""
         wanted = f"{sys.executable}\n{self._toolchain()}"
         if configured == wanted:
             return
-        # CMake holds on to the compiler and the sources that it first saw.
+        # CMake's cache keeps the compiler and the sources that CMake first saw.
         if (self.folder / "CMakeCache.txt").exists() and configured.partition("\n")[2] != self._toolchain():
             shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(exist_ok=True)
@@ -128,7 +128,7 @@ class Build:
 
 @cache
 def _ensure(build: Build, name: str) -> None:
-    """Makes a file of the build unless it is current, or is there and cannot be made again here."""
+    """Makes a file of the build, unless it is current, or exists and cannot be rebuilt since packages are missing."""
     if build._is_current(name) or ((build.folder / name).exists() and missing_packages(build._groups())):
         return
     build.make(name)
@@ -136,7 +136,7 @@ def _ensure(build: Build, name: str) -> None:
 
 @contextlib.contextmanager
 def locked(folder: Path, other: str) -> Iterator[None]:
-    """Holds the lock of a build; says that it waits for `other`. Raises UsageError if nothing can be written there."""
+    """Holds the lock of a build; says so if it waits for `other`. Raises UsageError if no lock file can be written."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = (folder.parent / f"{folder.name}.lock").open("w")

@@ -38,7 +38,8 @@ Slots = Mapping[str, int]
 def read_hosts(text: str) -> Slots:
     """Hosts from names separated by commas, or from a host file.
 
-    A host that is named several times takes as many processes. Raises UsageError naming file and line, or --hosts.
+    The numbers of processes of a host that is named several times are added. Raises UsageError, naming the file and
+    line, or --hosts.
     """
     path = Path(text)
     if "," not in text and path.is_file():
@@ -116,9 +117,10 @@ _COMPLAINT = re.compile(
 class LaunchOptions:
     """Options of any launcher.
 
-    `processes_per_node` 0: as many as the hosts have slots. `transport` 'tcp' makes Open MPI use TCP alone.
-    `extra_args` are the launcher's own. `eager_limit_bytes` 0: the library's usual one. The hosts must answer within
-    `reach_seconds`. With `any_nodes`, times measured on other hosts of the cluster count as times of the `hosts`.
+    With `processes_per_node` 0, each host takes as many processes as it has slots. `transport` 'tcp' makes Open MPI use
+    TCP alone. `extra_args` are further arguments of the launcher. With `eager_limit_bytes` 0, the library's usual limit
+    applies. The hosts must answer within `reach_seconds`. With `any_nodes`, times measured on other hosts of the
+    cluster count as times of the `hosts`.
     """
 
     library: str = "openmpi"
@@ -140,9 +142,10 @@ class LaunchOptions:
 class ClusterTarget(ExecutionTarget):
     """An ExecutionTarget on the hosts of `slots`; launchers differ in `launcher_command`.
 
-    Every host takes equally many processes, by blocks. The constructor runs a small program on all hosts: `facts` hold
-    the host names that the processes themselves report, and the library's own version. It raises UsageError for options
-    that do not fit, and CollwiseError when hosts do not answer in time or the processes are mapped otherwise.
+    Every host takes the same number of processes, mapped by blocks. The constructor runs a small program on all hosts,
+    so that `facts` hold the host names and the library version that the processes report. It raises UsageError for
+    options that do not fit the hosts, and CollwiseError if hosts do not answer in time or processes are not mapped by
+    blocks.
     """
 
     launcher = ""
@@ -172,7 +175,7 @@ class ClusterTarget(ExecutionTarget):
         """The command line up to the program. `host_file` may be written and is removed after the run."""
 
     def processes_per_node(self, procs: int) -> int:
-        """Every host takes equally many. Raises UsageError when the hosts have no room for `procs` processes."""
+        """The same number on every host. Raises UsageError when the hosts have no room for `procs` processes."""
         if not 1 <= procs <= self.usual_procs:
             room = f"{len(self.slots)} hosts with {self._per_node} each" if len(self.slots) > 1 else "one host"
             raise UsageError(f"{procs} processes on {room}; valid: 1 to {self.usual_procs} (more: --ppn)")
@@ -246,13 +249,13 @@ def format_hosts(hosts: Sequence[str]) -> str:
 
 
 def hosts_in(text: str) -> tuple[str, ...]:
-    """The host of each process by the text that `format_hosts` makes, by blocks; none by any other text."""
+    """The host of each process, by blocks, read from the text of `format_hosts`; empty for any other text."""
     found = [_COUNTED.fullmatch(entry) for entry in text.split(",")]
     return tuple(one[1] for one in found if one for _ in range(int(one[2]))) if all(found) else ()
 
 
 def common_name(hosts: Sequence[str]) -> str:
-    """A name for a set of hosts. It is the beginning that their names have in common, or else the first one's name."""
+    """A name for a set of hosts: the common prefix of their names, or the first host's name if there is none."""
     short = list(dict.fromkeys(host.split(".")[0] for host in hosts))
     if len(short) == 1:
         return short[0]

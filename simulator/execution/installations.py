@@ -29,12 +29,12 @@ class Installation:
 
     @property
     def label(self) -> str:
-        """Name and version, as results carry it: 'SimGrid 3.32', 'Open MPI 4.1.4', 'MPICH 4.0.2'."""
+        """The name and version that results carry: 'SimGrid 3.32', 'Open MPI 4.1.4', 'MPICH 4.0.2'."""
         return f"{ {'smpi': 'SimGrid', 'openmpi': 'Open MPI', 'mpich': 'MPICH'}[self.library] } {self.version}"
 
     @property
     def build(self) -> Build:
-        """The build of our C programs for it."""
+        """The build of our C programs for this installation."""
         wrapper = "smpicc" if self.library == "smpi" else f"mpicc.{self.library}"
         compiler = self.launcher.with_name(wrapper)
         # A launcher that wraps the real one has no compiler next to it.
@@ -49,7 +49,7 @@ class Installation:
 
 
 def _build_directory(name: str, version: str) -> Path:
-    """The folder of a build: in a clone the one of that name, elsewhere one for each version."""
+    """The folder of a build. Its name is `name` in a clone; elsewhere the name includes the version."""
     return builds_folder() / (name if is_clone() else f"{name}-{version}")
 
 
@@ -82,9 +82,10 @@ def _built_smpi() -> dict[str, Installation]:
 
 
 def smpi_installation(version: str | None = None, procs: int = 1) -> Installation:
-    """The SimGrid to use: the one asked for, else the system's, else (many processes) the newest one built.
+    """The SimGrid to use: `version` if it is given, otherwise the system's or the newest one built.
 
-    SimGrid before 4.0 searches one list of all messages in flight, so from 1024 processes a newer one is preferred.
+    The system's is preferred for fewer than 1024 processes, a built one for more, since SimGrid before 4.0 searches one
+    list of all messages in flight.
     """
     system, built = _system_smpi(), _built_smpi()
     known = ({system.version: system} if system is not None else {}) | built
@@ -108,7 +109,7 @@ def smpi_installation(version: str | None = None, procs: int = 1) -> Installatio
 
 
 def mpi_installation(library: str) -> Installation:
-    """Open MPI or MPICH as installed. Raises UsageError for another library, and when its mpirun is missing."""
+    """The installed Open MPI or MPICH. Raises UsageError for any other library, or if the mpirun is missing."""
     check_name("MPI library", library, MPI_LIBRARIES)
     launcher = shutil.which(f"mpirun.{library}")
     if launcher is None:
@@ -126,5 +127,5 @@ def find_installation(library: str, version: str | None = None, procs: int = 1) 
 
 @cache
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file, hex: a rebuilt program is another program."""
+    """SHA-256 of a file, hex. A program that was rebuilt differently thus counts as another program."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

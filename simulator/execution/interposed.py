@@ -1,7 +1,7 @@
 """Runs an unmodified MPI program with libcollwise.so in place of MPI's collectives, and verifies that it is loaded.
 
-The library is preloaded: by mpirun into each process, by smpirun into the simulator. At MPI_Init it writes a load
-marker. A run that succeeds without one did not use the library, and is reported as an error.
+mpirun preloads the library into each process, smpirun into the simulator. At MPI_Init the library writes a load marker.
+A run that succeeds without a load marker did not use the library, and is reported as an error.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ LIBRARY = "libcollwise.so"
 LIBRARIES = ("smpi", "openmpi", "mpich")
 # Programs of this project that can be given by their bare name.
 _OUR_PROGRAMS = ("latency", "asp", "matmul", "training")
-# SimGrid's default of 10 ns a clock reading stays: programs that poll the clock would otherwise never end.
+# SimGrid's default of 10 ns for each reading of the clock stays, since programs that poll the clock would never end.
 _OPTIONS = {name: value for name, value in SMPI_OPTIONS.items() if name != "smpi/wtime"}
 _GRACE_SECONDS = 10.0
-# The starts of the names of shared libraries that programs built for an MPI implementation depend on: programs in
-# Fortran may depend on those of its Fortran interface alone.
+# Prefixes of the names of shared libraries that programs for each MPI implementation depend on. Fortran programs may
+# depend on the libraries of the Fortran interface alone.
 _BUILT_FOR = {
     "smpi": ("libsimgrid.so",),
     "openmpi": ("libmpi.so.40", "libmpi_mpifh.so", "libmpi_usempi"),
@@ -50,7 +50,7 @@ _COLUMNS = "collective procs processes_per_node message_bytes algorithm [PARAMET
 class LibraryOptions:
     """Options of libcollwise: a table, an algorithm per collective ('bcast=binomial;barrier=bruck'), a report.
 
-    `report` is empty without a report, '1' for one on stderr, else the file that gets it.
+    `report` is empty for no report, '1' for a report on stderr, otherwise the file that gets the report.
     """
 
     table: Path | None = None
@@ -155,9 +155,10 @@ def check_program(program: Path, library: str) -> None:
 
 
 def _is_shared_object(description: str) -> bool:
-    """True if readelf describes a shared object, as smpicc makes them. The simulator loads a copy for each process.
+    """True if readelf describes a shared object. smpicc makes these, and the simulator loads a copy for each process.
 
-    Its dependencies prove nothing: linkers omit SimGrid's library where only a library of the program calls MPI.
+    The program's dependencies prove nothing, since linkers omit SimGrid's library if only a library of the program
+    calls MPI.
     """
     is_executable = re.search(r"\(FLAGS_1\).*\bPIE\b", description) is not None
     return re.search(r"Type: +DYN\b", description) is not None and not is_executable
@@ -177,9 +178,9 @@ def run_interposed(
 ) -> int:
     """Runs the program with our standard streams and returns its exit code; `plain` runs it without libcollwise.
 
-    Says on stderr if no call used a rule of the table, unless there is a report, which shows that (under SMPI only
-    where no rule is for the run). Raises UsageError when the MPI library, the program or the platform is missing or
-    unsuitable, and CollwiseError when the program succeeds without having called libcollwise.
+    If there is no report, says on stderr if no call used a rule of the table; under SMPI it says so only if no rule
+    can apply to the run. Raises UsageError when the MPI library, the program or the platform is missing or unsuitable,
+    and CollwiseError when the program succeeds without having called libcollwise.
     """
     mpi = find_installation(library, simgrid, procs)
     binary = find_program(program, mpi)
@@ -188,14 +189,14 @@ def run_interposed(
         preloaded = "" if plain else preloadable(mpi.program(LIBRARY), Path(directory))
         marker, counted_calls = Path(directory, "load_marker"), Path(directory, "calls.json")
         watched = options.table if not plain and not options.report else None
-        if watched is not None and library != "smpi":  # there, reading the clock would take simulated time
+        if watched is not None and library != "smpi":  # under SMPI, reading the clock would take simulated time
             options = replace(options, report=str(counted_calls))
         settings = {} if plain else options.environment | {"COLLWISE_LOAD_MARKER": str(marker)}
         if library == "smpi":
             if platform is None:
                 raise UsageError("running under SMPI needs --platform NAME|FILE (see 'collwise platforms list')")
-            # SimGrid 3.32 loads some programs in a way of its own, which mixes two allocators if another one is
-            # preloaded. libcollwise changes how programs are loaded, so jemalloc is preloaded only together with it.
+            # SimGrid 3.32 loads some programs in its own way, which mixes two allocators if another one is preloaded.
+            # libcollwise changes how programs are loaded, so jemalloc is preloaded only together with libcollwise.
             quick = {} if plain else smpirun_environment(mpi)
             wrapper = f"env LD_PRELOAD={_joined(preloaded, quick.get('LD_PRELOAD', ''))}" if preloaded else ""
             paths = files.enter_context(smpi_files(platform, procs, processes_per_node))
@@ -230,9 +231,9 @@ def decided_line(collective: str, procs: Sequence[int]) -> str:
 
 
 def row_taken_for(table: Path, procs: int) -> str:
-    """A line on the rows that a run takes from a table for other process counts. Empty if the table has its count.
+    """A line that says which rows for other process counts a run uses. Empty if it uses none.
 
-    Nothing is known of collectives without a `decided_line`.
+    Collectives without a `decided_line` are left out.
     """
     decided: dict[str, set[int]] = {}
     lines = re.findall(r"^# decided: (\w+) ([0-9][0-9 ]*)$", table.read_text(encoding="utf-8"), re.M)
@@ -244,12 +245,12 @@ def row_taken_for(table: Path, procs: int) -> str:
             taken.setdefault(max(count for count in known if count < procs), []).append(collective)
     if not taken:
         return ""
-    rows = "; ".join(f"{', '.join(names)}: those of P = {count}" for count, names in taken.items())
-    return f"{table} was not decided for P = {procs}, so that calls of all processes take other rows ({rows})"
+    rows = "; ".join(f"{', '.join(names)}: P = {count}" for count, names in taken.items())
+    return f"{table} was not decided for P = {procs}, so that calls on all processes use rows for another P ({rows})"
 
 
 def no_rule_for(table: Path, procs: int, processes_per_node: int) -> str:
-    """The reason why no rule of a table can apply to a run. Empty if there may be some."""
+    """The reason why no rule of a table can apply to a run. Empty if one may apply."""
     lines = table.read_text(encoding="utf-8").splitlines()
     rules = [words for line in lines if len(words := line.split("#")[0].split()) >= 5]
     if not rules:
@@ -270,7 +271,7 @@ def no_rule_for(table: Path, procs: int, processes_per_node: int) -> str:
 def _unused(report: Path) -> str:
     """The reason why no call of a run used a rule, by the run's report (JSON).
 
-    Empty if one did or there is no report.
+    Empty if a call used a rule, or if there is no report.
     """
     if not report.exists():
         return ""
@@ -284,15 +285,15 @@ def _unused(report: Path) -> str:
 
 
 def following_rules(rules: str, library: Path, folder: Path) -> dict[str, str]:
-    """The variables by which programs preload a libcollwise that follows rules, a table's text, kept in a folder."""
+    """The variables with which programs preload libcollwise and follow `rules`, a table's text that `folder` gets."""
     table = folder / "rules"
     table.write_text(rules, encoding="utf-8")
     return {"LD_PRELOAD": preloadable(library, folder), **LibraryOptions(table).environment}
 
 
 def preloadable(path: Path, directory: Path) -> str:
-    """A path of the library that LD_PRELOAD can take. It is a link in `directory` if the library's own has a blank or a
-    colon.
+    """A path of the library that LD_PRELOAD can take. It is a link in `directory` if the library's own path has a blank
+    or a colon.
     """
     if not set(str(path)) & set(" :"):
         return str(path)

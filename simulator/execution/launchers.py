@@ -25,7 +25,7 @@ from collwise.simulator.execution.targets import LaunchRequest
 
 # A host that asks for a password, or does not answer, is out of reach.
 _SSH_OPTIONS = "-o BatchMode=yes -o ConnectTimeout=10"
-# Within a batch job mpirun would know the nodes of the job only, and take all of them.
+# Within a batch job, mpirun would otherwise know only the nodes of the job, and use all of them.
 _ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -35,9 +35,9 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class RemoteHosts:
-    """The hosts of a run, each with as many processes: they are written to `file` and reached by `remote_shell`.
+    """The hosts of a run and the processes of each, which are written to `file`.
 
-    `remote_shell` is a command, as a shell reads it; ssh if empty.
+    `remote_shell` is the command that reaches the hosts, as a shell reads it; if it is empty, ssh does.
     """
 
     slots: Slots
@@ -54,9 +54,10 @@ def mpirun_command(
     parameters: Mapping[str, str] | None = None,
     launcher_args: Sequence[str] = (),
 ) -> LauncherCommand:
-    """The mpirun of Open MPI or MPICH, on this machine or, by blocks, on `hosts`, whose file is written.
+    """The mpirun command of Open MPI or MPICH, on this machine or by blocks on `hosts`, whose file it writes.
 
-    `environment` reaches every process; `parameters` are Open MPI's (MCA); `launcher_args` are further words.
+    `environment` reaches every process; `parameters` are MCA parameters of Open MPI; `launcher_args` are further words
+    of the command.
     """
     words = [str(installation.launcher), "-np", str(procs)]
     if installation.library == "openmpi":
@@ -72,7 +73,7 @@ def mpirun_command(
 
 
 def agent_link(agent: Path, folder: Path) -> Path:
-    """A link in a folder to a remote shell of ours: Open MPI splits its command at blanks, which our path may have."""
+    """A link in `folder` to one of our remote shells, for paths with blanks, at which Open MPI splits commands."""
     link = folder / "agent"
     link.unlink(missing_ok=True)
     link.symlink_to(agent)
@@ -150,15 +151,15 @@ PMI: Mapping[str, str] = {"openmpi": "pmix", "mpich": "pmi2"}
 """The value of srun's --mpi for each MPI library."""
 
 FENCES: Mapping[str, str] = {"SLURM_PMIX_FENCE": "tree"}
-"""The algorithm of all of PMIx's fences under Slurm.
+"""The variable that sets one algorithm for all of PMIx's fences under Slurm.
 
-By default a barrier uses a different one than an exchange of data, and may overtake it: then some processes leave
-MPI_Init and send messages while others are still in it, where Open MPI crashes on them.
+By default a barrier uses a different algorithm than an exchange of data, and may overtake the exchange. Some processes
+then leave MPI_Init and send messages to others that are still in it, and Open MPI crashes there.
 """
 
 
 def slots_of_job(environment: Mapping[str, str]) -> Slots:
-    """The nodes of the job that SLURM's variables describe, each with its tasks: one unless SLURM says otherwise."""
+    """The nodes of the job that SLURM's variables describe, each with its number of tasks, by default 1."""
     listed = environment.get("SLURM_JOB_NODELIST") or environment.get("SLURM_NODELIST")
     if not listed:
         raise UsageError("--launcher srun: SLURM_JOB_NODELIST is not set; run within an allocation (salloc, sbatch)")

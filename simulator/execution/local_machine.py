@@ -17,14 +17,14 @@ from collwise.simulator.execution.smpirun import run_smpi
 from collwise.simulator.execution.targets import EAGER_LIMITS, ExecutionTarget, LaunchRequest
 
 LOCAL_PROCS = 4
-"""Usual number of processes: this machine takes any number, but they share its cores."""
+"""Usual number of processes. This machine takes any number, but all of them share its cores."""
 
 # With more processes per core, times mostly show waiting for a core.
 _MAX_PROCESSES_PER_CORE = 4
 
 
 class LocalMachine(ExecutionTarget):
-    """An ExecutionTarget: all processes on this machine, through shared memory."""
+    """An ExecutionTarget that runs all processes on this machine, through shared memory."""
 
     def __init__(self, library: str) -> None:
         self.installation = find_installation(library)
@@ -50,7 +50,7 @@ class LocalMachine(ExecutionTarget):
 
 
 def warn_if_crowded(procs: int, per_core: int = _MAX_PROCESSES_PER_CORE) -> None:
-    """Warns if more processes than this many for each core are to run here. By default the limit is high."""
+    """Warns if more than `per_core` processes per core are to run here; by default, if times mostly show waiting."""
     cores = len(os.sched_getaffinity(0))
     if procs > per_core * cores:
         what = "mostly show" if procs > _MAX_PROCESSES_PER_CORE * cores else "include"

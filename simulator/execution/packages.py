@@ -1,4 +1,4 @@
-"""Finds missing packages of those in the table of commands. These are groups of the system's, and Python extras."""
+"""Finds missing packages that commands need: groups of system packages, and extras of Python packages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from collwise.common.errors import UsageError
 
 _FOR_ADMINISTRATORS = ("ip", "tc", "slurmctld", "slurmd")
 _PATH_OF_ADMINISTRATORS = ("/usr/sbin", "/sbin")
-# Debian's packages by group, each with the commands and headers that show it; the launcher has the same list.
+# Debian's packages by group, each with the commands and headers that show that it is installed. The launcher has the
+# same list.
 _GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
     "build": (
         ("gcc", "gcc"),
@@ -40,7 +41,7 @@ _GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 def missing_packages(groups: Iterable[str]) -> list[str]:
-    """The packages of these groups that are not installed. Extras have none."""
+    """The system packages of these groups that are not installed. Names of extras are ignored."""
     listed = [package for group in groups for package in _GROUPS.get(group, ())]
     absent = [names for names, *signs in listed if not all(map(_is_there, signs))]
     return list(dict.fromkeys(name for names in absent for name in names.split()))
@@ -78,7 +79,7 @@ def _missing_from(extra: str) -> Iterable[str]:
 
 def _is_there(sign: str) -> bool:
     if sign.startswith("/"):
-        # Elsewhere headers are in other places, and the compilers find them.
+        # On other systems than Debian headers are in other places, and the compilers find them.
         return not Path("/var/lib/dpkg/status").exists() or bool(glob.glob(sign))
     searched = os.pathsep.join([os.environ.get("PATH", os.defpath), *_PATH_OF_ADMINISTRATORS])
     return shutil.which(sign, path=searched if sign in _FOR_ADMINISTRATORS else None) is not None

@@ -1,4 +1,4 @@
-"""Runs commands in sessions of their own, and ends every process of a session when its command or we end."""
+"""Runs each command in its own session, and ends all processes of the session when the command or collwise ends."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ _NOISE = (
     "a non-zero exit code. Per user-direction",
     "error message you will receive",
 )
-# Open MPI frames its messages by rules, and wraps them at about 75 columns; items of a list are shorter or indented.
+# Open MPI frames its messages with lines of dashes, and wraps them at about 75 columns; list items are shorter or
+# indented.
 _RULE = re.compile("-{40,}")
 _WRAPPED_FROM = 50
-# Open MPI's words for a process that a signal ended, and the exit code of a shell for it less the signal.
+# Open MPI's words for a process that a signal ended, and what a shell adds to the signal for its exit code.
 _SIGNALLED = "exited on signal"
 _SIGNALLED_CODE = 128
 # Processes that outlive their command may hold its pipe open, which would then never be read to its end.
@@ -41,7 +42,7 @@ _WATCH_SECONDS = 0.1
 class ProgramRun:
     """The end of a program: its exit code (None if the time limit stopped it), output lines and standard error.
 
-    `reason` explains a failure where the caller knows more than what was printed.
+    `reason` explains a failure if the caller knows more than the program printed.
     """
 
     returncode: int | None
@@ -51,9 +52,9 @@ class ProgramRun:
 
     @property
     def telling_lines(self) -> list[str]:
-        """The lines of standard error, without those that launchers also print in successful runs.
+        """The lines of standard error, without lines that launchers also print in successful runs.
 
-        A paragraph that Open MPI has wrapped, between two rules of dashes, is one line.
+        A paragraph that Open MPI has wrapped, between two lines of dashes, becomes one line.
         """
         lines: list[str] = []
         framed = goes_on = False
@@ -81,7 +82,7 @@ class ProgramRun:
         return f"{chosen} ({ended})"
 
     def _without_message(self) -> str:
-        """Open MPI does not always print which process died; its exit code still tells the signal."""
+        """The problem of a run that printed none. Open MPI's exit code still tells the signal that ended a process."""
         if self.returncode is not None and _SIGNALLED_CODE < self.returncode <= _SIGNALLED_CODE + signal.SIGRTMAX:
             return f"a process {_SIGNALLED} {self.returncode - _SIGNALLED_CODE}"
         return "no message"
@@ -105,11 +106,11 @@ def run_command(
     end_others: Callable[[], None] = lambda: None,
     grace_seconds: float = 0.0,
 ) -> ProgramRun:
-    """Runs a command and captures its output. Its session ends with it, on errors, and when `stop` is set.
+    """Runs a command and captures its output. Its session ends when the command does, on errors, and at `stop`.
 
-    `on_line` gets each line of standard output as it arrives. `end_others` ends processes of the command outside of its
-    session; it is called from another thread when they could block the reading. With `grace_seconds` the command first
-    gets SIGTERM and that long to end what it started, also on other hosts.
+    `on_line` gets each line of standard output as it arrives. `end_others` ends processes that the command started
+    outside of its session; it is called from another thread when these could block the reading. With `grace_seconds`,
+    the command first gets SIGTERM and this much time to end its processes, also on other hosts.
     """
     run = ProgramRun(returncode=None)
     finished, timed_out = threading.Event(), threading.Event()
@@ -162,10 +163,11 @@ def run_attached(
     log: IO[str] | None = None,
     started: Callable[[Callable[[], int | None]], None] = lambda ended: None,
 ) -> int:
-    """Runs a command with our standard streams; its session ends with it, and when we are interrupted.
+    """Runs a command with our standard streams; its session ends when the command does or we are interrupted.
 
-    With a `log` its output goes there. `started` is called meanwhile, with a function that gives the exit code once
-    there is one. Returns that, 128 + the signal that killed the command, or 130 after an interrupt.
+    With a `log`, the output goes there. `started` is called while the command runs, with a function that returns the
+    exit code, or None before there is one. Returns the exit code, 128 + the signal that killed the command, or 130
+    after an interrupt.
     """
     streams = {} if log is None else {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
     with _session(command, environment, grace_seconds, **streams) as child:
@@ -193,7 +195,7 @@ def _session(
 
 
 def _end_session(child: subprocess.Popen[Any], grace_seconds: float) -> None:
-    """Ends all processes of the session: launchers put processes into other groups, but leave them in their session."""
+    """Ends all processes of the session. Launchers put processes into other groups, but leave them in the session."""
     import psutil
 
     gone = (ProcessLookupError, PermissionError)

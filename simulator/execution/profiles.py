@@ -1,4 +1,4 @@
-"""Profiles of programs: the JSON reports of libcollwise (docs/interposing.md), and those of several runs as one.
+"""Profiles of programs: JSON reports of libcollwise (docs/interposing.md), of one run or of several runs as one.
 
 Every command that wants to know what ran, how often and how long reads the report here.
 """
@@ -24,16 +24,17 @@ _PARAMETERS = re.compile(r"(?:[a-z_]+=\d{1,18}(?: (?=\S))?)*")
 _OF_RUNS = ("fastest_run_seconds", "slowest_run_seconds")
 Key = tuple[str, str, str, int, int | None]
 OWN = "MPI's own"
-"""The outcome of calls for which no algorithm of ours ran; a report says why."""
+"""The outcome of calls for which none of our algorithms ran; a report says why."""
 
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """The calls of a collective on one communicator whose sizes lie between a power of two and the next one.
+    """The calls of a collective on one communicator with sizes between a power of two and the next one.
 
-    `seconds` is the time within all of them by the mean process; `parameters` are those that it ran with. `algorithm`
-    is empty if MPI's own ran, and `mpis_own` then says why. The bytes are None where not all
-    processes know the sizes. Of several runs, `seconds` is the median, between those of the fastest and slowest run.
+    `seconds` is the time within all these calls, as a mean over the processes; `parameters` are the algorithm's.
+    `algorithm` is empty if MPI's own ran, and `mpis_own` then says why. `min_bytes`, `max_bytes` and `mean_bytes` are
+    None if not all processes know the sizes. For several runs, `seconds` is the median, and `fastest_run_seconds` and
+    `slowest_run_seconds` are the extremes.
     """
 
     collective: str
@@ -56,7 +57,7 @@ class ProfileRow:
 
     @property
     def key(self) -> Key:
-        """The fields that the same calls of another run share with these, whatever algorithm ran."""
+        """The fields that the same calls have in every run, whatever algorithm runs."""
         return self.collective, self.communicator, self.ranks, self.processes, self.min_bytes
 
     @property
@@ -82,9 +83,9 @@ class ProfileRow:
 
 @dataclass(frozen=True)
 class Profile:
-    """The collectives of a program: rows, and the seconds between MPI_Init and MPI_Finalize by the mean process.
+    """The collectives of a program: rows, and the seconds from MPI_Init to MPI_Finalize, a mean over the processes.
 
-    For several runs, all seconds are medians, and `run_seconds` has the seconds within collectives of each run.
+    For several runs, all seconds are medians, and `run_seconds` has each run's seconds within collectives.
     """
 
     processes: int
@@ -94,7 +95,7 @@ class Profile:
 
     @property
     def collective_seconds(self) -> float:
-        """The seconds within collectives by the mean process."""
+        """The seconds within collectives, as a mean over the processes."""
         return sum(row.seconds * row.processes for row in self.rows) / self.processes
 
     @property
@@ -108,7 +109,7 @@ class Profile:
 
 
 def read_profile(path: Path) -> Profile:
-    """Reads a report that libcollwise wrote as JSON. Raises UsageError naming the file, and the key, for others."""
+    """Reads a report that libcollwise wrote as JSON. Raises UsageError for other files, naming the file and the key."""
     try:
         document = json.loads(read_text(path))
     except (ValueError, RecursionError):
@@ -139,8 +140,8 @@ def _row(keys: Keys) -> ProfileRow:
 
 
 def differing_calls(before: Profile, after: Profile) -> tuple[int, int]:
-    """The number of kinds of calls that two runs made unequally often, and the number of all kinds. The first is 0 for
-    runs of one program.
+    """The number of kinds of calls whose counts differ between two runs, and the number of all kinds. The first is 0
+    for runs of one program.
     """
     first, second = rows_by_key(before.rows), rows_by_key(after.rows)
     kinds = first.keys() | second.keys()
@@ -157,8 +158,8 @@ def rows_by_key(rows: Iterable[ProfileRow]) -> dict[Key, list[ProfileRow]]:
 
 
 def profile_of_runs(profiles: Sequence[Profile]) -> Profile:
-    """Several runs of one program as one profile. It has the rows of the run with the median time, with all runs'
-    seconds.
+    """One profile of several runs of a program. It has the rows of the run with the median time; their seconds are the
+    median, the minimum and the maximum over all runs.
     """
     if len(profiles) == 1:
         return profiles[0]
@@ -183,7 +184,9 @@ def profile_of_runs(profiles: Sequence[Profile]) -> Profile:
 
 
 def _placed(profile: Profile) -> Iterable[tuple[tuple[object, ...], ProfileRow]]:
-    """Each row with what it has in common with that of another run; communicators may share names and ranks."""
+    """Pairs every row with a key that the same row has in other runs. Rows of one key are numbered, since communicators
+    may share names and ranks.
+    """
     times: Counter[tuple[object, ...]] = Counter()
     for row in profile.rows:
         alike = (row.key, row.ran, row.parameters, row.processes_per_node)

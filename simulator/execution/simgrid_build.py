@@ -49,14 +49,14 @@ def install_simgrid(version: str, jobs: int | None = None) -> Path:
     interrupted build. Raises UsageError for a version that does not exist or a missing tool, CollwiseError for a
     download or build that failed.
     """
-    # The version becomes part of a requirement and of paths: nothing else may pass.
+    # The version becomes part of a requirement and of paths, so nothing but a version may pass.
     if not re.fullmatch(r"\d+(\.\d+)*", version):
         raise UsageError(f"malformed SimGrid version '{version}': write numbers and points, for example 4.1")
     if jobs is not None and jobs < 1:
         raise UsageError(f"jobs is {jobs}: at least 1 is needed")
     console = Console(stderr=True, highlight=False)
     prefix = installation_prefix(version)
-    # It is written last: a prefix without it does not count.
+    # The marker is written last, since a prefix without it does not count as installed.
     marker = prefix / ".complete"
     with locked(prefix, f"another build of SimGrid {version}"):
         if marker.exists():
@@ -85,7 +85,7 @@ def download_source(version: str, work: Path, log: Path) -> None:
     shutil.rmtree(work, ignore_errors=True)
     download = work / "download"
     download.mkdir(parents=True)
-    # Only SimGrid itself is wanted as source: what pip needs to read the package's metadata may be wheels.
+    # Only SimGrid itself must come as source; whatever pip needs to read the package's metadata may be wheels.
     requirement = ["--no-deps", "--no-binary", "simgrid", f"simgrid=={version}", "--dest", str(download)]
     output: list[str] = []
     if _run([sys.executable, "-m", "pip", "download", *requirement], log, output.append) != 0:
@@ -118,7 +118,7 @@ def configure(version: str, work: Path, log: Path) -> None:
 
 def _build(version: str, work: Path, log: Path, jobs: int, console: Console) -> None:
     prefix = installation_prefix(version)
-    # smpirun and smpicc carry the prefix in them, so files go straight there; without the marker they do not count.
+    # smpirun and smpicc contain the prefix, so files are installed there at once; without the marker they do not count.
     shutil.rmtree(prefix, ignore_errors=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console) as progress:
@@ -142,7 +142,7 @@ def _run(
     """Runs a command with its output in `log`, each line also given to `follow`; returns its exit code."""
     with log.open("a") as sink:
         sink.write(f"+ {' '.join(command)}\n")
-        # UTF-8 whatever the locale: compilers quote with typographic signs.
+        # UTF-8 whatever the locale, since compilers use typographic quotation marks.
         with subprocess.Popen(
             command,
             cwd=folder,

@@ -15,8 +15,9 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation
 from collwise.simulator.execution.processes import ProgramRun, run_command
 
-# Computation costs nothing and reading the clock takes no time: runs are deterministic. `smpi/async-small-thresh`
-# stays 0: above it, queued segments become concurrent flows that share the link instead of following one another.
+# Computation and readings of the clock take no simulated time, so that runs are deterministic. With values above 0 of
+# `smpi/async-small-thresh`, queued segments would become concurrent flows that share the link instead of following one
+# another.
 SMPI_OPTIONS = {
     "smpi/simulate-computation": "no",
     "smpi/wtime": "0",
@@ -69,8 +70,8 @@ def smpirun_command(
 def smpirun_environment(smpi: Installation) -> dict[str, str]:
     """Preloads that make the simulator faster and change no result: our CPU clock without system calls, and jemalloc.
 
-    Without them a sweep takes about twice as long. LD_PRELOAD accepts no path with a blank or a colon; our clock is
-    left out then.
+    Without them a sweep takes about twice as long. Our clock is left out if its path has a blank or a colon, which
+    LD_PRELOAD does not accept.
     """
     libraries = []
     quick_clock = str(smpi.build_directory / "libquick_clock.so")
@@ -97,8 +98,8 @@ def run_smpi(
 ) -> ProgramRun:
     """Simulates one of our programs on a platform. Raises UsageError when the platform is too small.
 
-    SIGXCPU ends the simulator after `processor_seconds`. An LD_PRELOAD in `environment` comes before what makes the
-    simulator faster; `others` are those of `run_command`.
+    SIGXCPU ends the simulator after `processor_seconds`. An LD_PRELOAD in `environment` comes before the libraries of
+    `smpirun_environment`; `others` are further arguments of `run_command`.
     """
     binary = smpi.program(program)
     quick = smpirun_environment(smpi)

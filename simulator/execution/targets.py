@@ -1,4 +1,4 @@
-"""Execution targets: where programs run on a real MPI library. Hosts, batch jobs and test beds derive from it."""
+"""Execution targets, on which programs run with a real MPI library: this machine, hosts, batch jobs and test beds."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ TCP_EAGER_LIMIT_BYTES = 65536
 
 @dataclass(frozen=True)
 class LaunchRequest:
-    """One of our built programs, or the file of that path, that a target is to run.
+    """A request that a target run one of our programs, or the program at a path.
 
-    `environment` reaches every process; `launcher_args` are words for mpirun, or for what replaces it. `on_line` gets
-    each line of output as it arrives.
+    `environment` reaches every process; `launcher_args` are further words for the launcher. `on_line` gets each line of
+    output as it arrives.
     """
 
     program: str
@@ -44,7 +44,7 @@ class ExecutionTarget(ABC):
     """The platform that results carry."""
     installation: Installation
     eager_limit_bytes: int
-    """Nominal: messages of this size and more use rendezvous."""
+    """Nominal eager limit: messages of at least this size use rendezvous."""
     usual_procs: int
     """Default number of processes of an estimation: as many as there is room for."""
     facts: Mapping[str, str]

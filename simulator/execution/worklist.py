@@ -1,4 +1,4 @@
-"""Files of work for our programs, which answer each line that is done with a JSON record."""
+"""Files of work for our programs, which print a JSON record for each line that they have done."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from collwise.simulator.timing import Case
 
 @dataclass
 class Worklist:
-    """A file for a program; `take` gets its lines of output, `keep` the records in them, which `done` counts."""
+    """A file of work for a program. `take` gets the program's lines of output and passes the records in them to `keep`;
+    `done` counts the records.
+    """
 
     file_name: str
     keep: Callable[[dict[str, Any]], None]
@@ -29,7 +31,7 @@ class Worklist:
                 record = json.loads(line)
             except json.JSONDecodeError:
                 return
-            if record["id"] < 0:  # of a line whose own id could not be read
+            if record["id"] < 0:  # the record of a line whose id could not be read
                 return
             self.done += 1
             self.keep(record)

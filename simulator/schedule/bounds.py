@@ -1,15 +1,15 @@
 """Lower bounds of times on one network from times on another.
 
-A process or port goes on at the latest of some times, plus a cost. The time of a schedule is therefore that of its
-longest path through messages, overheads and local work: a sum of costs, each counted as often as it lies on the path.
-On another network the same path takes no longer than the schedule. How a time on one network consists of five kinds of
-costs (latencies, overheads, local work, messages within nodes, bytes) thus bounds its time on any other from below.
-These parts follow from what the time is if each kind is a little larger. Without them a time bounds others by the
-smallest factor by which a cost grows.
+A process or port continues at the latest of some times, plus a cost. The time of a schedule is therefore the length of
+its longest path through messages, overheads and local work: a sum of costs, each counted as often as it lies on the
+path. On another network the same path takes no longer than the whole schedule. So the parts of a time on one network
+bound the schedule's time on any other network from below. The parts are five kinds of costs: latencies, overheads,
+local work, messages within nodes, and bytes. They follow from the times on networks where one kind is a little larger.
+If the parts are unknown, the bound is the time multiplied by the smallest factor by which a cost grows.
 
-That messages share ports fairly is not such a sum: one that comes later may let others go first. In random settings
-such sums were too high by up to 13 %, and by 26 % where overheads or protocols differ. A bound is therefore the sum
-divided by 1.25 or 1.5.
+When messages share ports fairly, the time is not exactly such a sum, since a message that comes later may let others go
+first. In random settings such sums were too high by up to 13 %, and by up to 26 % if overheads or protocols differ. A
+bound is therefore the sum divided by 1.25 or 1.5.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ _BYTES = ("transfer_seconds", "gap_seconds", "receive_gap_seconds", "load_bytes"
 _RATES, _RATES_WITHIN_NODES = ("out_rate", "in_rate", "link_rate"), ("memory_rate", "cross_rate")
 
 _KINDS = (_LATENCY, _OVERHEAD, _LOCAL_WORK, _WITHIN_NODES, _BYTES)
-"""The tables of each kind of costs. Those of bytes also are inverse to the rates."""
+"""The tables of each kind of costs. The costs of bytes also are inverse to the rates."""
 
 LATENCY, OVERHEAD, LOCAL_WORK, WITHIN_NODES, BYTES = KINDS = range(len(_KINDS))
 
 _MAY_DIFFER = {*(name for kind in _KINDS for name in kind), *_RATES, *_RATES_WITHIN_NODES, "protocol"}
 
 _OVERHEAD_SECONDS = 1e-6
-"""The overhead whose effect is found on a network without any."""
+"""The overhead that a network without overheads gets, to find the effect of overheads."""
 
 _A_LITTLE = 1e-4
-"""The share of its costs by which a kind is enlarged to find its part."""
+"""The share by which the costs of a kind are enlarged to find their part of a time."""
 
 
 MARGIN, _MARGIN_OF_OTHERS = 0.25, 0.5
-"""The shares by which sums may be too high, with the same overheads and protocols and with others."""
+"""The shares by which sums may be too high: with the same overheads and protocols, and with different ones."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of each case in tables by size, one after another, starting at `starts`."""
+    """The columns of all cases in tables by size, one case after another; each begins at its entry of `starts`."""
 
     every: npt.NDArray[np.intp]
     starts: npt.NDArray[np.intp]
 
     @classmethod
     def of(cls, cases: Iterable[npt.NDArray[np.uint32]], sizes: int) -> Columns:
-        """The columns of some cases; each case also has the one after all sizes, which holds no size's value."""
+        """The columns of some cases; each case also has the column after all sizes, which stands for no size."""
         ended = [np.append(columns, sizes).astype(np.intp) for columns in cases]
         lengths = [len(columns) for columns in ended]
         return cls(np.concatenate(ended), np.cumsum([0, *lengths[:-1]]))
@@ -74,9 +74,9 @@ class Columns:
 
 @dataclass(frozen=True)
 class Anchor:
-    """Times that no case falls below on a network, nan where unknown, and their parts, shape (kinds, cases).
+    """Lower bounds of the times of cases on a network, and their parts, shape (kinds, cases).
 
-    The parts are nan where they are unknown.
+    Unknown times and parts are nan.
     """
 
     tables: NetworkTables
@@ -89,13 +89,13 @@ class Anchor:
         return cls(tables, seconds, np.full((len(KINDS), len(seconds)), np.nan))
 
     def has(self, kind: int) -> bool:
-        """True if its network has costs of a kind, or gets them where it has no overheads."""
+        """True if the network has costs of a kind; a network without overheads gets some."""
         return kind == OVERHEAD or _has(self.tables, kind)
 
     def with_parts(self, found: Doubles, slower: Sequence[Doubles | None]) -> Anchor:
-        """The anchor with parts that follow from the times found, and from those on the networks of `a_little_slower`.
+        """The anchor with parts that follow from the times found on its network and on slower ones.
 
-        If a kind has no times there, no case has costs of this kind.
+        `slower` has the times on the network of `a_little_slower` for each kind, None if no case has costs of the kind.
         """
         parts = np.zeros((len(KINDS), len(found)))
         for kind, seconds in enumerate(slower):
@@ -125,7 +125,8 @@ class Anchor:
         # A message that no longer waits for its receive may make anything faster.
         waits = _waits(self.tables) & ~_waits(tables)
         still = columns.least(np.where(waits, 0.0, 1.0)) > 0
-        decisive = (*_OVERHEAD, "protocol")  # nothing else changes when messages begin but how long others take
+        # All other costs change the beginning of a message only by how long other messages take.
+        decisive = (*_OVERHEAD, "protocol")
         has_same_order = all(np.array_equal(getattr(self.tables, one), getattr(tables, one)) for one in decisive)
         margin = MARGIN if has_same_order else _MARGIN_OF_OTHERS
         return np.where(still, np.nan_to_num(np.fmax(together, by_parts)) / (1 + margin), 0.0)
@@ -136,7 +137,7 @@ def _waits(tables: NetworkTables) -> npt.NDArray[np.bool_]:
 
 
 def _tables_of(tables: NetworkTables, kind: int) -> dict[str, Doubles]:
-    """The tables of a kind that a network has; those within nodes count where processes share one."""
+    """The tables of a kind that a network has. Tables of costs within nodes count only if processes share nodes."""
     names = () if kind == WITHIN_NODES and not tables.shares_nodes else _KINDS[kind]
     return {name: table for name in names if (table := getattr(tables, name)) is not None}
 
@@ -147,7 +148,7 @@ def _has(tables: NetworkTables, kind: int) -> bool:
 
 
 def _costs(tables: NetworkTables, kind: int) -> dict[str, Doubles]:
-    """The tables of a kind. If a network has no overheads, the tables that stand for them."""
+    """The tables of a kind. A network without overheads gets tables that stand for them."""
     found = _tables_of(tables, kind)
     if kind == OVERHEAD and not _has(tables, kind):
         eager = tables.protocol == EAGER
@@ -156,7 +157,7 @@ def _costs(tables: NetworkTables, kind: int) -> dict[str, Doubles]:
 
 
 def _factor(before: NetworkTables, after: NetworkTables, kind: int) -> Doubles:
-    """The least growth of the costs of a kind, for each size; infinite where there are none."""
+    """The smallest factor by which costs of a kind grow, for each size; infinite if there are no such costs."""
     sizes = len(before.protocol)
     least = np.full(sizes, np.inf)
     for name, table in _costs(before, kind).items():
@@ -183,7 +184,7 @@ def _slower(before: NetworkTables, after: NetworkTables) -> float:
 
 
 def _is_comparable(one: NetworkTables, other: NetworkTables) -> bool:
-    """True if two networks differ in their costs alone, for any sizes, and lose no packets."""
+    """True if two networks have sizes, differ in their costs alone, and lose no packets."""
     if len(one.protocol) == 0 or one.buffers is not None or other.buffers is not None:
         return False
     for field in fields(NetworkTables):

@@ -24,11 +24,11 @@ def contest_of(case: Case) -> Case:
 def hold_contests(
     cases: Iterable[Case], play: PlayWithin, tolerance: float, known: Mapping[Case, Mapping[Case, float]]
 ) -> dict[Case, float]:
-    """The seconds of cases that differ in their choice and message size; the cases of each size compete. Cases that are
-    within the tolerance of the fastest of their size (0.01: 1 %) get a time, and so do some others. Algorithms that run
-    on every P have a contest of their own as well, since they are chosen between the process counts of the others.
-    Cases are played from the fastest to the slowest of the size before, since the fastest ones limit the others.
-    `known` has seconds that were found before, by contest.
+    """The seconds of cases that differ in their choice and message size; the cases of each size compete. All cases that
+    are within `tolerance` of the fastest of their size (0.01: 1 %) get a time, and so do some others. Algorithms that
+    run on every P also compete among themselves, since only they are chosen between the timed process counts. Cases are
+    played in the order of their times at the size before, fastest first, since fast cases limit the others. `known` has
+    seconds that were found before, by contest.
     """
     sizes = collections.defaultdict(list)
     for case in cases:

@@ -1,4 +1,4 @@
-"""The critical path of a schedule: the number of times each parameter counts, and the one that dominates."""
+"""The critical path of a schedule: how often each parameter lies on it, and which parameter dominates."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ _WAITING = {
 def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -> tuple[Trace, pd.DataFrame]:
     """The trace on a network, and its critical path by parts.
 
-    The rows are the parts of the time. `count` is the number of times the part is on the path, `bytes` the size of
-    these messages and operations altogether, and `seconds` the time they take. The whole would take that much longer if
-    the part were twice as slow, as long as the path stays the same. `share` is the part's share of the whole time. A
-    message that takes longer than its own latency and transfer waits for what other messages use: ports of nodes, the
-    memory of a node, the path between its sockets, or links between switches; or for what switches lost of it. Unless
-    `every` process is wanted, some of those that do the same may stand for the others in the trace.
+    The rows are the parts of the time. `count` says how often the part is on the path, `bytes` is the total size of its
+    messages and operations, and `seconds` is the time that these take. If the part were twice as slow, the whole would
+    take `seconds` longer, provided that the path stays the same. `share` is the part's share of the whole time. A
+    message that takes longer than its own latency and transfer waits for resources that other messages use (ports of
+    nodes, the memory of a node, the path between its sockets, links between switches), or for packets that switches
+    lost. Unless `every` process is wanted, the trace may have only some of the processes that do the same.
     """
     import pandas as pd
 
-    # A message's times alone are those of any other then, but for those within nodes.
+    # Then a message that is alone takes the same time between any two nodes.
     is_even = len(np.unique(network.class_of)) == 1 and network.switch_of is None and network.socket_of is None
     trace = schedule.trace(network, of_period=is_even and not every)
     path = trace.path
@@ -89,7 +89,7 @@ def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -
 
 
 def _alone(network: NetworkTables, path: np.ndarray) -> dict[str, np.ndarray]:
-    """Each message's latency, transfer and handshake if nothing else used its ports; 0 for spans without one."""
+    """Each message's latency, transfer and handshake if nothing else used its ports; 0 if it has no handshake."""
     source, destination = network.node_of[path["process"]], network.node_of[path["peer"]]
     one, other, size = network.class_of[source], network.class_of[destination], path["size"]
     local = path["is_local"].astype(bool)

@@ -22,7 +22,7 @@ from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, Doubles, Netwo
 from collwise.simulator.timing import Case
 
 PROBLEM_BYTES = 200
-"""The room for what the library says of a problem."""
+"""The size of the buffer for the library's message about a problem."""
 
 
 class _Schedule(ctypes.Structure):
@@ -57,9 +57,10 @@ class _Proportions(ctypes.Structure):
 
 @dataclass(frozen=True)
 class LibraryDecisions:
-    """An MPI library's decisions. They have a name, a digest, and the case that does what the library runs for a call.
+    """The decisions of an MPI library, with their name and digest.
 
-    `decide` takes a collective, P and the message bytes. It raises UsageError where what the library runs is not known.
+    `decide` takes a collective, P and the message bytes, and returns the case that does what the library runs for such
+    a call. It raises UsageError if this is not known.
     """
 
     name: str
@@ -177,9 +178,9 @@ PORT, MEMORY, SOCKETS, LINK = range(4)
 
 @dataclass(frozen=True)
 class Played:
-    """The times of a schedule in seconds, until all processes are done, until the root is, and of each process.
+    """The times of a schedule in seconds: until all processes are done, until the root is, and until each process is.
 
-    With finite buffers also the number of packets that switches lost, and of retransmission time-outs.
+    With finite buffers, `lost_packets` counts the packets that switches lost, `time_outs` the retransmission time-outs.
     """
 
     seconds: float
@@ -193,8 +194,9 @@ class Played:
 class Trace:
     """A record of how processes spent their time until `seconds`: `spans` of the type SPANS, and the critical path.
 
-    `critical` has the positions of the spans that follow one another without a gap from the start to the end of the
-    last process. `sizes` are the bytes behind the numbers of sizes. `lost_packets` and `time_outs` as in Played.
+    `critical` has the positions of the spans on the critical path, which follow one another without a gap from the
+    start to the end of the last process. `sizes` has the bytes for each number of a size in spans. `lost_packets` and
+    `time_outs` are as in Played.
     """
 
     spans: npt.NDArray[np.void]
@@ -222,9 +224,9 @@ NodeOf = Sequence[int] | Sequence[tuple[int, int]] | npt.NDArray[np.integer] | N
 class Schedule:
     """The operations of every process of a case: sends, receives, waits and computation, recorded from the C code.
 
-    Attributes: `messages` and `message_bytes` are the number of messages that all processes send together, and of their
-    bytes; `programs` is the number of distinct programs among the processes; `sizes` has the sizes of messages and
-    local work in bytes: the tables of a network have one entry for each.
+    Attributes: `messages` and `message_bytes` are the numbers of messages and of bytes that all processes send
+    together; `programs` is the number of distinct programs among the processes; `sizes` has the sizes of messages and
+    local work in bytes. The tables of a network have one entry for each size.
     """
 
     def __init__(
@@ -239,12 +241,12 @@ class Schedule:
     ) -> None:
         """Records a case. Raises UsageError if its algorithm cannot run on it.
 
-        `node_of` is the node of each process, a number of at least 0, for algorithms that split communicators by node,
-        or node and socket; by default processes are placed by blocks, `case.processes_per_node` on each node. `library`
-        says what runs for the collectives that a mock-up calls. With `root_alone` only the root and the process after
-        it are recorded, for `own_seconds`, which fails if they have to know of others. With `max_words` the recording
-        of each process ends after about that many operations, for `begins_longer`. Processes that take what comes first
-        do so as on a network with `proportions`, by default usual ones.
+        `node_of` is the node of each process, or its node and socket, as numbers of at least 0, for algorithms that
+        split communicators by these. By default processes are placed by blocks, `case.processes_per_node` on each node.
+        `library` says what runs for the collectives that a mock-up calls. With `root_alone`, only the root and the
+        process after it are recorded, for `own_seconds`; this fails if they have to know of other processes. With
+        `max_words`, the recording of each process ends after about that many operations, for `begins_longer`. Processes
+        that take whichever message comes first do so as on a network with `proportions`, by default usual ones.
         """
         self._library = load_library()
         nodes, sockets = _placed(case, node_of)
@@ -305,13 +307,13 @@ class Schedule:
 
     def own_seconds(self, network: NetworkTables) -> float:
         """A lower bound on the time of a play, from the root and the process after it alone. It is the time that one of
-        them spends on overheads and local work, or the time of its messages at its node's ports.
+        the two spends on overheads and local work, or that its messages take at the ports of its node.
         """
         ranks = (self.root, (self.root + 1) % self.procs)
         return max(self._library.schedule_own_seconds(self._made, network.structure, rank) for rank in ranks)
 
     def play(self, network: NetworkTables, trace: _Trace | None = None, log: _Log | None = None) -> Played:
-        """The times on a network, with the trace and the log of C filled if they are given.
+        """The times on a network. C fills `trace` and `log` if they are given.
 
         Raises CollwiseError if processes wait forever or messages do not match.
         """
@@ -321,8 +323,8 @@ class Schedule:
 
     def play_within(self, network: NetworkTables, max_seconds: float) -> Played | None:
         """The times on a network; None as soon as it is clear that they exceed `max_seconds`. This is noticed before
-        the end only for ports with unlimited buffers; otherwise longer times are returned. Raises the errors of `play`
-        that occur before.
+        the end only for ports with unlimited buffers; other networks return their times, even longer ones. Raises the
+        errors of `play` that occur until then.
         """
         ends = np.zeros(self.procs)
         play = self._library.schedule_play_within
@@ -330,9 +332,9 @@ class Schedule:
         return None if result.is_longer else _played(result, ends)
 
     def begins_longer(self, network: NetworkTables, max_seconds: float) -> float:
-        """Plays a schedule that ends after some operations: infinite if the whole takes longer than `max_seconds`.
+        """Plays a schedule that ends after some operations. Returns infinity if the whole exceeds `max_seconds`.
 
-        Otherwise the time at which the first process has no more operations, 0 if that is not known.
+        Otherwise returns the time at which the first process has no more operations, or 0 if that is not known.
         """
         result = self._library.schedule_play_within(self._made, network.structure, self.root, None, max_seconds)
         if result.is_longer:
@@ -340,9 +342,9 @@ class Schedule:
         return float(result.seconds) if result.is_open else 0.0
 
     def play_many(self, networks: Sequence[NetworkTables]) -> list[Played]:
-        """The times on several networks, as `play` finds them on each, and its errors.
+        """The times on several networks, as `play` finds them on each. Raises the errors of `play`.
 
-        Point-to-point models in succession whose nodes and protocols are the same are played in one pass.
+        Consecutive point-to-point models with the same nodes and protocols are played in one pass.
         """
         count = len(networks)
         pointers = (POINTER(Network) * count)(*(ctypes.pointer(network.structure) for network in networks))
@@ -370,8 +372,8 @@ class Schedule:
         return round(self.play(one_second_each).seconds)
 
     def trace(self, network: NetworkTables, of_period: bool = False) -> Trace:
-        """The trace on a network. With `of_period` it has only the processes that are played without a trace: the
-        others do the same, and peers are numbered modulo the count of those. Raises the errors of `play`.
+        """The trace on a network. With `of_period` it has only the processes that are played without a trace as well,
+        since the others do the same; peers are numbered modulo their count. Raises the errors of `play`.
         """
         trace = _Trace(of_period=of_period)
         try:
@@ -390,7 +392,9 @@ class Schedule:
 
 
 def _placed(case: Case, node_of: NodeOf) -> tuple[npt.NDArray[np.int32] | None, npt.NDArray[np.int32] | None]:
-    """The node and the socket of each process. With None each has a node of its own, and a node is one socket."""
+    """The node and the socket of each process. The nodes are None if each process has its own, the sockets are None if
+    each node is one socket.
+    """
     if node_of is None:
         alone = case.processes_per_node == 1
         return None if alone else np.arange(case.procs, dtype=np.int32) // np.int32(case.processes_per_node), None

@@ -1,21 +1,24 @@
-"""Times of many cases at once, computed again whenever the network changes: maps that follow a slider.
+"""Times of many cases at once, computed again whenever the network changes, for maps that follow a slider.
 
 The cases are recorded once. On each further network only the cases that may be the fastest of their P and size are
-played (live_groups.py). The most expensive ones are not played at all:
+played (live_groups.py). The most expensive cases are not played at all:
 
-- If a message is not a multiple of P doubles, its blocks differ by an element, so that the processes of a ring differ,
-  too. Such a case takes between the times of the next multiples below and above, whose processes are alike. It gets the
-  time of the one above; its error is what another multiple of P doubles adds, on average up to the next size.
-- A pipeline of many segments takes as much longer with each further period as three short ones show; its error is what
-  their differences differ by, for all periods that are left out, or by how much longer the busiest process or port
-  takes for these (work.py). Unlike pipelines.py no comparison of times is made. In trees of reductions a child runs
-  ahead of the others for up to hundreds of segments before it waits for them, and the rate changes. There the short
-  pipelines are longer, and where their error is larger than 1 % the whole one is played.
+- Uneven blocks: If a message is not a multiple of P doubles, its blocks differ by an element, so that the processes of
+  a ring differ as well. The time of such a case lies between the times of the next multiples below and above, for which
+  all processes do the same. The case gets the time of the multiple above. Its error is the time that another P doubles
+  add, as a mean up to the next size.
+- Long pipelines: A pipeline of many segments takes longer with each further period, by as much as three short ones
+  show. Its error is the larger of two values, both for all periods that are left out: by how much the differences
+  between the three differ, and by how much longer the busiest process or port takes (work.py). Comparisons of times are
+  not checked, unlike in pipelines.py. In trees of reductions, a child runs ahead of the others for up to hundreds of
+  segments before it waits for them, and then the rate changes. Their short pipelines are therefore longer, and if the
+  error is larger than 1 %, the whole pipeline is played.
 
-The first are off by at least 0.2 %, since messages of unequal size share ports slightly differently from equal ones,
-the second by 1 %: a pipeline may have found its rate only nearly. benchmarks/whatif_map.py compares both with exact
-times. All other times are exact: those of `play_case`. So are all on nodes that differ or have several processes each,
-and over links between switches, where processes are rarely alike, and pipelines find their rates late.
+The error of uneven blocks is at least 0.2 %, since messages of unequal sizes share ports slightly differently from
+equal ones. The error of long pipelines is at least 1 %, since a short pipeline may only nearly have found its rate.
+benchmarks/whatif_map.py compares both with exact times. All other times are exact, those of `play_case`. On nodes that
+differ or have several processes each, and over links between switches, all times are exact, since processes rarely do
+the same there, and pipelines find their rates late.
 """
 
 from __future__ import annotations
@@ -44,24 +47,25 @@ TablesFor = Callable[[int, Sizes], NetworkTables]
 _Found = TypeVar("_Found")
 
 _PERIOD = 8
-"""Segments by which the three short pipelines differ."""
+"""The segments of a period. The three short pipelines differ by whole periods."""
 
 _PERIODS_BEFORE = 3
-"""The least number of such periods in the shortest."""
+"""The number of periods in the shortest pipeline, other than in trees of reductions."""
 
 _PERIODS_OF_REDUCTIONS, _PERIODS_OF_LONG_REDUCTIONS = 4, 32
-"""The periods in trees of reductions, each twice as long as the one before. The first are for trees that are played
-whole if their rate is not even, the others for trees that are too long for that.
+"""The periods in the shortest pipeline of a tree of reductions; each further pipeline is twice as long as the one
+before. The first number is for trees that are played whole if their rate is not even, the second for trees that are too
+long to be played whole.
 """
 
 _LONG = 256
 """Trees of reductions with this many periods are never played whole."""
 
 _LONGER = 2
-"""Pipelines that are not as many times as long as the short ones are played whole."""
+"""The factor by which a pipeline must be longer than the short ones; otherwise it is played whole."""
 
 _FEW_MESSAGES = 500
-"""Schedules of so few messages are played as they are."""
+"""Schedules of at most this many messages are played as they are."""
 
 _UNEVEN, _PIPELINE = 0.002, 0.01
 """The smallest relative error of a time that is not exact, for uneven blocks and for long pipelines."""
@@ -80,8 +84,8 @@ class LiveCases:
     ) -> None:
         """Records the cases; `node_of` gives the node of each process for a process count.
 
-        Processes that take what comes first do so as on the network `recorded_on`, whatever network is played. `jobs`
-        is the number of threads, by default one per core; `exact` plays every case whole.
+        Processes that take whichever message comes first do so as on the network `recorded_on`, whatever network is
+        played. `jobs` is the number of threads, by default one per core; `exact` plays every case whole.
         """
         self._jobs = jobs or os.cpu_count() or 1
         self._groups: defaultdict[int, Group] = defaultdict(Group)
@@ -110,8 +114,9 @@ class LiveCases:
     def times(self, tables_for: TablesFor, every: bool = False) -> LiveTimes:
         """The times on a network of all cases that may be the fastest of their size and P.
 
-        Others may be nan, but not on the first network, or if `every` case is wanted. Unless all cases are exact, its
-        nodes are alike and at one switch, with one process each. Raises CollwiseError if a play fails.
+        Other times may be nan, except on the first network, or if `every` case is wanted. Unless all cases are exact,
+        the network's nodes must be equal and at one switch, with one process each. Raises CollwiseError if a play
+        fails.
         """
         found = self._in_groups(lambda procs, group: group.times(tables_for(procs, group.all_sizes), every))
         seconds, errors = np.full(self._count, np.nan), np.zeros(self._count)
@@ -120,7 +125,7 @@ class LiveCases:
         return LiveTimes(seconds, errors)
 
     def find_parts(self) -> None:
-        """Prepares for faster calls of `times`; takes two to three times as long as the first network did."""
+        """Prepares for faster calls of `times`; takes two to three times as long as the first of these calls."""
         self._in_groups(lambda procs, group: group.find_parts(self._with_reductions))
 
     def _in_groups(self, what: Callable[[int, Group], _Found]) -> list[tuple[Group, _Found]]:
@@ -142,7 +147,7 @@ class LiveCases:
         return Terms([group.position(*recorded(case, node_of, proportions))])
 
     def _play_units(self, case: Case, units: int) -> int:
-        """The position of the play of the case with this many times P doubles."""
+        """The position of the play of the case with a message of `units` times P doubles."""
         even = replace(case, message_bytes=units * ELEMENT_BYTES * case.procs)
         return self._groups[case.procs].position(*recorded(even, self._node_of(case.procs)))
 
@@ -160,9 +165,10 @@ class LiveCases:
         return units if 2 * above.programs <= case.procs else 0
 
     def _rounded_terms(self, case: Case, units: int, plays: Mapping[int, int]) -> Terms:
-        """The terms of a case with uneven blocks; `plays` are those of all sizes by units."""
+        """The terms of a case with uneven blocks; `plays` has the plays of all sizes, by units."""
         others = sorted(plays.keys() - {units}, key=lambda other: (other < units, abs(other - units)))
-        # Where it is the only size the next multiple below says how much one adds, or the second one.
+        # If there is no other size, the next multiple below shows how much one multiple adds; for the first multiple,
+        # the second one does.
         other = others[0] if others else (units - 1 if units > 1 else 2)
         there = plays[other] if others else self._play_units(case, other)
         slope = 1 / (other - units)
@@ -200,7 +206,7 @@ def _short_lengths(case: Case) -> tuple[int, int, int] | None:
     if case.collective != "reduce" or topology == "chain":
         lengths = (_PERIODS_BEFORE, _PERIODS_BEFORE + 1, _PERIODS_BEFORE + 2)
         return lengths if periods >= _LONGER * _PERIODS_BEFORE else None
-    # In two trees senders wait for answers: their rate may change late, whatever is busy.
+    # With two trees senders wait for answers, so that the rate may change late, whatever is busy.
     shortest = _PERIODS_OF_REDUCTIONS
     if periods >= _LONG:
         shortest = _PERIODS_OF_LONG_REDUCTIONS

@@ -1,8 +1,9 @@
 """The cases of one process count in a map that follows a slider, and their plays on a network.
 
-For each message size, the choices that may be the fastest are played. Bounds follow from the first network, on which
-all were played (bounds.py), and from what each choice has to do (work.py): the choice with the lowest bound is played
-first, then the others whose bound is not clearly longer, each until it is longer than the fastest so far.
+For each message size, only the choices that may be the fastest are played. Lower bounds follow from the first network,
+on which all choices were played (bounds.py), and from the work of each choice (work.py). The choice with the lowest
+bound is played first, then the others whose bounds are not clearly longer, each only until it takes longer than the
+fastest so far.
 """
 
 from __future__ import annotations
@@ -26,25 +27,27 @@ from collwise.simulator.schedule.work import Work
 from collwise.simulator.timing import Case
 
 NEAR = 0.02
-"""Cases that take longer than the fastest one by no more than this share are always timed."""
+"""Cases within this share of the fastest one are always timed."""
 
 _FAR = 8.0
 """The slowdown above which only the time of a case is found, not its parts."""
 
 _MAX_ANCHORS = 4
-"""The networks from which bounds follow: the first one, and the latest on which the others gave none."""
+"""The most networks from which bounds follow: the first one, and the latest for which the others gave no bounds."""
 
 LITTLE_WORK = 10_000
-"""The messages that are played in less time than it takes to find out which are needed. Their processes differ."""
+"""The messages that are played in less time than it takes to find out which cases are needed. Processes that do the
+same count once.
+"""
 
 _MAX_TERMS = 3
 
 _MAX_ERROR = 0.0101
-"""A case that can be played whole is, where its terms may be wrong by more than this share."""
+"""A case is played whole, if possible, when its terms may be wrong by more than this share."""
 
 _SURELY_LONGER = 1.05
-"""The factor above the fastest time by which a case's work shows it to be slower. It is then slower by more than NEAR,
-for all errors.
+"""A case whose work takes longer than the fastest time by this factor is not played. It is slower by more than NEAR,
+whatever the errors are.
 """
 
 _NONE = -1
@@ -52,9 +55,9 @@ _NONE = -1
 
 @dataclass(frozen=True)
 class LiveTimes:
-    """The seconds of each case, and by how many seconds at most each may be wrong. 0 where they are exact.
+    """The seconds of each case, and the largest error of each in seconds, 0 for exact ones.
 
-    They are nan for cases that are not timed since they take longer than others.
+    The seconds are nan for cases that are not timed since they take longer than others.
     """
 
     seconds: Doubles
@@ -63,10 +66,10 @@ class LiveTimes:
 
 @dataclass(frozen=True)
 class Terms:
-    """Plays by position, with their weights in a case's time and error. They also have the smallest relative error.
+    """Plays by position, with their weights in the time and in the error of a case.
 
-    The time of the case is at least `first_share` of that of its first play. `whole` is the position of the case's own
-    play, for a pipeline that may not have found its rate.
+    `min_error` is the smallest relative error of the time. The time is at least `first_share` of the time of the first
+    play. `whole` is the position of the case's own play, for a pipeline that may not have found its rate.
     """
 
     plays: Sequence[int]
@@ -92,7 +95,7 @@ class Group:
     _anchors: list[Anchor] = field(default_factory=list)
 
     def position(self, schedule: Schedule, sizes: Sizes) -> int:
-        """The position of a play among those of the group, which equal schedules share."""
+        """The position of a play among the plays of the group. Equal schedules share one position."""
         alike = self._position_of.setdefault((schedule.messages, schedule.programs, sizes.tobytes()), [])
         for position in alike:
             if self.schedules[position] is schedule or self.schedules[position].equals(schedule):
@@ -112,7 +115,7 @@ class Group:
         """Makes arrays of the cases, after the last one was added."""
         self.all_sizes = np.unique(np.concatenate([*self.sizes, np.zeros(0, np.uint64)]))
         self.columns = [np.searchsorted(self.all_sizes, sizes).astype(np.uint32) for sizes in self.sizes]
-        # Terms that a case does not have are its first play, with no weight.
+        # A case with fewer terms repeats its first play, with no weight.
         shape = (len(self._terms), _MAX_TERMS)
         self._plays, self._weights, self._error_weights = np.zeros(shape, np.intp), np.zeros(shape), np.zeros(shape)
         for number, terms in enumerate(self._terms):
@@ -142,8 +145,8 @@ class Group:
     def times(self, tables: NetworkTables, every: bool) -> LiveTimes:
         """The times on a network.
 
-        Every case is timed if `every` says so, on the first network, with finite buffers, or if that is little work;
-        else only those that may be the fastest.
+        All cases are timed if `every` is true, on the first network, with finite buffers, or if this is little work;
+        otherwise only the cases that may be the fastest are.
         """
         plays = _Plays(self, tables)
         if every or not self._anchors or tables.buffers is not None or self._has_little_work:
@@ -169,7 +172,7 @@ class Group:
         return times
 
     def find_parts(self, with_reductions: bool) -> None:
-        """Finds what the times on the first network consist of, for the cases that may be the fastest elsewhere."""
+        """Finds the parts of the times on the first network, for cases that may be the fastest on other networks."""
         first = self._anchors[0]
         if not np.isnan(first.parts).all() or first.tables.buffers is not None or self._has_little_work:
             return
@@ -189,7 +192,7 @@ class Group:
         self._anchors[0] = first.with_parts(found, slower)
 
     def _times(self, plays: _Plays, is_whole: npt.NDArray[np.bool_] | None = None) -> LiveTimes:
-        """The times that follow from what was played; `is_whole` says whose own play counts, not its terms."""
+        """The times that follow from what was played. Cases in `is_whole` get the time of their own play."""
         found, errors = self._by_terms(plays)
         if is_whole is None:
             is_whole = self._must_be_whole(found, errors)
@@ -199,8 +202,8 @@ class Group:
     def _by_terms(self, plays: _Plays) -> tuple[Doubles, Doubles]:
         """The times that follow from terms, and their errors.
 
-        The longest of short pipelines may come at a higher rate than that of the busiest process or port: this later
-        slows the whole one down.
+        The longest of the short pipelines may have a higher rate than the busiest process or port can sustain, which
+        later slows down the whole pipeline.
         """
         terms, work = plays.seconds[self._plays], plays.work[len(self.schedules) :]
         found = (terms * self._weights).sum(axis=1)
@@ -253,9 +256,9 @@ class _Plays:
         return self._group.work.min_seconds(self._tables)
 
     def need(self, plays: npt.NDArray[np.intp], max_seconds: Doubles | float = np.inf) -> None:
-        """Plays what is not known yet; one that takes longer than its most seconds may stay nan.
+        """Plays what is not known yet; a play that takes longer than its `max_seconds` may stay nan.
 
-        Raises CollwiseError if one fails.
+        Raises CollwiseError if a play fails.
         """
         most = np.full(len(self.seconds), -np.inf)
         np.maximum.at(most, plays, max_seconds)

@@ -17,7 +17,7 @@ from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
 
 _QUEUED_PACKETS = 2
-"""The packets of a connection that Linux lets wait in a node's own queue at least (TCP small queues)."""
+"""The least number of a connection's packets that Linux allows in a node's own queue (TCP small queues)."""
 
 
 def network_tables(
@@ -27,16 +27,17 @@ def network_tables(
     sizes: npt.NDArray[np.uint64],
     like_smpi: bool = False,
 ) -> NetworkTables:
-    """The tables for messages of those sizes among `procs` processes.
+    """The tables for messages of `sizes` among `procs` processes.
 
-    If the platform describes its ports, messages between nodes pass as these say. Otherwise ports and links have their
-    nominal rates, and the latencies and the rate of a single flow are those of SMPI's calibration. The overheads come
-    from the calibration in either case. SMPI charges no overheads for empty messages; here they have those of the
+    If the platform describes its ports, messages between nodes pass as the ports say. Otherwise ports and links have
+    their nominal rates, and SMPI's calibration gives the latencies and the rate of a single flow. In either case the
+    calibration gives the overheads. SMPI charges no overheads for empty messages; here they have the overheads of the
     calibration's first row.
 
-    `like_smpi` applies the rules in which SMPI differs, for comparisons: every message has an envelope, eager messages
-    leave when their receives are posted, the sender of a rendezvous message waits until it has arrived, not only for
-    its handshake, and neither empty messages nor the receivers of synchronous ones of eager size have overheads.
+    `like_smpi` applies the rules in which SMPI differs, for comparisons. Every message has an envelope. Eager messages
+    leave when their receives are posted. The sender of a rendezvous message waits until the message has arrived, not
+    only for the handshake. Empty messages have no overheads, and receivers of synchronous messages of eager size have
+    none either.
     """
     positions = platform.positions(procs, processes_per_node)
     used = list(dict.fromkeys(positions))
@@ -48,7 +49,7 @@ def network_tables(
     m = sizes.astype(np.float64)
     sent = m + ENVELOPE_BYTES if like_smpi else m
     eager = m < calibration.eager_limit_bytes
-    # Schedules of empty messages only are barriers, whose messages have a byte in SMPI.
+    # A schedule that has only empty messages is a barrier, whose messages have a byte in SMPI.
     free = (m == 0) & (m.max(initial=0) > 0) & like_smpi
     charged = eager & ~free
     latency_factor = _factors(calibration.latency_factor, m)
@@ -99,9 +100,9 @@ def network_tables(
 
 
 def places_of(platform: HostPlatform, procs: int, processes_per_node: int) -> dict[str, npt.NDArray[np.int64]]:
-    """The number of each rank's node, switch and group of switches, by these words in the plural.
+    """The numbers of each rank's node, switch and group of switches, with keys 'nodes', 'switches' and 'groups'.
 
-    Groups are pods of a fat tree or groups of a dragonfly; what a platform does not have is left out.
+    Groups are pods of a fat tree or groups of a dragonfly. Keys that do not apply to the platform are left out.
     """
     order, described = _described(platform)
     nodes = np.array([order[position] for position in platform.positions(procs, processes_per_node)], np.int64)
@@ -215,8 +216,8 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles, classes: Sequen
 
 @dataclass(frozen=True)
 class _NodeClass:
-    """A class of equal nodes. It has their overheads, the rate of their link in bytes per second, and a fault's factor
-    of it.
+    """A class of equal nodes: their overheads, the rate of their links in bytes per second, and the factor of this rate
+    by a fault.
     """
 
     send: Sequence[OverheadRow]

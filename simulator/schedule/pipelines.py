@@ -1,20 +1,20 @@
 """Times of long pipelines: after its first segments a segmented schedule repeats, and its times grow evenly.
 
-Three short pipelines are played that have the same last segment as the whole one, each longer than the one before by a
-number of segments, the period. Each time in a play is the later one or the earlier one of two others, plus a cost, and
-events at a port or link have an order. These comparisons are compared between the three plays, for each process,
-connection and port, counted from the end. If
+Three short pipelines are played. They have the same last segment as the whole pipeline, and each is longer than the one
+before by a number of segments, the period. Each time in a play is the later or the earlier of two other times, plus a
+cost, and events at a port or link have an order. These comparisons are matched between the three plays, for each
+process, connection and port, counted from the end. Two conditions are checked at the end and in the two periods before:
 
-- every time grows by as much from the second play to the third as from the first to the second, and
-- no comparison has another result in any play, or in the whole pipeline, if its times go on growing so,
+- Every time grows by as much from the second play to the third as from the first to the second.
+- No comparison changes its result in any play, nor in the whole pipeline if its times continue to grow so.
 
-at the end and in two periods before it, then each further period adds the same again: a segment depends only on
-segments of the last two periods. The times of the whole pipeline follow exactly, apart from rounding. Over ports the
-share of acknowledgements, which depends on how the two directions overlap, is compared only by the times that it leads
-to. Where nothing repeats a longer period is tried, and at last the whole pipeline is played.
+If both hold, each further period adds the same time again, since a segment depends only on segments of the last two
+periods. The times of the whole pipeline then follow exactly, except for rounding. At ports, the share of
+acknowledgements depends on how the two directions overlap; it is compared only by the times that result. If a condition
+does not hold, a longer period is tried, and in the end the whole pipeline is played.
 
-Some sizes depend on the number of segments, as the halves that split-binary exchanges at its end. All three plays have
-them as in the whole pipeline.
+Some sizes depend on the number of segments, such as the halves that split-binary exchanges at its end. All three plays
+have these sizes as in the whole pipeline.
 """
 
 from __future__ import annotations
@@ -33,12 +33,11 @@ from collwise.simulator.schedule.tables import Doubles
 from collwise.simulator.timing import Case
 
 KnownPlay = tuple[Schedule, Sizes, float, Played | None]
-"""A schedule, the sizes and the limit of seconds with which it was played, and its times. No times if it took longer.
-"""
+"""A played schedule, its sizes, its limit in seconds, and its times, None if it took longer."""
 
 PERIODS = (8, 48, 240, 960, 3840)
-"""The periods that are tried, in segments. They are multiples of many small numbers, and of 8, which keeps whether a
-message is a whole number of doubles.
+"""The periods that are tried, in segments. They are multiples of many small numbers, and of 8, so that either all plays
+have messages of whole doubles or none has.
 """
 
 PERIODS_BEFORE = 3
@@ -46,11 +45,11 @@ PERIODS_BEFORE = 3
 
 _LONGER = 90
 """The smallest number of periods in the whole pipeline. The three short ones have at most 15 periods together, and with
-their comparisons take a third of its time or less.
+their comparisons take at most a third of the whole one's time.
 """
 
 _MAX_MESSAGES = 300_000
-"""The longest of the three plays has no more messages, since all of its comparisons are in memory."""
+"""The largest number of messages of the longest play, since all of its comparisons are in memory."""
 
 _KIND_BITS, _EVENT = 28, 9
 """The number of bits below the kind of a comparison (`compared` in simulator/schedule/play.h), and an event's kind."""
@@ -71,7 +70,7 @@ _EXACT = 1e-12
 
 
 def play_case(case: Case, tables_of: TablesOf) -> Played:
-    """The times of a case on a network whose processes are placed by blocks, as `play_case_within` finds them."""
+    """The times of a case on a network, as `play_case_within` finds them for processes placed by blocks."""
     played = play_case_within(case, tables_of)
     assert played is not None
     return played
@@ -84,11 +83,12 @@ def play_case_within(
     known: list[KnownPlay] | None = None,
     node_of: NodeOf = None,
 ) -> Played | None:
-    """The times of a case on a network, with the tables for given sizes. Long pipelines are extrapolated.
+    """The times of a case on the network that `tables_of` describes. Long pipelines are extrapolated.
 
-    Returns None for a case that takes longer than `max_seconds`, which is not played to its end; where that is not
-    noticed before the end the times are longer. A schedule that equals one in `known`, all played on the same network,
-    is not played again; others are added. `node_of` is the node of each process, by default placed by blocks.
+    Returns None for a case that takes longer than `max_seconds`, without playing it to its end. If this is not noticed
+    before the end, the longer times are returned. A schedule that equals one in `known` is not played again; other
+    schedules are added to `known`, whose plays must all be on the same network. `node_of` is the node of each process;
+    by default processes are placed by blocks.
     """
     for period_bytes in (period * bytes_a_step(case) for period in PERIODS):
         if 0 < _LONGER * period_bytes <= case.message_bytes:
@@ -107,7 +107,7 @@ def play_case_within(
 
 
 def min_seconds(case: Case, tables_of: TablesOf, node_of: NodeOf = None) -> float:
-    """A lower bound of a case's time, from two processes alone; 0 if they have to know of others."""
+    """A lower bound of a case's time, from two processes alone; 0 if these have to know of other processes."""
     try:
         schedule = Schedule(case, node_of, root_alone=True)
     except UsageError:
@@ -123,11 +123,11 @@ def begins_longer(
     node_of: NodeOf = None,
     paces: dict[Case, float] | None = None,
 ) -> bool:
-    """True if the beginning of a case, of about `messages` messages, shows that it takes longer than `max_seconds`.
+    """True if the beginning of a case shows that it takes longer than `max_seconds`.
 
-    First a small part of it is recorded; the time of its play then suggests how much more to record. `paces` has the
-    seconds of an operation that were found for messages of other sizes (0 in its keys) on the same network, which
-    suggest how much to record first; that of this case is added.
+    The case has about `messages` messages. First a small part of it is recorded; the time of its play then suggests how
+    much more to record. `paces` has the seconds per operation that were found for other message sizes on the same
+    network, by case with size 0; they suggest how much to record first. The pace of this case is added.
     """
     words, proportions = _WORDS * messages / case.procs, proportions_for(case, tables_of)
     kind, paces = replace(case, message_bytes=0), {} if paces is None else paces
@@ -186,7 +186,7 @@ def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: N
 
 
 def sizes_after(schedules: Sequence[Schedule], lengths: Sequence[int], periods: int) -> Sizes | None:
-    """The sizes after this many periods, if sizes and messages of three schedules are linear in their lengths."""
+    """The sizes after this many periods; None unless sizes and messages of the schedules are linear in `lengths`."""
     found = [schedule.sizes.astype(np.int64) for schedule in schedules]
     if len({len(one) for one in found}) > 1:
         return None
@@ -212,7 +212,7 @@ class _Comparisons:
         return np.bincount(self.entity, minlength=entities)
 
     def begin_of_end(self, longer: _Comparisons) -> npt.NDArray[np.int64] | None:
-        """The first comparison of each entity that belongs to the end or to two periods before it; None without these.
+        """The first comparison of each entity in the end or in the two periods before it; None if these are missing.
 
         Until an entity notices that the pipeline ends, it makes the same comparisons as in the pipeline that is a
         period longer.
@@ -234,7 +234,7 @@ class _Comparisons:
         return begin if (begin >= 0).all() else None
 
     def end_of(self, begin: npt.NDArray[np.int64], tolerance: float) -> npt.NDArray[np.void]:
-        """The comparisons from the end on of which the others begin; events of the same time by their kinds."""
+        """The comparisons of each entity from `begin` on; events at the same time are ordered by kind."""
         counts = self.counts(len(begin))
         at = np.arange(len(self.entity)) - (np.cumsum(counts) - counts)[self.entity]
         found = self._found[at >= begin[self.entity]]
@@ -278,6 +278,6 @@ def _repeats(
 
 
 def _differ(of_plays: list[Doubles], tolerance: float) -> npt.NDArray[np.bool_]:
-    """True where the third value exceeds the second by another amount than the second exceeds the first."""
+    """True where a value grows differently from the second play to the third than from the first to the second."""
     first, second, third = of_plays
     return np.abs((third - second) - (second - first)) > tolerance

@@ -19,10 +19,10 @@ _MAX_MESSAGE_BYTES = 2**30
 """Longer messages are sent in pieces."""
 
 _UNITS = 3
-"""The smallest multiple that two sizes, such as those of parts and own data, do not share by chance."""
+"""The smallest multiple at which two sizes, such as those of parts and own data, are not equal by chance."""
 
 _MAX_KEPT, _MAX_KEPT_BYTES = 32, 64 << 20
-"""The number of recordings that are kept for other sizes, and their memory, which only a single one may exceed."""
+"""The limits of recordings kept for other sizes: their number, and their memory, which only a single one may exceed."""
 
 Sizes = npt.NDArray[np.uint64]
 
@@ -33,7 +33,7 @@ _EVERY_SIZE = np.unique(np.exp2(np.arange(4 * 30) / 4).astype(np.uint64))
 """Sizes among which the rendezvous threshold is found, four in each factor of two."""
 
 NodeOf = tuple[int, ...] | Places | None
-"""The node of each process, and its socket there, if these count; None: by blocks."""
+"""The node of each process, and its socket there, if these matter. None places processes by blocks."""
 
 
 def recorded(case: Case, node_of: NodeOf = None, proportions: Proportions | None = None) -> tuple[Schedule, Sizes]:
@@ -41,7 +41,7 @@ def recorded(case: Case, node_of: NodeOf = None, proportions: Proportions | None
 
     Algorithms cut messages into at most P equal parts. If a message is a multiple of P doubles, all sizes of its
     schedule are therefore linear in the message size, and one recorded schedule serves all such messages. If processes
-    take what comes first, the schedule is recorded for this size, on a network of these `proportions`.
+    take whichever message comes first, the schedule is recorded for this size alone, on a network of `proportions`.
     """
     if _takes_what_comes_first(case):
         schedule = Schedule(case, node_of, proportions=proportions)
@@ -61,7 +61,7 @@ def recorded(case: Case, node_of: NodeOf = None, proportions: Proportions | None
 
 
 def proportions_for(case: Case, tables_of: TablesOf) -> Proportions | None:
-    """The proportions that a case's recording depends on, those for its segments; None if it depends on none."""
+    """The proportions, for a case's segments, on which its recording depends; None if it depends on none."""
     if not _takes_what_comes_first(case):
         return None
     sizes = (case.message_bytes, case.segment_bytes, case.limit_bytes)
@@ -76,7 +76,7 @@ def _takes_what_comes_first(case: Case) -> bool:
 
 
 def uncut(case: Case) -> Case | None:
-    """The case without its segment size, which does the same, if the message has one segment only; else None."""
+    """The equivalent case without segment size if the message has only one segment, otherwise None."""
     if case.experiment != "collective" or case.limit_bytes > 0:
         return None
     algorithm = case.entry
@@ -88,7 +88,7 @@ def uncut(case: Case) -> Case | None:
 
 
 def segmented_bytes(case: Case) -> int:
-    """The bytes of a message of one segment, or of one in each block for the algorithm that cuts blocks.
+    """The bytes of a message of one segment; for segmented_ring, which cuts blocks, of one segment in each block.
 
     The hierarchical allgather cuts all blocks together.
     """
@@ -98,11 +98,11 @@ def segmented_bytes(case: Case) -> int:
 
 
 Shared = tuple[Schedule, npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""A schedule for multiples of a message, and its sizes for _UNITS of them and one more."""
+"""A schedule for multiples of a message, and its sizes for _UNITS and _UNITS + 1 times the message."""
 
 
 class _Kept:
-    """The recordings that were used last; for threads."""
+    """The recordings that were used last. Several threads may use them."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[Case, NodeOf], Shared | None] = {}

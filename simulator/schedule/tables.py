@@ -34,11 +34,11 @@ _INTEGER_ARRAYS: Mapping[str, type] = {
 
 @dataclass(frozen=True)
 class Proportions:
-    """The times that messages take on a network, each as the bytes that leave a node in the same time.
+    """Times of messages on a network, relative to the time that a byte takes to leave a node.
 
-    Recordings of algorithms whose processes take what comes first depend on them, and on nothing else of a network:
-    on the latencies between nodes and within them, and how long a byte within a node, and one that is reduced, take by
-    one between nodes.
+    If processes take whichever message comes first, their recording depends on these values, and on nothing else of a
+    network. The latencies between nodes and within them are given as the bytes that leave a node in the same time.
+    `local_share` and `reduce_share` are the times of a byte within a node and of a byte that is reduced.
     """
 
     latency_bytes: int
@@ -61,9 +61,9 @@ class NetworkTables:
 
     Shapes: `node_of` (P,), `class_of` (nodes,); tables by size (sizes,), by class and size (classes, sizes), by pair
     (classes, classes, sizes), by class (classes,), `switch_of` (nodes,), `link_rate` (links,), `route_first`
-    (switches^2 + 1,), `route_seconds` (switches^2,). Point-to-point models have no `out_rate`, and networks whose
-    switches never limit a message no `switch_of`. Where sockets do not count there is no `socket_of` (P,).
-    `buffers` divide messages between nodes into packets; without them buffers are unlimited.
+    (switches^2 + 1,), `route_seconds` (switches^2,), `socket_of` (P,). Point-to-point models have no `out_rate`;
+    networks whose switches never limit a message have no `switch_of`; networks whose sockets do not matter have no
+    `socket_of`. With `buffers`, messages between nodes consist of packets; without, buffers are unlimited.
     """
 
     node_of: npt.NDArray[np.integer]
@@ -119,7 +119,7 @@ class NetworkTables:
     ) -> NetworkTables:
         """A point-to-point model of equal processes, one on each node, with the same overhead for sends and receives.
 
-        A message takes two overheads, the latency, and its bytes, which are also the gap to the next message.
+        A message takes two overheads, the latency, and the time of its bytes, which is also the gap to the next one.
         """
         nothing, overhead = np.zeros((1, len(sizes))), np.full((1, len(sizes)), overhead_seconds)
         transfer = sizes.astype(np.float64)[None] * seconds_per_byte
@@ -149,11 +149,11 @@ class NetworkTables:
         return len(np.unique(self.node_of)) < len(self.node_of)
 
     def proportions(self, sizes: npt.NDArray[np.uint64]) -> Proportions | None:
-        """The proportions for messages of the first of the tables' sizes; None if their bytes take no time.
+        """The proportions for messages of the first size of the tables; None if their bytes take no time.
 
-        The other sizes tell which messages are eager. A latency has all that a message takes besides its time on the
-        sender's port: overheads, the handshake, the mean of all routes, and what a single connection is slower than the
-        port. Where most nodes are alike the others, such as a slow node, do not count.
+        The other sizes show which messages are eager. A latency includes all time of a message except at the sender's
+        port: overheads, the handshake, the mean of all routes, and by how much a single connection is slower than the
+        port. If most nodes are equal, the others, such as a slow node, do not count.
         """
         classes, counts = np.unique(self.class_of, return_counts=True)
         usual = classes[counts > counts.sum() / 2]

@@ -1,8 +1,8 @@
-"""The experiments with tasks on the schedule engine: when each node's leader is done with each task.
+"""Experiments with tasks on the schedule engine, which show when each node's leader is done with each task.
 
-Schedules have no marks at the ends of tasks. Instead the sequence is played once for each task, up to its end: a leader
-is done with a task when it ends there. So tasks that other processes have begun by then are missing; in the last play,
-that of the whole, nothing is.
+Schedules have no marks at the ends of tasks. Instead the sequence is played once for each task, only up to the task's
+end; a leader is done with the task when it is done in that play. Such a play lacks later tasks that other processes
+would have begun by then. The last play, of the whole sequence, lacks nothing.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ BY_SOCKET = 3
 
 
 def parts_of(collective: str, within: int = 0) -> tuple[str, ...]:
-    """The parts of a collective. With three levels, they include those between sockets. Raises UsageError if it has
-    none.
+    """The parts of a collective. With three levels, they include parts between sockets. Raises UsageError if the
+    collective has no parts.
     """
     if collective not in PARTS:
         raise unknown_name("collective with tasks", collective, PARTS)
@@ -48,7 +48,7 @@ def parts_of(collective: str, within: int = 0) -> tuple[str, ...]:
 
 
 def is_of_tasks(case: Case) -> bool:
-    """True if the case is such an experiment."""
+    """True if the case is an experiment with tasks."""
     return case.experiment.partition(":")[0] == EXPERIMENT
 
 
@@ -74,15 +74,15 @@ def time_tasks(case: Case, tables_of: TablesOf, places: Places) -> Timing:
 
 
 def task_count(case: Case) -> int:
-    """The number of tasks of the whole collective. Raises UsageError if it has none."""
+    """The number of tasks of the whole collective. Raises UsageError if the collective has no tasks."""
     parts = parts_of(case.collective, case.parameter)
     segments = max(1, -(-case.message_bytes // (case.segment_bytes or case.message_bytes)))
     return segments + len(parts) - 1
 
 
 def _leaders(node_of: npt.NDArray[np.int64], root: int) -> list[int]:
-    """The leader of each node, in the order of nodes' first ranks. It is the process at the root's place, or the last
-    one.
+    """The leader of each node, in the order of the nodes' first ranks. It is the process whose place in the node is the
+    root's place in its node, or the last process if there are fewer.
     """
     import numpy as np
 

@@ -1,8 +1,9 @@
-"""Lower bounds of times from what processes and ports have to do altogether, in whatever order.
+"""Lower bounds of times from the total work of processes and ports, in whatever order they do it.
 
 No schedule is done before the busiest process has spent its time on overheads and local work, nor before the busiest
-port has passed all bytes. These bounds need no other network, and are exact. In a long pipeline the busiest process or
-port takes as long for each further segment, so that the pipeline cannot come at a higher rate for long.
+port has passed all its bytes. These bounds need no times on another network, and are exact. In a long pipeline the
+busiest process or port takes the same time for each further segment, so the pipeline cannot have a higher rate for
+long.
 """
 
 from __future__ import annotations
@@ -25,15 +26,14 @@ _SENDING, _STARTING, _RECEIVING, _REDUCING, _COPYING, _ALLOCATING, _LEAVING, _AR
 _COSTS = 8
 
 _MAX_COUNTS = 1 << 22
-"""A schedule with more programs, kinds and sizes than this has no bound."""
+"""A schedule has no bound if the product of its numbers of programs, kinds and sizes exceeds this."""
 
 
 _Row = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Doubles]
 """The operations of one process or port: costs, sizes, and how often each."""
 
 _Play = tuple[Schedule, Schedule | None]
-"""A schedule, or a pipeline and a shorter one with the same sizes. Their difference is what the first has to do in
-addition.
+"""A schedule, or a pipeline and a shorter one with the same sizes. Their difference is the pipeline's additional work.
 """
 
 
@@ -58,7 +58,7 @@ class Work:
         self._starts, self._firsts = np.cumsum([0, *map(len, numbers[:-1])]), np.array(firsts)
 
     def min_seconds(self, tables: NetworkTables) -> Doubles:
-        """A lower bound on the seconds of each replayed schedule on a network; 0 where nothing is known."""
+        """A lower bound on the seconds of each play on a network; 0 if nothing is known."""
         costs = np.append(_costs(tables), 0)
         by_row = np.add.reduceat(costs[self._numbers] * self._amounts, self._starts)
         found: Doubles = np.maximum.reduceat(by_row, self._firsts)
@@ -66,7 +66,7 @@ class Work:
 
 
 def busiest_messages(schedule: Schedule) -> float:
-    """The most messages that a process sends and receives; their mean where the schedule is too long to count them."""
+    """The most messages that any process sends and receives; the mean if the schedule is too long to count them."""
     counts = _counts(schedule)
     if counts is None:
         return 2 * schedule.messages / schedule.procs
@@ -108,7 +108,7 @@ def _rows(schedule: Schedule, shorter: Schedule | None) -> list[_Row]:
 
 
 def _counts(schedule: Schedule) -> npt.NDArray[np.int64] | None:
-    """The number of operations of each program, kind and size; None where that is too many numbers."""
+    """The number of operations of each program, kind and size; None if these are too many numbers."""
     shape = (schedule.programs, _KINDS, len(schedule.sizes))
     if np.prod(shape) > _MAX_COUNTS:
         return None
@@ -118,14 +118,14 @@ def _counts(schedule: Schedule) -> npt.NDArray[np.int64] | None:
 
 
 def _costs(tables: NetworkTables) -> Doubles:
-    """The seconds of each kind of work by size; where nodes differ, the minimum over them."""
+    """The seconds of each kind of work by size, as the minimum over the nodes."""
     costs = np.zeros((_COSTS, len(tables.protocol)))
     costs[_REDUCING], costs[_COPYING] = tables.reduce_seconds, tables.copy_seconds
     costs[_ALLOCATING] = tables.allocate_seconds
     if tables.shares_nodes:
         return costs  # messages within nodes may have no overheads, and pass no ports
     costs[_SENDING], costs[_STARTING] = tables.send_seconds.min(axis=0), tables.start_seconds.min(axis=0)
-    # Receives of synchronous messages may have no overhead then.
+    # With the deferred protocol, receives of synchronous messages may have no overhead.
     costs[_RECEIVING] = np.where(tables.protocol == DEFERRED, 0.0, tables.receive_seconds.min(axis=0))
     if tables.load_bytes is not None and not np.any(tables.burst_bytes):
         for kind, rates in ((_LEAVING, tables.out_rate), (_ARRIVING, tables.in_rate)):

@@ -27,7 +27,7 @@ from collwise.simulator.timing import Case, Configuration, Timing
 APPLICATION = "application"
 """The experiment with the seconds of the application, until its slowest process is done."""
 IN_COLLECTIVES = "application_collectives"
-"""The experiment whose seconds are those within collectives, by the mean process; `greatest_seconds` is the largest."""
+"""The experiment with the seconds within collectives, as a mean over processes; `greatest_seconds` is the maximum."""
 
 _FOLDED_LIBRARY = "libcollwise_folded.so"
 # Data is folded into one block; larger blocks take fewer mappings, of which the kernel allows some 65 thousand.
@@ -48,7 +48,7 @@ class CollectivesInUse:
 
 @dataclass(frozen=True)
 class ProgramCall:
-    """A collective that an application calls, with its message bytes, and how often it does."""
+    """A collective that an application calls, with the message bytes and the number of these calls."""
 
     collective: str
     message_bytes: int
@@ -58,7 +58,7 @@ class ProgramCall:
 class ApplicationRunner(Runner):
     """Executions of one application with the same arguments, one after another.
 
-    The cases are those of `application_cases`. Raises UsageError when that version of SimGrid is missing.
+    `application_cases` makes its cases. Raises UsageError when the version of SimGrid is missing.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class ApplicationRunner(Runner):
         )
 
     def weight(self, case: Case) -> float:
-        """The number of processes: what they send is not known beforehand."""
+        """The number of processes, since it is not known beforehand what they send."""
         return float(case.procs)
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
@@ -147,6 +147,6 @@ class ApplicationRunner(Runner):
 
 
 def application_cases(application: str, name: str, procs: int, processes_per_node: int) -> tuple[Case, Case]:
-    """The cases of an execution, under the collectives of that name: the whole time, and that within collectives."""
+    """The cases of an execution with the collectives `name`: the whole time, and the time within collectives."""
     total = Case(application, name, procs, 0, processes_per_node=processes_per_node, experiment=APPLICATION)
     return total, replace(total, experiment=IN_COLLECTIVES)

@@ -1,6 +1,6 @@
 """The simulation context: the store, the engine, the number of simultaneous simulations, and the progress.
 
-Runners load when they are made, so that naming an engine does not wait for them.
+Modules of runners are loaded when a runner is made, so that naming an engine does not wait for them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 
 ShowProgress = Callable[[str], AbstractContextManager[Progress | None]]
-"""Shows how far some work with a label is, while the context that it makes is open."""
+"""Shows the progress of work with a label, while the context that it makes is open."""
 
 CollectiveRunners = Callable[["HostPlatform", int, "SimulationContext"], Runner]
 """Makes the runner of collectives for a platform, the largest process count and a context."""
@@ -51,8 +51,8 @@ def without_progress(label: str) -> AbstractContextManager[Progress | None]:
 class Engine:
     """A program that simulates. `experiments` is None if it has no experiments between a few processes.
 
-    `has_library` says whether it has collectives of its own, which mock-ups call; else the context's library stands in.
-    `leaves_out` says whether it can leave out cases that a tolerance rules out as choices.
+    `has_library` says whether it has its own collectives, which mock-ups call; otherwise they call those of the
+    context's `library`. `leaves_out` says whether it can leave out cases that a tolerance rules out as choices.
     """
 
     name: str
@@ -110,7 +110,7 @@ def _schedule_engine(like_smpi: bool) -> Engine:
 
 
 SCHEDULE, SCHEDULE_LIKE_SMPI = _schedule_engine(like_smpi=False), _schedule_engine(like_smpi=True)
-"""The schedule engine, by its own rules and by those in which SMPI's network differs."""
+"""The schedule engine, with its own rules, and with SMPI's rules where SMPI's network differs."""
 
 
 def _played(platform: HostPlatform, procs: int, per_node: int, in_parallel: bool, context: SimulationContext) -> Runner:
@@ -126,9 +126,9 @@ ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDU
 
 
 def smpi_selecting(collective: str, selector: str) -> Engine:
-    """SMPI whose own collective of that name chooses its algorithm by one of SMPI_SELECTORS.
+    """SMPI with its own `collective` choosing algorithms by `selector`, one of SMPI_SELECTORS.
 
-    The option for all collectives at once is not used: some of them fail at some process counts.
+    The option for all collectives at once is not used, since some collectives fail at some process counts.
     """
     return _smpi("benchmark", "experiments", {collective: selector})
 
@@ -136,7 +136,7 @@ def smpi_selecting(collective: str, selector: str) -> Engine:
 def smpi_as_library(selector: str, rules: str = "") -> Engine:
     """SMPI as the MPI library that a selector stands for, in all collectives, with libcollwise following these rules.
 
-    Where a selector fails at a process count the program's own calls fail, too, and so do all cases.
+    If a selector fails at a process count, the program's own calls fail as well, and with them all cases.
     """
     return _smpi("benchmark", "experiments", dict.fromkeys(SMPI_SELECTED, selector), rules)
 
@@ -149,7 +149,7 @@ class SimulationContext:
     one per core. `progress` shows how far a simulation with a label is. For collectives in `tolerances` the schedule
     engine leaves out cases that are not within the tolerance (0.01: 1 %) of the fastest one. `library` decides for the
     collectives that mock-ups call, if the engine has no MPI library. `executor` simulates collectives and experiments
-    instead of threads here; whole programs always run here.
+    in place of threads of this process; whole programs always run on this machine.
     """
 
     store: Store
@@ -189,7 +189,7 @@ class SimulationContext:
         known = None
         if self.tolerances and self.engine.leaves_out:
             known = successful_timings(self.store, runner.configuration)
-            # Stored times of other cases, such as algorithms that a consumer lacks, are no limit for these.
+            # Stored times of other cases, such as algorithms that a consumer lacks, must not limit these cases.
             cast("ScheduleRunner", runner).choose_within(
                 self.tolerances, {case: known[case] for case in cases if case in known}
             )
@@ -199,7 +199,7 @@ class SimulationContext:
     def simulate_experiments(
         self, platform: HostPlatform, procs: int, processes_per_node: int, cases: Sequence[Case]
     ) -> RunResult:
-        """Times of experiments among `procs` processes, each made alone; otherwise as `simulate`."""
+        """Times of experiments among `procs` processes, made one by one; otherwise as `simulate`."""
         runner = self._experiments(platform, procs, processes_per_node, in_parallel=False)
         with self.progress(platform.name) as advance:
             return run_cases(runner, cases, self.store, advance)

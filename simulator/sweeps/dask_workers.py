@@ -25,12 +25,14 @@ _LOST_SECONDS = 5
 
 
 def pool_at(place: Place) -> ExecutorPool:
-    """The pool of a place that is not local. Dask is reached, or jobs are submitted, when a case is to be simulated."""
+    """The pool of a place that is not local. It reaches Dask, or submits jobs, when it first has cases to simulate."""
     return ExecutorPool(partial(_connect, place.address) if place.kind == DASK else partial(_start_jobs, place))
 
 
 def pool_on(executor: Any, slots: int | None = None) -> ExecutorPool:
-    """The pool of an executor of concurrent.futures, or of Dask's Client, which stays open; `slots` tasks at a time."""
+    """The pool of an executor of concurrent.futures or of Dask's Client, which stays open. It runs `slots` tasks at a
+    time.
+    """
     if hasattr(executor, "get_executor"):
         return ExecutorPool(lambda ends: _client(executor, slots))
     if not isinstance(executor, Executor):
@@ -43,7 +45,7 @@ def pool_on(executor: Any, slots: int | None = None) -> ExecutorPool:
 
 
 def _client(client: Any, slots: int | None = None, tend: Callable[[], None] = lambda: None) -> Started:
-    """Dask's client as an executor. `pure` would take equal tasks of two sweeps for one."""
+    """Dask's client as an executor. With `pure`, Dask would treat equal tasks of two sweeps as one task."""
     from distributed.scheduler import KilledWorker
 
     threads = slots or sum(client.nthreads().values())
@@ -51,7 +53,7 @@ def _client(client: Any, slots: int | None = None, tend: Callable[[], None] = la
 
 
 def _connect(address: str, ends: ExitStack) -> Started:
-    """A client of the scheduler at an address, or of the one whose file this is."""
+    """A client of the Dask scheduler at an address, or of the scheduler that wrote the file `address`."""
     from distributed import Client
 
     _silence()
@@ -73,7 +75,7 @@ def _connect(address: str, ends: ExitStack) -> Started:
 
 
 def _start_jobs(place: Place, ends: ExitStack) -> Started:
-    """Dask's scheduler in this process, and workers of it in batch jobs, which are ended with the sweep."""
+    """Dask's scheduler in this process, with workers in batch jobs that end with the sweep."""
     import dask
     import dask_jobqueue
     from distributed import Client, Status
@@ -111,12 +113,12 @@ def _start_jobs(place: Place, ends: ExitStack) -> Started:
         ) from None
     client = ends.enter_context(Client(cluster, set_as_default=False))
     jobs = place.keys.get("jobs", 1)
-    tell = _teller(client, f"no worker in a job of {name} has reported yet, or any longer")
+    tell = _teller(client, f"no job of {name} has a connected worker")
 
     def tend() -> None:
         if refusals and not client.nthreads():
             raise UsageError(f"--executor {place.kind}: {name} rejected the job: {refusals[0]}")
-        # Submits those jobs again whose worker was lost.
+        # Submits jobs again if their workers were lost.
         cluster.scale(jobs=jobs)
         tell()
 
@@ -127,8 +129,9 @@ def _start_jobs(place: Place, ends: ExitStack) -> Started:
 def job_options(place: Place) -> dict[str, Any]:
     """The settings of a job for dask-jobqueue: one worker with a thread for each core.
 
-    What the place does not say is as in Dask's own configuration (jobqueue.slurm, jobqueue.oar). Memory is not asked
-    for, and not limited, unless it is given: simulations run in processes of their own, which Dask does not count.
+    Settings that the place does not have come from Dask's own configuration (jobqueue.slurm, jobqueue.oar). Memory is
+    neither requested nor limited unless it is given, since simulations run in processes of their own, which Dask does
+    not count.
     """
     import dask
 
@@ -160,21 +163,21 @@ def job_options(place: Place) -> dict[str, Any]:
 
 
 def _silence() -> None:
-    """Keeps Dask's log off stderr: what matters of it becomes an error of ours."""
+    """Keeps Dask's log off stderr, since whatever matters in it becomes one of our errors."""
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _reason(problem: Exception) -> str:
-    """The line in which a batch system says why: the last one of its error output."""
+    """The reason that a batch system gives, which is the last line of its error output."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     said = lines[lines.index("stderr:") + 1 :] if "stderr:" in lines else lines
     return (said or lines or [type(problem).__name__])[-1]
 
 
 def _teller(client: Any, text: str) -> Callable[[], None]:
-    """A function that says once, until there is one, that a sweep waits for a worker."""
+    """A function that says, once whenever there are no workers, that a sweep waits for one."""
     told = False
 
     def tell() -> None:
@@ -188,7 +191,7 @@ def _teller(client: Any, text: str) -> Callable[[], None]:
 
 
 def cancelled_here() -> Cancelled | None:
-    """Says if Dask has cancelled the task of this thread, or closes its worker. None outside Dask's tasks.
+    """A function that says whether Dask has cancelled this thread's task, or closes its worker. None outside of tasks.
 
     A worker that closes waits for its task, and ignores signals meanwhile.
     """

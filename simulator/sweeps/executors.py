@@ -1,7 +1,7 @@
 """Sweeps on any executor of concurrent.futures: parts of a runner's work as tasks for other processes and machines.
 
-What a task needs travels with it: the platform, the cases and the options. What stays where it is are collwise and the
-simulator of the worker, which must be the same as here; a worker where they differ says so. An option names the place:
+A task carries what it needs: the platform, the cases and the options. The worker uses its own collwise and simulator,
+which must be the same as here; a worker on which they differ says so. An option names the place:
 here, a Dask cluster, or jobs of a batch system. What starts Dask is in dask_workers.py.
 """
 
@@ -137,10 +137,10 @@ Cancelled = Callable[[], bool]
 
 @dataclass(frozen=True)
 class Started:
-    """An executor that runs tasks, and how many at a time.
+    """An executor that runs tasks, `slots` at a time.
 
-    `tend` is called every few seconds while tasks are waited for. A task that fails with one of `lost` has cost several
-    workers their lives.
+    `tend` is called every few seconds while tasks are waited for. `lost` are the errors of a task during which several
+    workers died.
     """
 
     executor: Executor
@@ -150,10 +150,10 @@ class Started:
 
 
 class ExecutorPool(Pool):
-    """An executor that makes the parts, each as a task.
+    """A pool that makes each part as a task of an executor.
 
-    Only the process that has the pool writes the store: it keeps the timings of each part when that is done. What
-    becomes of the tasks of a worker that is lost is the executor's affair: Dask gives them to another one.
+    Only the process that has the pool writes the store; it keeps the timings of a part when the part is done. The
+    executor decides what becomes of the tasks of a lost worker; Dask gives them to another worker.
     """
 
     def __init__(self, start: Callable[[ExitStack], Started]) -> None:
@@ -216,7 +216,7 @@ class ExecutorPool(Pool):
 
 
 def _keep_all(finished: collections.deque[Timing], keep: Keep) -> None:
-    """Keeps timings, which leave the queue once they are kept: an interrupt may keep one twice, but loses none."""
+    """Keeps timings, then removes them from the queue. So an interrupt may keep one twice, but loses none."""
     while finished:
         keep(finished[0])
         finished.popleft()
@@ -237,13 +237,13 @@ def _result(future: Future[Made], part: Part, lost: tuple[type[Exception], ...])
     except CollwiseError:
         raise
     except lost:
-        problem = "every worker that simulated the case and others with it was lost"
+        problem = "every worker that simulated this case, together with others, was lost"
         return Made([Timing(case, float("nan"), error=problem) for case in part.cases])
     except (BrokenExecutor, CancelledError) as problem:
         why = (
             "a worker process ended"
             if isinstance(problem, BrokenExecutor)
-            else "it cancelled them, as Dask does when its scheduler is gone"
+            else "it cancelled the tasks, as Dask does when its scheduler is gone"
         )
         raise CollwiseError(f"the executor has stopped: {why}; the same command resumes") from None
     except (ImportError, AttributeError) as problem:
@@ -256,9 +256,9 @@ def _result(future: Future[Made], part: Part, lost: tuple[type[Exception], ...])
 
 
 def make_elsewhere(code: Mapping[str, str], order: bytes, part: bytes) -> Made:
-    """Makes a part for a runner in another process. Raises UsageError, with the host, if the collwise there differs.
+    """Makes a part for a runner in another process. Raises UsageError, naming this host, if its collwise differs.
 
-    Nothing of the sender's classes is read before the code is known to be the same.
+    No object of the sender is unpickled before the code is known to be the same.
     """
     timings: list[Timing] = []
     try:

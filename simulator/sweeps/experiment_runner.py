@@ -62,7 +62,7 @@ def experiment_of(case: Case) -> Experiment:
 
 
 RunProgram = Callable[[str, Callable[[str], None], threading.Event], ProgramRun]
-"""Runs the program over a file of experiments, passing on its lines of output. It stops when the event says so."""
+"""Runs the program over a file of experiments, passing on its lines of output. It stops when the event is set."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ class _Share(Part):
 
 
 class ExperimentRunner(DividedRunner):
-    """Makes experiments, which are made in rounds on disjoint processes if `in_parallel`, else one by one.
+    """Makes experiments: in rounds on disjoint processes if `in_parallel`, otherwise one by one.
 
     `repetitions` holds exact numbers of repetitions, by case; other cases are repeated as the engine sees fit. The pool
-    runs the program once for each share of the rounds. `folder` makes a directory that all processes can read; by
-    default any of this machine is. `copy` makes the runner again where a pickled one arrives.
+    runs the program once for each share of the rounds. `folder` makes a directory that all processes can read, by
+    default a temporary one of this machine. `copy` makes the runner again where its pickle is loaded.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ExperimentRunner(DividedRunner):
         self._copy = copy
 
     def __reduce__(self) -> tuple[object, ...]:
-        """The call that makes a copy: only simulated experiments are made elsewhere."""
+        """The call that makes a copy. Only simulated experiments are made on other machines."""
         assert self._copy is not None
         return self._copy, ()
 
@@ -194,8 +194,8 @@ def measured_experiments(
 ) -> ExperimentRunner:
     """A runner of experiments among `procs` processes on a target, under its real MPI library.
 
-    Cases without a number in `repetitions` are repeated until they are precise; with any such number all samples are
-    in the timings. Whatever still runs `limit_seconds` after the runner was made is stopped.
+    Cases without a number in `repetitions` are repeated until they are precise; if there is any such number, the
+    timings have all samples. Experiments that still run `limit_seconds` after the runner was made are stopped.
     """
     deadline = time.monotonic() + limit_seconds
     options = [*precision.options(), *(["--samples"] if repetitions else [])]
@@ -239,8 +239,8 @@ def plan_rounds(experiments: Sequence[Experiment], in_parallel: bool) -> list[li
 def _pack(experiments: list[Experiment]) -> list[list[Experiment]]:
     """Fills round after round, always with the experiment whose processes have most left to do.
 
-    Among equals the sum of ranks modulo P decides: pairs of one sum are disjoint, so that all pairs take P rounds or
-    P - 1.
+    Among equals the sum of ranks modulo P decides, since pairs with the same sum are disjoint. All pairs thus take P or
+    P - 1 rounds.
     """
     procs = 1 + max(rank for one in experiments for rank in one.processes)
     experiments = sorted(experiments, key=lambda one: sum(one.processes) % procs)

@@ -72,8 +72,8 @@ def check(experiment: Experiment, procs: int) -> None:
 class ExperimentLaboratory:
     """A common.experiments.Laboratory whose times are rows of the timing table.
 
-    `runners` make experiments side by side (True) or one after another (False). Experiments asked for again count as
-    effort again, though the store answers.
+    `runners` make experiments side by side (True) or one after another (False). An experiment that is requested again
+    counts as effort again, although the store has its time.
     """
 
     runners: Mapping[bool, Runner]
@@ -100,7 +100,7 @@ class ExperimentLaboratory:
         precision: Precision | None = None,
         limit_seconds: float = TIME_LIMIT_SECONDS,
     ) -> ExperimentLaboratory:
-        """A laboratory of `procs` processes on a target; what still runs after the limit is stopped."""
+        """A laboratory of `procs` processes on a target; experiments that exceed the limit are stopped."""
         if procs < 1:
             raise UsageError(f"{procs} processes: at least 1 is needed")
         runners = {

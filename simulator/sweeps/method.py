@@ -12,11 +12,11 @@ from collwise.simulator.timing import Timing
 TIMINGS = ("maximum", "root", "global")
 SYNCHRONISATIONS = ("barriers", "rounds")
 _MAX_REPETITIONS = 100_000
-# Allowed for a run as a whole: its start, and for each case more than its own limit.
+# Added to the time limit of a run: for its start, and for each case.
 _START_SECONDS = 60.0
 _CASE_SECONDS = 5.0
 MEDIAN_VARIANCE = math.pi / 2
-"""The variance of many values' median over that of their mean, if they are normally distributed."""
+"""The variance of the median of many normally distributed values, divided by the variance of their mean."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,13 @@ USUAL_PRECISION = Precision(5, 50, 0.95, 0.05)
 class Method:
     """The method by which a collective is timed, and the number of its repetitions.
 
-    `timing`: 'root', the root's clock until a closing barrier, 'maximum', the slowest process's time, or 'global', from
-    the first start to the last end on a global clock. `synchronisation` before each repetition: two 'barriers', or
-    'rounds', which start at an announced instant of the global clock, and are discarded when a process has a start skew
-    above `late_seconds`. `warmup` repetitions, at least one, precede them untimed. `nrep`: None, or the relative
-    standard error of one-byte messages of Hunold & Carpen-Amarie's procedure, whose K is the minimum number of
-    repetitions. No repetition of a case begins after `limit_seconds`; 0: no limit. With `keep_samples` the timings hold
-    every repetition. Everything is done in `launches` separate executions of MPI.
+    `timing` is 'root' (the root's clock until a closing barrier), 'maximum' (the slowest process's time) or 'global'
+    (from the first start to the last end on a global clock). `synchronisation` before each repetition is two
+    'barriers', or 'rounds', which start at an announced instant of the global clock, and are discarded when a process
+    has a start skew above `late_seconds`. `warmup` untimed repetitions come first, at least one. `nrep` is None, or
+    the relative standard error of one-byte messages in Hunold & Carpen-Amarie's procedure NREP, whose K is the minimum
+    number of repetitions. No repetition of a case begins after `limit_seconds`; 0 means no limit. With `keep_samples`,
+    the timings hold every repetition. All cases are measured in `launches` separate executions of MPI.
     """
 
     timing: str = "maximum"
@@ -106,7 +106,10 @@ class Method:
         return [*_words(given), *self.precision.options(), *(["--samples"] if self.keep_samples else [])]
 
     def max_seconds(self, cases: int) -> float | None:
-        """The time limit of one launch; None: no limit. NREP's applies to t1, to two batches and to the repetitions."""
+        """The time limit of one launch; None: no limit.
+
+        With NREP, the limit of a case applies four times: to t1, to each of two batches, and to the repetitions.
+        """
         if self.limit_seconds == 0:
             return None
         limits = 1 if self.nrep is None else 4
@@ -134,9 +137,9 @@ def half_width(values: Sequence[float], confidence: float = 0.95) -> float:
 def combine(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
     """One Timing of a case from several launches: the mean of their means, and the confidence interval of that mean.
 
-    The interval thus includes the variation between launches. The median is that of the launches' medians. Minimum and
-    maximum are over all repetitions. Repetitions and late starts are added up, and samples joined. A single launch is
-    returned as it is. If a launch failed, its failure is returned.
+    The interval thus includes the variation between launches. The median is the median of the launches' medians.
+    Minimum and maximum are over all repetitions. Repetitions and late starts are added up, and samples are joined. A
+    single launch is returned as it is. If a launch failed, its failure is returned.
     """
     import numpy as np
 

@@ -25,7 +25,7 @@ class MpiRunner(Runner):
     """One execution of MPI over all cases, on an execution target.
 
     `run` distinguishes repeated measurements, `launch` the executions of one measurement. `timeout_seconds` is the time
-    limit of the execution; by default what the method's own limits add up to. With `in_random_order` the order of
+    limit of the execution, by default the sum of the method's own limits. With `in_random_order` the order of
     algorithms differs in each run and launch, so that none always comes first.
     """
 
@@ -137,7 +137,7 @@ def measure(
     method: Method = USUAL_METHOD,
     **options: Any,
 ) -> list[Timing]:
-    """The times of all cases as `measure_launches` makes them, those of several launches combined (`combine`)."""
+    """The times of all cases by `measure_launches`, with the launches of each case combined (`combine`)."""
     each = measure_launches(target, cases, store, method, **options)
     return [combine(timings, method.precision.confidence) for timings in zip(*each, strict=True)]
 
@@ -153,8 +153,8 @@ def measure_launches(
 ) -> list[list[Timing]]:
     """Times of all cases, in their order, for each launch of the method. Measures those that the store does not have.
 
-    Each is stored at once. `options` are those of MpiRunner other than `launch`. Raises CollwiseError when a launch
-    ends before all cases are done.
+    Each time is stored at once. `options` are options of MpiRunner other than `launch`. Raises CollwiseError when a
+    launch ends before all cases are done.
     """
     check_measured_sizes(cases, isinstance(target, LocalMachine))
     launches = []

@@ -1,4 +1,4 @@
-"""Experiments between a few processes by the schedule engine, without a simulator: their messages are played."""
+"""Experiments between a few processes on the schedule engine, which plays their messages without a simulator."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _COLLECTIVES = {
 
 @dataclass(frozen=True)
 class _Message:
-    """A message that is alone, with its times in seconds. They are the time until it is received, and those of a
-    blocking send, of starting a send, of completing its receive, and of its bytes at the link.
+    """The times of a message that is alone, in seconds: until it is received, of a blocking send, of starting a send,
+    of completing its receive, and of its bytes at the link.
     """
 
     seconds: float
@@ -63,11 +63,11 @@ class _Message:
 
 
 class PlayedExperiments(DividedRunner):
-    """Makes experiments by the rules of the schedule engine: of single messages, which it plays, and of collectives.
+    """Makes experiments by the rules of the schedule engine: with single messages, which it plays, and collectives.
 
-    Between two processes every message is alone at its link, so that experiments are sums of messages' times, and in a
-    row they follow one another by the slowest of their stages. An empty message takes as long as one of a byte.
-    Experiments of other kinds fail.
+    Between two processes every message is alone at its link, so that the time of an experiment is a sum of messages'
+    times. Messages in a row follow one another at the pace of the slowest of their stages. An empty message takes as
+    long as a message of one byte. Experiments of other kinds fail.
     """
 
     def __init__(self, platform: HostPlatform, pool: Pool | None = None) -> None:
@@ -88,7 +88,7 @@ class PlayedExperiments(DividedRunner):
         return Configuration(usual.source, usual.platform, usual.maker, tuple(sorted(details)))
 
     def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
-        """All of them at once, since they take little time."""
+        """A single part with all cases, since they take little time."""
         return [Part(cases)]
 
     def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
@@ -104,7 +104,7 @@ class PlayedExperiments(DividedRunner):
         return 0
 
     def seconds(self, case: Case, non_blocking: bool = False) -> float:
-        """The time of an experiment, whose messages in a row are sent by MPI_Isend if `non_blocking` says so.
+        """The time of an experiment. With `non_blocking`, MPI_Isend sends its messages in a row.
 
         Raises UsageError for a kind that the engine does not have, and CollwiseError if a play fails.
         """
@@ -120,9 +120,9 @@ class PlayedExperiments(DividedRunner):
         first, *others = (rank // per_node for rank in one.processes)
         way = self._message(first, others[0], max(1, one.message_bytes))
         back = self._message(others[0], first, max(1, one.reply_bytes))
-        # All that depends on its size is spent at the slowest of the links.
+        # All time that depends on the message's size is spent at the slowest of the links.
         transfer = way.on_way - self._message(first, others[0], 1).on_way
-        if non_blocking:  # A blocking send of a rendezvous message has the transfer; several others overlap handshakes.
+        if non_blocking:  # A blocking rendezvous send includes the transfer; several others overlap their handshakes.
             transfer = way.transfer
         if one.kind == ONE_TO_TWO:
             there = self._message(first, others[1], max(1, one.message_bytes))
@@ -146,7 +146,7 @@ class PlayedExperiments(DividedRunner):
         return seconds[one.kind]
 
     def _played(self, sender: int, receiver: int, message_bytes: int) -> _Message:
-        """A message between two nodes, or on one, which the linear scatter sends by a blocking send."""
+        """The times of a message between two nodes, or on one; the linear scatter sends it by a blocking send."""
         alone = sender == receiver
         platform = ReorderedPlatform(self._platform, (sender,) if alone else (sender, receiver))
         case = Case("scatter", "linear", 2, message_bytes, processes_per_node=2 if alone else 1)

@@ -42,7 +42,7 @@ class Runner(Protocol):
         return 1.0
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
-        """Times the cases in any order and passes each timing to `keep`; that of a failed case has an error.
+        """Times the cases in any order and passes each timing to `keep`; the timing of a failed case has an error.
 
         Stops as soon as possible when `keep` raises. Raises CollwiseError when the runner cannot continue; timings that
         `keep` has received stay valid.
@@ -53,7 +53,8 @@ class Runner(Protocol):
 class Part:
     """A share of a runner's work, which does not depend on the others.
 
-    `known` holds the seconds of other cases that the runner compares these with, by what they have in common.
+    `known` holds the seconds of other cases with which the runner compares the part's cases, by what both have in
+    common.
     """
 
     cases: Sequence[Case]
@@ -63,7 +64,7 @@ class Part:
 class DividedRunner(Runner):
     """A runner whose work consists of parts, which a pool makes.
 
-    Pickled, it is what it was made from: a copy elsewhere uses the installation that it finds there.
+    Its pickle has only the arguments that made it, so that a copy on another machine uses that machine's installation.
     """
 
     def __init__(self, pool: Pool | None = None) -> None:
@@ -119,7 +120,7 @@ class LocalThreads(Pool):
 def run_concurrently(tasks: Sequence[Callable[[], Result]], jobs: int, stop: threading.Event) -> list[Result]:
     """The results of all tasks, of which `jobs` run at a time.
 
-    When one raises, `stop` asks the others to end, and the error is raised.
+    When a task raises, `stop` asks the other tasks to end, and the error is raised.
     """
     stop.clear()
     with concurrent.futures.ThreadPoolExecutor(max_workers=jobs) as pool:
@@ -134,9 +135,9 @@ def run_concurrently(tasks: Sequence[Callable[[], Result]], jobs: int, stop: thr
 
 @dataclass(frozen=True)
 class RunResult:
-    """Timings by case, in the order of the request; the number that the store had; the number of started processes.
+    """Timings by case, in the order of the request. Cases that the runner left out are missing.
 
-    Cases that the runner left out are missing.
+    `reused` is the number of timings that the store had before.
     """
 
     timings: dict[Case, Timing]
@@ -203,10 +204,10 @@ def successful_timings(store: Store, configuration: Configuration) -> dict[Case,
 
 
 class _Writer:
-    """Writes timings from a thread of its own: those that arrive during one commit are written by the next.
+    """Writes timings in a thread of its own. Timings that arrive during one commit are written by the next commit.
 
-    `on_stored` is called for each timing once it is committed. Once either has failed, `add` raises what
-    it raised, so that the runner stops.
+    `on_stored` is called for each timing once it is committed. After a commit or `on_stored` has failed, `add` raises
+    the same error, so that the runner stops.
     """
 
     def __init__(self, store: Store, configuration: Configuration, on_stored: Keep) -> None:

@@ -25,13 +25,13 @@ from collwise.simulator.sweeps.smpi_runner import cost_of, topologies_of
 from collwise.simulator.timing import Case, Configuration, Timing, is_mock_up
 
 _FEW_MESSAGES = 10_000
-"""A case with so few messages is played in about the time that finding a bound of its time takes."""
+"""A case with at most this many messages is played about as fast as its bound is found."""
 
 _MAX_MESSAGES = 20_000_000
-"""The maximum of messages of one contest that are played at a time, for memory. A longer case is played alone."""
+"""The most messages of one contest that are played at a time, to limit memory. A longer case is played alone."""
 
 _PARTS_PER_SLOT = 32
-"""The least number of parts, where there are as many cases: it bounds the wait for the last one."""
+"""The least number of parts per slot, if there are enough cases. It bounds the wait for the last part."""
 
 _PART_MESSAGES = 4_000_000
 """The messages of a part that is worth sending to another machine; it takes a few seconds."""
@@ -58,15 +58,15 @@ class ScheduleRunner(DividedRunner):
         self._known: Mapping[Case, Timing] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        """The arguments of a copy, and the tolerances of its contests; parts bring the times that it knows."""
+        """The arguments of a copy, and the tolerances of its contests; its parts have the known times."""
         made_from = (self.platform, None, self._library, self._like_smpi)
         return ScheduleRunner, made_from, {"_tolerances": self._tolerances}
 
     def choose_within(self, tolerances: Mapping[str, float], known: Mapping[Case, Timing]) -> None:
-        """Leaves out cases that no choice needs from now on, for the collectives in `tolerances`.
+        """Leaves out, from now on, cases that no choice needs, for the collectives in `tolerances`.
 
-        These are slower than the fastest case with the same P and m by more than the tolerance (0.01: 1 %). They are
-        not played to their end. `known` has times that were made before.
+        Such cases are slower than the fastest case with the same P and m by more than the tolerance (0.01: 1 %). They
+        are not played to their end. `known` has times that were made before.
         """
         self._tolerances, self._known = tolerances, known
 
@@ -88,7 +88,7 @@ class ScheduleRunner(DividedRunner):
         return cost_of(case)
 
     def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
-        """Contests, and groups of cases that may share schedules; short ones are put together."""
+        """Contests, and groups of cases that may share schedules; short groups are joined."""
         check_message_sizes(cases)
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)
@@ -124,9 +124,9 @@ class ScheduleRunner(DividedRunner):
         return found
 
     def _choose(self, part: Part, keep: Keep, stop: threading.Event) -> None:
-        """Times those cases of one collective and P that a choice may need.
+        """Times the cases of one collective and P that a choice may need.
 
-        A message of one segment is played for one segment size, within the limit that the first one has.
+        A message of one segment is played for only one segment size, within the time limit of the first case.
         """
         whole: dict[Case, Timing | None] = {}
         paces: dict[Case, float] = {}
@@ -148,7 +148,7 @@ class ScheduleRunner(DividedRunner):
     def _time(self, cases: Sequence[Case], keep: Keep, stop: threading.Event) -> None:
         """Times cases of the same topologies, P and message size; equal schedules are played once.
 
-        Messages without a second segment make schedules equal, and so do blocks of one size, as of alltoall and
+        Schedules are equal if messages have no second segment, or if all blocks have one size, as in alltoall and
         alltoallv.
         """
         known: list[KnownPlay] = []
@@ -166,7 +166,7 @@ class ScheduleRunner(DividedRunner):
         max_seconds: float = math.inf,
         paces: dict[Case, float] | None = None,
     ) -> Timing | None:
-        """The timing of a case, with an error if it cannot be played; None if it takes longer than that."""
+        """The timing of a case, with an error if it cannot be played; None if it exceeds `max_seconds`."""
         tables = partial(network_tables, self.platform, case.procs, case.processes_per_node, like_smpi=self._like_smpi)
         places = self._places(case.procs, case.processes_per_node)
         try:
@@ -190,7 +190,7 @@ class ScheduleRunner(DividedRunner):
 
 
 def _alike(cases: Iterable[Case]) -> list[list[Case]]:
-    """The cases by their topologies, P and message size: those of one group may have equal schedules."""
+    """The cases in groups of the same topologies, P and message size, which may have equal schedules."""
     groups = collections.defaultdict(list)
     for case in cases:
         topologies = ", ".join(sorted(topologies_of(case.collective, case.algorithm)))
@@ -199,7 +199,7 @@ def _alike(cases: Iterable[Case]) -> list[list[Case]]:
 
 
 def _bundled(groups: Iterable[Sequence[Case]], slots: int) -> Iterator[list[Case]]:
-    """The groups, with successive ones together up to a number of messages."""
+    """The groups, with successive groups joined up to a number of messages."""
     weighed = [(sum(map(cost_of, group)), group) for group in groups]
     most = min(_PART_MESSAGES, sum(weight for weight, _ in weighed) // (_PARTS_PER_SLOT * slots))
     bundle: list[Case] = []
@@ -215,7 +215,7 @@ def _bundled(groups: Iterable[Sequence[Case]], slots: int) -> Iterator[list[Case
 
 
 def _shares(contests: Sequence[Sequence[Case]], slots: int) -> list[Sequence[Case]]:
-    """The contests, and of those that are more than half of a slot's work every so many sizes apart."""
+    """The contests. A contest that is more than half of a slot's work is split; its shares take the sizes in turn."""
     weights = [sum(map(cost_of, contest)) for contest in contests]
     found: list[Sequence[Case]] = []
     for contest, weight in zip(contests, weights, strict=True):

@@ -26,8 +26,8 @@ from collwise.simulator.limits import check_simulated_sizes
 from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool
 from collwise.simulator.timing import Case, Configuration, Timing
 
-# The messages of a batch that is worth a process of its own: they take a few times as long as its start, but not so
-# long that the cores do not finish together.
+# The messages of a batch that is worth a process of its own. They take a few times as long as the start of the process,
+# but not so long that the cores finish at very different times.
 _BATCH_MESSAGES = 40_000
 # The cost of a case in addition to its messages (agreeing on its start), in messages per process.
 _FIXED_MESSAGES_PER_PROCESS = 8
@@ -57,8 +57,8 @@ def simulated_configuration(
 def plan_batches(cases: Iterable[Case], jobs: int) -> list[list[Case]]:
     """Groups cases by processes per node, then deals the costliest first to the lightest batch.
 
-    Within a batch cases are ordered by process count, so that communicators are made once, then the cheap first, so
-    that many are in the store when a sweep is interrupted.
+    Within a batch cases are ordered by process count, so that communicators are made once, and then from the cheapest
+    on, so that many cases are in the store when a sweep is interrupted.
     """
     by_mapping: dict[int, list[Case]] = {}
     for case in cases:
@@ -80,9 +80,9 @@ def plan_batches(cases: Iterable[Case], jobs: int) -> list[list[Case]]:
 class SmpiRunner(DividedRunner):
     """Simulations on a platform, in parts of one process each.
 
-    When the simulator fails, the case it failed in gets a timing with an error, and the others are simulated. The same
+    When the simulator fails in a case, this case gets a timing with an error, and the others are simulated. The same
     holds for a case of SimGrid's own algorithms that exceeds its processor time. A case is given up only when it fails
-    alone: a process may be ahead of the one that prints times, and end the simulation in the case that follows.
+    alone, since a process may be ahead of the process that prints times, and end the simulation in the next case.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class SmpiRunner(DividedRunner):
         self._rules = rules
 
     def __reduce__(self) -> tuple[object, ...]:
-        """The arguments that a copy is made from: it finds the same version of SimGrid where it is."""
+        """The arguments of a copy, which finds the same version of SimGrid on its own machine."""
         version = self.installation.version
         return SmpiRunner, (self.platform, self._procs, version, None, self._program, self._own_algorithms, self._rules)
 
@@ -135,7 +135,7 @@ class SmpiRunner(DividedRunner):
         return [Part(batch) for batch in plan_batches(cases, slots)]
 
     def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
-        """Simulates the cases in one process, and in another one those that are left when it fails."""
+        """Simulates the cases in one process; if it fails, simulates the remaining cases in another process."""
         left = list(part.cases)
         started = 0
         has_run = is_suspect = False
@@ -204,7 +204,7 @@ class SmpiRunner(DividedRunner):
 
     @contextlib.contextmanager
     def _interposed(self) -> Iterator[dict[str, str]]:
-        """The environment in which libcollwise follows the rules; none without rules."""
+        """The environment in which libcollwise follows the rules; empty if there are no rules."""
         if not self._rules:
             yield {}
             return
@@ -234,7 +234,7 @@ def cost_of(case: Case) -> float:
     elif topologies <= TREES | DOUBLING:
         messages = case.procs * others.bit_length() * segments
     else:
-        # Blocks are what is cut here, each of a P-th of the message.
+        # Here blocks are cut into segments; each block is a P-th of the message.
         messages = case.procs * (others + segments - 1)
     if case.collective == "allreduce" or (case.collective in _UP_AND_DOWN and topologies <= TREES):
         messages *= 2
@@ -252,6 +252,6 @@ def topologies_of(collective: str, algorithm: str) -> frozenset[str]:
 
 @cache
 def _cuts_segments(collective: str, algorithm: str) -> bool:
-    """True if the limit of an algorithm is the size of the pieces of its segments."""
+    """True if the limit parameter of an algorithm is the size of the pieces of its segments."""
     entry = Catalogue.load().find(collective, algorithm)
     return entry is not None and entry.limit_parameter == "between_segment_bytes"

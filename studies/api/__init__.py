@@ -2,18 +2,18 @@
 
 The public interface, for notebooks and scripts::
 
-    tune(cluster)                          the whole job: choices, rules, a report, and how sure all that is
+    tune(cluster)                          the whole job: choices, rules, a report, and how sure the choices are
     platform(name)                         a cluster: a known one, or a .toml or .xml file
     describe(name, nodes, interconnect)    a cluster of yours by a few figures
     simulate(platform, collective, procs)  simulated times
     measure(collective, procs)             measured times under Open MPI or MPICH
-    search_algorithms(collective, procs)   the same within a budget, only where the choice is in doubt
+    search_algorithms(collective, procs)   measured times within a budget, only where the choice is in doubt
     stored(query)                          times that the store has
     results(), configurations()            every time in the store, and what made them, DataFrames
     prune(platform=name)                   deletes times from the store
     fit(platform)                          a model whose parameters are estimated there
     predict(model, collective, procs)      predicted times
-    compare(reference, other, ...)         errors of times and what choices cost, by the reference: whom to trust
+    compare(reference, other, ...)         errors of times and slowdowns of choices, relative to reference times
     figure(times)                          a matplotlib figure of times, scores, a platform or another result
     select(times)                          decisions: which algorithm for which P and message size
     time_tasks(collective, platform)       times of the tasks of a hierarchical collective
@@ -21,12 +21,12 @@ The public interface, for notebooks and scripts::
     export(decisions, output=path)         rules that an MPI library reads
     defaults(collective, procs)            what an MPI library runs untuned
     guidelines(platform, library)          performance guidelines that simulated libraries violate, and their repair
-    measured_guidelines(target)            those that a real MPI library violates
-    check_decisions(decisions, platform)   the same guidelines for decisions of ours, with better combinations
+    measured_guidelines(target)            performance guidelines that a real MPI library violates
+    check_decisions(decisions, platform)   performance guidelines that decisions violate, and faster combinations
     whatif(platform, changes, collective)  which choices and times change with the platform
-    sweep(platform, factors, ...)          the same over many factors, with cross-over points
+    sweep(platform, factors, ...)          the same for many factors of a change, with cross-over points
     run_program(program, library=, procs=) a program with our algorithms in it, and the report of its calls
-    profile(report, platform=)             which collectives of a program matter, what it would gain, and did gain
+    profile(report, platform=)             which collectives of a program matter; expected and achieved savings
     application(name, platform, procs)     an application's time under several choices of collectives
     gain(decisions, procs)                 what decisions gain over Open MPI's own, measured
     live_map(platform, collective)         a map that follows changes within a fraction of a second
@@ -34,10 +34,10 @@ The public interface, for notebooks and scripts::
     check_machines(folder, ...)            predictions judged by measured times of machines
     session(...)                           a store, a version of SimGrid and so on, for several calls
 
-Times are seconds and sizes bytes. What makes times returns them by collective, with `frame()` for pandas, and `save()`;
-`select`, `compare` and figures take them from any source, or a file of them. Wherever sizes or process counts are
-taken, they are numbers, lists of numbers, or text as on the command line: '8KiB', '8KiB:4MiB:x2', '2:16:+2'. Wrong
-arguments raise UsageError, and a problem found on the way CollwiseError; both say what was wrong in one line.
+Times are in seconds and sizes in bytes. Functions that make times return them by collective, with `frame()` for pandas,
+and `save()`; `select`, `compare` and `figure` take times from any source, or a file of times. Sizes and process counts
+are numbers, lists of numbers, or text as on the command line: '8KiB', '8KiB:4MiB:x2', '2:16:+2'. Wrong arguments raise
+UsageError, and problems found later raise CollwiseError; both say in one line what was wrong.
 
 Importing this package costs nothing: what a function needs is loaded when it is first used.
 """
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
 
 
 def _complete(found: Any) -> None:
-    """Completes the docstring of a function by what the command line says of its parameters."""
+    """Completes the docstring of a function with what the command line says about its parameters."""
     if callable(found) and not isinstance(found, type):
         from collwise.studies.cli.option_texts import with_parameters
 

@@ -34,12 +34,12 @@ PlatformLike: TypeAlias = "HostPlatform | str | Path"
 TimesLike: TypeAlias = "Times | Mapping[str, Times] | str | Path"
 """Times of one collective, or of several by name, or a file of times, or store:QUERY."""
 STORED = "store:"
-"""The beginning of a word that names times which the store has; a query follows."""
+"""The prefix of a word that names times in the store; a query follows it."""
 
 
 GROUPS = {"all": "selectable", "by-node": "by_node", GUIDELINES: "mock_ups"}
-"""Names of groups of algorithms. They are all that can be chosen, those that treat the processes of a node differently
-from others, and the mock-ups of performance guidelines.
+"""Names of groups of algorithms: all that can be chosen, algorithms that treat the processes of a node differently from
+others, and the mock-ups of performance guidelines.
 """
 
 Paths = str | Path | Sequence[str | Path]
@@ -81,9 +81,9 @@ def describe(
 
     Parameters: `name`, of small letters, digits and -; `nodes`, how many; `interconnect`, a name that
     `collwise platforms new --help` lists, which brings overheads, protocol, link and latency; `link_bytes_per_second`
-    and `latency_seconds`, the one-way latency between two nodes at one switch, instead of its; `output`, a .toml file
-    that gets the description; other figures are those of `collwise.platforms.Node` (`cpus`, `cores`, ...), the
-    `topology`, and the keys of that topology in a description (docs/platforms.md).
+    and `latency_seconds`, the one-way latency between two nodes at one switch, instead of the interconnect's values;
+    `output`, a .toml file that gets the description; other figures are those of `collwise.platforms.Node` (`cpus`,
+    `cores`, ...), the `topology`, and the keys of that topology in a description (docs/platforms.md).
 
     Returns a platform, which functions take wherever they take a name. Raises UsageError for figures that are missing
     or do not fit together.
@@ -114,14 +114,14 @@ def session(
 ) -> Iterator[SimulationContext]:
     """A context that several calls can share, given as their `context`; closes the store at the end.
 
-    Parameters: `store`, the SQLite file of timings, by default what COLLWISE_STORE says, else
+    Parameters: `store`, the SQLite file of timings, by default the one that COLLWISE_STORE names, otherwise
     results/timings.sqlite in the project or the working directory;
     `engine`, what simulates; `simgrid`, a version of SimGrid, by default the system's; `jobs`, how many simulations run
     side by side, by default one per core; `progress`, which shows how far a simulation with a label is;
-    `library`, of the baselines that one whose decisions the schedule engine follows where a mock-up of a performance
-    guideline calls a collective; `executor`, where simulations run: 'local', 'dask:ADDRESS' or
-    'slurm:jobs=4,cores=8' as on the command line, by default what COLLWISE_EXECUTOR says, else here; or an executor of
-    concurrent.futures or Dask's Client, on which `jobs` tasks run at a time.
+    `library`, the baseline whose decisions the schedule engine follows when a mock-up of a performance guideline calls
+    a collective; `executor`, where simulations run: 'local', 'dask:ADDRESS' or 'slurm:jobs=4,cores=8' as on the command
+    line, by default what COLLWISE_EXECUTOR says, otherwise 'local'; or an executor of concurrent.futures or Dask's
+    Client, on which `jobs` tasks run at a time.
 
     >>> import collwise
     >>> with collwise.session(store="timings.sqlite", jobs=2) as context:
@@ -140,7 +140,7 @@ def session(
 
 
 def _pool(executor: str | Any, jobs: int | None) -> AbstractContextManager[Pool | None]:
-    """The pool of an executor, which ends with the block; None where simulations run in threads here."""
+    """The pool of an executor, which ends with the block; None if simulations run in threads of this process."""
     from collwise.simulator.sweeps.executors import parse_place
 
     if executor is not None and not isinstance(executor, str):
@@ -163,12 +163,12 @@ def store_path(given: str | Path | None = None) -> Path:
 
 
 def opened(context: SimulationContext | None, engine: str = "smpi") -> AbstractContextManager[SimulationContext]:
-    """The context given, which stays open, or a session of its own with that engine."""
+    """The given context, which stays open, or else a new session with `engine`."""
     return session(engine=engine) if context is None else nullcontext(context)
 
 
 def times(*given: TimesLike) -> dict[str, Times]:
-    """Times by collective. Raises UsageError for words that name none, and for a collective that is given twice."""
+    """Times by collective. Raises UsageError for words that name no times, and for a collective given twice."""
     found: dict[str, Times] = {}
     for one in given:
         several = _named_times(str(one)) if isinstance(one, (str, Path)) else one
@@ -242,7 +242,7 @@ def names(given: Names) -> tuple[str, ...]:
 
 
 def collectives(given: Names) -> tuple[str, ...]:
-    """Names of collectives; 'all' stands for every one. Raises UsageError for an unknown one."""
+    """Names of collectives; 'all' stands for every one. Raises UsageError for an unknown name."""
     catalogue = Catalogue.load()
     if given == "all":
         return tuple(catalogue.collectives)
@@ -253,7 +253,7 @@ def collectives(given: Names) -> tuple[str, ...]:
 
 
 def algorithms(collective: str, given: Names | None, exclude: Names = ()) -> tuple[str, ...]:
-    """Names of algorithms. A name of GROUPS stands for several, and no name for 'all'.
+    """Names of algorithms. A name of GROUPS stands for several algorithms; without names, 'all' is meant.
 
     Algorithms of `exclude` are left out; they may belong to other collectives. Raises UsageError for an unknown name,
     for groups without an algorithm of the collective, and if nothing is left.
@@ -278,9 +278,9 @@ def algorithms(collective: str, given: Names | None, exclude: Names = ()) -> tup
 
 
 def possible(names: Iterable[str], make: Callable[[str], _Made]) -> dict[str, _Made]:
-    """The results of `make` by name. Those for which it raises UsageError are left out, and a note says why.
+    """The results of `make` by name. Names for which it raises UsageError are left out, and a note says why.
 
-    Raises the UsageError of the first one where nothing is left.
+    Raises the first of these errors if nothing is left.
     """
     found, problems = {}, []
     for name in names:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collwise.validation.measurement.runs import MeasuredRun
 
 _FAR, _ALWAYS = 5.0, 10.0
-"""The factors by which times may move figures. They are a multiple of the spread of their logarithm, and at least so
-much.
+"""The limits of the factors by which times may change a figure, of which the larger applies. They are a multiple of the
+spread of the figure's logarithm, and a factor.
 """
 _TO_MEASURE = (64, 4096, 262144, 8388608)
 """The message sizes among which the most informative are named."""
@@ -34,9 +34,10 @@ _USUAL_COLLECTIVES, _USUAL_PROCS = ("allgather", "allreduce", "alltoall", "bcast
 class FittedFigures:
     """A platform with figures multiplied by factors that fit `used` of the measured times.
 
-    `figures` has for each one, by name, its amount before and as `fitted`, the `factor` with its 95 % interval (`low`,
-    `high`), and whether the times have `told` it. `crossed` predicts each collective or kind of messages from the
-    others. `telling` are the cases whose measurement would help most to choose. `notes` are on the messages.
+    `figures` has, by name, the amount of a figure `before` and as `fitted`, the `factor` with its 95 % interval (`low`,
+    `high`), and `told`, which is true if the times determine the figure. `crossed` has predictions of each collective
+    or kind of messages from the others. `telling` has the cases whose measurement would help most to choose. `notes`
+    are about the messages.
     """
 
     platform: Platform
@@ -57,7 +58,7 @@ class FittedFigures:
 def fitted_to_times(nominal: Platform, paths: Sequence[Path]) -> FittedFigures:
     """Fits the figures of a platform to times of messages between two nodes, and of collectives.
 
-    Collectives have one process on each node. A jump of the messages' latency is the eager limit.
+    Collectives must have one process on each node. A jump of the messages' latency is taken for the eager limit.
     """
     from collwise.validation.calibration.figures import multiplied, six_digits, with_eager_limit
     from collwise.validation.calibration.from_times import fit, jump, most_telling, without_each_collective
@@ -90,7 +91,7 @@ def fitted_to_times(nominal: Platform, paths: Sequence[Path]) -> FittedFigures:
 
 
 def _timed(nominal: Platform, measured: Sequence[MeasuredRun]) -> list[TimedCases]:
-    """The cases of measured runs. Raises UsageError where none can be used."""
+    """The cases of measured runs. Raises UsageError if none of them can be used."""
     from collwise.validation.measurement.training import timed
 
     given = (timed(run, nominal, as_described=True, messages=True) for run in measured)
@@ -107,14 +108,14 @@ def _timed(nominal: Platform, measured: Sequence[MeasuredRun]) -> list[TimedCase
 def _notes(
     nominal: Platform, made: Platform, messages: Mapping[Case, float], leap: tuple[int, float] | None
 ) -> Iterator[str]:
-    """Sentences on the eager limit, and on what messages cannot tell."""
+    """Sentences on the eager limit, and on figures that the messages cannot determine."""
     if leap is not None:
         limit = made.calibration.eager_limit_bytes
         stays = "stays" if limit == nominal.calibration.eager_limit_bytes else "becomes"
         where = f"the latency curve jumps by {100 * leap[1]:.0f} % at {format_size(leap[0])}"
         yield f"{where}: the eager limit {stays} {format_size(limit)}"
     if messages and all(case.experiment == ROUNDTRIP for case in messages):
-        yield "latencies tell the sum of latency and overheads; streams (osu_bw) tell the overheads apart"
+        yield "latencies determine only the sum of latency and overheads; streams (osu_bw) would separate the two"
 
 
 def _check_factors(nominal: Platform, factors: Mapping[str, float]) -> None:
@@ -143,7 +144,7 @@ def _figures(before: Platform, made: Platform, fitted: Fitted, machine: str) -> 
 
 
 def _not_measured(runs: Sequence[TimedCases]) -> list[Case]:
-    """Unsegmented cases of the runs' collectives, or of some, at their largest P and some sizes, that they lack."""
+    """Unsegmented cases that the runs lack, at their largest P and some sizes, of their collectives or usual ones."""
     known = {case for run in runs for case in run.cases if case.collective != "-"}
     names = sorted({case.collective for case in known}) or _USUAL_COLLECTIVES
     procs = max((case.procs for case in known), default=min(runs[0].platform.nodes, _USUAL_PROCS))

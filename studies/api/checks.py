@@ -1,4 +1,4 @@
-"""Checks of what collwise is made of against what is known to be true: `recovery`, and `check_machines`."""
+"""Checks of fits against known parameters, and of predictions against measured times: `recovery`, `check_machines`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def recovery(platform: PlatformLike | None = None, *, context: SimulationContext
                     left_out.append(f"{one.name}: {asked.family} by {asked.procedure} {why}; left out")
             rows += recover(one, wanted, partial(parameters_on, Simulated(one, simulations)))
     frame = pd.DataFrame([asdict(row) | {"ok": row.ok} for row in rows])
-    frame.attrs |= {"title": "Estimated parameters beside the true ones, in seconds (per byte)", "lines": left_out}
+    frame.attrs |= {"title": "Estimated and true parameters, in seconds (per byte)", "lines": left_out}
     if wrong := [row for row in rows if not row.ok]:
         first = wrong[0]
         frame.attrs["problem"] = (
@@ -65,12 +65,13 @@ def recovery(platform: PlatformLike | None = None, *, context: SimulationContext
 
 @dataclass(frozen=True)
 class JudgedMachines:
-    """Cells of measured runs with what predictions chose there; the file of the predictions, its SHA-256, and notes.
+    """Cells of measured runs with the choices of predictions; the file of the predictions, its SHA-256, and notes.
 
     `placed` has the jobs that were predicted on the nodes where they ran, by the names of their node maps. `sure` says
-    how sure the choices by predictions are. It uses the discrepancy of the other machines, or for a single machine the
-    project's own. `discrepancy` was learned on all machines; None without cells. Both are missing if figures were
-    `trained` on some of the times. `messages` are then predictions of runs from their messages between two nodes alone.
+    how sure the choices by predictions are. It uses the discrepancy of the other machines, or the project's own
+    discrepancy for a single machine. `discrepancy` was learned on all machines; it is None if there are no cells. Both
+    are missing if figures were `trained` on some of the times; `messages` then has predictions of runs from their
+    messages between two nodes alone.
     """
 
     cells: Sequence[Cell]
@@ -85,7 +86,7 @@ class JudgedMachines:
     messages: Sequence[FromMessages] = ()
 
     def frame(self) -> pd.DataFrame:
-        """A row for each cell and decider: what was chosen, its seconds and those of the oracle, and the regret."""
+        """A row for each cell and decider: the choice and its seconds, the oracle and its seconds, and the regret."""
         import pandas as pd
 
         rows = [
@@ -119,15 +120,15 @@ def check_machines(
 ) -> JudgedMachines:
     """Judges predictions by times measured on supercomputers.
 
-    It shows the errors of predicted times, and the losses of choices. The folders have runs of PICO, as its repository
-    has them, or tables as 'collwise times import' reads; without any, the project's times of supercomputers and a cloud
-    are used. A machine's description is the platform with the name of its folder. A job is predicted on the nodes where
-    it ran, if a map has them. Times are predicted by an engine and by every analytical model, which is fitted to the
-    description. They are written, with their hash, before any measured time is read. docs/machines.md says what is
-    counted and how. With `train` it first fits the figures of each description to some of the machine's times: every
-    second size of three collectives at one P. The other times are shown separately, by whether the size, the
-    collective, or P or the job is new. Where messages between two nodes were measured, it also predicts from these
-    alone, with the median errors at the priors of what they do not tell.
+    It shows the errors of predicted times, and the losses of choices. The folders contain runs of PICO, as in its
+    repository, or tables that 'collwise times import' reads; without folders, the project's times of supercomputers and
+    a cloud are used. A machine's description is the platform with the name of its folder. A job is predicted on the
+    nodes where it ran, if there is a map of them. Times are predicted by an engine and by every analytical model, which
+    is fitted to the description. Predictions are written, with their hash, before any measured time is read.
+    docs/machines.md says what is counted and how. With `train` it first fits the figures of each description to some of
+    the machine's times: every second size of three collectives at one P. The other times are shown separately, by
+    whether the size, the collective, or P or the job is new. If messages between two nodes were measured, it also
+    predicts from these alone, and shows the median errors at the priors of figures that messages do not determine.
 
     Returns the cells, which `frame()` has as a DataFrame.
 
@@ -166,7 +167,9 @@ def check_machines(
     notes = list(found.notes)
     if len({cell.place.machine for cell in cells}) == 1:
         learned_from = ", ".join(DISCREPANCY.machines)
-        notes.append(f"how sure choices are, and what is robust, by what predictions of {learned_from} were off")
+        notes.append(
+            f"how sure choices are, and which are robust, follows from the errors of predictions of {learned_from}"
+        )
     cells, sure = confidence.judged(cells, DISCREPANCY)
     cells = ruled(cells, confidence.ROBUST)
     discrepancy = confidence.learned(cells) if cells else None

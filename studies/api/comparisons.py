@@ -1,4 +1,4 @@
-"""Compares times and choices with times that are right: `compare`; and results as pictures: `figure`."""
+"""Compares times and choices with reference times (`compare`), and draws results (`figure`)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collwise.validation.times.times import Times
 
 DeciderLike: TypeAlias = "Decisions | Decider | str | Path"
-"""A decider: Decisions, the name of an untuned library, a file of decisions, or one of rules for Open MPI."""
+"""A decider: Decisions, the name of an untuned library, a file of decisions, or a file of rules for Open MPI."""
 Compared: TypeAlias = "TimesLike | DeciderLike"
-"""Times, or what decides."""
+"""Times, or a decider."""
 
 
 def compare(reference: TimesLike, /, *others: Compared) -> AllScores:
@@ -34,13 +34,13 @@ def compare(reference: TimesLike, /, *others: Compared) -> AllScores:
 
     `reference` holds the reference times. The others are files of times or store:QUERY, files of decisions, the name of
     an untuned library (openmpi-4.1), or a rules file of Open MPI. The slowdown of a choice is known only if `reference`
-    has its time; 'collwise simulate --deciders' times it. A library may use an algorithm that collwise never chooses, so
-    its slowdown can be negative. With --allocations, medians over the random allocations are compared.
+    has its time; 'collwise simulate --deciders' times it. A library that uses an algorithm which collwise never chooses
+    can have a negative slowdown. With --allocations, medians over the random allocations are compared.
 
-    Returns Scores by collective. `table()` has for each source the number of `cases`, the median, mean, 90th percentile
-    and largest of the relative errors of its times, and their mean with its sign (`bias`); `tau`, Kendall's rank
-    correlation of the choices; and, over the `points` at which the source chooses, how often that is the best choice,
-    and the mean and worst slowdown of its choices by the right times. `table(["message_bytes", "source"])` has rows by
+    Returns Scores by collective. `table()` has for each source the number of `cases`; of the relative errors of its
+    times the median, mean, 90th percentile and largest, and the mean with its sign (`bias`); `tau`, Kendall's rank
+    correlation of the choices; and, over the `points` at which the source chooses, how often it chooses the best, and
+    the mean and worst slowdown of its choices by the reference times. `table(["message_bytes", "source"])` has rows by
     other columns. `trusted()` names the source whose choices cost least, by collective and size. Raises UsageError for
     arguments that are neither times nor deciders, and if no collective is common to all.
 
@@ -79,14 +79,14 @@ def _known(other: Compared) -> Mapping[str, Times] | Decider:
 
 
 def _typical(given: TimesLike) -> Mapping[str, Times]:
-    """Times by collective, over allocations the medians."""
+    """Times by collective; the medians if there are several allocations."""
     from collwise.validation.times.allocations import over_allocations
 
     return {name: over_allocations(one) for name, one in arguments.times(given).items()}
 
 
 def decider(given: DeciderLike) -> Decider:
-    """The decider that is given, or named. Raises UsageError for what is none."""
+    """The decider that is given or named. Raises UsageError for anything else."""
     if isinstance(given, str | Path):
         word, path = str(given), Path(given)
         if word in BASELINES:
@@ -108,7 +108,7 @@ def decider(given: DeciderLike) -> Decider:
 
 
 def _is_document(path: Path, kind: type) -> bool:
-    """True if the file has JSON. It is a list for decisions and a dict for times."""
+    """True if the file has JSON of this kind: a list for decisions, a dict for times."""
     try:
         return isinstance(json.loads(read_text(path)), kind) if path.exists() else False
     except (json.JSONDecodeError, RecursionError):
@@ -118,12 +118,12 @@ def _is_document(path: Path, kind: type) -> bool:
 def figure(result: Any, /, kind: str | None = None, procs: int | None = None) -> Figure:
     """A picture of times, of scores, of a platform, or of what another function of this module returned.
 
-    Parameters: `result`, what is drawn. `kind`: of the scores of one collective 'choices' (the default) or 'slowdowns';
-    of those of several a column of their table, by default 'mean_error'; of other results the name of a file that
-    --figures would write, by default the first. `procs`, for times: P, by default the largest one that has times.
+    Parameters: `result`, what is drawn. `kind`: for scores of one collective 'choices' (the default) or 'slowdowns';
+    for scores of several collectives a column of their table, by default 'mean_error'; for other results the name of a
+    file that --figures would write, by default the first. `procs`, for times: P, by default the largest with times.
 
     Times are drawn over the message size, each algorithm at its best segment size, with their ratios to the best. A
-    notebook shows the matplotlib Figure that is returned. Raises UsageError for what has no such picture.
+    notebook shows the matplotlib Figure that is returned. Raises UsageError for results without such a picture.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "bcast", procs="4,8", sizes="8KiB:64KiB:x8", segments=8192)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Decisions:
-    """Decision tables, one per collective: the algorithm to run from a P and message size on; from `select`."""
+    """Decision tables by `select`, one per collective: the algorithm to run from each P and message size on."""
 
     tables: tuple[DecisionTable, ...]
     failed: tuple[Timing, ...] = field(default=(), compare=False)
@@ -53,7 +53,7 @@ class Decisions:
     """The consumer for which `select` decided. None for any."""
     tolerance: float = field(default=TOLERANCE_PERCENT, compare=False)
     robust: bool = field(default=False, compare=False)
-    """True if the choices lose least at the 95th percentile, not by the times."""
+    """True if the choices minimise the 95th percentile of the loss, not the times."""
 
     @classmethod
     def load(cls, *paths: str | Path) -> Decisions:
@@ -108,14 +108,14 @@ def select(
 
     Tables are as short as possible without any choice being slower than the best one by more than the tolerance at any
     timed size. With predicted times, rows switch at the exact byte where the next choice becomes faster. For models
-    with formulas, the output also says what is lost at sizes in between; `exact` keeps that within the tolerance.
+    with formulas, the output also shows the loss at sizes in between; `exact` keeps this loss within the tolerance.
     Measured choices count as equally good if their confidence intervals overlap. An algorithm that needs a power of two
     or an even number of processes is used only at the P for which it was chosen; from P + 1 on, the best algorithm
-    without such a restriction is. With `robust`, choices by simulated times minimise the loss when predictions are
-    badly wrong: at the 95th percentile of the errors seen on measured machines.
+    without such a restriction is used. With `robust`, choices by simulated times minimise the loss for badly wrong
+    predictions, at the 95th percentile of the errors seen on measured machines.
 
     Returns Decisions. Raises UsageError for wrong arguments, and for times that cannot decide: rounded times of a
-    decision file, and times of a contest that left out what the tolerance, the consumer or one choice needs.
+    decision file, and times of a contest that left out cases which the tolerance, the consumer or one choice needs.
 
     >>> import collwise
     >>> times = collwise.predict(collwise.fit("exact", "hockney"), "bcast", procs="2:8:+1")
@@ -179,17 +179,23 @@ def _without(found: dict[str, Times], exclude: Sequence[str]) -> dict[str, Times
 
 
 def _trusted(found: dict[str, Times]) -> dict[str, Times]:
-    """The times without messages that are too short for them. A note names these unless all are left out."""
+    """The times without messages that are too short to be trusted. A note names collectives without other messages.
+
+    If no collective has other messages, all times stay.
+    """
     kept = {name: one.trusted() for name, one in found.items()}
     nothing = [name for name, one in kept.items() if not one.message_bytes]
     if nothing and len(nothing) < len(kept):
         where = found[nothing[0]].platform
-        note(f"{', '.join(nothing)} left out: on {where} short messages take no processor time, so many look free")
+        note(
+            f"{', '.join(nothing)} left out: on {where} short messages take no processor time, "
+            "so that any number of them looks free"
+        )
     return {name: one for name, one in kept.items() if one.message_bytes} or found
 
 
 def _told(times: Times) -> list[str]:
-    """Sentences on the kind of measured times, and on gaps in them."""
+    """Sentences on how times were measured, and on gaps in them."""
     from collwise.store_contents import KEY_CHARACTERS
     from collwise.studies.present.shown import said
     from collwise.validation.times.times import MEASURED_UNDER, State
@@ -251,14 +257,14 @@ def export(
     """
     check_name("format", format_name, FORMATS)
     if version is not None and format_name not in _VERSIONS:
-        raise UsageError(f"--version applies only to the formats {', '.join(_VERSIONS)}, not for {format_name}")
+        raise UsageError(f"--version applies only to the formats {', '.join(_VERSIONS)}, not to {format_name}")
     if version is not None and format_name == "mpich":
         check_name("version of MPICH's selection file", version, MPICH_VERSIONS)
     if check and (format_name not in _CHECKED or output is None):
         raise UsageError(f"--check needs -o FILE and one of the formats {', '.join(_CHECKED)}")
     if procs is not None and not FORMATS[format_name].one_procs:
         known = ", ".join(name for name, one in FORMATS.items() if one.one_procs)
-        raise UsageError(f"--procs applies only to the formats {known}, not for {format_name}")
+        raise UsageError(f"--procs applies only to the formats {known}, not to {format_name}")
     version = version or _VERSIONS.get(format_name, "")
     path = None if output is None else Path(output)
     files = [Path(one) for one in decisions if not isinstance(one, Decisions)]
@@ -277,14 +283,14 @@ def export(
 
 
 _VERSIONS = {OPENMPI: "4.1", "mpich": MPICH_VERSIONS[0], HAN: "4.1"}
-"""The version by default of formats that differ by it."""
+"""The default version of each format that depends on the version."""
 _CHECKED = (OPENMPI, "mpich")
-"""The formats that installed libraries check."""
+"""The formats whose rules an installed library can check."""
 _MAX_SUBSTITUTIONS = 20
 
 
 def _tell(made: Exported, format_name: str, version: str) -> None:
-    """Warns of what to know before the rules are used, and notes the choices that the format could not say."""
+    """Warns of what users of the rules must know, and notes the choices that the format cannot express."""
     for warning in made.warnings:
         warn(warning)
     lines = told(made.substitutions)
@@ -304,7 +310,7 @@ def _tell(made: Exported, format_name: str, version: str) -> None:
 
 
 def _table_of_profiles(files: Sequence[Path], format_name: str) -> str:
-    """The table of profiles of PGMPITuneLib. Raises UsageError for other files among them, and for another format."""
+    """The table of profiles of PGMPITuneLib. Raises UsageError for other files among these, and for another format."""
     from collwise.validation.guidelines.repair import rules_of
 
     other = next((file for file in files if file.suffix != ".prf"), None)
@@ -318,7 +324,7 @@ def _table_of_profiles(files: Sequence[Path], format_name: str) -> str:
 def _checks(found: ExportedRules, path: Path) -> Iterator[tuple[str, bool]]:
     """Lines on calls for each table, and whether the installed library ran what the rules say.
 
-    The first line says whether the installed library has a different version from that of the rules.
+    If the version of the installed library differs from the version of the rules, the first line says so.
     """
     library = find_installation(found.format_name)
     if not f"{library.version}.".startswith(f"{found.version}."):

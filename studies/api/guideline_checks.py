@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SIZES_TEXT = "8:128KiB:x4"
 """The message sizes that are checked by default."""
 RULES = ("rank", "share")
-"""The rules that decide on violations. They are a rank test over launches, and a share of medians of medians."""
+"""The rules that decide on violations: a rank test over launches, and a share of medians of medians."""
 USUAL = Method(precision=Precision(20, 20), launches=10)
 """The default method of measuring libraries."""
 _PLAYED = ("openmpi-4.1", "mpich-4")
@@ -39,9 +39,9 @@ _PLAYED = ("openmpi-4.1", "mpich-4")
 
 
 class Guidelines(dict[str, "GuidelinesResult"]):
-    """The results of `guidelines`: a library's times, violations and repairs, by its name.
+    """The results of `guidelines`: times, violations and repairs of each library, by name.
 
-    `problem` says why another library has none.
+    `problem` is the error of the first library that has no results.
     """
 
     problem: CollwiseError | None = None
@@ -223,14 +223,14 @@ def check_decisions(
 
 
 def _sizes(table: DecisionTable) -> Sequence[int]:
-    """The message sizes that a table was made from, or else the starts of its rows."""
+    """The message sizes from which a table was made; if they are unknown, the starts of its rows."""
     if table.times is not None:
         return table.times.message_bytes
     return sorted({start for row in table.rules.values() for start, _ in row if start > 0})
 
 
 def _with_guidelines(given: Names) -> tuple[str, ...]:
-    """Names of collectives with guidelines; 'all' stands for every one. Raises UsageError for another one."""
+    """Names of collectives with guidelines; 'all' stands for every one. Raises UsageError for any other."""
     names = arguments.collectives(given)
     if names == arguments.collectives("all"):
         return COLLECTIVES

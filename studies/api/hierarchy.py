@@ -45,7 +45,7 @@ class TaskSearches(dict[str, "Tuning"]):
 
     @property
     def decisions(self) -> Decisions:
-        """The decisions of the last search; those for other numbers of processes per node are further tables."""
+        """The decisions of the last search. A collective has one table for each number of processes per node."""
         from collwise.validation.hierarchy.tuning import decision_tables
 
         return Decisions(tuple(table for tuning in self.values() for table in decision_tables(tuning)))
@@ -56,7 +56,7 @@ class TaskSearches(dict[str, "Tuning"]):
 
 
 def _reached(target: TargetLike | None, ppn: Numbers | None) -> ExecutionTarget | None:
-    """The target; `ppn` is also the number of processes on a node of those that options name."""
+    """The target. If options name it, `ppn` is also the number of processes on each of its nodes."""
     if isinstance(target, TargetOptions) and (target.hosts or target.testbed or target.launcher):
         counts = () if ppn is None else arguments.counts(ppn)
         target = replace(target, ppn=counts[0] if len(counts) == 1 else None)
@@ -85,7 +85,7 @@ def within_codes(given: Names) -> tuple[int, ...]:
 def _without(algorithms: Names, exclude: Names) -> tuple[str, ...]:
     """The algorithms between nodes that are not excluded.
 
-    Names may have the prefix with which tables and rules have them.
+    Names may have the prefix that tables and rules use.
     """
     left_out = [name.removeprefix(PREFIX) for name in arguments.names(exclude)]
     for name in left_out:
@@ -212,13 +212,13 @@ def search_tasks(
     It does so for each number of nodes n, processes per node p and message size m. The searches are those of Luo et al.
     2020, and one that predicts all configurations by the schedule engine and times only the decisive ones. Times are
     stored, so that a stopped search resumes. The machine time of a search is the time of its benchmarks on the machine.
-    If the exhaustive search is among them, the others show the cost of their choices and the errors of the times that
-    they assumed; the search by tasks assumes those of the cost model, equations (3) and (4) of that paper. Between the
-    sampled sizes, the choice changes where both would take equally long.
+    With the exhaustive search, the other searches show the cost of their choices and the errors of the times that they
+    assumed; the search by tasks assumes times of the cost model, equations (3) and (4) of that paper. Between two
+    sampled sizes, the choice changes at the size where both choices would take equally long.
 
-    Returns TaskSearches. By collective they have what each search `found`, with the `best` choice for each input, and
-    `scores`; `decisions` are those of the last search. Raises UsageError for wrong arguments, and for 'predict' on the
-    schedule engine, which would predict itself unless a machine is drawn.
+    Returns TaskSearches. By collective they have the results `found` by each search, with the `best` choice for each
+    input, and `scores`; `decisions` are the decisions of the last search. Raises UsageError for wrong arguments, and
+    for 'predict' on the schedule engine, which would predict itself unless a machine is drawn.
 
     >>> import collwise
     >>> with collwise.session(engine="schedule") as context:

@@ -49,10 +49,10 @@ def whatif(
 ) -> WhatIfs:
     """Shows how choices and times change, and why.
 
-    It times a platform before and after the change. It shows the changed choices, how times change, what rules kept
-    from before cost, and what limits each choice: latency, overhead, gap, bandwidth or reduction. A gap is the wait for
-    something that other messages use: node ports, memory, the path between sockets, or uplinks of switches. Limits come
-    from the critical path in the schedule engine. docs/whatif.md says how to write each change.
+    It times a platform before and after the change. It shows the changed choices, how times change, the cost of keeping
+    rules from before the change, and what limits each choice: latency, overhead, gap, bandwidth or reduction. A gap is
+    the wait for something that other messages use: node ports, memory, the path between sockets, or uplinks of
+    switches. Limits come from the critical path in the schedule engine. docs/whatif.md says how to write each change.
 
     Returns a WhatIf for each collective, whose `times` have the dimension `change`.
 
@@ -107,7 +107,7 @@ def sweep(
     """Finds how large a change must be before the best choice differs.
 
     It also says why. The factors cover a range, such as bandwidth=x0.25:x8; 'collwise whatif change --help' lists all
-    changes. With a tolerance, choices that are nearly as fast do not take turns.
+    changes. With a tolerance, choices that are almost equally fast do not alternate.
 
     Returns a Sweep for each collective, whose `times` have the dimension `factor`.
 
@@ -168,7 +168,7 @@ def live_map(
 
 
 _MAX_LIVE_PROCS, _LIVE_COUNTS = 64, 8
-"""The process counts of sliders by default: recording more takes minutes."""
+"""The largest P and the number of process counts of sliders by default, since recording more takes minutes."""
 
 
 def explorer(
@@ -233,9 +233,9 @@ def _grids(
     ppn: int | None,
     changes: Sequence[Change],
 ) -> list[Grid]:
-    """The points asked for, by collective; by default those that fit on the platform before and after the change.
+    """The requested points, by collective; by default points that fit on the platform before and after the change.
 
-    `algorithms` are the names asked for and those to exclude.
+    `algorithms` are the requested names and the names to exclude.
     """
     from collwise.validation.times.memory_limits import asked_points, warn_of_doubtful
 

@@ -58,7 +58,8 @@ FITTED_BY_ALGORITHM = (IMPLEMENTATION_AWARE, CRITICAL_PATH)
 class FittedModel:
     """Estimated parameters and the models that they belong to; made by `fit`.
 
-    `parameters` hold everything that was estimated, `models` the models by name, the one they were made for first.
+    `parameters` hold everything that was estimated. `models` are the models by name; the first is the model for which
+    the parameters were estimated.
     """
 
     parameters: Parameters
@@ -88,13 +89,13 @@ class FittedModel:
 
     @property
     def usual_file(self) -> Path:
-        """The file that the command writes unless another one is named. Raises UsageError where it cannot."""
+        """The file that the command writes unless another is named. Raises UsageError if its folder is not writable."""
         made_for = next(iter(self.models))
         kind = f".{made_for}" if made_for in (CRITICAL_PATH, *PROCEDURE_NAMES) else ""
         return writable_folder(results_folder()) / f"{self.platform}{kind}.parameters.toml"
 
     def save(self, path: str | Path) -> None:
-        """Writes the parameter file (TOML) that `predict` and `select` read. Raises UsageError where it cannot."""
+        """Writes the parameter file (TOML) that `predict` and `select` read. Raises UsageError if it cannot."""
         self.parameters.save(Path(path))
 
     def __repr__(self) -> str:
@@ -182,7 +183,7 @@ def fit(
 
 
 def _refuse(of: str, **given: Any) -> None:
-    """Raises UsageError for an argument that was given, and is for something else."""
+    """Raises UsageError if one of these arguments is given, which apply only to `of`."""
     for name, value in given.items():
         if value is not None:
             raise UsageError(f"--{name} is for {of}")
@@ -207,8 +208,8 @@ def predict(
     """Evaluates a model at many P and m at once.
 
     Returns Times by collective. Times are missing where they are not deterministic or beyond what was fitted. Between
-    the points the Times ask the model, so `select` decides to the byte. Raises UsageError where the model has no
-    formula.
+    the points the Times ask the model, so that `select` finds the exact bytes at which choices change. Raises
+    UsageError where the model has no formula.
 
     >>> import collwise
     >>> times = collwise.predict(collwise.fit("exact", "hockney"), "bcast", procs="2:8:x2", sizes="1KiB,1MiB")
@@ -233,7 +234,7 @@ def predict(
         choices = candidates(one, cut, _with_formula(fitted, one, algorithms))
         grid = Grid(one, choices, counts, sizes_of(one, asked_sizes), fitted.processes_per_node or 1)
         if margin is not None:
-            # What is no choice must not be the best one.
+            # Algorithms that cannot be chosen must not be the best ones.
             grid = grid.only(lambda choice: can_choose(consumer, one, choice))
         return choosable_for(consumer, grid)
 
@@ -288,7 +289,7 @@ def message(model: FittedModel | str | Path, pair: str, /, sizes: Numbers | None
 
 
 def model_from(model: ModelLike, name: str | None = None) -> CollectiveModel:
-    """The model of that name, or the one that the parameters were made for. Raises UsageError where it is missing."""
+    """The model `name`, or the model for which the parameters were made. Raises UsageError if it is missing."""
     from collwise.validation.fitting import models_by_name
 
     if isinstance(model, FittedModel):
@@ -297,7 +298,7 @@ def model_from(model: ModelLike, name: str | None = None) -> CollectiveModel:
 
 
 def predicted_times(model: CollectiveModel, cases: Sequence[Case]) -> dict[Case, float]:
-    """The model's times of cases, without those that it has no prediction for."""
+    """The model's times of cases, without cases for which it has no prediction."""
     found = {
         case: float(
             model.predict(
@@ -318,7 +319,7 @@ def _with_formula(model: CollectiveModel, collective: str, given: Names | None) 
     asked = arguments.algorithms(collective, given)
     covered = model.algorithms(collective)
     if given is None or arguments.names(given) == ("all",):
-        # Also those that are measured but not offered as a choice.
+        # The model also covers algorithms that are measured but not offered as a choice.
         asked = tuple(dict.fromkeys((*asked, *covered)))
     missing = [name for name in asked if name not in covered]
     if len(missing) == len(asked):
@@ -335,8 +336,8 @@ def models(collectives: Names | None = None) -> pd.DataFrame:
     """Lists models of collectives, and procedures to estimate them.
 
     With --collective it lists the models with formulas for each algorithm. If a model has no formula or schedule,
-    predict leaves the algorithm out and says so. A model that ends in _as_printed has formulas for the same algorithms
-    as the one without it.
+    predict leaves the algorithm out and says so. A model whose name ends in _as_printed has formulas for the same
+    algorithms as the model without this ending.
 
     Returns a DataFrame: `name`, `what` it is, `procedures` and `paper`; or `collective`, `algorithm`, and whether it
     has `formulas`, by model.

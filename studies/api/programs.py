@@ -114,10 +114,10 @@ def run_program(
 
 @dataclass(frozen=True, repr=False)
 class ProfileResult:
-    """The answer of `profile`. `profile` has the run's calls, `savings` their savings, None if nobody asked.
+    """The answer of `profile`. `profile` has the run's calls, and `savings` their savings, if they were requested.
 
-    `changed` are the savings on the changed platform, where a change was asked for, and `after` is the profile of a
-    later run, if there is one.
+    `changed` has the savings on the changed platform, if a change was requested, and `after` is the profile of a later
+    run, if there is one.
     """
 
     profile: Profile
@@ -126,13 +126,14 @@ class ProfileResult:
     after: Profile | None = None
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row per collective, communicator and size; those with most time come first.
+        """A row per collective, communicator and size; rows with most time come first.
 
-        Columns: those of the report (docs/interposing.md); `share` of the run's time; and if savings were asked for,
-        `default` and `tuned`, the algorithms, `default_seconds` and `tuned_seconds` of one call, and `saving_seconds`
-        of all calls with the half-width of its confidence interval; nan where nothing is known. With a change of the
-        platform also `tuned_changed`, `default_changed_seconds` and `tuned_changed_seconds`. With a later run also what
-        `ran_after`, `seconds_after` within these calls, and the `achieved_seconds` that it took less.
+        The columns are those of the report (docs/interposing.md), and the `share` of the run's time. If savings were
+        requested, there are also the algorithms `default` and `tuned`, `default_seconds` and `tuned_seconds` of one
+        call, and `saving_seconds` of all calls with the half-width of the confidence interval; unknown values are nan.
+        A change of the platform adds `tuned_changed`, `default_changed_seconds` and `tuned_changed_seconds`. A later
+        run adds `ran_after`, the algorithm that ran, `seconds_after` within these calls, and `achieved_seconds`, by
+        which it was shorter.
         """
         known = {} if self.savings is None else {one.row: one for one in self.savings.rows}
         changed = {before.row: after for before, after in self.pairs}
@@ -178,7 +179,7 @@ class ProfileResult:
 
     @cached_property
     def achieved(self) -> tuple[Achieved, ...]:
-        """The calls that both runs have, with what the later one saved; empty without one."""
+        """The calls that both runs have, with what the later run saved; empty if there is no later run."""
         from collwise.validation.whatif.workload import achieved_between
 
         return () if self.after is None else achieved_between(self.profile, self.after)
@@ -194,16 +195,16 @@ class ProfileResult:
 
     @property
     def saving_seconds(self) -> float:
-        """The share that a tuned table would save, by the mean process; nan if that was not asked."""
+        """The seconds that a tuned table would save, as a mean over processes; nan if savings were not requested."""
         return float("nan") if self.savings is None else self.savings.saving_seconds(self.profile.processes)
 
     @property
     def saving_half_width(self) -> float:
-        """The half-width of its confidence interval, by those of measured times; nan where these are not known."""
+        """The half-width of the savings' confidence interval, from the intervals of measured times; nan if unknown."""
         return float("nan") if self.savings is None else self.savings.saving_half_width(self.profile.processes)
 
     def rules(self) -> str:
-        """A table for libcollwise with the tuned choices. Raises UsageError if savings were not asked for."""
+        """A table for libcollwise with the tuned choices. Raises UsageError if savings were not requested."""
         from collwise.validation.whatif.workload import rules_of
 
         if self.savings is None:
@@ -211,7 +212,7 @@ class ProfileResult:
         return rules_of(self.savings)
 
     def save(self, path: str | Path) -> None:
-        """Writes the rules. Raises UsageError if savings were not asked for."""
+        """Writes the rules. Raises UsageError if savings were not requested."""
         write_text(Path(path), self.rules())
 
     def __repr__(self) -> str:
@@ -219,7 +220,7 @@ class ProfileResult:
 
 
 def _columns(one: Saving | Achieved | None, **attributes: str) -> dict[str, Any]:
-    """Attributes by the names of columns, choices by their labels; nan or '-' where nothing is known."""
+    """Attributes by names of columns, with the labels of choices; nan or '-' if they are unknown."""
     if one is None:
         return {name: math.nan if "seconds" in name else "-" for name in attributes}
     found = {name: getattr(one, attribute) for name, attribute in attributes.items()}
@@ -239,14 +240,14 @@ def profile(
 ) -> ProfileResult:
     """Shows a program's time in collectives, and what could be saved.
 
-    REPORTS are those of libcollwise (JSON), of one run or of several, of which medians are taken. Times are means over
-    processes, in all calls of a collective on a communicator, including the wait for later processes. --platform times
-    the algorithms, or --decisions gives times. The expected saving is the part of the time that the best algorithm
-    would save, and -o writes a table for 'program run --table'. --change also shows the times of the calls on the
-    changed platform, with the same algorithms by default. --after reads reports of later runs with a table, and shows
-    what these saved.
+    REPORTS are JSON reports of libcollwise, of one run or of several; of several runs, medians are taken. Times are
+    means over processes, in all calls of a collective on a communicator, including the wait for late processes.
+    --platform times the algorithms, or --decisions gives times. The expected saving is the part of the time that the
+    best algorithm would save, and -o writes a table for 'program run --table'. --change also shows the times of the
+    calls on the changed platform, where the untuned calls run the same algorithms as before. --after reads reports of
+    later runs with a table, and shows what these runs saved.
 
-    Returns a ProfileResult. Warns where runs made different calls.
+    Returns a ProfileResult. Warns if runs made different calls.
 
     >>> import collwise
     >>> row = '{"collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, '
@@ -312,8 +313,8 @@ def _warn_of_other_calls(first: Profile, second: Profile, what: str) -> None:
     differing, kinds = differing_calls(first, second)
     if differing or first.processes != second.processes:
         warn(
-            f"{what} have {differing} of {counted(kinds, 'kind')} of calls (collective, communicator, size) unequally "
-            "often: probably the programs, inputs or process counts differ, and savings between them mean nothing"
+            f"{what} differ in how often they made {differing} of {counted(kinds, 'kind')} of calls (collective, "
+            "communicator, size): probably the programs, inputs or process counts differ, and savings mean nothing"
         )
 
 
@@ -331,10 +332,10 @@ class ApplicationTimes:
     """The application and its arguments."""
 
     def frame(self) -> pd.DataFrame:
-        """A row for each: `seconds`, those within collectives, their shares, and `speedup` over the first choice.
+        """A row for each execution: `seconds`, seconds within collectives, their shares, and `speedup`.
 
-        `mean_seconds` and `max_seconds` are the mean and the maximum over processes. Where an execution failed they are
-        nan, and `error` says why.
+        `mean_seconds` and `max_seconds` are the mean and the maximum over processes of the seconds within collectives.
+        `speedup` is relative to the first choice. If an execution failed, its times are nan, and `error` says why.
         """
         import pandas as pd
 
@@ -358,11 +359,11 @@ def application(
 ) -> ApplicationTimes:
     """Simulates an application under several choices of collectives.
 
-    Computation is modelled. asp broadcasts the rows of a matrix in turn, matmul is a master-worker matrix
-    multiplication, training an allreduce of AlexNet's gradients. ompi, mpich, mvapich2 and impi are SMPI's selectors;
-    names with a version are that library's untuned decisions, with our algorithms; flat and hierarchical are the
-    fastest of our algorithms for the application's calls. The speed-up is relative to the first choice. Executions in
-    the store are not repeated. The exit code is 1 if one failed.
+    Computation is modelled. asp broadcasts the rows of a matrix in turn; matmul is a master-worker matrix
+    multiplication; training is an allreduce of AlexNet's gradients. ompi, mpich, mvapich2 and impi are SMPI's
+    selectors; a name with a version stands for the untuned decisions of that library, with our algorithms; flat and
+    hierarchical are the fastest of our algorithms for the application's calls. The speed-up is relative to the first
+    choice. Executions in the store are not repeated. The exit code is 1 if an execution failed.
 
     Returns ApplicationTimes.
 
@@ -377,7 +378,7 @@ def application(
         raise UsageError(f"--collectives: name at least one; valid: {', '.join(applications.NAMES)}, or a file")
     tuned = {applications.FLAT, applications.HIERARCHICAL}
     if segments is not None and not tuned.intersection(names):
-        raise UsageError(f"--segments is for --collectives with {' or '.join(sorted(tuned))}")
+        raise UsageError(f"--segments needs {' or '.join(sorted(tuned))} among the --collectives")
     if rate is not None and not 0 < rate < math.inf:
         raise UsageError(f"--rate: {rate} is not a rate; write operations per second, above 0, for example 2e10")
     given = _settings(settings) if isinstance(settings, str) else settings
@@ -425,7 +426,7 @@ def gain(
     file, and with libcollwise preloaded. It runs on this machine, hosts, a batch job's nodes or a test bed. The report
     of libcollwise proves that the chosen algorithms ran, and the messages of Open MPI prove that it follows the rules.
 
-    In a Slurm job of salloc --exclusive --nodes 2 --ntasks-per-node 32, 64 processes are bound and measured by
+    In a Slurm job of salloc --exclusive --nodes 2 --ntasks-per-node 32, these options bind and measure 64 processes:
     --launcher srun --ppn 32 --mpirun-args "--cpu-bind=cores" --procs 64 --no-check.
 
     Returns the MeasuredGain of each call.

@@ -87,7 +87,7 @@ def results(
 
 
 def _opened(store: str | Path | None) -> Store:
-    """The store. Raises UsageError where there is none; none is made."""
+    """The store. Raises UsageError if there is none, and does not make one."""
     path = arguments.store_path(store)
     if not path.exists():
         raise UsageError(f"there is no store {path}; first make times with collwise simulate, measure or times import")
@@ -97,15 +97,15 @@ def _opened(store: str | Path | None) -> Store:
 def stored(query: str, store: str | Path | None = None) -> AllTimes:
     """The times that the store has, without making any.
 
-    Parameters: `query`, words such as 'platform=gros,source=measured': `source` (measured or simulated), `platform`,
-    `collective` (by default every one that the store has from there), `ppn`, processes per node, `procs` and `sizes`,
-    to get only these, and `configuration`, beginnings of keys that `configurations` lists, where there are several
-    measurements; several values of a word are joined by '+'. `store`, or the word `file`, is the SQLite file of
-    timings, by default that of `simulate`.
+    Parameters: `query`, words such as 'platform=gros,source=measured': `source` (measured or simulated); `platform`;
+    `collective`, by default every one that the store has from there; `ppn`, processes per node; `procs` and `sizes`, to
+    get only these; `configuration`, beginnings of keys that `configurations` lists, to choose among several
+    measurements. Several values of a word are joined by '+'. `store`, or the word `file`, is the SQLite file of
+    timings, by default the file that `simulate` uses.
 
     Returns Times by collective. If there are several measurements, the one with the most times counts, else the newest;
-    `facts` name its configurations and how many others there are. A word that the query leaves out may be missing where
-    the store has one source or one platform only.
+    `facts` name its configurations and say how many others there are. The query may leave out `source` or `platform` if
+    the store has only one.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "gather", procs=4, sizes="64KiB", algorithms="linear")
@@ -161,8 +161,8 @@ def configurations(store: str | Path | None = None) -> pd.DataFrame:
     Times of different configurations never mix.
 
     Returns a DataFrame: `configuration`, the beginning of its key, which `results` and `prune` take; `source`,
-    `platform`, `maker`, `collectives`, the number of `rows` and of those that `failed`, when the first and the last of
-    them were made (`first_made`, `last_made`, UTC), and `details`. An empty one where the store does not exist.
+    `platform`, `maker`, `collectives`, the number of `rows` and of rows that `failed`, the times when the first and the
+    last row were made (`first_made`, `last_made`, UTC), and `details`. It is empty if the store does not exist.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "gather", procs=4, sizes="64KiB", algorithms="linear")
@@ -197,7 +197,7 @@ def prune(
 ) -> Deleted:
     """Deletes the times of some configurations, sources or platforms.
 
-    --before limits it to older times. Everything is deleted at once: a command that is stopped has deleted nothing.
+    --before limits it to older times. Everything is deleted at once, so a command that is stopped has deleted nothing.
 
     Returns the number of rows that were deleted.
 
@@ -232,8 +232,8 @@ def import_times(
     netgauge's LogGP output, a short CSV, or a run of PICO: an archive or a folder, with its metadata beside it. Cells
     with impossible times are stored as failed, with the reason.
 
-    Returns a DataFrame with the numbers of `times`, and of those that `failed`, by file, collective, experiment and P.
-    Raises UsageError naming file, line and what was expected; nothing of that file is stored then.
+    Returns a DataFrame with the numbers of `times`, and of times that `failed`, by file, collective, experiment and P.
+    Raises UsageError naming file, line and what was expected, and then stores nothing of that file.
     """
     import pandas as pd
 

@@ -43,7 +43,7 @@ TargetLike: TypeAlias = "str | TargetOptions | ExecutionTarget"
 
 
 def target_from(where: TargetLike) -> ExecutionTarget:
-    """The named target, by default this machine. Making it reaches the hosts.
+    """The named target, by default this machine. Making a target contacts its hosts.
 
     Raises UsageError for options that exclude one another and CollwiseError when hosts do not answer.
     """
@@ -91,13 +91,13 @@ def target_from(where: TargetLike) -> ExecutionTarget:
 
 
 def refuse_target_details(where: TargetOptions) -> None:
-    """Raises UsageError for details of a target if no option names one, for commands without a usual target."""
+    """Raises UsageError for details of a target if no option names a target, for commands without a default target."""
     if not where.named:
         refuse_details(where, _DETAILS, "targets")
 
 
 def refuse_details(where: TargetOptions, names: tuple[str, ...], what: str) -> None:
-    """Raises UsageError for a detail of a target that was given, and is for `what`."""
+    """Raises UsageError if one of these details is given, which apply only to `what`."""
     for name in names:
         if getattr(where, name):
             raise UsageError(f"--{name.replace('_', '-')} is for {what} (--hosts, --launcher srun or oar)")

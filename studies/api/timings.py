@@ -69,9 +69,9 @@ def simulate(
 
     Cases in the store are not simulated again, so a stopped run resumes when it is started again.
 
-    Returns Times by collective, over draws of nodes with the dimension `allocation`; `frame()` has a row for each case,
-    with its `seconds`, or the `error` where it failed. Their `facts` say how many rows were in the store before
-    (`reused`) and how many simulator processes ran (`processes_started`).
+    Returns Times by collective; with `allocations` they have the dimension `allocation`. `frame()` has a row for each
+    case, with its `seconds`, or its `error` if it failed. `facts` say how many rows were in the store before (`reused`)
+    and how many simulator processes ran (`processes_started`).
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "bcast", procs="4,8", sizes="8KiB:64KiB:x8", segments=8192)
@@ -113,8 +113,7 @@ def simulate(
     by_size = {} if margin is None else {one: margin / 100 for one in competing if not needs_one_choice(one, consumer)}
     if allocations is not None and margin is not None:
         raise UsageError(
-            "--margin leaves out choices, which may be fast on another allocation; leave out one of --margin and "
-            "--allocations"
+            "--margin leaves out choices that may be fast on another allocation; give either --margin or --allocations"
         )
     draws = [where] if allocations is None else scattered(where, allocations)
     label = f"{where.name} {arguments.several(asked)}"
@@ -128,7 +127,7 @@ def simulate(
     warn_of_free_messages(where)
     warn_of_doubtful(where, grids)
     if not charges_overheads(where.smpi_options()):
-        # Where messages are free, the barrier with most of them would win.
+        # If messages are free, the barrier with the most messages would win.
         least = MIN_DECIDED if asked_sizes is None else {}
         found = [one.with_facts(trusted_from={**least, "barrier": 1}.get(one.collective, 0)) for one in found]
     return AllTimes.of(found)
@@ -167,8 +166,9 @@ def measure(
     cases.
 
     Returns Times by collective; `frame()` has a row for each case: `seconds`, the median (for several launches the
-    median of their medians), `half_width_seconds` of its confidence interval, `mean_seconds`, `repetitions`, least and
-    greatest, `precise` (whether the precision was reached) and `error`. With `script` it returns the written script.
+    median of their medians), `half_width_seconds` of its confidence interval, `mean_seconds`, `repetitions`,
+    `least_seconds`, `greatest_seconds`, `precise` (whether the precision was reached) and `error`. With `script` it
+    returns the written script.
 
     >>> import collwise
     >>> from collwise.simulator.sweeps.method import Method, Precision
@@ -236,7 +236,7 @@ def _script(path: Path, cases: Sequence[Case], method: Method, where: TargetOpti
 
 
 def with_library(algorithms: Names | None) -> tuple[Names | None, bool]:
-    """Names of algorithms without 'library', and whether that was among them; with nothing else all are meant."""
+    """Names of algorithms without 'library', and whether it was among them. If no other is left, None means all."""
     if algorithms is None or LIBRARY not in (wanted := arguments.names(algorithms)):
         return algorithms, False
     return tuple(name for name in wanted if name != LIBRARY) or None, True
@@ -352,9 +352,10 @@ def cases_to_measure(
 ) -> list[Case]:
     """Every choice, by collective, at every P and m. Choices that send the same messages come once.
 
-    There are as many processes per node as on the target, or one. With `with_own` the cases that call the library's own
-    collectives follow. Cases that the memory of the platform's nodes cannot hold are left out. Without a target, a node
-    has `ppn` processes. Raises UsageError for a collective of which nothing runs.
+    There are as many processes per node as on the target, or one if there is no target. With `with_own` the cases that
+    call the library's own collectives follow. Cases that the memory of the platform's nodes cannot hold are left out;
+    for this, a node has `ppn` processes if there is no target. Raises UsageError for a collective of which no case can
+    run.
     """
     counts = arguments.counts(procs)
     asked_sizes = None if sizes is None else arguments.sizes(sizes)

@@ -1,4 +1,4 @@
-"""The whole job for a cluster: `tune` simulates it, decides, says how sure that is, and writes the rules."""
+"""The whole job for a cluster: `tune` simulates it, decides, says how sure the choices are, and writes the rules."""
 
 from __future__ import annotations
 
@@ -53,10 +53,11 @@ NODES, INTERCONNECT, MAX_PROCS = 16, "infiniband-hdr", 4096
 class Tuned:
     """The choices for a cluster as rules for an MPI library, and what they gain.
 
-    `scores` are what the rules (RULES) and the untuned library choose, by the times. The `baseline` is that library, or
-    another one where the rules are for any MPI library; None if what it decides is not known. `said` are the decisions
-    as the rules say them, and `replaced` the choices that they cannot say. `measured` are the times that the store has
-    of the same cluster, by collective. `over_allocations` says what the rules lose over draws of nodes.
+    `scores` compare the choices of the rules (RULES) and of the untuned library, by the times. `baseline` is this
+    library, or the usual one if the rules are for any MPI library; None if its decisions are not known. `said` has the
+    decisions as the rules express them, and `replaced` the choices that the rules cannot express. `measured` has the
+    measured times of the same cluster in the store, by collective. `over_allocations` says what the rules lose over
+    draws of nodes.
     """
 
     consumer: str
@@ -83,7 +84,7 @@ class Tuned:
         return next(iter(self.times.values())).processes_per_node
 
     def gains(self, collective: str) -> Array:
-        """Untuned seconds divided by those of the rules, shape (P, m); nan where a time or a choice is missing."""
+        """Seconds of the untuned library over seconds of the rules, shape (P, m); nan if one is missing."""
         right, picks = self.scores[collective].right, self.scores[collective].picks
         untuned = picks.get(self.baseline.title if self.baseline else "")
         own = right.best_seconds * math.nan if untuned is None else right.at(untuned)
@@ -248,7 +249,7 @@ def _counts(platform: HostPlatform, per_node: int) -> tuple[int, ...]:
 
 
 def _baseline(consumer: str) -> Baseline | None:
-    """The library that the rules are for, untuned; for any MPI library the usual baseline."""
+    """The untuned library that the rules are for; the usual baseline if they are for any MPI library."""
     if consumer == COLLWISE:
         return DEFAULT
     return BASELINES.get({"mpich": "mpich-4"}.get(consumer, consumer))
@@ -269,7 +270,7 @@ def _measured(store: Store, times: Mapping[str, Times]) -> dict[str, Times]:
 
 
 def _for_libcollwise(tuned: Tuned) -> list[DecisionTable]:
-    """The decisions; Open MPI's own where it is faster, since rules that cannot say its algorithm leave it to decide."""
+    """The decisions. Open MPI decides where its own choice is faster, as it does by its rules."""
     if openmpi_version(tuned.consumer) is None:
         return [*tuned.decisions.tables]
     tables = (with_untuned(one, tuned.baseline) for one in tuned.decisions.tables)

@@ -1,4 +1,4 @@
-"""The answers of `whatif` and `sweep`: what changes with a platform, and where the best choice does."""
+"""The answers of `whatif` and `sweep`: what changes with a platform, and where the best choice changes."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 class WhatIf:
     """The answer of `whatif`; `frame`, `summary` and `figure` show it.
 
-    `times` have the dimension `change` with `before` and `after`; the kept rules are those of the table `rules`, or the
-    best choices before the change. With `limits` the frame says what limits the choices.
+    `times` have the dimension `change` with `before` and `after`. The kept rules are the rules of the table `rules` or,
+    without a table, the best choices before the change. With `limits` the frame says what limits the best choices.
     """
 
     times: Times
@@ -64,12 +64,12 @@ class WhatIf:
 
     @property
     def time_ratio(self) -> DataArray:
-        """The best time after the change, relative to the best one before."""
+        """The best time after the change, relative to the best time before it."""
         return self.best_seconds(AFTER) / self.best_seconds(BEFORE)
 
     @property
     def kept(self) -> Indices:
-        """The picks of the kept rules at each P and m, NOBODY where they decide nothing."""
+        """The picks of the kept rules at each P and m, NOBODY where the rules decide nothing."""
         before: Indices = self.times.best.sel({CHANGE: BEFORE}).values
         return before if self.rules is None else self.times.picks_of(self.rules.choice_at)
 
@@ -79,11 +79,17 @@ class WhatIf:
         return f"the table made by {self.rules.made_by}" if self.rules else "the best choices before the change"
 
     def kept_slowdown(self, when: str = AFTER) -> DataArray:
-        """The slowdown of the kept rules against the best choices of one side, nan where they decide nothing."""
+        """The slowdown of the kept rules against the best choices `before` or `after` the change.
+
+        It is nan where the rules decide nothing.
+        """
         return self.times.slowdown(self.kept).sel({CHANGE: when}, drop=True)
 
     def limit(self, when: str, choice: Choice | None, procs: int, message_bytes: int) -> tuple[str, float]:
-        """The main limit of a choice at a point, and its share of the critical path; nothing without a choice."""
+        """The main limit of a choice at a point, and that limit's share of the critical path.
+
+        They are '-' and nan if there is no choice.
+        """
         if choice is None:
             return "-", np.nan
         platform, grid = self.before, self.times.grid
@@ -97,11 +103,11 @@ class WhatIf:
     def frame(self) -> pd.DataFrame:
         """A row per point.
 
-        Columns: `procs`, `message_bytes`; `before` and `after`, the best choices; `changes`, whether they differ;
-        `before_seconds`, `after_seconds` and their `ratio`; `kept`, the choice of the kept rules, and `kept_slowdown`,
-        its slowdown on the changed platform, and `kept_slowdown_before`, that on the platform as it was. With `limits`
-        also `limited_before` and `limited_after`, what the largest part of the best choice's critical path is, and
-        `share_before`, `share_after`, how large.
+        Columns: `procs`, `message_bytes`; `before` and `after`, the best choices; `changes`, true if another choice is
+        best after the change; `before_seconds`, `after_seconds` and their `ratio`; `kept`, the choice of the kept
+        rules; `kept_slowdown`, its slowdown on the changed platform; `kept_slowdown_before`, its slowdown before the
+        change. With `limits` also `limited_before` and `limited_after`, the largest part of the best choice's critical
+        path, and `share_before` and `share_after`, the share of that part.
         """
         before, after = self.best(BEFORE), self.best(AFTER)
         points = self.times.grid.points
@@ -124,7 +130,7 @@ class WhatIf:
         return pd.DataFrame({name: list(values) for name, values in columns.items()})
 
     def summary(self) -> list[str]:
-        """Sentences: how many choices change, by how much times change, and what the kept rules cost."""
+        """Sentences on how many choices change, by how much times change, and how slow the kept rules are."""
         from collwise.studies.present.shown import said
 
         times, every = self.times, self.time_ratio.values
@@ -168,8 +174,8 @@ class WhatIf:
 class Sweep:
     """The answer of `sweep`; `crossovers`, `frame`, `summary`, `figure` and `map` show it.
 
-    `times` have the dimension `factor`; `found` are the cross-over points. A choice stayed until it was slower than the
-    best by more than the `tolerance` (0.01: 1 %).
+    `times` have the dimension `factor`; `found` are the cross-over points. From one factor to the next, a choice stays
+    until it is slower than the best by more than the `tolerance` (0.01: 1 %).
     """
 
     times: Times
@@ -188,7 +194,7 @@ class Sweep:
         return [one for one in self.found if one.point == (procs, message_bytes)]
 
     def frame(self) -> pd.DataFrame:
-        """A row per factor and point: `factor`, `procs`, `message_bytes`, `choice`, the best one, and its `seconds`."""
+        """A row per factor and point: `factor`, `procs`, `message_bytes`, the best `choice`, and its `seconds`."""
         best = self.times.best.transpose(FACTOR, PROCS, BYTES)
         seconds = self.times.best_seconds.transpose(FACTOR, PROCS, BYTES)
         labels = [_label(self.times.choice(index)) for index in best.values.flat]
@@ -196,7 +202,7 @@ class Sweep:
         return pd.DataFrame({"choice": labels, "seconds": seconds.values.ravel()}, index).reset_index()
 
     def limits(self, procs: int, message_bytes: int) -> dict[float, dict[str, float]]:
-        """The shares of the best choice's critical path by factor, at one point."""
+        """The share of each limit in the best choice's critical path at one point, by factor."""
         best = self.times.best.sel({PROCS: procs, BYTES: message_bytes})
         found = {}
         for factor, choice in zip(self.factors.values, map(self.times.choice, best.values), strict=True):
@@ -206,12 +212,12 @@ class Sweep:
         return found
 
     def unit(self) -> str:
-        """The value that a factor of 1 stands for: '25 Gbit/s', or 'the platform'."""
+        """The value that a factor of 1 stands for: '25 Gbit/s', or 'that of' with the platform's title."""
         amount = _amount(self.platform, self.factors.name, 1.0)
         return amount[2:-1] if amount else f"that of {self.platform.title}"
 
     def summary(self) -> list[str]:
-        """A sentence for each cross-over point that says why, and one for each point without any."""
+        """A sentence on each cross-over point and its reason, and one on each point without a cross-over."""
         from collwise.studies.present.shown import said
 
         name, points = self.factors.name.replace("_", " "), []
@@ -234,9 +240,9 @@ class Sweep:
             yield ", ".join(f"{name} {share * 100:.0f} %" for name, share in largest if share > 0)
 
     def figure(self, procs: int | None = None, message_bytes: int | None = None) -> Figure:
-        """Times relative to the best over the factor and what limits the best choice, at one point.
+        """The times relative to the best, and the limits of the best choice, over the factor at one point.
 
-        By default that is the point with the cross-over nearest to a factor of 1, else the last point.
+        The default is the point with the cross-over nearest to a factor of 1, or the last point if there is none.
         """
         from collwise.studies.figures.whatif import sweep_figure
 
@@ -280,7 +286,7 @@ _Answer = TypeVar("_Answer", WhatIf, Sweep)
 
 
 class _ByCollective(dict[str, _Answer], Generic[_Answer]):
-    """Answers by collective, as those who ask for several get them."""
+    """The answers of one call, by collective."""
 
     def frame(self) -> pd.DataFrame:
         """The rows of all answers, with their `collective` first."""
@@ -327,7 +333,7 @@ def _label(choice: Choice | None) -> str:
 
 
 def _amount(platform: HostPlatform, name: str, factor: float) -> str:
-    """' (7.07 Gbit/s)': what a factor of the bandwidth or latency of equal nodes stands for."""
+    """' (7.07 Gbit/s)': the bandwidth or latency that a factor stands for; empty if nodes differ."""
     base = getattr(platform, "base", platform)
     if not isinstance(base, Platform):
         return ""

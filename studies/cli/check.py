@@ -85,10 +85,10 @@ def algorithms(
 ) -> Shown:
     """Runs every algorithm on real data, and checks every element.
 
-    It runs under SMPI, Open MPI and MPICH. The cases cover roots, counts, segment sizes, datatypes with holes and
-    differing descriptions, operations that do not commute, communicators that overlap, and threads. Random sequences
-    follow: hundreds of calls in a row, some of them non-blocking, on communicators that come and go, by processes that
-    come late, linked and through libcollwise. The exit code is 1 if anything is wrong.
+    Algorithms run under SMPI, Open MPI and MPICH. The cases cover roots, counts, segment sizes, datatypes with holes
+    and differing descriptions, operations that do not commute, communicators that overlap, and threads. Random
+    sequences follow: hundreds of calls in a row, some of them non-blocking, on communicators that are made and freed
+    meanwhile, by processes that arrive late, linked or through libcollwise. The exit code is 1 if anything is wrong.
     """
     from rich.console import Console
 
@@ -162,9 +162,9 @@ def others(
 ) -> Shown:
     """Compares our algorithms with those of Open MPI and SMPI.
 
-    It compares simulated times on one platform with those of SMPI's algorithms. It forces Open MPI's algorithms in turn
-    and compares every byte of the results, and the messages and bytes from each process to each other. The exit code is
-    1 if something differs for no known reason.
+    For SMPI, it compares simulated times on one platform. For Open MPI, it forces the library's algorithms in turn, and
+    compares every byte of the results, and the messages and bytes from each process to every other. The exit code is 1
+    if something differs for no known reason.
     """
     from rich.console import Console
 
@@ -246,11 +246,11 @@ def three_way(
 ) -> Shown:
     """Compares predicted, simulated and measured times.
 
-    It does so on a test bed or on your own cluster, and writes a report. On a test bed a platform is calibrated from
-    messages between two nodes, and models are fitted by their own experiments; then all algorithms are measured,
-    simulated and predicted. That needs the right to make network namespaces. With --hosts, --launcher srun or
-    --launcher oar the same is done there, and the simulation takes --platform as it is, or --nominal calibrated there.
-    Finished cases are stored, so that a run that was stopped resumes.
+    It measures on a test bed or on your own cluster, and writes a report. On a test bed, it calibrates a platform from
+    messages between two nodes, and fits models to their own experiments; then it measures, simulates and predicts all
+    algorithms. That needs the right to make network namespaces. With --hosts, --launcher srun or --launcher oar, it
+    does the same on a cluster. The simulation then uses --platform as it is, or --nominal, which is first calibrated on
+    the cluster. Finished cases are stored, so a stopped run resumes.
     """
     if testbed == where.named:
         raise UsageError(
@@ -307,7 +307,7 @@ def _on_cluster(
 ) -> tuple[plans.ThreeWayPlan, dict[str, Any]]:
     given = [one for one in described if one is not None]
     if len(given) != 1:
-        raise UsageError("name what to simulate: --platform, as it is, or --nominal, which is calibrated there first")
+        raise UsageError("name what to simulate: --platform, used as it is, or --nominal, which is calibrated first")
     if planned["transport"] not in (None, *OF_HOSTS):
         raise unknown_name("transport of hosts", planned["transport"], OF_HOSTS)
     asked = {name: planned[name] for name in ("collectives", "sizes", "quick", "models")}

@@ -1,4 +1,4 @@
-"""The table of commands, and groups of commands. Nothing heavy is imported: the list of commands needs no more."""
+"""The table of commands, and groups of commands. It imports nothing heavy, so that the list of commands is quick."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from collwise.common.program import program_name
 
 
 class Command(NamedTuple):
-    """A command's line in the list of commands, and what it needs, as said below."""
+    """A command's line in the list of commands, and its needs, whose notation is explained below."""
 
     summary: str
     needs: str
 
 
 class Subcommand(NamedTuple):
-    """A subcommand whose needs are not those of its group."""
+    """A subcommand whose needs differ from its group's."""
 
     needs: str
 
 
 # The launcher reads `needs` from the lines of these tables, before there is a Python environment. It names groups of
-# system packages (build, smpi, openmpi, mpich, testbed, slurm, engine, style; `collwise` says what is in each) and
-# extras of Python packages (notebooks, studio, test). "smpi" is always needed, "--check:build+openmpi" only with that
-# option, "--library=smpi:smpi" only with that value, "!--library:smpi" only without that option, "--check&!--csv:smpi"
-# if both hold. What stands after "?" is installed in a clone where that is possible; the command does without.
+# system packages (build, smpi, openmpi, mpich, testbed, slurm, engine, style; `collwise` lists each group's packages)
+# and extras of Python packages (notebooks, studio, test). "smpi" is always needed, "--check:build+openmpi" only with
+# --check, "--library=smpi:smpi" only with the value smpi, "!--library:smpi" only without --library, and
+# "--check&!--csv:smpi" only with --check and without --csv. A group after "?" is optional: it is installed in a clone
+# where that is possible, and the command works without it.
 SUBCOMMANDS = {
     "check algorithms": Subcommand(
         needs="build !--library:smpi+?openmpi+?mpich --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed"  # noqa: E501
@@ -132,14 +133,15 @@ SECTIONS = {
     },
 }
 COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"
-"""A shell that completes a command line sets it (collwise setup completion); the launcher then sets nothing up."""
+"""The variable that shells set to complete command lines (collwise setup completion). The launcher then skips setup."""
 _MODULES = {
     "tune": "demo",
     "verbs": "simulate measure fit predict select export compare search whatif program guidelines times",
 }
-"""The commands that are in a module of collwise.studies.cli of another name than their own.
+"""The commands that are not in a module of their own name, by module of collwise.studies.cli.
 
-A module loads when a command is called, so that neither the list nor a quick command waits for numpy or matplotlib.
+A module loads when one of its commands is called, so that neither the list nor a quick command waits for numpy or
+matplotlib.
 """
 COMMANDS = {name: command for section in SECTIONS.values() for name, command in section.items()}
 """Every command by name, in the order of the help."""
@@ -148,7 +150,7 @@ WORDS = "collwise.words"
 
 
 def required_groups(command: str, words: Sequence[str]) -> list[str]:
-    """The groups of system packages, and the extras, that a command cannot do without, called with these words.
+    """The groups of system packages, and the extras, that a command needs if it is called with these words.
 
     The launcher reads the table in the same way.
     """
@@ -161,7 +163,7 @@ def required_groups(command: str, words: Sequence[str]) -> list[str]:
         terms = condition.replace("=", " ").split("&") if condition else []
         if all((f" {term.removeprefix('!')} " in said) != term.startswith("!") for term in terms):
             groups += (group for group in needed.split("+") if not group.startswith("?"))
-    # The schedule engine needs no simulator, and a SimGrid from 'collwise setup install --simgrid VERSION' is one.
+    # The schedule engine needs no SimGrid, and 'collwise setup install --simgrid VERSION' replaces the packaged one.
     needs_no_packages = " --engine schedule " in said or any(cache_folder().glob("simgrid-*/.complete"))
     return [group for group in groups if group != "smpi" or not needs_no_packages]
 
@@ -172,7 +174,7 @@ def example(words: str) -> str:
 
 
 class CommandGroup(click.Group):
-    """A command with subcommands, which names the near ones for a name that it does not have."""
+    """A command with subcommands. Its error for an unknown subcommand names similar ones."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -191,7 +193,7 @@ class AllCommands(CommandGroup):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """The context of a command line, which also keeps its words. 'help COMMAND' is 'COMMAND --help'."""
+        """The context of a command line, which also keeps the typed words. 'help COMMAND' means 'COMMAND --help'."""
         words = tuple(args)
         if words[:1] == ("help",):
             args = [*words[1:], "--help"]
@@ -200,7 +202,7 @@ class AllCommands(CommandGroup):
         return context
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Their names, in the order of the table."""
+        """The names of the commands, in the order of the table."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -24,9 +24,9 @@ from collwise.studies.cli.types import FOLDER, FORCE, Written
 
 
 class Filling(NamedTuple):
-    """The options or argument that fill a parameter of a command, and the value it gets. Both take its name.
+    """The options or the argument that fill a parameter of a command, and the value that it gets.
 
-    `parameters` takes the words of the command as well.
+    `parameters` takes the parameter's name and the command's words, `value` the name and the given values.
     """
 
     parameters: Callable[[str, str], list[click.Parameter]]
@@ -41,13 +41,13 @@ class _ProjectOption(click.Option):
     """An option whose default the project's file may give, under the name of the option."""
 
     def get_default(self, ctx: click.Context, call: bool = True) -> Any:
-        """The text in the project's file, else the option's own default."""
+        """The text in the project's file, or the option's own default."""
         project = find_project()
         text = getattr(project, str(self.name)) if project is not None else None
         return super().get_default(ctx, call) if text is None else text
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """The value of a text. Raises UsageError, which names the project's file if it has the text."""
+        """The value of a text. Raises UsageError, which names the project's file if the text is from there."""
         try:
             return super().type_cast_value(ctx, value)
         except UsageError as problem:
@@ -68,10 +68,10 @@ def option(
 ) -> Any:
     """An option, as the default value of the parameter that it fills.
 
-    options.toml has its help and its names as typed, by default --NAME for the parameter NAME; `key` is its entry there
-    if not the parameter's name, `said` the values of words in braces; several are joined by commas. `type` is its type
-    as click takes it. The help shows `default` unless that is empty. `attributes` are further ones of click.Option.
-    With `in_project` the project's file may give the default of an option that is required.
+    options.toml has the option's help, and its names as typed (by default --NAME for the parameter NAME). `key` is its
+    entry there, by default the parameter's name. `said` has the values of words in braces; several values of a word are
+    joined by commas. `type` is a type that click takes. The help shows `default` unless it is empty. `attributes` are
+    further attributes of click.Option. With `in_project` the project's file may give the default of a required option.
     """
     kind = _ProjectOption if in_project else click.Option
     values = {word: one if isinstance(one, str | int | float) else ", ".join(one) for word, one in (said or {}).items()}
@@ -81,7 +81,7 @@ def option(
         about = text.get("help", "").replace("\n", " ")
         shown = {"show_default": default not in (None, "", ()), "metavar": text.get("metavar") or None} | attributes
         declared = [name, *(text.get("names") or f"--{name.replace('_', '-')}").split()]
-        # A default of None would be the value of a missing option that is required.
+        # With a default of None, click would not notice that a required option is missing.
         given = {} if attributes.get("required") else {"default": default}
         return kind(declared, type=type, help=as_called(about.format(**values)) or None, **given, **shown)
 
@@ -94,12 +94,12 @@ def flag() -> Any:
 
 
 def argument(type: Any = None, **attributes: Any) -> Any:
-    """A word of the command line without a name, as the default value of the parameter that it fills."""
+    """An argument of the command line, as the default value of the parameter that it fills."""
     return _single(lambda name, _: click.Argument([name], type=type, **attributes))
 
 
 def group(make: Callable[..., Any], **members: Any) -> Any:
-    """Options that together fill one parameter, with the result of `make` for their values by name."""
+    """Options that together fill one parameter. `make` takes their values by name and returns its value."""
 
     def parameters(_: str, command: str) -> list[click.Parameter]:
         return [one for name, member in members.items() for one in member.parameters(name, command)]
@@ -119,10 +119,10 @@ def made(
     description: str,
     **attributes: Any,
 ) -> click.Command:
-    """The command that calls a function with what fills its parameters, by their names.
+    """The command that calls a function. `places` fill the function's parameters, by name.
 
-    `words` is the example in its help, which starts with the words that call it; `attributes` are further ones of
-    click.Command. A command that writes files gets --force.
+    `words` is the example in the command's help, and starts with the words that call the command. `attributes` are
+    further attributes of click.Command. A command that writes files gets --force.
     """
     called = words.partition(" --")[0].split()
     full = " ".join(called[: called.index(name) + 1])
@@ -146,9 +146,10 @@ def made(
 
 
 def _require_packages(root: click.Context) -> None:
-    """Raises UsageError if packages are missing that the command needs. In a clone the launcher looks for the system's.
+    """Raises UsageError if packages that the command needs are missing.
 
-    Those that only build the C programs may be missing where that is done.
+    In a clone, the launcher looks for system packages. Elsewhere, packages that only build the C programs may be
+    missing, since the programs may be built already.
     """
     from collwise.simulator.execution.packages import missing_packages, require_extra, require_packages
 
@@ -174,7 +175,7 @@ def _force() -> click.Option:
 
 
 def refuse_options(names: Sequence[str], of: str) -> None:
-    """Raises UsageError if one of the running command's options was given, which are for `of` only."""
+    """Raises UsageError if one of these options of the running command was given, since they are for `of` only."""
     context = click.get_current_context()
     for parameter in context.command.params:
         if parameter.name in names and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
@@ -182,6 +183,6 @@ def refuse_options(names: Sequence[str], of: str) -> None:
 
 
 def refuse_others(kept: Sequence[str], of: str) -> None:
-    """Does the same for all options of the running command except those named in `kept`."""
+    """Refuses all options of the running command except `kept`, --json and --csv, as refuse_options does."""
     parameters = click.get_current_context().command.params
     refuse_options([str(one.name) for one in parameters if one.name not in (*kept, "as_json", "as_csv")], of)

@@ -2,8 +2,8 @@
 
 simulate = derived(collwise.simulate, "simulate --platform gros --collective bcast --procs 4,8")
 
-The help of the command is what the function's docstring says before its parameters, with names as one types them;
-options.toml has the help of options, and a presenter prints what the function returns (collwise.studies.present).
+The help of the command is the function's docstring up to the parameters, with names as users type them. options.toml
+has the help of options, and a presenter (collwise.studies.present) prints what the function returns.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from collwise.validation.select.consumers import ALL_CONSUMERS
 
 _UNNAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
 _SAVED = ("AllTimes", "Decisions", "FittedModel", "Guidelines", "ProfileResult", "TaskSearches", "pd.DataFrame")
-"""The types that -o saves; without it, one with `usual_file` goes there."""
+"""The returned types that -o saves. Without -o, a result that has a `usual_file` is saved there."""
 _PRINTED = ("int", "None")
 """The annotations of functions that print themselves."""
 _BY_NAME: Mapping[str, Any] = {
@@ -81,7 +81,7 @@ _GROUPS: Mapping[str, Any] = {
     "target": options.target(),
     "thresholds": options.THRESHOLDS,
 }
-"""The options of a parameter that several make together, or that means the same everywhere."""
+"""The options of parameters that several options fill, or that mean the same in all commands."""
 _REPEATED = ("Changes", "Paths")
 """The annotations of options that may be given several times."""
 _IN_PROJECT = ("platform", "procs")
@@ -102,12 +102,12 @@ def derived(
 ) -> click.Command:
     """The command that calls a function and prints what it returns.
 
-    `words` is the example in its help, `more` what the help says besides the docstring. Each parameter gets an option,
-    the positional-only ones an argument. `places` say what fills a parameter for which the usual option is not the
-    right one, as `declare.option` makes it; with None no option does; for **others a group of options makes a
-    dictionary. A result that has `save` gets -o, with `figures` the command has --figures, with `report` --report,
-    with `draw` --draw for the one figure. A parameter `context` gets the open simulation context; words after `args`
-    belong to a program. Where an int, the exit code, or None is returned, nothing more is printed.
+    `words` is the example in the command's help; `more` follows the docstring in the help. Each parameter gets an
+    option, and each positional-only parameter an argument. `places` replaces a parameter's usual option by another one
+    (as `declare.option` makes it), or by none (None); for **others, a group of options makes a dictionary. A result
+    that can be saved gets -o. With `figures` the command has --figures, with `report` --report, and with `draw` --draw
+    for the only figure. A parameter `context` gets the open simulation context; words after `args` belong to a program.
+    If the function returns an int (the exit code) or None, nothing more is printed.
     """
     parameters = list(inspect.signature(function).parameters.values())
     others = next((one.name for one in parameters if one.kind is inspect.Parameter.VAR_KEYWORD), "")
@@ -155,7 +155,7 @@ def derived(
 
 
 def _as_typed(text: str, filled: Mapping[str, declare.Filling]) -> str:
-    """The text, with options, arguments and commands in place of the parameters and functions that it names in `."""
+    """The text, with options, arguments and commands in place of parameters and functions in backquotes."""
 
     def typed(found: re.Match[str]) -> str:
         if found[1] in COMMANDS_OF_FUNCTIONS:
@@ -170,16 +170,16 @@ def _as_typed(text: str, filled: Mapping[str, declare.Filling]) -> str:
 
 
 def command(words: str, name: str | None = None, parent: click.Group | None = None, **attributes: Any) -> Any:
-    """Derives a command from the decorated function, as `derived` does. The function returns a Shown, which is printed,
-    or None.
+    """Derives a command from the decorated function, as `derived` does.
 
-    Parameters may have the options or arguments that fill them as default values.
+    The function returns a Shown, which is printed, or None. The default values of its parameters may be the options or
+    arguments that fill them.
     """
     return lambda function: derived(function, words, name=name, parent=parent, **attributes)
 
 
 def _place(parameter: inspect.Parameter) -> Any:
-    """The option or argument that fills a parameter: its default value, or by its name, or by its annotation."""
+    """The option or argument that fills a parameter, from its default value, its name or its annotation."""
     if isinstance(parameter.default, declare.Filling):
         return parameter.default
     if parameter.name in _GROUPS:
@@ -211,7 +211,7 @@ def show(
     report: Path | None = None,
     draw: Path | None = None,
 ) -> None:
-    """Prints what a function returned, and writes it into files. Raises CollwiseError for a problem that it has."""
+    """Prints a function's result, and writes it into files. Raises CollwiseError if the result has a problem."""
     presented = shown(result)
     output = output or getattr(result, "usual_file", None)
     if output is not None:

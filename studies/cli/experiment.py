@@ -1,4 +1,4 @@
-"""collwise platforms experiment, thresholds, ranks and calibrate: what is found out on a platform or a target."""
+"""collwise platforms experiment, thresholds, ranks and calibrate, which find out properties of a platform or target."""
 
 from __future__ import annotations
 
@@ -140,10 +140,10 @@ def thresholds(
 ) -> Shown:
     """Finds thresholds of linear gather and linear scatter.
 
-    Linear gather escalates between M1 and M2, linear scatter leaps at S. The command also tries LMO gather. The method
-    is that of O'Flynn 2009, sections 4.4.1 and 7.2. The command measures on test beds of its own, with one process per
-    node, for every number of nodes, switch buffer and TCP variant, or on the target that the options name, as it is.
-    Everything is measured anew each time, since escalations occur by chance.
+    The times of linear gather escalate between M1 and M2, and the times of linear scatter leap at S. The command also
+    tries LMO gather. The method is from O'Flynn 2009, sections 4.4.1 and 7.2. The command makes its own test beds with
+    one process per node, for every number of nodes, switch buffer and TCP variant. If options name a target, it
+    measures on that target as it is. Everything is measured anew each time, since escalations occur by chance.
     """
     from collwise.models.parameters import thresholds_text
     from collwise.studies.present.testbed import regions, title_of
@@ -167,7 +167,7 @@ def thresholds(
             counters = partial(tcp_counts, target.bed) if isinstance(target, TestBed) else None
             found = [find_regions(target, plan, opened, run=run, counters=counters) for plan in plans]
         else:
-            # Open MPI's own settings: escalations are looked for as users meet them.
+            # Open MPI keeps its own settings, so that escalations are as users meet them.
             found = [
                 regions_on_bed(shape, variant, plan, opened, name="regions", run=run)
                 for plan, buffer, variant in itertools.product(plans, buffers, variants)
@@ -195,8 +195,8 @@ def ranks(
 ) -> Shown:
     """Finds the best mapping of nodes to ranks for binomial trees.
 
-    With it, a binomial scatter or gather is predicted to be fastest. Rank 0 stays on the first node. The mapping is
-    compared with the default one, ranks in the order of the nodes, by predicted and by simulated time.
+    The best mapping has the least predicted time of a binomial scatter or gather. Rank 0 stays on the first node. The
+    command compares predicted and simulated times with the default mapping, in which ranks follow the order of nodes.
 
     The file of -o has one host name per line, rank 0 first:
 
@@ -266,15 +266,15 @@ def calibrate(
 ) -> Shown:
     """Fits a platform's description to measurements.
 
-    These are messages between two nodes, times that others measured, or published figures. From messages it fits SMPI's
-    os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send, MPI_Isend, MPI_Recv and
-    ping-pongs, never to collectives. Finished measurements are in the store, so that a stopped command resumes; all
-    points are also written beside the description, as CSV. With --times it multiplies the figures of --nominal by
-    factors fitted to times that others measured: of messages between two nodes, and of collectives with forced
-    algorithms and one process on each node. It says which figures the times determine, predicts each collective from
-    the others, and names the most useful further measurements. With --published, for clusters that one cannot measure,
-    it fits three numbers to the figures that a paper gives, and says how well each is met. It then writes a description
-    only with -o.
+    The measurements are messages between two nodes, times that others measured, or published figures. From messages it
+    fits SMPI's os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send, MPI_Isend, MPI_Recv
+    and ping-pongs, never to collectives. Finished measurements are in the store, so a stopped command resumes. All
+    points are also written as CSV into the folder of the description. With --times it multiplies the figures of
+    --nominal by factors fitted to times that others measured. These are times of messages between two nodes, and of
+    collectives with forced algorithms and one process on each node. It says which figures the times determine, predicts
+    each collective from the others, and names the most useful further measurements. With --published, for clusters that
+    you cannot measure on, it fits three numbers to the figures that a paper gives, and says how well it meets each
+    figure. It then writes a description only with -o.
     """
     if published:
         kept = ("published", "platform", "procs", "ppn", "output")
@@ -338,7 +338,7 @@ def calibrate(
     return Shown(
         [
             Table(title, ["times of", "points", "segments", "error"], rows),
-            f"{file}: {link} beside overheads, {eager}; points in {points_file}",
+            f"{file}: {link} without overheads, {eager}; points in {points_file}",
         ],
         result.residuals.to_dict("records"),
         facts,

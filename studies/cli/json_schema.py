@@ -1,7 +1,6 @@
-"""The JSON Schema of what commands print with --json. It has one form for all, and the keys of each command's rows and
-facts.
+"""The JSON Schema of what commands print with --json.
 
-json_schema.toml has the keys.
+All commands have one form. json_schema.toml has the keys of each command's rows and facts.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 
 from collwise.common.errors import unknown_name
 
-# Types by the end of a key. Without any of these a key is text.
+# Types of values, by the end of their key. The value of any other key is text.
 _ENDS = {
     "number": ("seconds_per_byte", "bytes_per_second", "seconds", "slowdown", "error", "gain"),
     "integer": ("bytes", "procs", "nodes", "per_node", "parameter", "repetitions", "hosts"),

@@ -38,7 +38,7 @@ def collwise() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line; every error becomes one line on stderr and an exit code."""
-    # Batch systems and timeouts end commands with this signal; the processes under them have to end, too.
+    # Batch systems and timeouts end commands with these signals, which must also end the processes of the command.
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
             signal.signal(number, signal.default_int_handler)
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         click.echo(problem.format_message())
         sys.exit(2)
     except click.NoSuchOption as problem:
-        # Dashes, which all options have, would make any two alike.
+        # All options begin with dashes, which would make any two similar.
         options = {one.lstrip("-"): one for one in problem.possibilities or ()}
         names = [options[one] for one in nearest(problem.option_name.lstrip("-"), options)]
         near = click.NoSuchOption(problem.option_name, problem.message, names, problem.ctx)
@@ -71,13 +71,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as problem:
         if problem.errno not in _FULL:
             raise
-        # The rest of the buffer would fail once more at the interpreter's end.
+        # The rest of the buffer would fail again when the interpreter exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _fail(f"cannot write {problem.filename or 'the output'}: {problem.strerror}", 2)
 
 
 def _resuming(arguments: Sequence[str]) -> str:
-    """The end of a stopped command's message, if it keeps finished cases: it has --store then."""
+    """The end of a stopped command's message, if the command has --store and so keeps finished cases."""
     command: click.Command | None = collwise
     for word in arguments:
         if isinstance(command, click.Group) and not word.startswith("-"):

@@ -11,14 +11,14 @@ from typing import Any
 
 _TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
 COMMANDS_OF_FUNCTIONS: dict[str, str] = _TEXTS["functions"]
-"""The words of the commands of public functions, where these are not called like them."""
+"""The words of commands by public function, where the two have different names."""
 _REST = re.compile(r"\n\n(?=Parameters:|Returns |Raises |>>> )")
 
 
 def text_of(command: str, name: str) -> dict[str, str]:
-    """The texts of an option of a command: `help`, and where it has any, `names` and `metavar`.
+    """The texts of an option of a command: `help`, and `names` and `metavar` if options.toml has them.
 
-    A `default` that a command has ends the help.
+    The help ends with the `default`, if there is one.
     """
     found: dict[str, str] = {}
     for section in ("python", "every", command.partition(" ")[0], command):
@@ -44,7 +44,7 @@ def description_of(function: Callable[..., Any]) -> str:
 
 
 def with_parameters(function: Callable[..., Any]) -> None:
-    """Completes the docstring of a public function by what options.toml says of its parameters, if it says nothing."""
+    """Adds the texts of parameters in options.toml to a public function's docstring, if it lists no parameters."""
     text = cleandoc(function.__doc__ or "")
     if "Parameters:" in text:
         return

@@ -1,4 +1,4 @@
-"""Options that several commands take, also those that name an execution target."""
+"""Options that several commands take, including the options that name an execution target."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ PLACES: dict[str, Any] = {
 def placed(
     platform: HostPlatform | None, placement: str, allocation: str | None, node_map: Path | None
 ) -> HostPlatform | None:
-    """The platform with ranks where the options say. Raises UsageError for options that do not go together."""
+    """The platform with ranks placed as the options say. Raises UsageError for options that do not go together."""
     from collwise.platforms import allocated, placed as by_placement
 
     given = {"--placement": placement != BLOCK, "--allocation": allocation, "--node-map": node_map}
@@ -81,7 +81,7 @@ PPN = option(click.IntRange(1))
 SIMGRID = option()
 BASELINE = option(Parsed("baseline", find_baseline), find_baseline, show_default=False)
 DEFAULT_LIBRARY = option(NamedChoice("baseline", BASELINES), said={"baselines": BASELINES})
-"""The untuned library that decides by default, whose name stays text."""
+"""The untuned library that decides by default, as a name."""
 CALLED_LIBRARY = option(Parsed("baseline", find_baseline), next(iter(BASELINES)), said={"baselines": BASELINES})
 STORE = option(types.PATH, default_store_path, show_default="results/timings.sqlite", envvar="COLLWISE_STORE")
 
@@ -103,7 +103,7 @@ class SimulationOptions:
     jobs: int | None = None
     executor: str = "local"
     called: Baseline | None = None
-    """The untuned library whose decisions hold for the collectives that mock-ups call."""
+    """The untuned library that decides about the collectives that mock-ups call."""
 
     def context(self, library: str = next(iter(BASELINES))) -> AbstractContextManager[SimulationContext]:
         """The context of all simulations of a command, with its store open and progress on stderr."""
@@ -114,9 +114,9 @@ class SimulationOptions:
 
 
 def simulation(engine: str = "smpi", called: bool = False) -> Any:
-    """--store, --engine, --simgrid, --jobs and --executor, as SimulationOptions, with the default engine.
+    """--store, --engine, --simgrid, --jobs and --executor, as SimulationOptions. `engine` is the default engine.
 
-    With `called` also --baseline, the library whose decisions hold where mock-ups call a collective.
+    With `called` also --baseline, the library that decides about the collectives that mock-ups call.
     """
     return group(
         SimulationOptions,
@@ -156,7 +156,7 @@ COUNTS = group(
     max_requests=option(_numbers(1)),
     leaders=option(_numbers(1)),
 )
-"""Numbers that some algorithms take, each of which makes a case, by the name of the parameter."""
+"""The numeric parameters of some algorithms, by name. Each given number makes a case."""
 
 
 def _min_and_max(text: str) -> tuple[int, int]:
@@ -185,7 +185,7 @@ PRECISION = ("repetitions", "confidence", "relative_error")
 
 
 def method(usual: Method, *without: str) -> Any:
-    """The options of how collectives are measured, without some, as a Method; by default the usual one."""
+    """The options for measuring collectives, except `without`, as a Method. `usual` has the defaults."""
     members = {
         "timing": option(NamedChoice("timing", TIMINGS), usual.timing),
         "synchronisation": option(NamedChoice("synchronisation", SYNCHRONISATIONS), usual.synchronisation),
@@ -206,9 +206,9 @@ def _confirm(oversubscribe: bool) -> Callable[[str], None]:
 CROWDED = group(_confirm, oversubscribe=flag())
 """Asks before far more processes than cores start on this machine, unless --oversubscribe is given."""
 METHOD = method(Method())
-"""The options of how collectives are measured, as a Method."""
+"""The options for measuring collectives, as a Method."""
 METHOD_OF_ROUNDS = method(Method(), "nrep", "launches")
-"""The same for a search, whose rounds are launches with few repetitions."""
+"""The options for measuring in a search, whose rounds are launches with few repetitions."""
 
 MEASURING = ("timing", "synchronisation", "late_seconds", *PRECISION, "nrep", "limit_seconds", "warmup", "launches")
 """The parameters of METHOD, for `refuse_options`."""
@@ -239,7 +239,7 @@ _OF_TARGETS: dict[str, Any] = {
 
 
 def _if_named(**named: Any) -> TargetOptions | None:
-    """The options of a target; None where none is named. Raises UsageError for options that need one."""
+    """The options of a target, or None if they name no target. Raises UsageError for options that need a target."""
     where = TargetOptions(**named)
     if where.named:
         return where
@@ -249,7 +249,7 @@ def _if_named(**named: Any) -> TargetOptions | None:
 
 
 def _bench(platform: HostPlatform | None, **named: Any) -> HostPlatform | TargetOptions:
-    """The platform or target of experiments. Raises UsageError for options of the other one."""
+    """The platform or target of experiments. Raises UsageError for options that only the other kind takes."""
     where = TargetOptions(**named)
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {TARGET_OPTIONS}")
@@ -261,22 +261,22 @@ def _bench(platform: HostPlatform | None, **named: Any) -> HostPlatform | Target
 
 
 def _targets(make: Callable[..., Any], *without: str, **more: Any) -> Any:
-    """The options that name a target, without some and with more, as the result of `make` for their values."""
+    """The options that name a target, except `without`, and `more` options. `make` takes their values."""
     return group(make, **more, **{name: one for name, one in _OF_TARGETS.items() if name not in without})
 
 
 def target(*without: str) -> Any:
-    """The ExecutionTarget from the options that name a target, without some of them."""
+    """The ExecutionTarget from the options that name a target, except `without`."""
     return _targets(lambda **given: target_from(TargetOptions(**given)), *without)
 
 
 TARGET = _targets(TargetOptions)
 """The options that name a target, as TargetOptions for `target_from`."""
 TARGET_BESIDE_TESTBEDS = _targets(TargetOptions, "testbed", "transport", "ppn")
-"""The same for a command whose own options describe test beds."""
+"""TARGET for a command whose own options describe test beds."""
 TARGET_IF_NAMED = _targets(_if_named, "ppn")
 """The target of a command that also simulates, and has a --ppn of its own."""
 BENCH = _targets(_bench, "ppn", platform=option(types.PLATFORM))
-"""The place of experiments: the platform of --platform, simulated, or the target that the others name."""
+"""The place of experiments: --platform, which is simulated, or the target that the other options name."""
 BENCH_WITH_PPN = _targets(_bench, platform=option(types.PLATFORM))
-"""The same, with the --ppn of a target."""
+"""BENCH with the --ppn of a target."""

@@ -1,6 +1,6 @@
 """The output of commands: tables, JSON, and the progress of long work.
 
-Rich, which shows tables and progress, loads when it is needed: a command's help does without.
+Rich shows tables and progress. It loads only when it is needed, so that a command's help is quick.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def print_table(table: Table) -> None:
 
 
 def check_pictures(**paths: Path | None) -> None:
-    """Raises UsageError if a path is not that of a picture. Keywords are the names of the paths' options."""
+    """Raises UsageError if a path ends neither in .png nor in .svg. The keywords are the options' names."""
     for name, path in paths.items():
         if path is not None and path.suffix not in (".png", ".svg"):
             raise UsageError(f"--{name.replace('_', '-')}: '{path}' ends neither in .png nor in .svg")
@@ -64,7 +64,7 @@ def write_figure(figure: Figure, path: Path) -> Path:
 
 
 def confirm(question: str, consequence: str, option: str, is_given: bool) -> None:
-    """Asks whether to go on, unless the option is given that says so. Raises UsageError where nobody can answer."""
+    """Asks whether to go on, unless `option` is given. Raises UsageError if nobody can answer."""
     if is_given:
         return
     if not sys.stdin.isatty():
@@ -75,8 +75,8 @@ def confirm(question: str, consequence: str, option: str, is_given: bool) -> Non
 def print_json(rows: Sequence[Mapping[Any, Any]], facts: Mapping[str, Any] | None = None) -> None:
     """Prints a command's rows and facts as one JSON document. With --csv it prints the rows alone.
 
-    docs/json.md describes the form; json_schema.toml has the columns of each command. nan and infinity, which JSON has
-    not, become null.
+    docs/json.md describes the form; json_schema.toml has the columns of each command. nan and infinity become null,
+    since JSON has neither.
     """
     context = click.get_current_context()
     if context.meta.get(CSV):
@@ -103,7 +103,7 @@ def _called(context: click.Context) -> str:
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as CSV, with the columns of all of them; lists and objects in a cell are JSON."""
+    """Rows as CSV, with every column that any row has. Lists and objects in cells become JSON."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
     writer.writeheader()
@@ -124,11 +124,11 @@ def _finite(value: Any) -> Any:
 
 @contextmanager
 def sweep_progress(label: str) -> Iterator[SweepProgress]:
-    """A progress bar on stderr with the time left and any cases done; failures are printed as they come."""
+    """A progress bar on stderr with the time left and the number of finished cases. It prints failures at once."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    # In a notebook, too, failures are no output of a cell.
+    # Failures must not become output of a notebook's cell.
     console = Console(stderr=True, force_jupyter=False)
     bar = Progress(
         TextColumn("{task.description}"),

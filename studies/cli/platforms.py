@@ -91,7 +91,7 @@ def show(
 def check(file: Path = argument(PATH)) -> Shown:
     """Checks a platform file's syntax, and tries it in SimGrid.
 
-    FILE is a .toml or .xml. The exit code is 0 if it is sound, else 1.
+    FILE is a .toml or .xml file. The exit code is 0 if the file is sound, and 1 if not.
     """
     report = check_file(file)
     problems = list(report.problems)
@@ -116,8 +116,8 @@ def write(
 ) -> None:
     """Writes platform XML for SimGrid, or a description.
 
-    SimGrid 3.32 to 4.1 read the XML. A FILE that ends in .toml gets a description. --change changes the platform
-    before, as for 'whatif'.
+    SimGrid 3.32 to 4.1 read the XML. If the name in -o ends in .toml, a description is written instead. --change first
+    changes the platform, as in 'whatif'.
     """
     platform = changed(platform, [parse_change(one) for one in changes]).platform
     text = platform.xml_text()
@@ -178,9 +178,9 @@ def _spread(values: Iterable[float]) -> str:
 
 
 def _understood(platform: HostPlatform) -> str:
-    """A description of the platform as it was read, so that a wrong unit shows.
+    """Sentences on the platform as it was read, so that a wrong unit shows.
 
-    The time of a short message over the longest way is as benchmarks show it: latencies are without overheads.
+    The time of a short message over the longest path includes overheads, as in benchmarks. Latencies do not.
     """
     values: dict[str, Any] = {"one": platform, "types": (), "node_rate": 0.0, "own": False}
     if isinstance(platform, HeterogeneousPlatform):
@@ -198,8 +198,9 @@ def _understood(platform: HostPlatform) -> str:
 
 
 def _dry_run(platform: HostPlatform) -> tuple[str, str]:
-    """The engine, and its message when the first and the last host exchange one. On a single host two processes do.
-    Empty if there is none.
+    """The engine, and its error when the first and the last host exchange a message; empty without an error.
+
+    On a single host, two processes exchange the message.
     """
     import tempfile
 
@@ -297,7 +298,7 @@ _LATENCY = option(_US)
 
 
 def _check_name(name: str) -> None:
-    """Raises UsageError for a name that a new description cannot have: one that is taken or malformed."""
+    """Raises UsageError if the name of a new description is taken or malformed."""
     if name in known():
         raise UsageError(f"'{name}' is already the name of a known platform; choose another name")
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
@@ -329,7 +330,7 @@ def new(
         click.echo(f"interconnect {interconnect}: {made.calibration.note}")
     else:
         names = ", ".join(interconnect_names())
-        click.echo(f"no overheads: short messages will seem too cheap; --interconnect NAME has some ({names})")
+        click.echo(f"no overheads: short messages will seem too cheap; --interconnect NAME adds some (valid: {names})")
 
 
 def _known(
@@ -374,7 +375,7 @@ def describe(
 ) -> Shown:
     """Writes a cluster's description from a node, Slurm and options.
 
-    A node tells its CPUs, cores and network (hwloc, /sys); Slurm tells the nodes and switches. Options override what is
+    CPUs, cores and network are read from a node (hwloc, /sys), nodes and switches from Slurm. Options override what is
     read. The command says which figures are read, estimated and missing, and what to measure next.
     """
     _check_name(name)
@@ -394,7 +395,7 @@ def describe(
         if fact.what == "interconnect" and fact.how == ESTIMATED:
             warn(
                 f"no interconnect was found: {fact.value} is assumed, and most of the times depend on it; "
-                f"--interconnect NAME (valid: {', '.join(interconnect_names())})"
+                f"name yours with --interconnect NAME (valid: {', '.join(interconnect_names())})"
             )
     missing = [fact for fact in made.facts if fact.how == MISSING]
     rows = [(fact.what, shown(fact.value), fact.how, fact.where) for fact in made.facts if fact.how != MISSING]
@@ -410,8 +411,8 @@ def describe(
 
 
 def _answer(question: str, kind: click.ParamType, default: Any) -> Any:
-    """The answer to a question. Raises UsageError, which says what is valid, for no answer and three wrong ones."""
-    # click asks again without a word where an answer is empty and there is no default.
+    """The answer to a question. Raises UsageError, which says what is valid, after no answer or three wrong ones."""
+    # Without a default, click repeats the question after an empty answer, and does not say why.
     shown, usual = (question, default) if default is not None else (f"{question} (needed)", "")
     wrong = ""
     for _ in range(_TRIES):
@@ -433,7 +434,7 @@ def _answer(question: str, kind: click.ParamType, default: Any) -> Any:
 
 
 def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: dict[str, Any]) -> None:
-    """Asks for values that no option gave; answers that differ from the known facts are added to the given values."""
+    """Asks for values that no option gave, and adds answers that differ from the known facts to the given values."""
     number = click.IntRange(1)
 
     def ask(given: dict[str, Any], key: str, what: str, question: str, kind: click.ParamType, usual: Any) -> Any:

@@ -27,12 +27,13 @@ from collwise.studies.cli.derive import command
 from collwise.studies.cli.types import PATH, NamedChoice, Parsed, checked
 
 _SHELLS = ("bash", "zsh", "fish")
-# A process that is done takes over what another has left, so that one with the long tests is not the last alone.
+# A process that has finished takes over tests of the others, so that the one with the long tests does not end long
+# after them.
 _WORKERS = ("-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")
 
 _PROJECT_FILE = """\
 # A project of collwise: commands in this folder and below it keep their times in results/timings.sqlite here, and
-# write to results/ by default. The values of --platform and --procs where a command requires them and has none:"""
+# write to results/ by default. The defaults of --platform and --procs for commands that require these options:"""
 
 
 @click.group(cls=CommandGroup, epilog=example("setup install --simgrid 4.1"), invoke_without_command=True)
@@ -52,9 +53,10 @@ def project(
     platform: str | None = option(Parsed("platform", checked(arguments.platform), lambda _: known(), False)),
     procs: str | None = option(Parsed("counts", checked(arguments.counts))),
 ) -> None:
-    """Makes DIRECTORY (by default this one) a project.
+    """Makes DIRECTORY (by default the current one) a project.
 
-    All commands in it and below it share one store and one folder of results. The file collwise.toml there marks it.
+    All commands in DIRECTORY and below it share one store and one folder of results. The file collwise.toml in
+    DIRECTORY marks the project.
     The environment variable COLLWISE_HOME names a project for commands that run elsewhere.
     """
     made = Project(Path(os.path.abspath(directory)))
@@ -82,7 +84,8 @@ def install(
     """Checks the installation and builds all C programs, or SimGrid.
 
     Other commands build the C programs that they need. With --simgrid it builds a newer SimGrid from its PyPI source
-    package (several minutes). Simulations of 1024 or more processes then use it automatically, others with --simgrid.
+    package (several minutes). Simulations of 1024 or more processes then use it automatically, smaller ones if
+    --simgrid asks for it.
     """
     from collwise.simulator.execution.simgrid_build import install_simgrid
 
@@ -100,7 +103,7 @@ def install(
 
 
 def _build_all() -> Iterator[str]:
-    """Builds all C programs of each engine that is installed; a line about each, and about those that are missing."""
+    """Builds all C programs of each installed engine. Yields a line about each engine, also about missing ones."""
     from collwise.simulator.schedule.library import library_file, schedule_build
 
     for find in (smpi_installation, lambda: mpi_installation("openmpi"), lambda: mpi_installation("mpich")):

@@ -71,7 +71,7 @@ def algorithms(
 
 
 def reservation_text(algorithm: Algorithm) -> str:
-    """The reason why an algorithm is never offered as a choice, in brackets; empty for the others."""
+    """The reason why an algorithm is never offered as a choice, in brackets; empty if it can be chosen."""
     if algorithm.selectable:
         return ""
     if algorithm.by_node:
@@ -88,7 +88,7 @@ def parameters_text(algorithm: Algorithm) -> str:
 
 
 def ids_text(algorithm: Algorithm) -> str:
-    """'1' if all versions of Open MPI have one id, else '4.1: 3, 5.0: 3'."""
+    """'1' if all versions of Open MPI have the same id, otherwise the id of each: '4.1: 3, 5.0: 3'."""
     ids = algorithm.openmpi
     if set(ids) == set(OPENMPI_VERSIONS) and len(set(ids.values())) == 1:
         return str(next(iter(ids.values())))
@@ -105,7 +105,7 @@ def _one_size(
     segments: tuple[int, ...] | None,
     root: int,
 ) -> tuple[int, int]:
-    """The one message size and the one segment size that are asked for. Raises UsageError for several, and the root."""
+    """The one message size and the one segment size. Raises UsageError for several, and for a root that is no rank."""
     if collective == "barrier":
         if size not in (None, (0,)):
             raise UsageError("--size: a barrier has no message; leave it out")
@@ -153,8 +153,8 @@ def schedule(
     """Shows an algorithm's messages, rounds and critical path.
 
     The schedule is recorded from the algorithm's own code and timed by the schedule engine (docs/engine.md). The time
-    is the sum of the parts of the critical path. Doubling a part adds the time of that part to the collective's, provided
-    that the path stays the same.
+    is the sum of the parts of the critical path. Doubling a part adds the time of that part to the collective's,
+    provided that the path stays the same.
     """
     from collwise.simulator.schedule.critical_path import path_parts
     from collwise.simulator.schedule.networks import places_of
@@ -193,7 +193,7 @@ def schedule(
     parts: list[Table | str] = [
         f"{title}: {recorded.messages} messages, {format_size(recorded.message_bytes)} in all, "
         + ", ".join(f"{format_size(count)} between {what}" for what, count in apart.items()),
-        f"rounds, the most messages that follow from one another: {rounds} if {_PROTOCOLS[0]},",
+        f"rounds, the longest chain of dependent messages: {rounds} if {_PROTOCOLS[0]},",
         f"  {waiting} if {_PROTOCOLS[1]}; it never deadlocks",
         Table(f"critical path on {platform.title}: {format_seconds(trace.seconds)}", heads, rows),
     ]
@@ -217,9 +217,9 @@ def traffic(
 ) -> Shown:
     """Shows the bytes that algorithms send over the network.
 
-    It shows those between nodes, between switches, and between groups of switches. Ranks run as --placement or
-    --allocation says. The messages are recorded from the algorithms' own code. Algorithms that send least between
-    groups, or else switches or nodes, come first.
+    It shows the bytes between nodes, between switches, and between groups of switches. Ranks run as --placement or
+    --allocation says. The messages are recorded from the algorithms' own code. Algorithms that send the fewest bytes
+    between groups come first (between switches or nodes if there are no groups).
     """
     from collwise.simulator.schedule.networks import places_of
 
@@ -283,10 +283,10 @@ def tasks(
 ) -> Shown:
     """Times the tasks of a hierarchical collective.
 
-    It times them on each node's leader, in a pipeline and alone. A task is what a leader does between two waits, such
-    as sbib(3): it broadcasts segment 2 within its node and segment 3 to other nodes. Each task is timed after those
-    before it, so that it starts as it would in the collective. Its stabilised cost is the mean of the later ones. The
-    overlap says how much of the shorter part is hidden behind the longer one if both run at once.
+    It times them on each node's leader, in a pipeline and alone. A task is what a leader does between two waits. In
+    sbib(3), for example, it broadcasts segment 2 within its node and segment 3 to other nodes. Each task is timed after
+    the tasks before it, so that it starts as it would in the collective. The stabilised cost is the mean time of the
+    later tasks. The overlap says how much of the shorter part is hidden behind the longer one if both run at once.
     """
     if "by-socket" in asked["within"] and len(asked["within"]) > 1:
         raise UsageError("--within: by-socket cannot be combined with others, since its tasks differ")

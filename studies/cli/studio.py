@@ -23,7 +23,7 @@ from collwise.studies.cli.derive import command
 _LOOPBACK = "127.0.0.1"
 _FIRST_PORT = 8888  # Jupyter's own
 _SETTINGS = SOURCES / "studies" / "jupyter"
-"""Jupyter's settings: no news, no question which kernel, and the page that it starts on."""
+"""Jupyter's settings: no news, no question about the kernel, and the start page."""
 _LOG = "jupyter.log"
 _GRACE_SECONDS = 10
 """Time in which Jupyter ends its kernels."""
@@ -37,8 +37,8 @@ def studio(
     """Opens notebooks in a browser, from a start page that lists them by the question each answers.
 
     That page also leads to an interactive what-if page, which needs no programming. The notebooks are copied to
-    results/studio, where your changes are kept. They can be reached only from this machine, at the printed address,
-    which contains the access token. Ctrl-C ends it.
+    results/studio, where your changes are kept. The studio can be reached only from this machine, at the printed
+    address, which contains the access token. Ctrl-C ends it.
     """
     from collwise.simulator.execution.processes import run_attached
     from collwise.studies.reports.start_page import START, write_studio
@@ -63,7 +63,7 @@ def studio(
     called = [sys.executable, "-P", "-m", "jupyterlab", str(folder), f"--ip={_LOOPBACK}", f"--port={port}"]
     called += ["--allow-root"] * (os.geteuid() == 0) + ["--no-browser"] * (not browser)
     settings = os.pathsep.join(filter(None, (str(_SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH"))))
-    # Other users of the machine can read a command line, and not an environment.
+    # Other users of the machine can read a command line, but not an environment.
     given = {"JUPYTER_TOKEN": token, "JUPYTER_CONFIG_PATH": settings, HOME: str(home)}
     with (folder / _LOG).open("w") as log:
         code = run_attached(called, given, _GRACE_SECONDS, log, announce)
@@ -76,7 +76,7 @@ def _free_port(asked: int | None) -> int:
     ports = [asked] if asked is not None else range(_FIRST_PORT, _FIRST_PORT + 100)
     for port in ports:
         with socket.socket() as trial:
-            # Connections that have just ended do not keep a port taken, as in Jupyter.
+            # As in Jupyter, connections that have just ended do not keep a port in use.
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 trial.bind((_LOOPBACK, port))

@@ -25,7 +25,7 @@ _BORDERS_PER_COLUMN = 3
 
 
 def stdout_console() -> Console:
-    """A console for results: as wide as the terminal or COLUMNS says, unbounded where neither does."""
+    """A console for results. COLUMNS or the terminal gives its width, which is otherwise unbounded."""
     columns = os.environ.get("COLUMNS", "")
     terminal = sys.stdout.isatty()
     width = int(columns) if columns.isdecimal() and int(columns) else None if terminal else _UNBOUNDED
@@ -35,10 +35,10 @@ def stdout_console() -> Console:
 class WholeTable:
     """A table that shows every cell whole at any width.
 
-    The first `left` columns are aligned left, the others right. Where the table is too wide, cells and heads are folded
-    between words; where that is not enough, the columns are split into parts that each repeat the first `keys` columns,
-    by default those aligned left, or one if all or none are; where even one column beside the keys is too wide, each
-    row becomes a list of its cells. `wrap` folds long cells even where nothing bounds the width.
+    The first `left` columns are aligned left, the others right. If the table is too wide, cells and heads are folded
+    between words. If that is not enough, the columns are split into parts. Each part repeats the first `keys` columns:
+    by default the columns aligned left, or one column if all or none are. If even one column beside the keys is too
+    wide, each row becomes a list of its cells. `wrap` folds long cells even if nothing bounds the width.
     """
 
     def __init__(self, table: Table) -> None:
@@ -58,7 +58,7 @@ class WholeTable:
             yield self._table(part, width)
 
     def _parts(self, width: int) -> list[list[int]]:
-        """The columns of each part; none if a part of one column beside the keys does not fit."""
+        """The columns of each part; empty if even one column beside the keys does not fit."""
         keys = list(range(self.keys))
         parts: list[list[int]] = []
         for column in range(self.keys, len(self.columns)):
@@ -71,7 +71,7 @@ class WholeTable:
         return parts or ([keys] if self._widths(keys, width) else [])
 
     def _widths(self, columns: Sequence[int], width: int) -> list[int]:
-        """Widths of the columns that fit; the widest ones shrink first. None if their longest words do not fit."""
+        """Widths at which the columns fit; the widest columns shrink first. Empty if the longest words do not fit."""
         cells = [[self.columns[column], *(row[column] for row in self.rows)] for column in columns]
         natural = [max(cell_len(line) for cell in one for line in cell.split("\n")) for one in cells]
         least = [max(cell_len(word) for cell in one for word in _words(cell)) for one in cells]
@@ -110,8 +110,9 @@ def _cell(text: str, width: int) -> Text:
 
 
 def _folded(text: str, width: int) -> Iterator[str]:
-    """Lines of at most `width`, broken between words. A longer word is broken after / _ : or =, else where the line
-    ends.
+    """Lines of at most `width`, broken between words.
+
+    A longer word is broken after a / _ : or = in it, or otherwise where the line ends.
     """
     pieces = re.compile(rf".{{1,{max(width - 1, 1)}}}[/_:=]|.{{1,{max(width, 1)}}}")
     for line in text.split("\n"):

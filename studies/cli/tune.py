@@ -59,11 +59,11 @@ tune = derived(
     context=options.simulation(SCHEDULE.name),
 )
 
-# Real machines whose description says what messages cost processors, and a count that Open MPI can be asked for here.
+# A real machine whose description has overheads of messages. Open MPI can run the least of the counts here.
 DEMO, DEMO_PROCS = "jupiter", "8,32,128,512"
 CHECKED_PROCS, CHECKED_SIZES = "32", "8KiB:2MiB:x16"
 SHOWN_RULES = ("bcast", "allreduce")
-"""The collectives of which Open MPI makes calls in the demo."""
+"""The collectives that Open MPI calls in the demo."""
 
 
 @command("demo")
@@ -71,10 +71,10 @@ def demo(
     output: Path = option(FOLDER, lambda: results_folder() / "demo", show_default="results/demo"),
     simulation: options.SimulationOptions = options.simulation(SCHEDULE.name),
 ) -> None:
-    """Tunes a simulated copy of a real cluster, and shows the gain, how sure it is, and which file to use.
+    """Tunes a simulated copy of a real cluster, and shows the gain, its uncertainty, and the file to use.
 
-    The cluster is Jupiter of TU Wien, with 36 nodes of 16 processes. SMPI also simulates some of the points, as a check. The
-    installed Open MPI makes calls with the rules, and its own monitoring shows that it follows them.
+    The cluster is Jupiter of TU Wien, with 36 nodes of 16 processes. SMPI also simulates some of the points, as a
+    check. The installed Open MPI makes calls with the rules, and its own monitoring shows that it follows them.
     """
     from collwise.studies.present.scores import apart
 

@@ -23,19 +23,19 @@ FORCE = "collwise.force"
 
 
 def checked_new_file(path: Path) -> Path:
-    """The path of a file that the command writes. Raises UsageError if it cannot, or if the file needs --force."""
+    """The path of a file to write. Raises UsageError if that is not possible, or if the file exists without --force."""
     return writable_file(new_file(path, click.get_current_context().meta.get(FORCE, False)))
 
 
 def checked_new_script(path: Path) -> Path:
-    """The same for a script, which has its usual name in a folder."""
+    """The path of a script to write, checked like a new file. In a folder the script has its usual name."""
     from collwise.validation.measurement.scripts import script_file
 
     return checked_new_file(script_file(path))
 
 
 class Written(click.ParamType):
-    """A path that the command writes to, checked before it starts, when all of its options have been read."""
+    """A path that the command writes to. It is checked before the command starts, after all options are read."""
 
     name = "path"
 
@@ -61,10 +61,10 @@ FOLDER = Written(writable_folder, "dir")
 
 
 class Parsed(click.ParamType):
-    """An option's type: `parse` makes the value, or raises UsageError, which then names the option.
+    """The type of an option whose value `parse` makes. A UsageError of `parse` then also names the option.
 
-    A shell completes the names that `offer` gives for what else the command line has, each after a comma if they are
-    `listed`.
+    A shell completes the names that `offer` returns for the rest of the command line. If they are `listed`, it
+    completes each name of a comma-separated list.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Parsed(click.ParamType):
         self._listed = listed
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Returns what `parse` makes of text, and any other value, which is a default, as it is."""
+        """Returns the value that `parse` makes of text. Any other value is a default, and stays as it is."""
         return parsed(self._parse, value, param) if isinstance(value, str) else value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -92,7 +92,7 @@ class Parsed(click.ParamType):
 
 
 class PlatformWord(Parsed):
-    """A platform, by its name or that of a file."""
+    """A platform, by its name or the name of its file."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The names of known platforms, and files."""
@@ -104,7 +104,7 @@ def _collectives(_: click.Context) -> Iterable[str]:
 
 
 def _algorithms(context: click.Context) -> Iterable[str]:
-    """The algorithms of the collectives on the command line, of all if there are none yet."""
+    """The algorithms of the collectives on the command line, or of all collectives if it has none yet."""
     given = context.params.get("collective") or context.params.get("collectives")
     collectives = [given] if isinstance(given, str) else given or [None]
     return dict.fromkeys(one.name for name in collectives for one in Catalogue.load().algorithms(name))
@@ -143,7 +143,7 @@ class NamedChoice(click.Choice):
         self._kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Returns the name. Raises UsageError, with the near names, for one that is not a choice."""
+        """Returns the name. Raises UsageError, with similar names, for a name that is not a choice."""
         return str(parsed(self._known, value, param))
 
     def _known(self, name: str) -> str:
@@ -183,7 +183,7 @@ _WITH_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*[A-DF-Za-df-z/][A-Za-z/]*\s*")
 class Scaled(FiniteRange):
     """A number above 0, or of at least `minimum`, that is multiplied by `scale`.
 
-    The option's unit becomes that of the code.
+    The scale converts the option's unit into the unit of the code.
     """
 
     def __init__(self, scale: float, minimum: float | None = None, maximum: float | None = None) -> None:

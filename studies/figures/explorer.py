@@ -1,4 +1,4 @@
-"""A map with sliders, for notebooks: it is timed and drawn again as they move."""
+"""A map with sliders, for notebooks. It is timed and drawn again when a slider moves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from collwise.validation.times.slowdown import slowdown
 from collwise.validation.whatif.live_map import LiveMap, largest_error
 
 _PAUSE_SECONDS = 0.02
-"""The pause after a slider's move. Of the moves within it only the last one counts."""
+"""The pause after a slider's move. Of several moves within a pause, only the last one counts."""
 
 _SAME = "as it is"
 _LIMITS = (_SAME, "4KiB", "16KiB", "64KiB", "256KiB", "1MiB")
@@ -28,8 +28,8 @@ _LIMITS = (_SAME, "4KiB", "16KiB", "64KiB", "256KiB", "1MiB")
 class Explorer:
     """Sliders for changes of a platform, above the map of a collective's best choices and of the ratio of times.
 
-    A notebook shows it. `text` says what has changed, and how exact the times are. With `live_map`, which makes the map
-    of a platform and a collective by their names, both can be chosen.
+    A notebook shows it. `text` says what has changed, and how exact the times are. If `live_map` is given, users can
+    also choose the platform and the collective, for whose names it makes the map.
     """
 
     def __init__(self, live: LiveMap, live_map: Callable[[str, str], LiveMap] | None = None) -> None:
@@ -50,7 +50,7 @@ class Explorer:
         collectives = list(Catalogue.load().collectives)
         self.collective = _control(widgets.Dropdown, "collective", options=collectives, value=live.grid.collective)
         chosen = [self.platform, self.collective] if live_map is not None else []
-        # Maps are as wide as the window, each on a line of its own where both do not fit.
+        # Maps are at most as wide as the window, each on a line of its own if both do not fit.
         self._images = [widgets.Image(format="png", layout=widgets.Layout(max_width="100%")) for _ in range(2)]
         self._label = widgets.HTML()
         self._is_behind = False
@@ -68,7 +68,7 @@ class Explorer:
         return self._widget._repr_mimebundle_(**options)
 
     def _take(self, live: LiveMap) -> None:
-        """Shows the map of another platform or collective, with the sliders as they are."""
+        """Shows the map of another platform or collective, for the current values of the sliders."""
         self._live = live
         self._figure = LiveFigure(live.grid.timed, live.grid.procs, live.grid.message_bytes)
         self.update()
@@ -116,7 +116,7 @@ class Explorer:
         ratio = best / base.at(base.best).values
         for image, picture in zip(self._images, self._figure.draw(view.best.values, ratio), strict=True):
             image.value = picture
-        # What was not timed is slower.
+        # Choices that were not timed are slower.
         other = int((~(slowdown(view.at(base.best).values, best) <= error) & ~np.isnan(ratio)).sum())
         what = ", ".join(change.label for change in changes) or "no change"
         self._label.value = (
@@ -126,7 +126,7 @@ class Explorer:
         )
 
     async def drawn(self) -> None:
-        """Waits until the map shows the sliders as they are."""
+        """Waits until the map shows the current values of the sliders."""
         if self._task is not None:
             await self._task
 

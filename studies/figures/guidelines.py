@@ -15,7 +15,7 @@ from collwise.validation.guidelines.guideline import guidelines_of
 from collwise.validation.guidelines.workflow import GuidelinesResult
 
 _COLUMNS = 3
-# Points and bars above this are left out, and the room above it is the legend's.
+# Points and bars above _HIGHEST are left out; the room up to _TOP is for the legend.
 _HIGHEST = 2.0
 _TOP = 3.8
 
@@ -23,7 +23,7 @@ _TOP = 3.8
 def guidelines_figure(found: GuidelinesResult, procs: int) -> Figure:
     """Figure 4 of Hunold & Carpen-Amarie 2018: default, each mock-up and tuned, by collective and message size.
 
-    Bars of errors are from the least to the greatest launch. What is above twice the default is not shown.
+    Error bars reach from the least to the greatest launch. Times above twice the default are not shown.
     """
     figure, axes = panel_grid(len(found.plan.sizes), 2.9, columns=_COLUMNS, width=4.3)
     for axis, name in zip(axes, found.plan.sizes, strict=True):
@@ -62,7 +62,7 @@ def _points(
     style: tuple[str, str, str],
     joined: bool = False,
 ) -> None:
-    """Medians of launches relative to the default's, with bars from the least to the greatest."""
+    """Draws medians of launches relative to the default's median, with bars from the least to the greatest launch."""
     colour, marker, label = style
     known = [
         (place, times[call], default[call].seconds)

@@ -30,7 +30,7 @@ from collwise.validation.times.grid import choice_of
 
 _COLUMNS = 3
 _MAX_LEADERS = 8
-"""More leaders than this cannot be told apart; those drawn are spread evenly."""
+"""The most leaders that a figure can tell apart. Of more leaders, it draws evenly spread ones."""
 
 
 def task_trend(studies: Sequence[TaskStudy], leader: int, title: str) -> Figure:
@@ -83,7 +83,7 @@ def _draw_probes(axis: Axes, study: TaskStudy) -> None:
 
 
 def model_by_configuration(tuning: Tuning, one: Input, title: str) -> Figure:
-    """The cost model beside whole collectives over segment sizes, a panel for each combination: figures 4 and 7."""
+    """Figures 4 and 7: the cost model beside whole collectives over segment sizes. Each combination has a panel."""
     modelled, whole = (tuning.found[name].by_input[one] for name in ("tasks", EXHAUSTIVE))
     groups: dict[Choice, list[Choice]] = {}
     for choice in whole:

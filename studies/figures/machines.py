@@ -1,4 +1,4 @@
-"""The time that choices lose on measured machines, by what decides, and how sure choices were said to be."""
+"""Figures of the time that choices lose on measured machines, by decider, and of how well their risk was predicted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LINEAR = 0.1
 
 
 def regrets_figure(means: Mapping[str, Mapping[str, float]], deciders: Sequence[str]) -> Figure:
-    """Bars of mean regrets by machine, one for each decider; none where a decider chooses nothing."""
+    """Bars of mean regrets by machine, one for each decider that chooses anything there."""
     figure, axis = plt.subplots(figsize=(2.5 + 1.4 * len(means), 3.6), layout="constrained")
     width = 0.8 / len(deciders)
     for place, decider in enumerate(deciders):

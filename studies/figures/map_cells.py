@@ -1,7 +1,7 @@
 """Cells of maps: regions with their names, digits that can be read, and cells that have no value.
 
-A cell without a value is not timed, or its source chooses nothing there: two greys. Neither looks like a cell whose
-value is zero, and the legend explains those that occur.
+A cell has no value if it was not timed, or if the source chooses nothing there. The two kinds have different greys,
+which do not look like the colour of zero. The legend explains the kinds that occur.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from collwise.studies.figures.style import choice_colour, choices_shown, ink
 from collwise.validation.times.choice import Choice
 
 MAX_EVEN = 24
-"""With more rows or columns than this, cells have the sizes that they have on a logarithmic axis."""
+"""With more rows or columns than this, cells are spaced as on a logarithmic axis."""
 
 _WHITE_BELOW_PERCENT, _WORST_PERCENT = 1, 300
 _PERCENT_TICKS = (1, 3, 10, 30, 100, 300)
@@ -38,7 +38,7 @@ DIGITS_SIZE = 8.0
 _LETTER_INCHES, _LINE_INCHES, _MARGIN_INCHES = 0.066, 0.125, 0.04
 """The width of a letter, the height of a line, and the room around a name, inches."""
 _LOW_INCHES = 4.5
-"""A figure that is lower than this has no room for a bar and its label upright."""
+"""A lower figure has no room for an upright colour bar and its label."""
 
 
 class Blank(NamedTuple):
@@ -54,7 +54,7 @@ NO_FORMULA = NO_CHOICE._replace(label="no formula, or no choice")
 
 
 def borders(centres: Sequence[int]) -> Array:
-    """The borders of cells around centres, one more than centres: evenly spaced if few, else on a log scale."""
+    """The borders of cells around centres (one more than centres), evenly spaced if few, otherwise logarithmic."""
     if len(centres) <= MAX_EVEN:
         return np.arange(len(centres) + 1.0)
     values = np.log(centres)
@@ -81,7 +81,7 @@ def cell_axis(axis: Axes, direction: str, centres: Sequence[int], labels: Mappin
 
 
 def fill(axis: Axes, across: Array, upwards: Array, where: NDArray[np.bool_], face: str) -> None:
-    """The cells where a condition holds, as one shape of few rectangles: cells of their own would show their seams."""
+    """Fills the cells where a condition holds, as one shape of few rectangles. Separate cells would show seams."""
     found = _rectangles(where)
     if not found:
         return
@@ -94,9 +94,9 @@ def fill(axis: Axes, across: Array, upwards: Array, where: NDArray[np.bool_], fa
 
 
 def _rectangles(where: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
-    """The cells where a condition holds as rectangles: first column, the one past it, first row, the one past it.
+    """Rectangles that cover the cells where a condition holds: first column, end column, first row, end row.
 
-    Equal runs of cells in rows above one another are one rectangle.
+    Ends are exclusive. Equal runs of cells in successive rows form one rectangle.
     """
     done, open_runs = [], dict[tuple[int, int], int]()
     for row, cells in enumerate([*where, np.zeros(where.shape[1], dtype=bool)]):
@@ -110,7 +110,7 @@ def _rectangles(where: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
 def fill_choices(
     axis: Axes, across: Array, upwards: Array, best: Indices, choices: Sequence[Choice], blank: Blank
 ) -> list[Blank]:
-    """Fills cells by indices into `choices`, and marks those of NOBODY; returns `blank` if there are any such.
+    """Fills cells by indices into `choices`, and marks cells of NOBODY. Returns `blank` if there are such cells.
 
     Choices of one algorithm have one colour, with thin lines between them. Regions are named where their names fit.
     """
@@ -137,7 +137,8 @@ def _divide(axis: Axes, across: Array, upwards: Array, best: Indices) -> None:
 def _name_regions(axis: Axes, across: Array, upwards: Array, best: Indices, choices: Sequence[Choice]) -> None:
     """Names regions of equal cells in their largest rectangles, on one line or two, upright if that fits better.
 
-    A region of several choices of an algorithm, none of which has room, is named by the algorithm alone.
+    If none of an algorithm's choices has room for its name, the regions of all of them together are named by the
+    algorithm alone.
     """
     inches = _inches(axis, across, "x"), _inches(axis, upwards, "y")
     named: list[int] = []
@@ -153,7 +154,7 @@ def _name_regions(axis: Axes, across: Array, upwards: Array, best: Indices, choi
 
 
 def _inches(axis: Axes, edges: Array, direction: str) -> Array:
-    """The borders of cells in inches from the first one, as long as nothing is laid out."""
+    """The borders of cells in inches from the first border, before the figure is laid out."""
     at = np.log(edges) if len(edges) > MAX_EVEN + 1 else np.asarray(edges, dtype=np.float64)
     figure, box = axis.get_figure(root=True), axis.get_position()
     assert figure is not None
@@ -165,7 +166,7 @@ def _name(
     axis: Axes, across: Array, upwards: Array, inches: tuple[Array, Array], where: NDArray[np.bool_],
     texts: Sequence[str], colour: str,
 ) -> bool:  # fmt: skip
-    """Writes the first of the texts that fits into each region of cells; returns whether one did."""
+    """Writes into each region of cells the first of the texts that fits. Returns True if one fitted anywhere."""
     regions, count = label(where)
     done = False
     for number in range(1, count + 1):
@@ -200,7 +201,7 @@ def _middle(low: float, high: float, edges: int) -> float:
 
 
 def _free_rectangles(where: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
-    """The widest rectangle of cells between each pair of rows, as `_rectangles` has them."""
+    """The widest rectangle of cells for each range of rows, in the form of `_rectangles`."""
     found = []
     for lowest in range(len(where)):
         together = np.ones(where.shape[1], dtype=bool)
@@ -216,7 +217,7 @@ def _free_rectangles(where: NDArray[np.bool_]) -> list[tuple[int, int, int, int]
 
 
 def fill_blanks(axis: Axes, across: Array, upwards: Array, places: Mapping[Blank, NDArray[np.bool_]]) -> list[Blank]:
-    """Marks cells that have no value; returns the kinds of which there are any."""
+    """Marks cells that have no value. Returns the kinds that occur."""
     for blank, where in places.items():
         fill(axis, across, upwards, where, blank.face)
     return [blank for blank, where in places.items() if np.any(where)]
@@ -225,9 +226,9 @@ def fill_blanks(axis: Axes, across: Array, upwards: Array, places: Mapping[Blank
 def explain_cells(
     figure: Figure, blanks: Sequence[Blank], choices: Sequence[Choice] = (), fontsize: float = 8.5, **layout: Any
 ) -> None:
-    """A legend of choices and of cells without a value, if there are any; `layout`, if given, is that of the legend.
+    """Adds a legend of choices and of cells without a value, if there are any.
 
-    Choices of one algorithm have one key.
+    Choices of one algorithm have one key. `layout` has keyword arguments of the legend.
     """
     keys = {choice.algorithm: choice_colour(choice) for choice in choices}
     keys |= {one.label: one.face for one in dict.fromkeys(blanks)}
@@ -240,9 +241,9 @@ def heat(
     axis: Axes, across: Array, upwards: Array, values: Array, colours: tuple[Colormap, Normalize],
     texts: Mapping[tuple[int, int], str],
 ) -> None:  # fmt: skip
-    """Coloured cells, white where a value is nan, with texts in an ink that can be read on the colour."""
+    """Draws coloured cells, white where a value is nan, with texts in black or white to be readable."""
     chosen, norm = colours
-    # Lines around cells with texts, so that white ones are cells too.
+    # Lines around cells with texts show white cells, too.
     lines: dict[str, Any] = {"edgecolors": "#DDDDDD", "linewidth": 0.6} if texts else {"linewidth": 0}
     axis.pcolormesh(across, upwards, np.ma.masked_invalid(values), cmap=chosen, norm=norm, **lines)
     for (i, j), text in texts.items():
@@ -252,19 +253,19 @@ def heat(
 
 
 def percent_texts(slowdowns: Array) -> dict[tuple[int, int], str]:
-    """Slowdowns in whole percent by cell. Empty where there is no value, or everywhere if cells are too small."""
+    """Slowdowns in whole percent, by cell that has a value. Empty if cells are too small for digits."""
     if not has_digits(slowdowns.shape):
         return {}
     return {at: f"{value * 100:z.0f}" for at, value in np.ndenumerate(slowdowns) if np.isfinite(value)}
 
 
 def percent_values(slowdowns: Array) -> Array:
-    """Slowdowns in percent for colours on a logarithmic scale, on which 0 and less have a place too."""
+    """Slowdowns in percent for colours on a logarithmic scale. Values of 0 or less become a tiny positive one."""
     return np.where(np.isnan(slowdowns), np.nan, np.maximum(slowdowns * 100, 1e-9))
 
 
 def has_digits(shape: tuple[int, ...]) -> bool:
-    """True if the cells of a map of this shape are so large that `percent_texts` writes into them."""
+    """True if a map of this shape has cells that are large enough for the digits of `percent_texts`."""
     return max(shape) <= MAX_EVEN
 
 

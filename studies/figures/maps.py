@@ -1,7 +1,6 @@
-"""Decision maps and maps of slowdowns over (m, P). They are drawn as in figures 6 and 7 of Pješivac-Grbović et al.
-2007.
+"""Decision maps and maps of slowdowns over (m, P), as in figures 6 and 7 of Pješivac-Grbović et al. 2007.
 
-Colours tell algorithms apart, the same in every figure; regions are named.
+An algorithm has the same colour in every figure, and regions are named.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ from collwise.studies.figures.style import choices_shown, head, least_and_most, 
 from collwise.validation.compare.scores import AllScores, Scores
 from collwise.validation.times.choice import Choice
 
-# The panels beside one another are no wider than this together, or a page shows their digits too small.
+# Panels in a row are together no wider than this. On a page, the digits of a wider figure would be too small.
 _MAX_INCHES = 12.6
 _MAX_LABELS = 6
 _FEW_ROWS = 3
 _CLOSE = 0.05
-# The height of a legend beside the panels: its title and the figure's, and each key.
+# The heights in a legend beside the panels: of its title and the figure's title together, and of each key.
 _LEGEND_INCHES, _KEY_INCHES = 1.0, 0.26
 _CLOSENESS = colormaps["GnBu"].with_extremes(under="white")
 
@@ -63,7 +62,10 @@ class Slowdowns(NamedTuple):
 
 
 def slowdowns_said(scores: Scores) -> str:
-    """'Mean slowdown of picks: loggp 0.4 %, Open MPI 3.1 146.0 %', over the points where all pick; empty without."""
+    """'Mean slowdown of picks: loggp 0.4 %, Open MPI 3.1 146.0 %', over the points where all pick.
+
+    The text is empty if there are no such points.
+    """
     both = tuple(np.transpose(scores.places(*scores.others)))
     means = {name: float(np.mean(lost.values[both])) for name, lost in scores.slowdown.items() if both}
     return f"Mean slowdown of picks: {least_and_most(means)}" if means else ""
@@ -76,7 +78,7 @@ def errors_said(scores: Scores) -> str:
 
 
 def decision_figure(scores: Scores, title: str) -> Figure:
-    """The best method at every (m, P): a panel for what is right, and one for each model or library."""
+    """The best method at every (m, P): one panel by the right times, and one for each model or library."""
     right = scores.right
     timed = "measured" if right.source == "measured" else "simulation"
     panels = {timed: right.best.values}
@@ -99,11 +101,10 @@ def method_map(
     sizes: Sequence[int],
     timed: str = "",
 ) -> Figure:
-    """Maps of the method chosen at every (m, P). They are indices into `methods` of shape (P, m), by title of the
-    panel.
+    """Maps of the method chosen at every (m, P).
 
-    In the panel `timed`, of the best by its times, a point without a method was not timed; in others the source
-    chooses nothing there.
+    `panels` has indices into `methods`, shape (P, m), by panel title. The panel `timed` shows the best method by its
+    times; a point without a method was not timed. In other panels, the source chooses nothing at such a point.
     """
     used = choices_shown(methods, panels.values())
     figure, axes = cell_panels(list(panels), procs, sizes)
@@ -129,7 +130,7 @@ def _title(scores: Scores, name: str) -> str:
 
 
 def slowdown_figure(scores: Scores, title: str) -> Figure:
-    """The slowdown of each model's and the library's picks against the best method, percent. Each has a panel."""
+    """Maps of the slowdown, in percent, of the picks of models and libraries against the best. Each has a panel."""
     panels = {
         _title(scores, name): Slowdowns(lost.values, scores.picks[name].values != NOBODY)
         for name, lost in scores.slowdown.items()
@@ -140,7 +141,7 @@ def slowdown_figure(scores: Scores, title: str) -> Figure:
 
 
 def slowdown_map(panels: Mapping[str, Slowdowns], procs: Sequence[int], sizes: Sequence[int]) -> Figure:
-    """Maps of slowdowns against the best in percent, by title of the panel, with digits in large cells."""
+    """Maps of slowdowns against the best, in percent, from `panels` by title. Large cells have digits."""
     colours = (SLOWDOWNS, PERCENT)
     figure, axes = _heat_panels(panels, procs, sizes, colours)
     if axes:
@@ -149,7 +150,7 @@ def slowdown_map(panels: Mapping[str, Slowdowns], procs: Sequence[int], sizes: S
 
 
 def closeness_map(panels: Mapping[str, Array], procs: Sequence[int], sizes: Sequence[int]) -> Figure:
-    """A map of the slowdown, in percent, of the best choice with another algorithm. Paler is closer."""
+    """Maps of the slowdown, in percent, of the best choice among all other algorithms. Paler is closer."""
     known = np.concatenate([values[np.isfinite(values)] for values in panels.values()])
     close = f"within {100 * _CLOSE:g} % of the best at {(known <= _CLOSE).sum()} of {known.size} points"
     asked = {name: Slowdowns(values, np.isfinite(values)) for name, values in panels.items()}
@@ -171,7 +172,7 @@ def _heat_panels(
     blanks: list[Blank] = []
     for axis, (values, chosen) in zip(axes, panels.values(), strict=False):
         heat(axis, across, upwards, percent_values(values), colours, percent_texts(values))
-        # The two blanks may be equal, so they are filled apart.
+        # The two blanks may be equal, and could not both be keys of one mapping.
         blanks += fill_blanks(axis, across, upwards, {without_choice: ~chosen})
         blanks += fill_blanks(axis, across, upwards, {NOT_TIMED: chosen & np.isnan(values)})
     explain_cells(figure, blanks)
@@ -186,7 +187,7 @@ _SCORES = {
 
 
 def score_maps(scores: AllScores, what: str = "mean_error") -> Figure:
-    """Maps of a column of shares of scores, by collective and size, a panel for each source."""
+    """Maps of one column of the scores (a share) over collective and message size, with a panel for each source."""
     if what not in _SCORES:
         raise UsageError(f"no figure of '{what}'; valid: {', '.join(_SCORES)}")
     known = scores.table(["collective", "message_bytes", "source"]).dropna(subset=[what])
@@ -200,9 +201,10 @@ def score_maps(scores: AllScores, what: str = "mean_error") -> Figure:
 
 
 def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title: str, label: str) -> Figure:
-    """Maps of shares in percent, collectives by message sizes, one panel for each source.
+    """Maps of shares in percent over collective and message size, with a panel for each source.
 
-    Where no source has a value, nothing was timed; where one has none alone, it has no formula.
+    If no source has a value for a cell, the cell was not timed. If only some sources lack a value, they have no
+    formula, or no choice, for the cell.
     """
     every = dict.fromkeys(point for values in panels.values() for point in values)
     collectives, sizes = list(dict.fromkeys(name for name, _ in every)), sorted({size for _, size in every})
@@ -229,9 +231,9 @@ def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title
 
 
 def named_cells(axis: Axes, columns: Sequence[str], rows: Sequence[str], **style: Any) -> tuple[Array, Array]:
-    """Axes of cells that have names, rows from top to bottom as in tables. Returns the borders of columns and of rows.
+    """Lays out axes of named cells, rows from top to bottom as in tables. Returns the borders of columns and of rows.
 
-    `style` is that of the columns' names.
+    `style` has text properties of the columns' names.
     """
     across, upwards = np.arange(len(columns) + 1.0), np.arange(len(rows), -1.0, -1.0)
     axis.set(xlim=(0, len(columns)), xticks=across[:-1] + 0.5, ylim=(0, len(rows)), yticks=upwards[:-1] - 0.5)
@@ -242,7 +244,7 @@ def named_cells(axis: Axes, columns: Sequence[str], rows: Sequence[str], **style
 
 
 def cell_panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -> tuple[Figure, list[Axes]]:
-    """Panels of cells with common axes; returns those that are shown."""
+    """A figure of panels of cells with common axes, and the panels that are shown."""
     count = len(titles)
     high = 1.3 + 0.27 * len(procs) if len(procs) <= 6 else 3.1
     if len(procs) <= MAX_EVEN:
@@ -266,7 +268,7 @@ def cell_panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int
 
 
 def label_cells(axis: Axes, procs: Sequence[int], sizes: Sequence[int], below: bool = True, left: bool = True) -> None:
-    """Axes of cells over m and P. Some of the sizes and counts are labelled, the axes themselves `below` and `left`."""
+    """Lays out axes of cells over m and P, with labels of some sizes and counts. `below` and `left` name the axes."""
     cell_axis(axis, "x", sizes, {size: format_size(size) for size in sizes[:: -(-len(sizes) // _MAX_LABELS)]})
     cell_axis(axis, "y", procs, {count: str(count) for count in _count_ticks(procs)})
     axis.set_xlabel("message size m" if below else "")
@@ -274,6 +276,6 @@ def label_cells(axis: Axes, procs: Sequence[int], sizes: Sequence[int], below: b
 
 
 def _count_ticks(procs: Sequence[int]) -> list[int]:
-    """The process counts to label: all if they are few, else the powers of two among them."""
+    """The process counts to label: all if they are few, otherwise the powers of two among them."""
     powers = [count for count in procs if count & (count - 1) == 0]
     return list(procs) if len(procs) <= 8 or len(powers) < 2 else powers

@@ -38,7 +38,7 @@ from collwise.validation.times.times import Times
 _MAX_COLUMNS = 2
 _BEST = "best"
 _MAX_TURNS = 3
-"""Titles name no more algorithms than this that are the fastest in turn."""
+"""The most algorithms that a title names as fastest one after another."""
 
 
 class _Line(NamedTuple):
@@ -60,8 +60,9 @@ def picks_by_size(scores: Scores, title: str) -> Figure:
 
 
 def picks_by_procs(scores: Scores, title: str) -> Figure:
-    """The simulated time of each source's pick over P, and below it the ratio to the best. Each size has a pair of
-    axes.
+    """The simulated time of each source's pick over P, and below it the ratio to the best.
+
+    Each size has a pair of axes.
     """
     return _picks_figure(scores, title, by_size=False)
 
@@ -117,7 +118,7 @@ def _picks_figure(scores: Scores, title: str, by_size: bool) -> Figure:
 
 
 def _lines(scores: Scores) -> list[_Line]:
-    """A line for each decider, each of other times and the best."""
+    """A line for each decider, for each of the other times, and for the best."""
     dotted, dashed = cycle((":", "--", (0, (1, 4)))), cycle(("-.", (0, (5, 1, 1, 1, 1, 1))))
     lines = [_Line(name, next(dotted), "#777777", 1.5, scores.picks[name].values) for name in scores.deciders]
     lines += [_Line(name, next(dashed), "#444444", 1.5, scores.picks[name].values) for name in scores.times]
@@ -128,7 +129,7 @@ def _draw(axis: Axes, x: Array, choices: Sequence[Choice | None], y: Array, line
     """A source's line with the marker of the algorithm that it picks at each point; returns these algorithms."""
     axis.plot(x, y, linestyle=line.style, color=line.colour, linewidth=line.width, label=line.label)
     drawn = set()
-    # Of points where sources pick the same, the best one's marker is the smallest, and so all can be seen.
+    # Where sources pick the same, the marker of the best is the smallest, so that all markers can be seen.
     size, filled = (4.0, True) if line.label == _BEST else (7.0, False)
     for at, value, choice in zip(x, y, choices, strict=True):
         if choice is not None and np.isfinite(value):
@@ -148,8 +149,8 @@ def markers_and_lines(
 ) -> Figure:
     """Times of algorithms over m by two sources, and below them their ratios to the best of the same source.
 
-    The title says which one is the fastest by the markers, then what is `drawn`. `errors` are half-widths of the
-    markers' times, shape (2, m); `builtin` the times of the MPI library's own choice, by the source of the markers.
+    The title says which algorithm is the fastest by the markers, and then what is `drawn`. `errors` are half-widths of
+    the markers' times, shape (2, m). `builtin` has the times of the MPI library's own choice, from the markers' source.
     """
     figure, (times, ratios) = plt.subplots(2, 1, figsize=(7.8, 7.4), sharex=True, height_ratios=(3, 2))
     names = list(dict.fromkeys([*markers, *lines]))
@@ -193,9 +194,10 @@ def markers_and_lines(
 def fastest_said(
     sizes: Sequence[int], times: Mapping[str, ArrayLike], errors: Mapping[str, ArrayLike] | None = None
 ) -> str:
-    """'binomial is fastest up to 8 KiB, then chain': as few algorithms as are the fastest in turn; empty for only one.
+    """'binomial is fastest up to 8 KiB, then chain', with as few algorithms as possible.
 
-    Within the half-widths of `errors`, shape (2, m), one is as fast as another.
+    The text is empty for a single algorithm. An algorithm whose interval (half-widths `errors`, shape (2, m)) overlaps
+    the interval of the fastest one counts as fastest, too.
     """
     names = list(times)
     if len(names) < 2:
@@ -224,16 +226,16 @@ def fastest_said(
 
 
 def _least(times: Sequence[ArrayLike]) -> Array:
-    """The least time at each size; nan where there is none."""
+    """The least time at each size; nan where no time is known."""
     every = np.array(times, dtype=float)
     return np.where(np.isnan(every).all(axis=0), np.nan, np.min(np.where(np.isnan(every), np.inf, every), axis=0))
 
 
 def times_figure(times: Times, procs: int, beside: Times | None = None) -> Figure:
-    """The time of every algorithm over m on P processes, and its ratio to the best. Each has its best segment size
-    there.
+    """The time of every algorithm over m on P processes, and its ratio to the best.
 
-    Measured times have their confidence intervals. With times `beside`, `times` are markers and those beside are lines.
+    Each algorithm uses its best segment size at each m. Measured times have their confidence intervals. If `beside` is
+    given, `times` are drawn as markers and `beside` as lines.
     """
     if procs not in times.procs:
         valid = ", ".join(map(str, times.procs))

@@ -23,7 +23,7 @@ Point = tuple[float, float]
 
 
 def platform_figure(platform: HostPlatform) -> Figure:
-    """The network on the left, a node on the right. Raises UsageError for all but descriptions of equal nodes."""
+    """The network on the left, a node on the right. Raises UsageError unless the platform describes equal nodes."""
     if not isinstance(platform, Platform):
         raise UsageError(f"platform '{platform.name}' cannot be drawn; expected a description of equal nodes")
     figure, (network, node) = plt.subplots(1, 2, figsize=(13, 6.5), width_ratios=(2.2, 1))
@@ -62,7 +62,7 @@ def _box(axes: Axes, at: Point, text: str, width: float = 0.8, height: float = 0
 
 
 def _line(axes: Axes, one: Point, other: Point, share: float = 0.0) -> None:
-    """A cable; `share` of the thickest."""
+    """Draws a cable. `share` is its rate relative to the fastest cable."""
     axes.plot([one[0], other[0]], [one[1], other[1]], color=_CABLE, linewidth=0.6 + 3.4 * share, zorder=1)
 
 
@@ -162,7 +162,10 @@ def _draw_dragonfly(axes: Axes, platform: Platform, fly: Dragonfly) -> str:
 
 
 def _draw_torus(axes: Axes, platform: Platform, torus: Torus) -> str:
-    """The first two dimensions as a grid, with what wraps around as short ends; the first layer of further ones."""
+    """Draws the first two dimensions as a grid, with short ends of cables that wrap around.
+
+    Of further dimensions, it draws the first layer.
+    """
     lengths = (*torus.dimensions, 1)[:2]
     columns, rows = min(lengths[0], _MAX_SWITCHES), min(lengths[1], 16)
     at = _at_switches(platform, torus)

@@ -79,7 +79,7 @@ _NOT_BY_RULES = NO_CHOICE._replace(label="rules cannot express the choice")
 
 
 def gain_figure(rows: Sequence[GainRow], title: str) -> Figure:
-    """Speed-ups over Open MPI's default at one P; those in brackets lie within the confidence intervals."""
+    """Speed-ups over Open MPI's default at one P; speed-ups in brackets are within the confidence intervals."""
     names = list(dict.fromkeys(row.collective for row in rows))
     sizes = sorted({row.message_bytes for row in rows})
     labels = [format_size(size) for size in sizes]

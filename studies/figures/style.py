@@ -40,9 +40,9 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999", "#882255", "#F0E442")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 _SECOND_MARKERS = ("p", "d", "h", "8", "H", "|", "4", "x", "+")
-"""Markers of every second algorithm of a colour, so that no marker of a figure comes twice."""
+"""Markers of every second algorithm of a colour, so that no marker occurs twice in a figure."""
 _FORM_MARKERS = {"shared memory": "1", "one-sided": "2", "by socket": "3"}
-"""Markers of algorithms whose processes communicate within nodes in another way than by messages."""
+"""Markers of algorithms whose processes do not communicate by messages within nodes, or do so by socket."""
 _ALGORITHM_COLOURS = (*PALETTE[:6], "#882255", "#999933")
 """Eight colours that differ clearly. Cells without a value are grey, and text is black."""
 
@@ -55,7 +55,7 @@ _MIN_RATIO = 1.2
 """Axes of ratios reach at least up to this, so that small differences do not look large."""
 
 _MAX_LABELS = 12
-"""The most lines of a panel that are named at their ends; with more it has a legend."""
+"""The most lines of a panel that are named at their ends; with more lines, there is a legend."""
 
 _COINCIDE = 0.004
 """Lines no further apart than this share of the axes are seen as one."""
@@ -69,7 +69,7 @@ plt.rcParams |= {
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
     "savefig.dpi": 150,
-    # The same names within the SVG of the same figure, so that it is the same file.
+    # The SVG of the same figure then has the same internal names, and is the same file.
     "svg.hashsalt": "collwise",
 }
 
@@ -77,8 +77,8 @@ plt.rcParams |= {
 def algorithm_style(algorithm: str) -> tuple[str, str]:
     """The colour and the marker of an algorithm: the same in every figure, and for every collective that has it.
 
-    Colours differ among the algorithms of a collective as far as there are colours; where one comes again, it has
-    another marker. So has a form of an algorithm within nodes, as in 'tasks_chain, shared memory'.
+    Algorithms of a collective have different colours, as far as there are enough. Algorithms with the same colour have
+    different markers. So do the forms of one algorithm within nodes, such as 'tasks_chain, shared memory'.
     """
     name, _, form = algorithm.partition(", ")
     colour, marker = _algorithm_styles()[name]
@@ -87,10 +87,10 @@ def algorithm_style(algorithm: str) -> tuple[str, str]:
 
 @cache
 def _algorithm_styles() -> dict[str, tuple[str, str]]:
-    """The styles by algorithm. Each name in turn gets the colour that is rarest among the names that it may appear
-    with.
+    """The styles by algorithm.
 
-    Algorithms that can be chosen come first.
+    Each algorithm in turn gets the colour that is rarest among the algorithms with which it may appear. Algorithms that
+    can be chosen come first.
     """
     collectives = Catalogue.load().collectives.values()
     chosen = [name for one in collectives for name in one.selectable]
@@ -112,13 +112,14 @@ def _algorithm_styles() -> dict[str, tuple[str, str]]:
 
 
 def choice_colour(choice: Choice) -> str:
-    """The colour of a choice in maps, that of its algorithm, the same in every map."""
+    """The colour of a choice, which is the colour of its algorithm in every map."""
     return _LIBRARY_COLOUR if choice == LIBRARY_DECIDES else algorithm_style(choice.algorithm)[0]
 
 
 def choices_shown(choices: Sequence[Choice], maps: Iterable[Indices]) -> list[int]:
-    """The indices of the choices that occur in maps of indices, in the order of a legend. They are by name and segment
-    size.
+    """The indices of the choices that occur in maps of indices, in the order of a legend.
+
+    That order is by algorithm, and then by segment size.
     """
     found = {int(index) for winners in maps for index in np.unique(winners)} - {NOBODY}
     names = list(dict.fromkeys(choice.algorithm for choice in choices))
@@ -131,19 +132,19 @@ def ink(colour: str) -> str:
 
 
 def head(figure: Figure, message: str, drawn: str = "") -> None:
-    """The title: what was found, and below it what is drawn; at the left, where a part of a wide figure shows it."""
+    """Sets the title: what was found, and below it what is drawn. A narrow view of a wide figure still shows it."""
     figure.suptitle("\n".join(filter(None, (message, drawn))), fontsize=11, wrap=True, x=0.02, ha="left")
 
 
 def least_and_most(values: Mapping[str, float]) -> str:
-    """'loggp 3.1 %, hockney 45.0 %', of shares by name, ascending. Of more than three the first and the last."""
+    """'loggp 3.1 %, hockney 45.0 %': shares by name, ascending. Of more than three it has the first and the last."""
     known = sorted((value, name) for name, value in values.items() if np.isfinite(value))
     said = [f"{name} {100 * value:z.1f} %" for value, name in known]
     return ", ".join(said) if len(said) < 4 else f"from {said[0]} to {said[-1]}"
 
 
 def in_turn(before: Sequence[tuple[str, str]], last: str, what: str, everywhere: str) -> str:
-    """'binomial is fastest up to 8 KiB, then chain', of names with their ends, and the last name."""
+    """'binomial is fastest up to 8 KiB, then chain', from names with their ends (`before`) and the last name."""
     if not before:
         return f"{last} is {what} {everywhere}"
     (first, end), *others = before
@@ -151,10 +152,10 @@ def in_turn(before: Sequence[tuple[str, str]], last: str, what: str, everywhere:
 
 
 def label_lines(*axes: Axes) -> None:
-    """Names lines at their right ends, in their colours; the axes have their scales and limits before.
+    """Names lines at their right ends, in their colours. The axes must already have their scales and limits.
 
-    Of panels with the same lines only the last one of a row has their names. Lines on other ones become dashed. Where
-    names have no room, a legend below all panels has them.
+    Of panels in a row with the same lines, only the last one has the names. Lines that would hide others become dashed.
+    If there is no room for the names, a legend below all panels has them.
     """
     figure = axes[0].get_figure(root=True)
     assert figure is not None
@@ -185,9 +186,9 @@ def label_lines(*axes: Axes) -> None:
 
 
 def apart(wanted: Array, heights: Array) -> Array:
-    """Centres of labels from 0 to 1, none on another: in the order of the wanted ones and by least squares nearest.
+    """Centres of labels from 0 to 1 that do not overlap, in the order of the wanted centres.
 
-    The heights together are at most 1.
+    They are the nearest to the wanted ones by least squares. The heights together must be at most 1.
     """
     from scipy.optimize import isotonic_regression
 
@@ -215,7 +216,7 @@ def _inside(points: Array) -> NDArray[np.bool_]:
 
 
 def _end(line: Line2D) -> Array:
-    """The last point of a line within its axes, or where it leaves them behind it."""
+    """The last point of a line within its axes, or the point at which it then leaves the axes."""
     points = _points(line)
     seen = np.flatnonzero(_inside(points))
     last = seen[np.argmax(points[seen, 0])]
@@ -227,7 +228,7 @@ def _end(line: Line2D) -> Array:
 
 
 def _tell_apart(lines: Iterable[Line2D]) -> None:
-    """Dashes solid lines that would hide others, with hollow markers around those of the others."""
+    """Makes solid lines dashed if they would hide others, with hollow markers around the others' markers."""
     drawn = [(line, _points(line)) for line in lines if line.get_linestyle() == "-"]
     hidden = [sum(_coincide(points, other) for _, other in drawn[:number]) for number, (_, points) in enumerate(drawn)]
     for (line, _), count in zip(drawn, hidden, strict=True):
@@ -238,7 +239,7 @@ def _tell_apart(lines: Iterable[Line2D]) -> None:
 
 
 def _coincide(one: Array, other: Array) -> bool:
-    """True for lines of the same points along x that are seen as one for at least half of these."""
+    """True for two lines that look like one at half of their points or more."""
     if one.shape != other.shape:
         return False
     distances = np.abs(one - other).max(axis=1)
@@ -344,7 +345,7 @@ def seconds_axis(axis: Axes) -> None:
 def ratio_axis(axis: Axes, largest: float, label: str = "time / that of the best") -> None:
     """Ratios to the best along y, from 1 to the largest: logarithmic, with every label readable.
 
-    Curves that coincide in a plot of times are apart here.
+    Curves that coincide in a plot of times can be distinguished here.
     """
     top = min(max(largest, _MIN_RATIO), MAX_RATIO)
     axis.set_yscale("log")
@@ -357,7 +358,7 @@ def ratio_axis(axis: Axes, largest: float, label: str = "time / that of the best
 
 
 def _minor_label(seconds: float, axis: Axes) -> str:
-    """Labels between powers of ten, where the axis has few powers. A short axis has all, a longer one 2 and 5."""
+    """The label between powers of ten, or none. A short axis has all of them, a longer one only 2 and 5."""
     low, high = axis.get_ylim()
     digit = round(seconds / 10.0 ** np.floor(np.log10(seconds)))
     if high / low < 3 or (high / low < 50 and digit in (2, 5)):

@@ -20,7 +20,7 @@ from collwise.validation.times.choice import LIBRARY_DECIDES
 
 
 def scatter(every: AllScores, title: str) -> Figure:
-    """Simulated over measured time, one panel per collective, with the band of the median error's limit."""
+    """Simulated over measured time, with a band at the limit of the median error. Each collective has a panel."""
     figure, axes = panel_grid(len(every), 3.0, columns=3, width=4.6)
     band = LIMITS[MEDIAN_ERROR]
     for axis, (name, scores) in zip(axes, every.items(), strict=True):
@@ -80,7 +80,7 @@ def slowdown_maps(picks: pd.DataFrame, title: str) -> Figure:
 
 
 def rank_map(ranks: pd.DataFrame, title: str) -> Figure:
-    """Kendall's tau, distinguishable pairs only: a row for each source, a column for each collective."""
+    """Kendall's tau over distinguishable pairs, with a row for each source and a column for each collective."""
     collectives, sources = list(ranks.collective.unique()), list(ranks.source.unique())
     table = ranks.pivot(index="source", columns="collective", values="tau_distinguishable")
     values = table.reindex(index=sources, columns=collectives).to_numpy()

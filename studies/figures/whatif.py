@@ -1,6 +1,6 @@
 """Figures of what-if: maps before and after a change, sweeps with their cross-over points, and a map that is redrawn.
 
-An algorithm has its colour in every figure.
+An algorithm has the same colour in every figure.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _LARGEST_RATIO = 16
 _MARK_WIDTH = 0.09
 """The width of a factor's digits, in shares of the axes."""
 _MIN_RATIO = 1.25
-"""Colours of ratios reach at least from 1 / this to this, so that small ones do not look large."""
+"""Colours of ratios span at least 1 / _MIN_RATIO to _MIN_RATIO, so that small changes do not look large."""
 
 
 def whatif_figure(times: Times, time_ratio: Array, kept_slowdown: Array, title: str) -> Figure:
-    """Maps of the best choices before and after changes, of ratios of times, and of the kept rules' cost."""
+    """Maps of the best choices before and after changes, of ratios of times, and of the kept rules' slowdown."""
     procs, sizes = times.procs, times.message_bytes
     titles = ("best choice before", "best choice after (dots: another one)", "best time after / before",
               "slowdown of the kept rules, % (grey: none)")  # fmt: skip
@@ -95,9 +95,9 @@ def whatif_figure(times: Times, time_ratio: Array, kept_slowdown: Array, title: 
 def sweep_figure(
     times: Times, crossovers: Sequence[CrossOver], limits: Mapping[float, Mapping[str, float]], over: str, title: str
 ) -> Figure:
-    """Times of one point relative to the best over the factor, with cross-over points; below them its limits.
+    """The times of one point, relative to the best, over the factor, with cross-over points and, below, the limits.
 
-    `limits` are the shares of the best choice's critical path by factor; `over` says what the factor is of.
+    `limits` are the shares of the best choice's critical path by factor. `over` names what the factor multiplies.
     """
     factors, choices = times.seconds[FACTOR].values, times.choices
     seconds = times.array[:, 0, 0]
@@ -124,7 +124,7 @@ def sweep_figure(
     colours = [_LIMIT_COLOURS[name] for name in shown]
     shares = np.array([[100 * limits[factor][name] for factor in known] for name in shown])
     below.stackplot(known, shares, colors=colours)
-    # Names of areas are those of points in their middle at the right.
+    # Areas get their names from invisible points in their middle, at the right.
     for middle, name, colour in zip((np.cumsum(shares, axis=0) - shares / 2)[:, -1], shown, colours, strict=True):
         below.plot(known[-1], middle, "", color=colour, label=name)
     below.set_ylabel("critical path of\nthe best choice, %")
@@ -245,7 +245,7 @@ def _factor_axis(axis: Axes, factors: Array, over: str) -> None:
 
 
 def _best_of_each_algorithm(choices: Sequence[Choice], ratios: Array) -> list[int]:
-    """The choice of each algorithm that is the best at most factors, or else comes closest on the mean."""
+    """The index of each algorithm's choice that is the closest to the best, on the mean over the factors."""
     found: dict[str, int] = {}
     for index, choice in enumerate(choices):
         if np.isnan(ratios[index]).all():

@@ -1,7 +1,4 @@
-"""Curves of times, and panels of them as papers draw them.
-
-They are over the message size or P, each in its own style.
-"""
+"""Curves of times over the message size or P, and panels of curves as papers draw them."""
 
 from __future__ import annotations
 
@@ -51,10 +48,10 @@ def panels(
     sizes: Sequence[int] = (),
     **others: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """Panels of this size in inches by title, in rows of `columns`, by default in one; `others` are plt.subplots'.
+    """Panels of this size in inches, by title, in rows of `columns`, by default in one row.
 
-    With `sizes`, which are the ticks, they are over the message size, and show seconds: all of them, or with a shared
-    axis the first of each row.
+    With `sizes`, which are the ticks, panels are over the message size and in seconds. If they share the y axis, only
+    the first panel of each row labels it. `others` go to plt.subplots.
     """
     wide = columns or len(shown)
     rows = -(-len(shown) // wide)

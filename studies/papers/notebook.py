@@ -1,7 +1,7 @@
 """Runs a study's notebook in a fresh kernel, and writes its page, figures and results from what its cells show.
 
-A notebook is Python text in percent format. That of a paper shows things through `collwise.studies.papers.study.Study`,
-those about questions as any notebook does.
+A notebook is Python text in percent format. A paper's notebook shows things through
+`collwise.studies.papers.study.Study`, other notebooks show them as any notebook does.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _execute(document: NotebookNode, notebook: Path, settings: Mapping[str, str]
             click.echo(str(problem), err=True)
             raise CollwiseError(f"{notebook.name} failed: {problem.ename}: {problem.evalue}") from None
         except (AssertionError, RuntimeError) as problem:
-            # After Ctrl-C the client ends the kernel, and then stumbles over its absence.
+            # After Ctrl-C the client ends the kernel, and then fails because the kernel is gone.
             if kernel.shutting_down:
                 raise KeyboardInterrupt from None
             log.seek(0)
@@ -115,8 +115,8 @@ def _execute(document: NotebookNode, notebook: Path, settings: Mapping[str, str]
 def _shown(document: NotebookNode, name: str) -> tuple[str, dict[str, Any], dict[str, bytes]]:
     """The page of an executed notebook, the results that it published, and its pictures by file name.
 
-    What it prints last are its conclusions, unless it publishes others. A section of conclusions, for which a notebook
-    has to compute everything, comes second on the page.
+    The last printed output is its conclusions, unless it publishes others. A section of conclusions comes second on the
+    page, although a notebook can only compute it last.
     """
     page: list[str] = []
     first: list[str] = []

@@ -28,7 +28,7 @@ _MAX_ROWS = 8
 
 
 def environment(simulation: SimulationOptions, quick: bool) -> dict[str, str]:
-    """The environment in which a notebook simulates so; `quick` asks for fewer points where all take many minutes."""
+    """The environment that tells a notebook how to simulate. `quick` asks for fewer points in long studies."""
     store = str(simulation.store.resolve())
     options = asdict(simulation) | {"store": store, "quick": quick}
     return {_SETTINGS: json.dumps(options), "COLLWISE_STORE": store}
@@ -37,8 +37,8 @@ def environment(simulation: SimulationOptions, quick: bool) -> dict[str, str]:
 class Study:
     """Shows paragraphs, tables and figures below a notebook's cells, and publishes the results of the study.
 
-    The sentences of a paper's study are blocks of NAME.md.j2 in its folder, which find in `values`, the notebook's
-    variables, what they say. `quick` says whether fewer points are wanted.
+    The sentences of a paper's study are blocks of NAME.md.j2 in its folder. They use the notebook's variables, which
+    are `values`. `quick` is true if fewer points are wanted.
     """
 
     def __init__(self, name: str = "", values: Mapping[str, Any] = MappingProxyType({})) -> None:
@@ -50,7 +50,7 @@ class Study:
 
     @contextmanager
     def context(self, engine: str | None = None) -> Iterator[SimulationContext]:
-        """The context of the study's simulations, with its store open; `engine` instead of the one asked for.
+        """The context of the study's simulations, with its store open. `engine` replaces the requested engine.
 
         Either engine also makes the experiments that models are fitted to.
         """
@@ -78,7 +78,7 @@ class Study:
     ) -> None:
         """Shows rows under these heads, or a frame without its index; true and false become yes and no.
 
-        `floats` is a float's format. Readers unfold a long table.
+        `floats` is the format of floats. A long table is folded until readers unfold it.
         """
         table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=columns)
 

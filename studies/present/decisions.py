@@ -34,7 +34,7 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 
 def shown(decisions: Decisions) -> Shown:
-    """A table of the rules of each collective, and sentences on what they lose."""
+    """A table of the rules of each collective, and sentences on the time that they lose."""
     parts = [part for table in decisions.tables for part in _parts(table, decisions)]
     if decisions.robust:
         parts.append("choices are those that lose least in the worst case (--robust), not those of the least time")
@@ -99,7 +99,7 @@ def _parts(table: DecisionTable, decisions: Decisions) -> Iterator[Table | str]:
 
 
 def _time(table: DecisionTable, procs: int, start: int, choice: Choice) -> tuple[str, str]:
-    """The time of a row's choice where the row begins, and how many times as long the library takes untuned."""
+    """The time of a row's choice at the row's first size, and the untuned library's time as its multiple."""
     known = table.seconds_at(procs, start)
     own, seconds = known.get(LIBRARY_DECIDES), known.get(choice)
     gain = "-" if own is None or not seconds else f"x {own / seconds:.2f}"
@@ -107,7 +107,7 @@ def _time(table: DecisionTable, procs: int, start: int, choice: Choice) -> tuple
 
 
 def _own(decisions: DecisionTable) -> dict[str, int] | None:
-    """The number of points where the choice is faster than MPI's own collective, and of all; None if unknown."""
+    """The number of points where the choice is faster than MPI's own collective, and of all points; None if unknown."""
     known = decisions.times
     if known is None or LIBRARY_DECIDES not in known.grid.timed:
         return None
@@ -120,7 +120,7 @@ def _own(decisions: DecisionTable) -> dict[str, int] | None:
 def rules(found: ExportedRules) -> Shown:
     """The command that uses the file, sentences on the rules, and what the installed library ran."""
     wrong = sum(not matches for _, matches in found.checks)
-    problem = f"for {wrong} of {len(found.checks)} checks no call was seen that runs as the rules say" if wrong else ""
+    problem = f"for {wrong} of {len(found.checks)} checks no call was seen to run as the rules say" if wrong else ""
     parts = [found.text.rstrip()] if found.path is None else [*_lines(found, found.path)]
     checks = [line for line, _ in found.checks]
     facts = {"format_name": found.format_name, "version": found.version, "text": found.text, "checks": checks}
@@ -136,7 +136,7 @@ def _lines(rules: ExportedRules, path: Path) -> Iterator[str]:
     if known.consumer.startswith(OPENMPI):
         yield "On InfiniBand untuned Open MPI may run hcoll, which this leaves out: measure both (docs/exports.md)"
     for table in rules.tables:
-        # Rules for Open MPI leave P in wide steps to the library, as a warning says.
+        # Rules for Open MPI leave process counts within wide steps to the library, as a warning says.
         if not (known.consumer.startswith(OPENMPI) and table.wide_steps()):
             yield table.between_procs
         if table.between is not None:
@@ -169,7 +169,7 @@ def tuned(tuned: Tuned) -> Shown:
 
 
 def untuned(found: UntunedDecisions) -> Shown:
-    """A row where a decision changes with the size, and where the installed library decides otherwise."""
+    """A row for each size at which a decision changes, and whether the installed library decides the same."""
     if found.baseline.nodes:
         note(found.baseline.nodes)
     rows: list[tuple[object, ...]] = []
@@ -206,7 +206,10 @@ def _described(collective: str, choice: Choice | None) -> str:
 
 
 def _checked(found: UntunedDecisions) -> str:
-    """The problem of an installed library that decides otherwise; notes say where, or that it decides the same."""
+    """The problem if the installed library decides otherwise, else empty.
+
+    Notes say for which calls it does, or that it decides the same.
+    """
     if found.checks is None:
         return ""
     wrong = [one for one in found.checks if not one.agrees]

@@ -57,7 +57,10 @@ def shown(fitted: FittedModel) -> Shown:
 def fitted_pairs(
     parameters: ModelParameters | PathParameters,
 ) -> Iterator[tuple[str, tuple[str, str, str], Hockney, WithResiduals]]:
-    """Every pair of alpha and beta: its model, its collective, algorithm and part or class of messages, and its fit."""
+    """Yields each pair of alpha and beta, with its model, its place and the fit that it belongs to.
+
+    A place is a collective, an algorithm, and a part of the algorithm or a class of messages.
+    """
     fits = {CRITICAL_PATH: parameters.fits} if isinstance(parameters, PathParameters) else parameters.fits
     for model, collectives in fits.items():
         for collective, algorithms in collectives.items():
@@ -78,7 +81,10 @@ def algorithm_rows(parameters: ModelParameters | PathParameters) -> Rows:
 
 
 def parameter_rows(fitted: FittedParameters) -> Rows:
-    """Names and values: the parameters, or their means and as many of each pair and processor as a page holds."""
+    """Rows with the names and values of the parameters.
+
+    If nodes differ, these are the means, then the values of each processor and of as many pairs as a page holds.
+    """
     parameters = fitted.parameters
     rows: Rows = []
     if parameters.heterogeneous:
@@ -136,7 +142,7 @@ def figures(found: FittedFigures) -> Shown:
     ]  # fmt: skip
     title = f"Figures of {name} by {found.used} of {found.measured} measured times (s, s per byte)"
     parts: list[Table | str] = [
-        Table(title, ("figure", "before", "fitted", "factor", "95 % interval", "told by the times"), figures)
+        Table(title, ("figure", "before", "fitted", "factor", "95 % interval", "determined by the times"), figures)
     ]
     if found.crossed:
         crossed = [
@@ -146,8 +152,8 @@ def figures(found: FittedFigures) -> Shown:
         parts.append(Table(_CROSSED, ("collective", "median error", "choices lose"), crossed))
     telling = [(one.collective, one.algorithm, one.procs, format_size(one.message_bytes)) for one in found.telling]
     parts += [
-        Table("To measure next: what tells most of what to choose", ("collective", "algorithm", "P", "m"), telling),
-        "hardly told: mostly as before; latency is that of both links of a message",
+        Table("To measure next: cases that would help most to choose", ("collective", "algorithm", "P", "m"), telling),
+        "hardly determined figures stay mostly as before; the latency is that of both links of a message",
         *found.notes,
     ]
     facts = {"platform": name, "eager_limit_bytes": found.platform.calibration.eager_limit_bytes}

@@ -1,7 +1,7 @@
-"""Rows of any kind, as a DataFrame has them: the names of its columns say how cells are written.
+"""Rows of any kind, in a DataFrame whose column names determine how cells are written.
 
-Its `attrs` may have a `title`, the `columns` that people see, `lines` below the table, `facts` for programs, and a
-`problem`, which ends the command with exit code 1.
+The DataFrame's `attrs` may have a `title`, the `columns` that people see, `lines` below the table, `facts` for
+programs, and a `problem`, which ends the command with exit code 1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HEADS = {"procs": "P", "message_bytes": "m", "segment_bytes": "segment", "half_
 
 
 def shown(found: pd.DataFrame) -> Shown:
-    """The rows, of which people see the first."""
+    """A table with the first rows for people, and all rows for programs."""
     said = found.attrs
     columns = said.get("columns") or list(found)
     rows = found[columns].itertuples(index=False, name=None)
@@ -59,7 +59,7 @@ def _cell(column: str, value: Any) -> object:
 
 
 def checked_ending(path: Path) -> str:
-    """The ending of the file's name, which must be a known one. Raises UsageError for no format of rows."""
+    """The ending of the file's name. Raises UsageError unless it stands for a format of rows."""
     ending = path.suffix.lower()
     if ending not in (".csv", ".json", ".parquet"):
         raise UsageError(f"-o {path}: the name must end in .csv, .json or .parquet")
@@ -67,10 +67,10 @@ def checked_ending(path: Path) -> str:
 
 
 def save(found: pd.DataFrame, path: Path) -> None:
-    """Writes the rows as the file's name ends: .csv, .json (a list of records) or .parquet, which needs pyarrow.
+    """Writes the rows in the format of the file's ending: .csv, .json (a list of records) or .parquet (with pyarrow).
 
     A confidence interval of unknown width is inf in CSV and Parquet, null in JSON; objects are JSON text in CSV and
-    Parquet. Raises UsageError for another name, a file that cannot be written and where pyarrow is missing.
+    Parquet. Raises UsageError for another ending, for a file that cannot be written, and if pyarrow is missing.
     """
     ending = checked_ending(path)
     if ending == ".json":

@@ -26,7 +26,7 @@ _SIMGRIDS_PREFIX = re.compile(r"\[[^]]*\] \S+:\d+: \[[^]]*\] ")
 
 
 def shown(found: Guidelines) -> Shown:
-    """The violations of each library and its summary, and a table of all; figures for each library and P."""
+    """The violations and the summary of each library, and a table of all libraries; figures for each library and P."""
     parts = [part for one in found.values() for part in _parts(one)]
     if len(found) > 1:
         parts.append(Table("All libraries", SUMMARY_COLUMNS, [*map(summary_row, found.values())], left=2))
@@ -44,12 +44,12 @@ def _parts(found: GuidelinesResult) -> Iterator[Table | str]:
     rows = violation_rows(found)
     yield Table(title, COLUMNS, rows, left=1, keys=4) if rows else f"{title}: none"
     if new := new_rows(found):
-        yield Table("With the repairs: violations that were none before", LEFT_COLUMNS, new, left=1, keys=4)
+        yield Table("With the repairs: violations that were not found before", LEFT_COLUMNS, new, left=1, keys=4)
     yield from summary_lines(found)
 
 
 def against(one: Comparison) -> str:
-    """The text for what a call is compared with. Examples are 'gather + bcast', 'm = 64 KiB' and '4 x 8 KiB'."""
+    """The text for what a call is compared with, such as 'gather + bcast', 'm = 64 KiB' or '4 x 8 KiB'."""
     if one.kind == PATTERN:
         return GUIDELINES[one.guideline].label
     size = format_size(one.other_bytes)
@@ -73,7 +73,7 @@ def new_rows(found: GuidelinesResult) -> list[tuple[str, ...]]:
 
 
 def comparison_row(one: Comparison) -> tuple[str, ...]:
-    """The cells of a comparison, without those of the test and of repair."""
+    """The cells of a comparison under all columns except 'p' and 'afterwards'."""
     return (
         one.call.collective,
         str(one.call.procs),
@@ -87,7 +87,7 @@ def comparison_row(one: Comparison) -> tuple[str, ...]:
 
 
 def summary_row(found: GuidelinesResult) -> tuple[str, ...]:
-    """The row of SUMMARY_COLUMNS of a library."""
+    """A library's row under SUMMARY_COLUMNS."""
     before, checked = found.before.counts(), found.before.checked()
     after = found.tuned.checked.counts() if found.tuned is not None else None
     outcomes = found.outcomes()
@@ -110,7 +110,7 @@ def summary_row(found: GuidelinesResult) -> tuple[str, ...]:
 
 
 def summary_lines(found: GuidelinesResult) -> list[str]:
-    """Sentences: violations before and after, the largest gain, mock-ups without use, failed calls, and the time."""
+    """Sentences on violations before and after repair, largest gain, unused mock-ups, failed calls, and time."""
     before, checked = found.before.counts(), found.before.checked()
     after, outcomes = found.tuned.checked.counts() if found.tuned is not None else {}, found.outcomes()
     unused: dict[str, list[str]] = {}
@@ -121,7 +121,7 @@ def summary_lines(found: GuidelinesResult) -> list[str]:
         name, _, procs = what.rpartition(", P = ")
         causes.setdefault(_SIMGRIDS_PREFIX.sub("", error), {}).setdefault(name, []).append(procs)
     criterion, comparisons = found.plan.criterion, found.before.comparisons
-    # The launches that a violation that stands alone takes.
+    # The number of launches that the test needs to find a single violation.
     most = max(sum(one.kind == kind for one in comparisons) for kind in KINDS)
     needed = criterion.min_launches(most) if isinstance(criterion, RankTest) and comparisons else 0
     return said(
@@ -165,7 +165,7 @@ def plain(one: Comparison) -> dict[str, Any]:
 
 
 def plain_times(one: Comparison) -> dict[str, Any]:
-    """Its times."""
+    """The times of both sides of a comparison."""
     return {"seconds": one.time.seconds, "against": against(one), "against_seconds": one.other.seconds}
 
 

@@ -1,4 +1,4 @@
-"""Predictions judged by measured machines: regrets by machine, collective and size, beside models and others."""
+"""Predictions judged by measured machines: the regrets of all deciders by machine, collective and size."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SURE = (
 )
 _FROM_MESSAGES = (
     *("machine", "job", "collective", "P", "times", "median error", "of the description as it is"),
-    "told by messages: multiplied by",
+    "determined by messages: multiplied by",
 )
 _OTHERS = (
     *("machine", "job", "collective", "P", "figure", "5th percentile", "95th percentile"),
@@ -62,10 +62,10 @@ _WORST = ("machine", "job", "collective", "P", "processes per node", "m", "chose
 
 
 class _Part(NamedTuple):
-    """The cells of a machine, or of a part of it. A part is a collective, a size class, or a number of processes on a
-    node (`sizes`).
+    """The cells of a machine: all, or those of one collective, one size class or one number of processes per node.
 
-    '' is all; `regrets` are what each decider lost there.
+    `sizes` names the size class or the number of processes per node. `collective` and `sizes` are empty if they do not
+    restrict the cells. `regrets` has the regrets of each decider in these cells.
     """
 
     machine: str
@@ -75,7 +75,7 @@ class _Part(NamedTuple):
     regrets: Mapping[str, Regrets]
 
     def error(self, predictor: str = PREDICTED) -> float:
-        """The median error of the times that it predicts; nan if it predicts none."""
+        """The median error of the times that `predictor` predicts; nan if it predicts none."""
         errors = [error for cell in self.cells for error in cell.errors.get(predictor, ())]
         return float(np.median(errors)) if errors else math.nan
 
@@ -85,7 +85,7 @@ class _Part(NamedTuple):
         return float(np.median([cell.floor for cell in self.cells]))
 
     def mean(self, decider: str) -> str:
-        """The mean regret of a decider, as people read it."""
+        """The mean regret of a decider as text, in percent; '-' if it decides nothing."""
         return percent(self.regrets[decider].mean) if decider in self.regrets else "-"
 
     def predicted_there(self, decider: str) -> str:
@@ -95,7 +95,7 @@ class _Part(NamedTuple):
 
 
 def shown(found: JudgedMachines) -> Shown:
-    """The tables, sentences on how they are made, and a row for each machine, part of its cells and decider."""
+    """The tables, sentences on how they are made, and a row for each part of a machine's cells and decider."""
     every = [part for name in sorted({cell.place.machine for cell in found.cells}) for part in _parts(found, name)]
     whole = [part for part in every if not part.collective and not part.sizes]
     collectives, classes = [part for part in every if part.collective], [part for part in every if part.sizes]
@@ -115,7 +115,7 @@ def shown(found: JudgedMachines) -> Shown:
             (*_OF_MACHINES, f"95th percentile{'' if found.trained else ', ' + RULES}", "worst"),
             list(map(_of_machine, whole)),
         ),
-        Table("Choices beside the library untuned", _BESIDE, beside, left=2),
+        Table("Choices compared with the untuned library", _BESIDE, beside, left=2),
         Table("By collective", ("machine", "collective", *_PARTS), list(map(_by_part, collectives)), left=2),
         Table(
             "By message size, and by processes on a node", ("machine", "size", *_PARTS), [*map(_by_part, classes)], 2
@@ -158,7 +158,7 @@ def shown(found: JudgedMachines) -> Shown:
 
 
 def _parts(found: JudgedMachines, machine: str) -> Iterator[_Part]:
-    """A machine's cells: all, by collective, by size class, and by processes on a node if these differ."""
+    """A machine's cells: all, by collective, by size class, and by processes per node if these differ."""
     cells = [cell for cell in found.cells if cell.place.machine == machine]
     groups = [("", "", cells)]
     for name in sorted({cell.place.collective for cell in cells}):
@@ -204,7 +204,7 @@ def _by_decider(whole: Sequence[_Part]) -> Iterator[tuple[object, ...]]:
 
 
 _MODELS = (
-    "Data sheets and models: cells, median error, mean regret, and that of the engine's predictions in the same cells"
+    "Data sheets and models: cells, median error, mean regret (in brackets the engine's mean regret in the same cells)"
 )
 
 
@@ -222,7 +222,10 @@ def _of_model(part: _Part, name: str) -> str:
 
 
 def _messages(found: Sequence[FromMessages]) -> Iterator[Table | str]:
-    """The tables of predictions from messages between two nodes alone, and their basis. Empty without any."""
+    """Yields the tables of predictions from messages between two nodes alone, and a note on how they were made.
+
+    Yields nothing if there are no such predictions.
+    """
     if not found:
         return
     rows = [
@@ -241,8 +244,11 @@ def _messages(found: Sequence[FromMessages]) -> Iterator[Table | str]:
         for one in found
         for other in one.others
     ]
-    yield Table("What messages do not tell: median errors at its prior's ends", _OTHERS, priors, left=5)
-    yield "from messages: one figure at a time is moved; all others stay as fitted or, if not told, as described"
+    yield Table("What messages do not determine: median errors at the ends of the prior", _OTHERS, priors, left=5)
+    yield (
+        "from messages: one figure at a time is moved; all others stay as fitted, or as described if messages do not "
+        "determine them"
+    )
 
 
 def _call(one: FromMessages) -> tuple[object, ...]:
@@ -250,7 +256,10 @@ def _call(one: FromMessages) -> tuple[object, ...]:
 
 
 def _sureness(telling: Sequence[Sureness]) -> Iterator[Table | str]:
-    """Tables that compare predicted probabilities with how often choices were right. Empty without cells that tell."""
+    """Yields tables that compare predicted probabilities with how often choices were right.
+
+    Yields nothing if there is no cell that tells.
+    """
     if not telling:
         return
     machines = sorted({one.cell.place.machine for one in telling})
@@ -259,7 +268,7 @@ def _sureness(telling: Sequence[Sureness]) -> Iterator[Table | str]:
     yield Table("How sure choices by predictions are", _SURE, rows)
     bins = [(f"{100 * low:g} to {100 * high:g} %", one.choices, one.jobs, percent(said), _share(one), _interval(one))
             for low, high, said, one in _reliability(telling)]  # fmt: skip
-    yield Table("Said probabilities of losing less than 5 %, and what came out", _RELIABILITY, bins)
+    yield Table("Said probabilities of losing less than 5 %, and the shares that did", _RELIABILITY, bins)
     deciders = {"mean": BY_MEAN, "robust": ROBUST, "rules": RULES}
     yield from said("sure_machines", close=f"{100 * CLOSE:g}", limit=f"{100 * SURE:g}", deciders=deciders)
 
@@ -281,7 +290,7 @@ def _interval(found: Kept) -> str:
 
 
 def _reliability(telling: Sequence[Sureness]) -> Iterator[tuple[float, float, float, Kept]]:
-    """The bounds of predicted probabilities, their mean, and the observed share."""
+    """Yields the bounds of each bin of predicted probabilities, their mean, and the observed share of right choices."""
     for low, high in pairwise(_BOUNDS):
         some = [one for one in telling if low <= one.probability < high or one.probability == high == 1]
         if some:
@@ -289,9 +298,9 @@ def _reliability(telling: Sequence[Sureness]) -> Iterator[tuple[float, float, fl
 
 
 def _coverage(telling: Sequence[Sureness]) -> tuple[list[float], list[float]]:
-    """Coverage and risk of the surest one, two, three choices and so on.
+    """The coverage and the risk of the surest one, two, three and more choices.
 
-    Coverage is their share of all choices, risk the share of them that lose 5 % or more.
+    Coverage is the number of these choices as a share of all, and risk is the share of these that lose 5 % or more.
     """
     ordered = sorted(telling, key=lambda one: -one.probability)
     wrong = np.cumsum([not one.right for one in ordered])

@@ -51,7 +51,7 @@ _MAX_ROWS = 40
 
 
 def profile(found: ProfileResult) -> Shown:
-    """A row for each collective, communicator and size; those with most time come first."""
+    """A row for each collective, communicator and size; rows with the most time come first."""
     rows, expected, run = found.rows(), found.savings, found.profile
     title = f"Collectives of {run.processes} processes by time"
     left_out = list(expected.left_out) if expected else []
@@ -195,7 +195,10 @@ def _gain(row: GainRow, way: str) -> str:
 
 
 def _gain_sentences(found: MeasuredGain) -> list[str]:
-    """The mean speed-up of each way, the numbers of calls that became significantly faster or slower, and remarks."""
+    """Sentences on the mean speed-ups by rules and by libcollwise, and on calls significantly faster or slower.
+
+    Remarks on calls follow.
+    """
     ways = []
     for way in (RULES, LIBCOLLWISE):
         if rows := [row for row in found.rows if getattr(row, way) is not None]:

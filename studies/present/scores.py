@@ -1,4 +1,4 @@
-"""Scores. At each point they have the best choice and those of the others, and their averages."""
+"""Scores: the best choice and the picks of other sources at each point, and averages over the points."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCORE_COLUMNS = (
 
 
 def shown(found: AllScores) -> Shown:
-    """A table of picks for each collective, one of the errors and slowdowns of all others, and maps of both."""
+    """A table of picks for each collective, a table of the errors and slowdowns of all sources, and figures."""
     every = [of_one(scores) for scores in found.values()]
     records = [record for scores in found.values() for record in score_records(scores)]
     parts: list[Table | str] = [part for one in every for part in one.parts]
@@ -37,13 +37,13 @@ def shown(found: AllScores) -> Shown:
 
 
 def of_one(scores: Scores) -> Shown:
-    """The table of one collective, sentences on the others, and maps."""
+    """The table of picks of one collective, sentences on the sources, and figures."""
     parts: list[Table | str] = [points(scores, scores.places()), *remarks(scores), *remarks_on_others(scores)]
     return Shown(parts, [*_rows(scores)], figures=_figures(scores))
 
 
 def apart(found: AllScores) -> list[str]:
-    """A sentence for each collective and each other: how far its times are apart, and what its picks lose."""
+    """A sentence for each collective and source of times, on the errors of times and the slowdown of picks."""
     every = [(one, one.errors_of(title), one.summary(title)) for one in found.values() for title in one.times]
     return said("apart", every=every)
 
@@ -51,8 +51,9 @@ def apart(found: AllScores) -> list[str]:
 def score_records(scores: Scores) -> list[dict[str, Any]]:
     """Errors and losses of each model and of the untuned library on a collective, as plain data.
 
-    `picks` counts the points with a timed pick, `best_picks` the points where it is the best. `left_out` are algorithms
-    that a model has no formula for, `unpredicted` choices at points without a prediction.
+    `picks` counts the points with a timed pick, `best_picks` the points where the pick is the best choice. `left_out`
+    are the algorithms for which a model has no formula. `unpredicted` counts the right times that a model does not
+    predict, for algorithms for which it has a formula.
     """
     return [_score(scores, title) for title in scores.others]
 
@@ -111,10 +112,10 @@ def _predicted(one: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def remarks(scores: Scores) -> list[str]:
-    """Sentences on times beside the right ones.
+    """Sentences on the times that are compared with the right ones.
 
-    They name the times with the best picks on average, the algorithms that each leaves out, and models that were fitted
-    to times other than the right ones.
+    They name the times with the best picks on average, the algorithms that each source of times leaves out, and models
+    that were fitted to times other than the right ones.
     """
     costs = {title: found for title in scores.times if (found := scores.summary(title)).points}
     unknown: dict[tuple[str, ...], list[str]] = {}
@@ -127,7 +128,7 @@ def remarks(scores: Scores) -> list[str]:
 
 
 def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:
-    """Maps of the best choices and of slowdowns, and where there is an untuned library lines over P and m."""
+    """Maps of the best choices and of slowdowns; if there is an untuned library, also lines over P and over m."""
     right = scores.right
     what, stem = f"{right.collective} on {right.platform}", f"{right.platform}-{right.collective}"
     library = next((one for one in scores.others.values() if isinstance(one, Baseline)), None)
@@ -150,7 +151,7 @@ def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:
 
 
 def points(scores: Scores, places: Sequence[tuple[int, int]]) -> Table:
-    """A row for each place (i, j) of P and m. It has the best choice, its time, and the picks with their slowdowns."""
+    """A row for each place (i, j) of P and m: the best choice, its time, and the picks with their slowdowns."""
     right = scores.right
     rows = [
         (
@@ -166,7 +167,7 @@ def points(scores: Scores, places: Sequence[tuple[int, int]]) -> Table:
 
 
 def _picks(scores: Scores, i: int, j: int) -> dict[str, Picked]:
-    """The picks of the others at a place of P and m."""
+    """The pick of each source at a place (i, j) of P and m, by title."""
     return {title: scores.pick(title, i, j) for title in scores.others}
 
 

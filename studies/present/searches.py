@@ -24,18 +24,18 @@ _COLUMNS = ("collective", "P", "m", "algorithm", "median", "+-", "repetitions", 
 
 
 def searched(found: Searched) -> Shown:
-    """The choice of every point, what was measured for it, and how to choose by it."""
+    """The choice at every point, the measurements for it, and the command that decides by the measured times."""
     facts, made = search_document(found), found.configuration
     names = list(dict.fromkeys(one.collective for one in found.points))
     title = f"{', '.join(names)}, {made.maker}, {made.platform}: measured choices"
     query = f"platform={made.platform},source=measured,configuration={made.key[:12]}"
-    how = f"choose by them: {program_name()} select store:{query}"
+    how = f"choose by these times: {program_name()} select store:{query}"
     table = Table(title, _COLUMNS, point_rows(found), left=1, keys=3)
     return Shown([table, *summary_lines(found), how], facts.pop("points"), facts, problem=problem_of(found.failed))
 
 
 def point_rows(found: Searched) -> list[tuple[object, ...]]:
-    """A row for every point: its choice, and what that is expected to lose."""
+    """A row for every point, with its choice and the expected loss of that choice."""
     rows: list[tuple[object, ...]] = []
     for one in found.points:
         start = (one.collective, one.procs, format_size(one.message_bytes))
@@ -50,7 +50,7 @@ def point_rows(found: Searched) -> list[tuple[object, ...]]:
 
 
 def summary_lines(found: Searched) -> list[str]:
-    """The lines on what was measured, saved and may have been lost."""
+    """Sentences on what was measured, the machine time in relation to the full grid, and the expected loss."""
     decided = [one for one in found.points if one.timing is not None]
     worst = max(decided, key=lambda one: one.loss, default=None)
     return said("search", found=found, worst=worst, missing=len(found.points) - len(decided))
@@ -84,7 +84,7 @@ _SCORES = ("search", "benchmarks", "machine time", "of exhaustive", "error", "be
 
 
 def tasks(found: TaskSearches) -> Shown:
-    """The choices of the last search for each collective, and the scores of all."""
+    """The choices of the last search for each collective, and the scores of all searches."""
     parts = [*map(_choices, found.values()), *(part for one in found.values() for part in _scores(one))]
     figures = {"search-costs": drawing("hierarchy.search_costs", found)}
     for name, tuning in found.items():
@@ -116,7 +116,7 @@ def _scores(tuning: Tuning) -> list[Table | str]:
         (one.search, one.benchmarks, format_seconds(one.machine_seconds), percent(one.cost, digits=2), *_judged(one))
         for one in tuning.scores
     ]
-    title = f"{tuning.space.collective}: what the searches cost, and what their choices cost"
+    title = f"{tuning.space.collective}: the cost of each search, and the slowdown of its choices"
     seconds = format_seconds(tuning.exhaustive_seconds)
     estimate = f"The exhaustive search was not made; its machine time is estimated as {seconds}."
     return [Table(title, _SCORES, rows, 1), *([estimate] if tuning.is_estimate else [])]
@@ -152,7 +152,10 @@ def _record(tuning: Tuning) -> dict[str, Any]:
 
 
 def _figures(name: str, tuning: Tuning) -> dict[str, Callable[[], Figure]]:
-    """The choices of each search, and the times that it assumes for the largest input, beside the exhaustive one."""
+    """Figures of the searches' choices, and of times by tasks for the largest input, against the exhaustive search.
+
+    There are none if that search was not made.
+    """
     if EXHAUSTIVE not in tuning.found:
         return {}
     last = tuning.space.inputs[-1]

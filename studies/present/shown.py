@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Table:
     """A table, whose first `left` columns are aligned left.
 
-    For `wrap` and `keys` see studies.cli.tables.WholeTable. In reports, cells in `bad`, by row and column, are marked,
-    and a `folded` table is hidden behind its title in HTML.
+    For `wrap` and `keys` see studies.cli.tables.WholeTable. In reports, the cells in `bad` (row, column) are marked. In
+    HTML, a `folded` table is hidden behind its title.
     """
 
     title: str
@@ -48,8 +48,8 @@ class Table:
 class Shown:
     """The output of a command.
 
-    `parts` are printed in their order; `rows` and `facts` are what --json has of the result. `figures` are drawn into
-    the folder of --figures, each by the stem of its file. `problem`, if any, ends the command with exit code 1.
+    `parts` are printed in their order; --json prints `rows` and `facts`. `figures` has the functions that draw figures,
+    by the stems of their files in the folder of --figures. `problem`, if any, ends the command with exit code 1.
     """
 
     parts: Sequence[Table | str]
@@ -60,11 +60,11 @@ class Shown:
 
 
 MAX_ROWS = 200
-"""The most rows of a table that people see."""
+"""The largest number of rows of a table that people see."""
 
 
 def cut(table: Table, most: int = MAX_ROWS) -> list[Table | str]:
-    """The first rows of a table, and if there are more than `most`, a sentence that says so."""
+    """The first rows of a table, and a sentence that says so if there are more than `most`."""
     if len(table.rows) <= most:
         return [table]
     more = f"The table has the first {most} of {len(table.rows)} rows; --json prints all."
@@ -80,12 +80,12 @@ def said(block: str, /, **values: Any) -> list[str]:
 
 
 def problem_of(failed: Sequence[Timing]) -> str:
-    """The problem that some cases failed, with the first one. Empty if none did."""
+    """The text on the number of failed cases, with the first of them; empty if none failed."""
     return f"{counted(len(failed), 'case')} failed; first: {describe(failed[0])}" if failed else ""
 
 
 def markdown_of(presented: Shown, titled: bool = False) -> str:
-    """The tables, on request with their titles, and the sentences as Markdown."""
+    """The tables and sentences as Markdown; with `titled`, tables have their titles."""
     titles = {
         part.title: f"\n**{part.title}**\n" if titled else "" for part in presented.parts if isinstance(part, Table)
     }
@@ -121,7 +121,7 @@ PRESENTERS = {
     "UntunedDecisions": "decisions.untuned",
     "WhatIfs": "whatif",
 }
-"""The module of collwise.studies.present that presents a type, by `shown` or another function."""
+"""The module of collwise.studies.present that presents each type, with its function unless that is `shown`."""
 
 
 def describe(timing: Timing) -> str:
@@ -143,7 +143,10 @@ def shown(result: Any) -> Shown:
 
 
 def drawing(figure: str, *arguments: Any) -> Callable[[], Figure]:
-    """Draws a figure of collwise.studies.figures, named module.function; what draws loads only then."""
+    """Returns a function that draws a figure of collwise.studies.figures, which is named module.function.
+
+    The module is imported only when the figure is drawn.
+    """
 
     def draw() -> Figure:
         module, _, function = figure.partition(".")

@@ -16,7 +16,7 @@ CHECK_COLUMNS = ("", "measured", "by the shape", "share")
 
 
 def check_rows(found: BedCheck) -> list[tuple[str, ...]]:
-    """Rates of streams and times of exchanges; the network alone gives a share of 100 %."""
+    """Rates of streams and times of exchanges; a share is 100 % if only the network limits them."""
     rates = [("one stream", found.one_way, found.one_way_expected)]
     rates += [("each node to the next, all at once", found.together, found.together_expected)]
     if found.across is not None and found.across_expected is not None:
@@ -27,7 +27,7 @@ def check_rows(found: BedCheck) -> list[tuple[str, ...]]:
     ]
     rows += [
         (
-            f"alltoall of {format_size(one.message_bytes)}, at half the rate beside twice the time",
+            f"alltoall of {format_size(one.message_bytes)} at half the rate, and twice its time at the full rate",
             format_seconds(one.slower_seconds),
             format_seconds(2 * one.seconds),
             f"{one.scaling:.0%}",
@@ -38,7 +38,7 @@ def check_rows(found: BedCheck) -> list[tuple[str, ...]]:
 
 
 def check_words(found: BedCheck) -> list[str]:
-    """A line on the latency and the processors' load, and one for each problem, or 'ok'."""
+    """A line on the latency and the processors' load, then a line for each problem, or 'ok' without problems."""
     beside = f"latency {format_seconds(found.latency_seconds)}; processors {found.busy_share:.0%} busy with all streams"
     return [beside, *(["ok"] if found.ok else [f"not ok: {problem}" for problem in found.problems])]
 
@@ -95,7 +95,7 @@ def _count_cells(counts: TcpCounts | None) -> tuple[str, ...]:
 
 
 def title_of(found: Regions) -> str:
-    """'testbed-8x100M, reno, P = 8'."""
+    """A title such as 'testbed-8x100M, reno, P = 8'."""
     return ", ".join([found.target, *([found.variant] if found.variant else []), f"P = {found.procs}"])
 
 

@@ -62,7 +62,7 @@ def shown(found: AllTimes) -> Shown:
 
 
 def _figures(found: AllTimes) -> dict[str, Callable[[], Figure]]:
-    """Every algorithm over m on the most processes, for each collective that has messages."""
+    """Figures of every algorithm's time over m at the largest P, for each collective that has messages."""
     return {
         f"{times.platform}-{name}-times": drawing("picks.times_figure", over_allocations(times), max(times.procs))
         for name, times in found.items()
@@ -71,14 +71,14 @@ def _figures(found: AllTimes) -> dict[str, Callable[[], Figure]]:
 
 
 def _timed_once(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows without those that repeat the time of another one because their segments cut nothing."""
+    """The rows without those that repeat another row's time because their segments leave the message whole."""
     whole = frame[(frame.segment_bytes == 0) | (frame.segment_bytes >= frame.message_bytes)]
     same = [name for name in CASE_COLUMNS if name != "segment_bytes"]
     return frame.drop(whole.index[whole.duplicated(same)])
 
 
 def _measured(times: Times) -> Iterator[Table | str]:
-    """A row for each time; a star marks an interval that is not as narrow as was asked for."""
+    """A row for each time; a star marks an interval that is wider than was asked for."""
     frame = _timed_once(times.frame())
     several_segments = len({segment for segment in frame.segment_bytes if segment}) > 1
     rows = []
@@ -111,7 +111,7 @@ def _over_allocations(times: Times) -> Iterator[Table | str]:
                 rows.append((procs, format_size(size), times.choices[a].label, *seconds, *shares))
     columns = ("P", "m", "choice", "median", "95th percentile", "loses", "95th percentile")
     yield from cut(Table(f"{times.collective} on {times.platform}, {typical.made_by}", columns, rows, left=0, keys=3))
-    yield "A choice loses its time over that of the fastest one on the same allocation, less one."
+    yield "The loss of a choice is its time divided by the time of the fastest choice on the same allocation, minus 1."
 
 
 def _parts(times: Times) -> Iterator[Table | str]:
@@ -145,7 +145,7 @@ def _parts(times: Times) -> Iterator[Table | str]:
     title = f"{times.collective} on {times.platform}, {times.source} by {times.title}{common}"
     yield from cut(Table(title, heads, rows, left=0, keys=len(heads) - len(columns)))
     if repeated.any():
-        yield "Segments larger than m cut nothing; rows that repeat another one are left out."
+        yield "Segments larger than m leave the message whole; rows that repeat another row are left out."
     if counts := [
         _label(catalogue[name], count)
         for name in columns
@@ -171,12 +171,12 @@ def _left_out(algorithm: Algorithm, times: Times) -> Iterator[str]:
 
 
 def _label(algorithm: Algorithm, count: int) -> str:
-    """'knomial, radix 8'; 'knomial' without a number of its own."""
+    """A label such as 'knomial, radix 8'; only 'knomial' if `count` is 0."""
     return f"{algorithm.name}, {algorithm.count_parameter} {count}" if count else algorithm.name
 
 
 def script(found: Script) -> Shown:
-    """The lines that say how to run a script that measures where collwise is not installed."""
+    """A line that says how to run a script that measures where collwise is not installed."""
     line = f"{found.path}: {counted(found.cases, 'case')}; run it there by: {found.words}"
     return Shown([line], [{"file": str(found.path), "cases": found.cases}])
 

@@ -1,4 +1,4 @@
-"""Answers of `whatif`, choices and times before and after, and of `sweep`, where the best choice changes."""
+"""Answers of `whatif` (choices and times before and after a change) and of `sweep` (where the best choice changes)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def shown(answers: WhatIfs) -> Shown:
 
 
 def _parts(answer: WhatIf, frame: pd.DataFrame) -> Iterator[Table | str]:
-    # The best choices of before, which are kept unless there is a table, cost nothing there.
+    # Without a table the kept rules are the best choices before the change, which have no slowdown there.
     of_table = bool((frame.kept_slowdown_before > 0).any())
     slower = partial(percent, sign=True)
     columns = {

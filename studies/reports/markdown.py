@@ -30,17 +30,17 @@ def markdown_table(columns: Sequence[object], rows: Iterable[Sequence[object]], 
 
 
 def percent(part: float, sign: bool = False, digits: int = 1) -> str:
-    """'12.3 %', with a sign if asked for; '-' for nan."""
+    """A share as text such as '12.3 %', with a sign if asked for; '-' for nan."""
     return "-" if math.isnan(part) else f"{part * 100:{'+' if sign else 'z'}.{digits}f} %"
 
 
 def whole_percent(slowdown: float) -> str:
-    """'3', '160': whole percent, without a minus sign for nothing; '-' where there is no time."""
+    """A slowdown in whole percent, such as '3' or '160'; '-' for nan, and '0' without a minus sign."""
     return "-" if math.isnan(slowdown) else f"{slowdown * 100:z.0f}"
 
 
 class Texts:
-    """A template whose blocks are paragraphs; blank lines divide those of a block."""
+    """A template whose blocks consist of paragraphs, which blank lines divide."""
 
     def __init__(self, template: str, folder: Path = Path(__file__).parent) -> None:
         self._name, self._folder = template, folder
@@ -61,11 +61,11 @@ class Texts:
         return environment.get_template(self._name)
 
     def paragraphs(self, block: str, /, **values: Any) -> list[str]:
-        """The paragraphs of a block, each on one line; those that the values leave empty are left out."""
+        """The paragraphs of a block, each on one line; paragraphs that are empty for these values are left out."""
         template = self._template
         text = "".join(template.blocks[block](template.new_context(values)))
         return [" ".join(words) for one in text.split("\n\n") if (words := one.split())]
 
     def line(self, block: str, /, **values: Any) -> str:
-        """A block of one paragraph; empty if the values leave nothing of it."""
+        """The text of a block of one paragraph; empty if the paragraph is empty for these values."""
         return " ".join(self.paragraphs(block, **values))

@@ -23,7 +23,7 @@ from collwise.studies.present.shown import Table
 class Picture:
     """A drawn figure (SVG), the name of its file without ending, and a sentence on what it shows.
 
-    `alt` describes it for people who do not see it, unless the caption does.
+    `alt` describes the figure for people who do not see it, unless the caption does.
     """
 
     name: str
@@ -41,7 +41,11 @@ class Picture:
 
 @dataclass(frozen=True)
 class Step:
-    """A numbered step: what to do, links to files beside the report with what each is for, and commands likewise."""
+    """A numbered step, whose text says what to do.
+
+    `files` has the purpose of each file, which is in the report's folder and is linked. `commands` has each command by
+    its purpose.
+    """
 
     text: str
     files: Mapping[str, str] = field(default_factory=dict)
@@ -50,7 +54,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Notes:
-    """Notes under a title, one a bullet; in HTML `folded` ones are hidden behind it."""
+    """Notes under a title, each as a bullet; in HTML, `folded` notes are hidden behind the title."""
 
     title: str
     lines: Sequence[str]
@@ -59,10 +63,10 @@ class Notes:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report: paragraphs, files, commands, steps, what is said after these, tables, figures and notes.
+    """A part of a report: paragraphs, files, commands, steps, paragraphs `after` these, tables, figures and notes.
 
-    `files` are links to files beside the report, with what each is for. `level` is that of its heading: 2, or 3 for a
-    part of the section before it. In HTML a `folded` section is hidden behind its heading.
+    `files` has the purpose of each file, which is in the report's folder and is linked. `level` is the level of the
+    heading: 2, or 3 for a part of the previous section. In HTML, a `folded` section is hidden behind its heading.
     """
 
     title: str
@@ -79,7 +83,7 @@ class Section:
 
 
 def write_sections(title: str, intro: str, sections: Sequence[Section], folder: Path, stem: str) -> tuple[Path, Path]:
-    """Writes STEM.html, which holds its figures, and STEM.md with the figures (SVG) beside it; returns both paths.
+    """Writes STEM.html, which embeds its figures, and STEM.md with its figures as files (SVG); returns both paths.
 
     The file of a figure is STEM-NAME.svg.
     """
@@ -100,7 +104,7 @@ def write_sections(title: str, intro: str, sections: Sequence[Section], folder: 
 
 
 def _anchors(titles: Sequence[str]) -> list[str]:
-    """The names by which links find headings, all different."""
+    """A unique name for each heading, to which links can refer."""
     found: list[str] = []
     for title in titles:
         plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"

@@ -1,4 +1,4 @@
-"""Sections of the report of `check three-way` on nodes of several processes: both kinds of algorithms, and tasks."""
+"""Sections of the report of `check three-way` for nodes with several processes: kinds of algorithms, and tasks."""
 
 from __future__ import annotations
 
@@ -30,13 +30,16 @@ from collwise.validation.times.grid import choice_of
 
 TEXTS = Texts("validation.md.j2")
 MEDIAN_ERROR_LIMIT, MEAN_COST_LIMIT = 0.08, 0.05
-"""Promised on nodes of several processes: the median error, and the mean cost of choosing flat or hierarchical."""
+"""The promised limits of the median error and of the mean cost of choosing flat or hierarchical.
+
+They hold on nodes with several processes.
+"""
 _LEADER = 2
 _MIN_PART = 0.1
 
 
 def shared_node_sections(result: Validation) -> list[Section]:
-    """The sections; none where each node has one process."""
+    """The sections for nodes with several processes; none if each node has one process."""
     if not result.plan.main.by_node:
         return []
     main = result.main
@@ -44,7 +47,7 @@ def shared_node_sections(result: Validation) -> list[Section]:
 
 
 def shared_node_document(result: Validation) -> dict[str, Any]:
-    """The same as plain dictionaries and lists."""
+    """The content of these sections as plain dictionaries and lists."""
     main = result.main
     return {
         "verified": [

@@ -17,7 +17,7 @@ from collwise.studies.papers.notebook import document_of, known_studies
 
 START = "start.html"
 EXECUTED = SOURCES / "docs" / "notebooks"
-"""The notebooks about questions with what their cells show; docs/regenerate.py writes them."""
+"""The folder of notebooks about questions with the output of their cells; docs/regenerate.py writes them."""
 SLIDERS = "whatif_sliders"
 """The notebook that is also a page without code."""
 _QUESTION = re.compile(r"\*\*([^*]+\?)\*\*")
@@ -32,7 +32,7 @@ class Entry(NamedTuple):
 
     @classmethod
     def of(cls, name: str, notebook: Path) -> Entry:
-        """The entry of a notebook in percent format: of its first cell the heading and the question in bold, if any."""
+        """The entry of a notebook in percent format: the heading and the bold question, if any, of its first cell."""
         first = document_of(notebook).cells[0].source
         title, _, text = first.removeprefix("# ").partition("\n")
         found = _QUESTION.search(text)
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
 
 
 def write_studio(folder: Path) -> None:
-    """Writes the start page and the notebooks into a folder; notebooks that are there stay as they are.
+    """Writes the start page and the notebooks into a folder; existing notebooks stay as they are.
 
     Raises UsageError for a folder that cannot be written.
     """

@@ -1,4 +1,4 @@
-"""Sentences on how sure decisions by simulated times are, by what predictions of measured machines were off."""
+"""Sentences on how sure decisions by simulated times are, from the errors of predictions of measured machines."""
 
 from __future__ import annotations
 
@@ -25,16 +25,18 @@ _MAX_RIVALS = 4
 
 
 Gains = Mapping[tuple[str, int, int], float]
-"""The time of an untuned library divided by that of the decisions, by collective, P and message size."""
+"""The time of an untuned library divided by the time of the decisions, by collective, P and message size."""
 
 
 def sure_facts(tables: Sequence[DecisionTable], gains: Gains = MappingProxyType({})) -> dict[str, Any] | None:
-    """The number of points and of sure ones, what to measure at others, and the losses. None except for simulated
-    times.
+    """The numbers of points and of sure points, what to measure at doubtful ones, and the losses.
 
-    `others` are points without an outlook. `mean` is the geometric mean of the expected losses, `worst` the point of the largest 95th percentile. Losses are
-    relative to the fastest choice. `untuned` is the mean for the library of the gains, or None if one is not known: a
-    deviation has the mean 0, so each expected loss differs from that of the choice by the predicted gain.
+    None unless the times are simulated.
+
+    `others` is the number of points without an outlook. `mean` is the geometric mean of the expected losses, `worst`
+    the point of the largest 95th percentile. Losses are relative to the fastest choice. `untuned` is the mean expected
+    loss of the library of the `gains`, or None if any gain is unknown. Since a deviation has the mean 0, each expected
+    loss of the library differs from the choice's loss by the predicted gain.
     """
     found = {table.collective: outlooks_of(table, DISCREPANCY) for table in tables}
     points = [(name, one) for name, some in found.items() for one in some]
@@ -62,7 +64,10 @@ def sure_facts(tables: Sequence[DecisionTable], gains: Gains = MappingProxyType(
 
 
 def sure_points(table: DecisionTable) -> tuple[int, int]:
-    """The number of points of a table at which the choice is sure, and of all; none but for simulated times."""
+    """The number of points of a table at which the choice is sure, and the number of all its points.
+
+    Both are 0 unless the times are simulated.
+    """
     found = outlooks_of(table, DISCREPANCY)
     return sum(one.outlook.probability >= SURE for one in found), len(found)
 
@@ -70,7 +75,10 @@ def sure_points(table: DecisionTable) -> tuple[int, int]:
 def sure_sentences(
     tables: Sequence[DecisionTable], gains: Gains = MappingProxyType({}), library: str = ""
 ) -> list[str]:
-    """Sentences on the number of sure points, what to measure at others, and the worst case; simulated times only."""
+    """Sentences on the number of sure points, what to measure at doubtful ones, and the worst case.
+
+    There are none unless the times are simulated.
+    """
     found = sure_facts(tables, gains)
     if found is None:
         return []
@@ -81,7 +89,7 @@ def sure_sentences(
 
 
 def _to_measure(collective: str, points: Sequence[PointOutlook]) -> str:
-    """The algorithms of a collective that may be the fastest, and where, with the most frequent ones first."""
+    """The points of a collective to be measured, and the algorithms that may be fastest, the most frequent first."""
     rivals = [name for name, _ in Counter(name for one in points for name in one.rivals).most_common(_MAX_RIVALS)]
     procs = ", ".join(map(str, sorted({one.procs for one in points})))
     sizes = sorted({one.message_bytes for one in points})

@@ -40,7 +40,7 @@ from collwise.validation.select.consumers import COLLWISE, OPENMPI, openmpi_vers
 
 TEXTS = Texts("tuning.md.j2")
 CHECKED = tomllib.loads(Path(__file__).with_name("checked.toml").read_text(encoding="utf-8"))
-"""The text on how far simulated times were right where they were checked by measured ones."""
+"""The errors of simulated times, and of choices by them, that were found when measured times checked them."""
 MACHINES = tomllib.loads(Path(__file__).with_name("machines.toml").read_text(encoding="utf-8"))
 """The errors of predictions on supercomputers that others measured, and the time lost by choices, by machine."""
 _GAIN = "untuned / rules"
@@ -51,20 +51,20 @@ _MAX_SUBSTITUTIONS = 20
 
 
 def title_of(tuned: Tuned) -> str:
-    """'Gros, Grid'5000 Nancy: rules for Open MPI 5.0, 2 processes on each node'."""
+    """A title such as 'Gros, Grid'5000 Nancy: rules for Open MPI 5.0, 2 processes on each node'."""
     where = tuned.name if tuned.platform is None else tuned.platform.title
     per_node = "one process" if tuned.per_node == 1 else f"{tuned.per_node} processes"
     return f"{where}: rules for {_library(tuned)}, {per_node} on each node"
 
 
 def gain_table(tuned: Tuned) -> Table:
-    """A row for each collective: the gain over the untuned library, where it is close, and where it is largest."""
+    """A row for each collective: the gain over the untuned library, slower and sure points, and the largest gain."""
     columns = ["component tuned / rules" if _han(tuned) and one == _GAIN else one for one in _COLUMNS]
     return Table(title_of(tuned), columns, [_gain_row(tuned, name) for name in tuned.scores])
 
 
 def gain_figure(tuned: Tuned) -> Figure:
-    """A map of the percentages by which the untuned library is slower, by collective and size, over all P."""
+    """A map of how much slower the untuned library is, in percent, by collective and size, averaged over P."""
     gained = {}
     for name, scores in tuned.scores.items():
         for size, gains in zip(scores.right.message_bytes, tuned.gains(name).T, strict=True):
@@ -79,7 +79,7 @@ def gain_figure(tuned: Tuned) -> Figure:
 
 
 def points(tuned: Tuned) -> Iterator[dict[str, Any]]:
-    """A row for each point that the rules decide: what runs by the rules and untuned, with their seconds."""
+    """A row for each point that the rules decide: the choices of the rules and of the untuned library, with seconds."""
     for name, scores in tuned.scores.items():
         gains = tuned.gains(name)
         for i, j in scores.places(RULES):
@@ -94,13 +94,13 @@ def points(tuned: Tuned) -> Iterator[dict[str, Any]]:
 
 
 def gains_of(tuned: Tuned) -> Gains:
-    """The gains at the points that the rules decide, as far as the untuned library has times."""
+    """The gains at the points that the rules decide; empty if the untuned library's decisions are not known."""
     at = ("collective", "procs", "message_bytes")
     return {tuple(row[name] for name in at): row["gain"] for row in points(tuned) if "gain" in row}
 
 
 def sentences(tuned: Tuned) -> list[str]:
-    """Sentences on the gain, on what it is over, and on how sure it is."""
+    """Sentences on the gain, on how sure it is, and on what would change the choices."""
     return [line for block in ("result", "sure", "changes") for line in _said(tuned, block)]
 
 
@@ -137,7 +137,7 @@ def _sure(tuned: Tuned) -> list[str]:
 
 
 def measuring(tuned: Tuned) -> str:
-    """The command that measures the gain on two nodes, or more if the rules were not decided for as few."""
+    """The command that measures the gain on two nodes, or on more if the rules were not decided for two."""
     per_node = tuned.per_node
     decided = sorted({procs for one in tuned.times.values() for procs in one.procs})
     whole = [procs for procs in decided if procs % per_node == 0 and procs >= 2 * per_node]
@@ -167,21 +167,24 @@ def _library(tuned: Tuned) -> str:
 
 
 def _compared(tuned: Tuned) -> str:
-    """The title of the library that the rules are compared with, or of its component if it runs another one."""
+    """The title of the library that the rules are compared with.
+
+    It names the component tuned if the library itself would run other code with several processes on a node.
+    """
     if tuned.baseline is None:
         return ""
     return f"the component tuned of {tuned.baseline.title}" if _han(tuned) else tuned.baseline.title
 
 
 def _han(tuned: Tuned) -> str:
-    """The code that the library runs with several processes on a node instead of that compared; empty if none."""
+    """The text on other code that the library runs with several processes on a node; empty if it runs none."""
     return tuned.baseline.nodes if tuned.per_node > 1 and tuned.baseline is not None else ""
 
 
 def changing(tuned: Tuned) -> str:
-    """The command that says whether the choices change with the cluster; empty where that has no description.
+    """The command that shows whether the choices change with the cluster.
 
-    Empty, too, where ranks have places that no option says again.
+    It is empty if the cluster has no description, or if no option can repeat the placement of its ranks.
     """
     places = getattr(tuned.platform, "options", "") if isinstance(tuned.platform, PlacedPlatform) else ""
     if isinstance(tuned.platform, PlacedPlatform) and not places:
@@ -206,7 +209,7 @@ def _memory_is_assumed(tuned: Tuned) -> bool:
 
 
 def _known(tuned: Tuned, *names: str) -> list[float]:
-    """The gains that are known, of some collectives or all."""
+    """The known gains of the collectives with these names, by default of all."""
     return [float(one) for name in names or tuned.scores for one in tuned.gains(name).flat if np.isfinite(one)]
 
 
@@ -230,7 +233,7 @@ def _gain_row(tuned: Tuned, name: str) -> tuple[str, ...]:
 
 
 def _errors(tuned: Tuned) -> Array:
-    """Relative errors, without signs, of the times by measured ones of the same cluster."""
+    """The absolute relative errors of the times against measured times of the same cluster."""
     scores = (compare(one, tuned.times[name]) for name, one in tuned.measured.items())
     errors = [abs(error.values) for one in scores for error in one.errors.values()]
     return np.concatenate([one[np.isfinite(one)] for one in errors]) if errors else np.empty(0)
@@ -273,7 +276,7 @@ def _use(tuned: Tuned) -> Section:
         notes=[
             Notes("What the rules do not cover", _limits(tuned), folded=True),
             Notes(
-                "Choices that the rules say otherwise than the table of libcollwise",
+                "Choices that differ between the rules and the table of libcollwise",
                 TEXTS.paragraphs("few", few=few, element_bytes=ELEMENT_BYTES, max_listed=_MAX_SUBSTITUTIONS),
                 folded=True,
             ),
@@ -293,8 +296,8 @@ def _steps(tuned: Tuned) -> list[Step]:
     if tuned.consumer != COLLWISE:
         table = tuned.file("-libcollwise.table")
         files[table.name] = (
-            f"the choices that {_library(tuned)} has, too, as a table for libcollwise under any MPI library; "
-            "'collwise tune --for collwise' takes all that it has"
+            f"choices among the algorithms that {_library(tuned)} has: a table for libcollwise under any MPI library; "
+            "'collwise tune --for collwise' chooses among all algorithms of libcollwise"
         )
         ways["With libcollwise, which runs our algorithms"] = how_to_use(COLLWISE, table)
     gain = {"In an allocation under Slurm": measuring(tuned)} if tuned.consumer.startswith(OPENMPI) else {}
@@ -306,7 +309,7 @@ def _steps(tuned: Tuned) -> list[Step]:
 
 
 def _limits(tuned: Tuned) -> list[str]:
-    """Notes on what the rules do not decide, and on what the times behind them support less."""
+    """Notes on what the rules do not decide, and on decisions that the times hardly support."""
     most = None if tuned.platform is None else tuned.platform.max_procs(tuned.per_node)
     lost = [name for name in tuned.scores if (known := _known(tuned, name)) and geometric_mean(known) < _SLOWER]
     charged = tuned.platform is None or charges_overheads(tuned.platform.smpi_options())
@@ -329,7 +332,7 @@ def _limits(tuned: Tuned) -> list[str]:
 
 
 def _guessed(tuned: Tuned) -> list[str]:
-    """The figures of the description that were not measured, as its sources say."""
+    """The figures of the description that were not measured, according to its sources."""
     described = tuned.platform.base if isinstance(tuned.platform, PlacedPlatform) else tuned.platform
     sources = described.sources if isinstance(described, Description) else ()
     return [one.what for one in sources if "estimated" in one.what or "not measured" in one.what]
@@ -350,7 +353,7 @@ def _collective(scores: Scores) -> Section:
 
 
 def _made(tuned: Tuned) -> Section:
-    """Versions, the command, and what made the times."""
+    """The section on versions, the command, and the origin of the times."""
     rows = [("collwise", version("collwise")), ("Python", python_platform.python_version())]
     rows += [
         (f"times of {name}", f"{one.title}, {one.facts.get('configuration', '')[:12]}")

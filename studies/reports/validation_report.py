@@ -57,7 +57,7 @@ def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
 
 
 def _shown(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows for figures: without those of models whose formulas are as printed in their papers."""
+    """The rows for figures, without models whose formulas are as printed in their papers."""
     printed = {name for name, kind in MODELS.items() if kind.printed}
     return rows[~rows.source.isin(printed)]
 
@@ -67,7 +67,7 @@ def _testbed_title(name: str) -> str:
 
 
 def limits(result: Validation) -> Section:
-    """The promised limits of errors and slowdowns, the values found, and the reasons why these are beyond them."""
+    """The promised limits of errors and slowdowns, the values found, and the causes of values beyond their limits."""
     found = list(verdicts(result.main, SIMULATED).itertuples())
     rows = [
         (
@@ -138,7 +138,7 @@ def _ranks(result: Validation) -> Section:
 
 
 def _picks(scores: AllScores) -> pd.DataFrame:
-    """The rows of picks at the points where there is one, by source, with labels in place of choices."""
+    """The rows of each source's picks at the points where it has one, with labels in place of choices."""
     rows = scores.pick_rows().dropna(subset="slowdown")
     return rows.assign(pick=rows.pick.map(label), best=rows.best.map(label))
 

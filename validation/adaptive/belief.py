@@ -1,11 +1,11 @@
 """A Gaussian process over the logarithms of the times of one collective's cases.
 
-The mean of a case is the logarithm of its prediction, or without predictions that of a line through the algorithm's
-measured times: a latency and times per byte of a message and of a segment. Differences from it are similar for similar
-cases: in size and process count, and for the same algorithm with segments of about the same size. Measured times
-therefore inform about similar cases, and cases far from all measured ones stay uncertain. How far predictions, or times
-of an algorithm from one size to the next, can be off is not known beforehand: of several scales, the one under which
-the measured times are most likely is taken.
+The mean of a case is the logarithm of its predicted time. Without predictions it is the logarithm of the time on a line
+through the algorithm's measured times, with a latency and times per byte of a message and of a segment. Differences
+from the mean are similar for similar cases, which have similar sizes and process counts, or the same algorithm with
+segments of about the same size. Measured times therefore inform about similar cases, and cases far from all measured
+ones stay uncertain. How large the errors of predictions are, or the changes of an algorithm's time from one size to the
+next, is not known beforehand. Of several scales, the one under which the measured times are most likely is used.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from collwise.simulator.sweeps.method import MEDIAN_VARIANCE
 from collwise.simulator.timing import Case, Timing
 
 Numbers = NDArray[np.intp]
-"""Places of cases among all."""
+"""The indices of some cases among all."""
 
 
 class Process:
     """Means and variances of logarithms, which `learn` and `imagine` replace; a shallow copy learns independently.
 
-    `alike` says the covariances of rows and columns (numbers of cases) before anything was measured, under a scale.
-    `plausibility` is the log-likelihood of what was learned, with a prior that is widest at the scale 1.
+    `alike` gives the covariances of rows and columns (indices of cases) before anything was measured, at the scale.
+    `plausibility` is the log-likelihood of what was learned plus the logarithm of the scale's prior, which is largest
+    at the scale 1.
     """
 
     def __init__(self, prior: Array, alike: Callable[[Numbers, Numbers], Array], scale: float) -> None:
@@ -49,13 +50,13 @@ class Process:
         return np.maximum(alone - (self._learned**2).sum(axis=0), 0.0)
 
     def covariance(self, columns: Numbers | None = None) -> Array:
-        """The covariance of every case with some, by default with all: shape (cases, columns)."""
+        """The covariance of every case with some cases, by default with all, shape (cases, columns)."""
         some = self._every if columns is None else columns
         found = self._alike(self._every, some)
         return found - self._learned.T @ self._learned[:, some] if len(self._learned) else found
 
     def imagine(self, number: int, noise: float) -> None:
-        """Lowers variances as a measured time with this variance would, whatever its value."""
+        """Lowers variances as a measured time with the variance `noise` would, whatever the time is."""
         self._add(self.covariance(np.array([number])).T / math.sqrt(self.variance[number] + noise))
 
     def learn(self, numbers: Numbers, logs: Array, noise: Array) -> None:
@@ -81,11 +82,11 @@ Predictions = Mapping[Case, float]
 
 @dataclass(frozen=True)
 class Spread:
-    """Standard deviations, in logarithms, of what makes a case's time differ from its mean.
+    """Standard deviations, in logarithms, of the parts that make a case's time differ from its mean.
 
     `level` is common to all cases, `shape` to cases of near sizes and process counts, `algorithm` to all cases of one
-    algorithm, `course` to near cases of one algorithm; `alone` is each case's own. Only the last three change which
-    case is the fastest; they are scaled.
+    algorithm, `course` to near cases of one algorithm; `alone` belongs to a single case. Only the last three parts
+    change which case is the fastest, so only these are scaled.
     """
 
     level: float
@@ -96,38 +97,41 @@ class Spread:
 
 
 PREDICTED = Spread(level=0.7, shape=0.3, algorithm=0.2, course=0.2, alone=0.05)
-"""The prior of predictions. Those of one algorithm are some 30 % too long or too short against another's."""
+"""The prior of predictions. One algorithm's predictions are some 30 % too long or too short relative to another's."""
 FROM_LINES = Spread(level=0.7, shape=0.5, algorithm=0.2, course=0.8, alone=0.05)
-"""The prior of lines through measured times. They miss pipelines and changes of protocol between and beyond their
-points.
+"""The prior of lines through measured times.
+
+Lines miss pipelines and changes of protocol between and beyond the measured points.
 """
 _UNKNOWN = 10.0
-"""The factor of a case's spread where nothing predicts its time and others are predicted."""
+"""The factor on the spread of a case without a prediction if other cases have predictions."""
 _SCALES = 1.0, 2.0
-"""The factors of the spread that measured times decide between.
+"""The factors on the spread, among which measured times decide.
 
-None is below 1: where the times that are measured first agree with the predictions, or with the lines through them,
-they do not tell yet how far these are off for longer messages."""
-# How far apart cases are alike: in doublings of the size, of the process count and of the segment size.
+None is below 1: even if the first measured times agree with the predictions, or with the lines, they do not show yet
+how wrong these are for longer messages."""
+# The doublings of size, of process count and of segment size over which the similarity of cases falls to 1/e.
 _FAR = (8.0, 4.0, 8.0)
 _GUESSED_NOISE, _GUESSES = 0.03, 4
-"""The standard deviation of repetitions, as a share, before anything is known, and as how many it counts."""
+"""The assumed standard deviation of repetitions, as a share, and the number of observations that it counts as."""
 _MIN_SECONDS = 1e-12
-"""The seconds that a measured time of nothing counts as."""
+"""The seconds that stand for a measured time of 0, which has no logarithm."""
 _BETWEEN_LAUNCHES = 0.01
 """The least difference of the median from launch to launch, as a share."""
 _TO_DEVIATION = 1.2
-"""The factor from the mean distance to the median to the standard deviation, for a few values. Their sum of distances
-is divided by their number less one. For three and more normally distributed values the factor is 1.13 to 1.25.
+"""The factor from the mean distance from the median to the standard deviation, for a few values.
+
+The mean distance is the sum of the distances divided by the number of values minus 1. For three and more normally
+distributed values the factor is 1.13 to 1.25.
 """
 
 
 class Belief:
-    """Means and covariances of the logarithms of times, of which `learn` takes measured ones into account.
+    """Means and covariances of the logarithms of times; `learn` takes measured times into account.
 
-    `predictions` are those of all sources; where they disagree a case is the more uncertain. Each launch repeats a case
-    `in_a_round` times. Cases that failed are `out`: they are never the fastest. `point` has the place of each case
-    among the `points`, (P, m).
+    `predictions` are those of all sources; the more they disagree on a case, the more uncertain it is. Each launch
+    repeats a case `in_a_round` times. `out` marks the cases that failed, which are never the fastest. `point` has the
+    place of each case among the `points` (P, m).
     """
 
     def __init__(self, cases: Sequence[Case], predictions: Sequence[Predictions] = (), in_a_round: int = 3) -> None:
@@ -152,7 +156,7 @@ class Belief:
         self._believe()
 
     def learn(self, timings: Mapping[Case, Timing]) -> None:
-        """Replaces the measured times by these timings, which have all their samples; discards hypothetical ones."""
+        """Replaces the measured times by these timings, which have all samples, and discards imagined measurements."""
         index = {case: number for number, case in enumerate(self.cases)}
         known = {index[case]: one for case, one in timings.items() if case in index}
         self.out[[number for number, one in known.items() if not one.ok]] = True
@@ -171,7 +175,7 @@ class Belief:
         self._believe()
 
     def _noise_of(self, spread: Mapping[int, tuple[float, int]]) -> Array:
-        """The relative variance of a repetition of each case: that at its point, shrunk towards the overall one."""
+        """The relative variance of a repetition of each case, from the samples at its point and those at all points."""
         squares, freedom = np.zeros(len(self.cases)), np.zeros(len(self.cases))
         for number, (of_squares, of_freedom) in spread.items():
             squares[self.point[number]] += of_squares
@@ -180,14 +184,14 @@ class Belief:
         return ((_GUESSES * everywhere + squares) / (_GUESSES + freedom))[self.point]
 
     def visit_variance(self, repetitions: int) -> Array:
-        """The variance that the logarithm of the median of this many repetitions would have, for each case."""
+        """The variance of the logarithm of the median of this many repetitions, for each case."""
         return self._variance_of_median(self._noise, repetitions)
 
     def _variance_of_median(self, noise: Any, repetitions: int) -> Any:
         return (MEDIAN_VARIANCE * noise + _BETWEEN_LAUNCHES**2 * self._in_a_round) / repetitions
 
     def imagine(self, number: int, repetitions: int) -> None:
-        """Lowers variances as measuring a case would: this does not depend on what the measured time is."""
+        """Lowers variances as measuring a case would, which does not depend on the measured time."""
         column = self.covariance[:, number]
         column = column / math.sqrt(self.covariance[number, number] + self.visit_variance(repetitions)[number])
         self.covariance -= np.outer(column, column)
@@ -210,7 +214,7 @@ class Belief:
         return self.predicted or bool(self._measured)
 
     def _noise_with(self, number: int, squares: float, freedom: int) -> float:
-        """The variance of a repetition of a case by its own samples, shrunk towards that at its point."""
+        """The variance of a repetition of a case from its own samples, shrunk towards the variance at its point."""
         return float((_GUESSES * self._noise[number] + squares) / (_GUESSES + freedom))
 
     def _believe(self) -> None:
@@ -243,9 +247,9 @@ class Belief:
         )
 
     def _from_lines(self) -> Array:
-        """The logarithm of an algorithm's latency and times per byte, at the nearest P at which it was measured.
+        """The logarithms of times on algorithms' lines, each at the nearest P at which the algorithm was measured.
 
-        An algorithm without measurements gets the mean over the others.
+        Cases of an algorithm without measurements get the mean over the other cases.
         """
         prior = np.full(len(self.cases), math.nan)
         for numbers in self._lines.values():
@@ -262,8 +266,8 @@ class Belief:
     def _line(self, numbers: Sequence[int]) -> Array:
         """The latency and the times per byte of the message and of a segment that minimise the relative errors.
 
-        A pipeline takes the first segment through all its processes, and the rest of the message once. No part is
-        negative.
+        In a pipeline, the first segment passes all processes, and the rest of the message counts once. None of the
+        three is negative.
         """
         cases = [self.cases[number] for number in numbers]
         seconds = np.exp([self._measured[number][0] for number in numbers])
@@ -282,7 +286,10 @@ def expected_gain(behind: Array, deviation: Array) -> Array:
 
 
 def _sources(logs: Array, count: int) -> tuple[Array, Array]:
-    """The mean of the sources' logarithms, and a factor of doubt: 1, or more where they disagree or give nothing."""
+    """The mean of the sources' logarithms, and a factor of doubt, for each case.
+
+    The factor is 1, or more if the sources disagree or none has a prediction.
+    """
     if logs.size == 0 or np.isnan(logs).all():
         return np.zeros(count), np.ones(count)
     known = ~np.isnan(logs)
@@ -296,21 +303,21 @@ def _sources(logs: Array, count: int) -> tuple[Array, Array]:
 
 
 def _place(case: Case) -> list[float]:
-    """Logarithms of a case's size, process count and largest piece: segments beyond the message do not cut it."""
+    """The logarithms of a case's message size, process count and largest piece."""
     sizes = max(case.message_bytes, 1), case.procs, max(_piece(case), 1)
     return [math.log2(size) for size in sizes]
 
 
 def _piece(case: Case) -> int:
-    """The bytes of a segment, or of the message if that is not cut."""
+    """The bytes of a segment, or of the whole message if segments are not smaller than it."""
     return min(case.segment_bytes or case.message_bytes, case.message_bytes)
 
 
 def _relative_squares(timing: Timing) -> tuple[float, int]:
-    """The variance of the samples' logarithms times its degrees of freedom, and these.
+    """The variance of the samples' logarithms multiplied by its degrees of freedom, and the degrees of freedom.
 
-    It follows from their mean distance from the median, which a stall of ten times the usual time moves far less than
-    it moves the sum of squares.
+    The variance follows from the mean distance from the median. A stall of ten times the usual time changes this
+    distance far less than the sum of squares.
     """
     logs = np.log(np.maximum(timing.samples or (timing.seconds,), _MIN_SECONDS))
     freedom = logs.size - 1

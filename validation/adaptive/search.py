@@ -1,9 +1,9 @@
-"""The adaptive search: measures the cases that tell most about the choice for their machine time, round by round.
+"""The adaptive search, which in each round measures the cases that inform most about choices for their machine time.
 
-Each round is one execution of MPI, and each case in it is repeated a few times. The next case of a round is the one
-from which most is expected for its time: the choice at its point may change, since the case turns out to be faster, or
-the apparent best slower (the knowledge gradient). What is clearly beaten is left alone. In the end the choice of every
-point has been measured.
+A round is one execution of MPI, which repeats each case a few times. The next case of a round is the one with the
+largest expected gain for its time (the knowledge gradient): measuring it may change the choice at its point, since the
+case may turn out to be faster, or the apparent best case slower. Cases that are clearly beaten are not measured. In the
+end the choice of every point has been measured.
 """
 
 from __future__ import annotations
@@ -28,26 +28,27 @@ from collwise.validation.adaptive.belief import Belief, Numbers, Predictions, ex
 from collwise.validation.adaptive.goal import GOAL, Goal
 
 REPETITIONS, MAX_REPETITIONS = 3, 10
-"""The minimum and maximum of repetitions of a case in a round, after the untimed ones. A precise mean ends them.
+"""The minimum and maximum number of repetitions of a case in a round, after the untimed ones.
 
-The median of three does not feel a single stall."""
+Repetitions end when the mean is precise. A single stall hardly moves the median of three.
+"""
 _LAUNCH_SECONDS = 2.0
 """The assumed time to start an execution of MPI until one was timed."""
 _ROUND_SHARE, _ROUND_LAUNCHES = 0.3, 3.0
-"""A round takes this share of what was spent before, and at least this many times what its start costs."""
+"""A round takes this share of the time spent before, and at least this many times its start time."""
 _CASE_SECONDS = 0.005
 """The assumed time of a case in addition to its repetitions."""
 _MARGIN = 1.25
-"""The factor on the expected time of points without measurements, for which time is reserved."""
+"""The time reserved for points without measurements, divided by their expected time."""
 _DEEPER = 0.5
-"""A round is planned for this share of the loss wanted, so that few rounds are needed."""
+"""A round is planned to reach this share of the wanted loss, so that few rounds are needed."""
 _UNKNOWN_SECONDS = 0.01
 """The assumed time of a repetition before anything is known."""
 
 
 @dataclass
 class Spent:
-    """Machine time. It is the timed duration of executions of MPI, or the sum of repetitions for times in the store."""
+    """The machine time of a search: durations of executions of MPI, and for times from the store, their repetitions."""
 
     seconds: float = 0.0
     rounds: int = 0
@@ -57,9 +58,9 @@ class Spent:
 
 @dataclass(frozen=True)
 class PointFound:
-    """A point, its choice among the measured ones, and the expected loss, as a share of the best time.
+    """A point, the choice among its measured cases, and the expected loss, as a share of the best time.
 
-    `timing` is None where nothing was measured.
+    `timing` is None if nothing was measured at the point.
     """
 
     collective: str
@@ -73,10 +74,10 @@ class PointFound:
 
 @dataclass(frozen=True)
 class Searched:
-    """The result of a search: its points, all timings, what they cost, and what the whole grid would have cost.
+    """The result of a search: its points, all timings, their machine time, and the machine time of the full grid.
 
-    `full_seconds` is a lower bound on that of the full grid by the usual method: measured times, and elsewhere expected
-    ones, with the fewest repetitions.
+    `full_seconds` is a lower bound on the machine time of the full grid by the usual method. It counts each case with
+    the fewest repetitions, by its measured or else its expected time.
     """
 
     points: tuple[PointFound, ...]
@@ -100,10 +101,11 @@ class Searched:
 
 @dataclass
 class AdaptiveSearch:
-    """A search over the cases of one or several collectives, whose times `runner` makes, a few repetitions each.
+    """A search over the cases of one or several collectives; `runner` times each case with a few repetitions.
 
-    The store has the times of all rounds together under `configuration`; a search that was stopped resumes from it.
-    `usual` is the method of the full grid with which costs are compared; `clock` tells the machine time.
+    The store has the pooled times of all rounds under `configuration`, and a search that was stopped resumes from them.
+    `usual` is the method by which the full grid would be measured, for comparing machine times. `clock` gives the
+    machine time.
     """
 
     runner: Runner
@@ -118,11 +120,11 @@ class AdaptiveSearch:
     _timings: dict[Case, Timing] = field(default_factory=dict, init=False)
     _spent: Spent = field(default_factory=Spent, init=False)
     _fields: list[_Field] = field(default_factory=list, init=False)
-    # How many times as long as the fewest repetitions those of the last round took, which made times precise.
+    # The time that the last round's repetitions took until times were precise, relative to the fewest repetitions.
     _overrun: float = field(default=1.0, init=False)
 
     def run(self) -> Searched:
-        """Measures round by round. Raises what the runner raises; what was measured before is in the store."""
+        """Measures round by round. Raises the runner's errors; the store then has the times measured before."""
         wanted = set(self.cases)
         stored = self.store.timings(self.configuration)
         self._timings = {case: one for case, one in stored.items() if case in wanted and one.ok}
@@ -169,7 +171,7 @@ class AdaptiveSearch:
         return repetitions + self.usual.warmup
 
     def _repetition_cost(self, timing: Timing) -> float:
-        """The machine time of a repetition with its share of the untimed ones."""
+        """The machine time of a repetition, including its share of the untimed repetitions."""
         return timing.seconds * self._runs(REPETITIONS) / REPETITIONS
 
     def _next_round(self) -> list[Case]:
@@ -192,7 +194,7 @@ class AdaptiveSearch:
         return list(chosen)
 
     def _telling(self, allowed: float) -> dict[Case, None]:
-        """The cases with the largest expected gain for their machine time, until little more is expected."""
+        """The cases with the largest expected gain for their machine time, until the loss is small or time is up."""
         chosen: dict[Case, None] = {}
         telling = [one.most_telling() for one in self._fields]
         losses = [one.losses() for one in self._fields]
@@ -212,7 +214,7 @@ class AdaptiveSearch:
         return float(np.mean(np.concatenate([one.losses() for one in self._fields])))
 
     def _affordable(self, cases: Sequence[Case], seconds: float) -> list[Case]:
-        """The cases that together take at most that long, the shortest first; in the first round at least one."""
+        """The cases that together take at most `seconds`, the shortest first; in the first round at least one case."""
         costs = {
             case: self._cautious_cost(one, number)
             for one in self._fields
@@ -235,7 +237,7 @@ class AdaptiveSearch:
         return self._cost(one, number) * math.exp(min(2 * doubt, 10.0))
 
     def _measure(self, chosen: Sequence[Case]) -> None:
-        """One round. Every case is stored with the repetitions of the rounds before as soon as it is done."""
+        """Measures one round, and stores each case as soon as it is done, with its repetitions of earlier rounds."""
         self._spent.rounds += 1
         self.on_round(self._spent.rounds, len(chosen), self._spent.seconds)
         own = 0.0
@@ -277,7 +279,7 @@ class AdaptiveSearch:
 
 
 class _Field:
-    """The candidates of one collective at all its points, and what more is worth knowing of them."""
+    """The candidates of one collective at all its points, and the expected gains of measuring them."""
 
     def __init__(self, belief: Belief) -> None:
         self.belief = belief
@@ -300,7 +302,7 @@ class _Field:
         return math.exp(min(float(belief.mean[number]), 10.0)) if belief.is_informed else _UNKNOWN_SECONDS
 
     def learn(self, timings: Mapping[Case, Timing]) -> None:
-        """Takes measured times into account, and forgets what the round before took."""
+        """Takes measured times into account, and starts an empty round."""
         self.belief.learn(timings)
         self._leading = self._best_by(np.where(self.belief.out, np.inf, self.belief.mean))
         self._taken[:] = False
@@ -311,7 +313,7 @@ class _Field:
         self.belief.imagine(number, REPETITIONS)
 
     def _rivalry(self, leaders: Numbers) -> tuple[Numbers, Array, Array]:
-        """For every case its point's leader, how far it is behind that, and the covariance with it."""
+        """The leader at each case's point, how far the case is behind the leader, and the covariance of the two."""
         belief = self.belief
         leader = leaders[self._point]
         return leader, belief.mean - belief.mean[leader], belief.covariance[self._every, leader]
@@ -351,7 +353,7 @@ class _Field:
         return values
 
     def most_telling(self) -> tuple[int, float]:
-        """The case with the largest value for its machine time, and that ratio."""
+        """The case with the largest expected gain for its machine time, and the ratio of the two."""
         ratios = self._values() / (np.exp(np.minimum(self.belief.mean, 10.0)) + _CASE_SECONDS / REPETITIONS)
         number = int(np.argmax(ratios))
         return number, float(ratios[number])
@@ -359,7 +361,8 @@ class _Field:
     def first(self) -> list[Case]:
         """The cases to measure before anything else, at the smallest and the largest process count.
 
-        With predictions the best choice of every algorithm at a short and at a middle size, else every choice there.
+        With predictions these are the predicted best choice of every algorithm at the smallest and at a middle size;
+        without predictions, every choice at these sizes.
         """
         cases, belief = self.belief.cases, self.belief
         sizes = sorted({case.message_bytes for case in cases})
@@ -404,7 +407,10 @@ def search_on(
     method: Method,
     on_round: Callable[[int, int, float], None],
 ) -> Searched:
-    """A search on an execution target, whose full grid `method` would measure. Raises what measuring there raises."""
+    """Runs a search on an execution target; `method` is the method by which the full grid would be measured.
+
+    Raises the errors of measuring on the target.
+    """
     check_measured_sizes(cases, isinstance(target, LocalMachine))
     runner = MpiRunner(target, visiting(method))
     made = runner.configuration
@@ -421,9 +427,10 @@ def visiting(method: Method) -> Method:
 
 
 def pooled(before: Timing | None, new: Timing, confidence: float = 0.95) -> Timing:
-    """The times of one case in several rounds as one: the median of all repetitions, with its interval.
+    """The timing of one case over several rounds: the median of all repetitions, with its interval.
 
-    With few repetitions, a single stall would decide the mean. If a round failed, the case counts as failed.
+    The median is used since a single stall would decide the mean of few repetitions. If the new round failed, the case
+    counts as failed.
     """
     if not new.ok or not new.samples:
         return new

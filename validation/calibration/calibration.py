@@ -63,7 +63,10 @@ USUAL = CalibrationGrid()
 
 
 def pairs_between_nodes(procs: int, processes_per_node: int) -> tuple[int, ...]:
-    """The first processes of all nodes, two of which are a pair. Raises UsageError for fewer than two nodes."""
+    """The first process of each node, without the last node if their number is odd; successive ones form pairs.
+
+    Raises UsageError for fewer than two nodes.
+    """
     pairs = procs // processes_per_node // 2
     if pairs == 0:
         raise UsageError(f"{procs} processes, {processes_per_node} per node: calibration needs two nodes")
@@ -71,7 +74,7 @@ def pairs_between_nodes(procs: int, processes_per_node: int) -> tuple[int, ...]:
 
 
 def limit_plan(pair: tuple[int, ...], processes_per_node: int, max_bytes: int) -> CalibrationPlan:
-    """The eager limit, on which the plan of sizes depends, and the clock, which depends on no size."""
+    """The plan for the eager limit, on which `size_plan` depends, and for the clock, which depends on no size."""
     clock = case_of_kind(Kind.CLOCK, pair, processes_per_node, 0, _CLOCK_READINGS)
     eager = case_of_kind(Kind.EAGER, pair, processes_per_node, max_bytes, _EAGER_TRIALS, _LATE_SECONDS)
     return {clock: _CLOCK_REPETITIONS, eager: 1}
@@ -86,9 +89,9 @@ def size_plan(
 ) -> CalibrationPlan:
     """Measurements over log-uniform random sizes in random order.
 
-    All are between the pairs of `processes` side by side. Where nodes have several processes, ping-pongs between the
-    first two of each of these nodes are added, of the first node only if one pair measures alone. The times of
-    `nominal` determine how often each is repeated.
+    All pairs of `processes` measure at the same time. If nodes have several processes, ping-pongs between the first two
+    processes of each of these nodes are added, or of the first node alone if only one pair measures. The times of
+    `nominal` determine how often each measurement is repeated.
     """
     chance = random.Random(1)
     most = grid.max_bytes
@@ -146,7 +149,8 @@ def measure_plan(
 ) -> list[CalibrationPoint]:
     """The points of a plan; measures those that the store does not have.
 
-    Raises CollwiseError when the program ends before all are made; those that were made are in the store.
+    Raises CollwiseError if the program ends before all points are measured; the store then has the points measured
+    before.
     """
     runner = measured_experiments(target, procs, Precision(2, grid.max_repetitions), repetitions=plan)
     return [point_of(timing) for timing in run_cases(runner, list(plan), store, on_progress).timings.values()]
@@ -155,7 +159,7 @@ def measure_plan(
 def simulate_plan(
     platform: HostPlatform, procs: int, processes_per_node: int, cases: Sequence[Case], context: SimulationContext
 ) -> list[CalibrationPoint]:
-    """The points of cases, simulated. Raises CollwiseError when the simulator fails."""
+    """The simulated points of cases. Raises CollwiseError when the simulator fails."""
     timings = context.simulate_experiments(platform, procs, processes_per_node, cases).complete().timings
     return [point_of(timings[case]) for case in cases]
 
@@ -168,9 +172,9 @@ _COMPARED = (Kind.PING_PONG, Kind.SEND, Kind.ISEND, Kind.ROW, Kind.EXCHANGE)
 class CalibrationResult:
     """The calibrated platform, its points, the fitted segments by kind, and the simulated times of the points.
 
-    Segments of kind 'ping_pong' are the one-way time in the network by message and envelope, without os and or. A row
-    of `residuals` has kind, within_node, message_bytes, measured_seconds (the median, less the time of reading the
-    clock), simulated_seconds, and relative_error, (simulated - measured) / measured.
+    Segments of kind 'ping_pong' give the one-way time in the network by the bytes of message and envelope, without os
+    and or. `residuals` has the columns kind, within_node, message_bytes, measured_seconds (the median minus the time of
+    reading the clock), simulated_seconds, and relative_error, which is (simulated - measured) / measured.
     """
 
     platform: Platform
@@ -179,9 +183,10 @@ class CalibrationResult:
     residuals: pd.DataFrame
 
     def errors_of(self, kind: Kind) -> list[tuple[int, float]]:
-        """Sizes in bytes and relative errors of simulated times between nodes; for receives those of their segments.
+        """Sizes in bytes, and the relative errors of simulated times between nodes.
 
-        Sends and receives are restricted to sizes below the eager limit, where os and or are charged.
+        For receives, these are the errors of their fitted segments. Sends and receives are restricted to sizes below
+        the eager limit, where os and or are charged.
         """
         limit, clock = self.platform.calibration.eager_limit_bytes, clock_seconds(self.points)
         if kind != Kind.RECEIVE:
@@ -212,7 +217,7 @@ def measure_points(
     together: bool = True,
     on_progress: Progress | None = None,
 ) -> list[CalibrationPoint]:
-    """The points between nodes of a target with the nominal description `nominal`; measures those not in the store.
+    """The calibration points of a target that `nominal` describes; measures the points that are not in the store.
 
     All pairs of nodes measure at the same time, since all nodes are busy in a collective; with `together` False only
     the first pair measures. Raises UsageError for fewer than two nodes, and CollwiseError if a program fails.
@@ -226,13 +231,13 @@ def measure_points(
 
 
 def refit(points: Sequence[CalibrationPoint], nominal: Platform, context: SimulationContext) -> CalibrationResult:
-    """A platform with the nominal one's name, fitted to the points. Raises UsageError if a kind has too few."""
+    """A platform with the nominal one's name, fitted to the points. Raises UsageError if a kind has too few points."""
     platform, segments = fit_platform(points, nominal)
     return CalibrationResult(platform, tuple(points), segments, _residuals(platform, points, context))
 
 
 def alone_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> Platform:
-    """The platform fitted to single messages, however quick they are, regardless of messages in a row."""
+    """The platform fitted to single messages only, without messages in a row and without a limit of the rate."""
     unbounded = replace(nominal, link_bytes_per_second=math.inf)
     return fit_platform([point for point in points if point.kind != Kind.ROW], unbounded)[0]
 

@@ -1,4 +1,4 @@
-"""Calibration's measurements as points, their cases in the timing table, and the CSV file to pass them on."""
+"""The measurements of a calibration as points, their cases in the timing table, and their CSV file."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ _KIND_OF = {experiment: kind for kind, experiment in KINDS.items()}
 # A ping-pong returns the message; the other kinds that have a reply return a byte.
 _REPLY_BYTES = {Kind.SEND: 1, Kind.ISEND: 1, Kind.ROW: 1}
 
-# Quartiles of the normal distribution in standard deviations, and the error of the median over that of the mean.
+# For a normal distribution, the distance of its quartiles in standard deviations, and the standard error of the median
+# divided by that of the mean.
 _QUARTILES_APART, _MEDIAN_TO_MEAN = 1.349, 1.2533
 
 
@@ -59,9 +60,9 @@ _QUARTILES_APART, _MEDIAN_TO_MEAN = 1.349, 1.2533
 class CalibrationPoint:
     """All repetitions of one measurement between ranks `first` and `second`, while `pairs` pairs do the same.
 
-    `seconds` has one time for each repetition, as the experiment of the kind measures it; for a row of `count` messages
-    it is the time of all of them with the answer. For kind 'eager', `message_bytes` is the eager limit that was found,
-    0 if none was, and `seconds` has no meaning.
+    `seconds` has one time for each repetition, as the experiment of the kind measures it; for a row of `count`
+    messages, a time covers all of them and the answer. For kind 'eager', `message_bytes` is the eager limit that was
+    found, 0 if none was found, and `seconds` has no meaning.
     """
 
     kind: Kind
@@ -80,9 +81,9 @@ class CalibrationPoint:
 
     @property
     def relative_error(self) -> float:
-        """The standard error of the median over the median, from the quartiles as if the distribution were normal.
+        """The standard error of the median divided by the median, from the quartiles.
 
-        0 for a single repetition: simulated time is exact.
+        The distribution is assumed to be normal. The error is 0 for a single repetition, since simulated time is exact.
         """
         if len(self.seconds) < 2:
             return 0.0
@@ -107,7 +108,7 @@ def case_of_kind(
 
 
 def point_of(timing: Timing) -> CalibrationPoint:
-    """The point for a timing of such a case."""
+    """The calibration point for the timing of a case made by `case_of_kind`."""
     case = timing.case
     kind, processes = _KIND_OF[case.experiment], experiment_of(case).processes
     first, second = processes[:2]
@@ -154,7 +155,7 @@ def read_points(path: Path) -> list[CalibrationPoint]:
 
 
 def _row(where: str, header: list[str], row: list[str]) -> CalibrationPoint:
-    """The point that a line would be by itself."""
+    """The point of a single line, with one repetition."""
     if len(row) != len(header):
         raise UsageError(f"{where}: {len(row)} fields instead of {len(header)} ({','.join(header)})")
     values = dict(zip(header, row, strict=True))

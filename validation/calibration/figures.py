@@ -1,4 +1,4 @@
-"""The figures of a platform that measured times determine, and platforms with these multiplied."""
+"""The figures of a platform that measured times determine, and platforms with these figures multiplied."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collwise.platforms import Platform
 from collwise.platforms.description import Calibration, FactorRow, OverheadRow
 
 PUBLISHED = "figures_multiplied"
-"""The name under which a description publishes by what its data sheets' figures were multiplied."""
+"""The name under which a description publishes the factors on the figures of its data sheets."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,16 @@ FIGURES = {
     "copy": Figure("copy_seconds_per_byte", 1.0),
     "memory": Figure("allocate_seconds_per_byte", 1.0),
 }
-"""The figures by name. The spreads are judgements: data sheets know rates, but hardly latencies, and not memory."""
+"""The figures by name. The spreads are judgements: data sheets have rates, hardly any latencies, and no memory."""
 
 Factors = Mapping[str, float]
 Form = Callable[[float], float]
 
 
 def multiplied(platform: Platform, factors: Factors, form: Form = float) -> Platform:
-    """The platform with its figures multiplied and normalised; its rate does not exceed the nominal one.
+    """The platform with its figures multiplied by `factors` and passed through `form`, such as a rounding.
+
+    Its rate does not exceed the nominal one.
 
     Raises UsageError for a platform that describes its ports, or whose latency factors do not grow.
     """
@@ -80,16 +82,16 @@ def from_data_sheets(platform: Platform) -> Platform:
 
 
 def published(platform: Platform, factors: Factors) -> Platform:
-    """The platform with these factors in place of those of its description, which lists the new ones."""
+    """The platform with these factors in place of its description's factors; its description lists the new ones."""
     rounded = {name: float(f"{factor:.3g}") for name, factor in factors.items()}
     made = multiplied(from_data_sheets(platform), rounded, six_digits)
     return replace(made, published={**platform.published, PUBLISHED: rounded})
 
 
 def with_eager_limit(platform: Platform, limit: int) -> Platform:
-    """The platform with another eager limit above 0, at which begins what began at its own.
+    """The platform with another eager limit above 0; figures that changed at its own limit change at the new one.
 
-    It is the platform itself if other figures change between the two.
+    The platform is returned as it is if its own limit is 0, or if other figures change between the two limits.
     """
     own = platform.calibration
     low, high = sorted((own.eager_limit_bytes, limit))
@@ -110,7 +112,7 @@ def with_eager_limit(platform: Platform, limit: int) -> Platform:
 
 
 def _latency_rows(own: Calibration, by: float, form: Form) -> tuple[FactorRow, ...]:
-    """The latency factors, of which those from the eager limit on exceed the ones below by `by` times as much."""
+    """The latency factors, whose excess from the eager limit on over the factor below it is multiplied by `by`."""
     below = [value for start, value in own.latency_factor if start < max(own.eager_limit_bytes, 1)][-1]
     return tuple(
         (start, value if start < own.eager_limit_bytes else form(below + (value - below) * by))
@@ -123,12 +125,15 @@ def _overheads(rows: tuple[OverheadRow, ...], base: float, per_byte: float, form
 
 
 def six_digits(value: float) -> float:
-    """Figures as files have them, to the digits that are meaningful."""
+    """A figure as files have it, rounded to six digits, which are the meaningful ones."""
     return float(f"{value:.6g}")
 
 
 def amounts(platform: Platform) -> dict[str, float]:
-    """The figures themselves, in seconds (per byte), and the bandwidth factor: those of the shortest messages."""
+    """The figures' values in seconds, or seconds per byte; for the rate, the bandwidth factor.
+
+    Latency and overheads are those of the shortest messages.
+    """
     own = platform.calibration
     below = [value for start, value in own.latency_factor if start < max(own.eager_limit_bytes, 1)][-1]
     return {

@@ -1,15 +1,16 @@
 """Fits the figures of platforms (figures.py) to measured times of collectives and of messages between two nodes.
 
-The times are those of one machine or of several together.
+The times are those of one machine, or of several machines together.
 
-A factor multiplies each figure. Its logarithm has a normal prior about 0 with the figure's spread. Each of several
-machines has factors of its own, which scatter about common ones by the same spread. The common ones are the expectation
-for any other machine.
+A factor multiplies each figure. The factor's logarithm has a normal prior about 0 with the figure's spread. If there
+are several machines, each has its own factors, which scatter about common factors with the same spread. The common
+factors are the expectation for any other machine.
 
-The schedule engine predicts the cases. The differences of logarithms are minimised, robustly. A cell has the cases of
-one collective, P and size. It counts by the mean over its algorithms, and by each algorithm's deviation from that mean,
-which decides about choices. The cells of a collective on a machine are alike: together they count as one observation
-with the error ERROR. So do the eager messages of a kind, and the longer ones, whose error is smaller.
+The schedule engine predicts the cases, and a robust fit minimises the differences of the logarithms of times. A cell
+has the cases of one collective, P and size. It enters the fit with the mean difference over its algorithms, and with
+each algorithm's deviation from that mean, which decides about choices. The cells of a collective on a machine have
+similar errors, so all of them together count as one observation with the error ERROR. The eager messages of a kind also
+count as one observation, and so do the longer messages, both with the smaller error MESSAGE_ERROR.
 
 For what to measure next, figures are known but for a normal error of their logarithms. In each cell the two algorithms
 that are predicted fastest compete. Since figures have errors, the second may be the faster one. The expected loss
@@ -45,7 +46,7 @@ from collwise.validation.calibration.figures import FIGURES, Factors, multiplied
 ERROR = 0.3
 """The error of the engine on a collective: the standard deviation of its times' logarithms."""
 MESSAGE_ERROR = 0.05
-"""The same of messages between two nodes, which figures say directly."""
+"""The same error for messages between two nodes, whose times follow directly from the figures."""
 MESSAGES = {ROUNDTRIP: "latency", SATURATION: "stream", PRTT: "PRTT"}
 """The kinds of messages between two nodes that are fitted, by experiment."""
 _JUMP, _TOLD = 0.25, 0.5
@@ -62,7 +63,8 @@ Cell = tuple[str, int, int]
 class TimedCases:
     """The measured seconds of cases on a platform; their schedules are recorded once.
 
-    All have as many processes on each node. Cases are collectives, and experiments between two nodes (MESSAGES).
+    All cases have the same number of processes on each node. They are collectives, and experiments between two nodes
+    (MESSAGES).
     """
 
     platform: Platform
@@ -71,7 +73,7 @@ class TimedCases:
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
-        """The cases that are played, in one order: those of few messages that fit on the platform."""
+        """The cases that are played, in a fixed order: cases with few messages that fit on the platform."""
         return tuple(case for case in self.measured if self._is_played(case))
 
     @cached_property
@@ -102,7 +104,7 @@ class TimedCases:
 
     @cached_property
     def are_messages(self) -> npt.NDArray[np.bool_]:
-        """For each case whether it is a message between two nodes."""
+        """True for each case that is a message between two nodes."""
         return np.array([case.experiment in MESSAGES for case in self.cases], bool)
 
     @cached_property
@@ -133,9 +135,9 @@ def cell_of(case: Case) -> Cell:
 
 @dataclass(frozen=True)
 class Fitted:
-    """Factors, and the standard deviations of their logarithms: the common ones, and those of each machine.
+    """The common factors, each machine's factors, and the standard deviations of the logarithms of the latter.
 
-    `covariance` is that of the logarithms of the common factors, in their order.
+    `covariance` is the covariance of the logarithms of the common factors, in the order of `common`.
     """
 
     common: Factors
@@ -157,7 +159,7 @@ class Fitted:
 def fit(machines: Mapping[str, Sequence[TimedCases]]) -> Fitted:
     """The factors that fit the times of machines, each measured on its platforms.
 
-    A machine's factors differ from the common ones, unless it is the only one.
+    A machine's factors differ from the common ones, unless it is the only machine.
     """
     from scipy.optimize import least_squares
 
@@ -203,7 +205,7 @@ def fit(machines: Mapping[str, Sequence[TimedCases]]) -> Fitted:
 
 
 def _fitted_names(machines: Mapping[str, Sequence[TimedCases]]) -> list[str]:
-    """The figures that all platforms have. Those of reductions or copies stay fixed if no case has any."""
+    """The figures that all platforms have. Figures of reductions or copies stay fixed if no case reduces or copies."""
     has = [set(present(run.platform)) for runs in machines.values() for run in runs if run.cases]
     return [name for name in FIGURES if all(name in one for one in has)]
 
@@ -213,8 +215,9 @@ def _factors(names: Sequence[str], logs: Array) -> Factors:
 
 
 def _deviations(covariance: Array, count: int, place: int) -> list[float]:
-    """The deviations of the sums of the first block of variables and that at a place. With 0 they are of the first
-    alone.
+    """The standard deviations of the sums of the first block of variables and the block at `place`.
+
+    If `place` is 0, they are those of the first block alone.
     """
     chosen = np.zeros((count, len(covariance)))
     chosen[:, :count] = np.eye(count)
@@ -225,7 +228,10 @@ def _deviations(covariance: Array, count: int, place: int) -> list[float]:
 
 
 def _misfit(runs: Sequence[TimedCases], factors: Factors) -> Array:
-    """The weighted differences of logarithms of a machine's times: means of cells, and deviations from these."""
+    """The weighted differences between a machine's predicted and measured times, in logarithms.
+
+    Each cell has its mean difference, and its cases' deviations from this mean.
+    """
     found: list[Array] = []
     alike: list[tuple[str, bool]] = []
     for run in runs:
@@ -252,7 +258,7 @@ class PredictedCells:
 
 
 def check(runs: Iterable[TimedCases], factors: Factors) -> PredictedCells:
-    """The errors of predicted times, and in each cell with several cases the regret of the one predicted fastest."""
+    """The errors of predicted times, and the regret of the case predicted fastest in each cell with several cases."""
     errors: list[float] = []
     regrets: list[float] = []
     for run in runs:
@@ -268,7 +274,7 @@ def check(runs: Iterable[TimedCases], factors: Factors) -> PredictedCells:
 
 
 def without_each_collective(machine: str, runs: Sequence[TimedCases]) -> dict[str, PredictedCells]:
-    """The cells of each collective, predicted from the others; empty for a single collective."""
+    """The cells of each collective, predicted by a fit to the other collectives; empty for a single collective."""
     every = sorted({name for run in runs for name, _, _ in run.cells})
     found = {}
     for left in every if len(every) > 1 else []:
@@ -280,10 +286,10 @@ def without_each_collective(machine: str, runs: Sequence[TimedCases]) -> dict[st
 
 
 def jump(messages: Mapping[Case, float]) -> tuple[int, float] | None:
-    """The size from which messages take longer than shorter ones do, and their further time relative to these.
+    """The size at which the latency curve has its largest jump, and the jump relative to the time before it.
 
-    It is the largest jump of the latency curve: the step that rises most above the slopes of both steps beside it. None
-    if no jump is at least a quarter.
+    The largest jump is the step that rises most above the slopes of both neighbouring steps. None if no jump is at
+    least a quarter of the time before it.
     """
     seconds = {case.message_bytes: one for case, one in messages.items() if case.experiment == ROUNDTRIP}
     sizes = sorted(seconds)
@@ -328,7 +334,7 @@ def most_telling(platform: Platform, fitted: Fitted, cases: Sequence[Case], coun
 
 
 def _slopes(timed: TimedCases, fitted: Fitted) -> tuple[Array, Array]:
-    """The logarithms of the predicted times, and how they follow those of the figures: shape (cases, figures)."""
+    """The logarithms of predicted times, and their derivatives by figures' logarithms, shape (cases, figures)."""
     middle = np.log(timed.on(multiplied(timed.platform, fitted.common)))
     columns = []
     for name, factor in fitted.common.items():

@@ -19,7 +19,7 @@ MIN_SECONDS, MIN_SECONDS_PER_BYTE = 1e-9, 1e-15
 _EAGER_SEGMENTS, _RENDEZVOUS_SEGMENTS = 9, 4
 _MIN_POINTS = 4
 _DIGITS = 6
-# Two times that differ by this factor are not one time with an error.
+# Two times that differ by more than this factor really differ, and not only by an error.
 _APART = 1.2
 
 
@@ -38,7 +38,7 @@ def rounded(value: float) -> float:
 
 
 def between(curve: Sequence[MessageTime], message_bytes: float) -> float:
-    """The seconds of the curve at a size, interpolated in logarithms; beyond its ends those of the nearest point."""
+    """The seconds of the curve at a size, interpolated in logarithms; beyond its ends, those of the nearest point."""
     sizes, seconds = zip(*((one.message_bytes, one.seconds) for one in curve), strict=True)
     return float(np.exp(np.interp(math.log(message_bytes), np.log(sizes), np.log(seconds))))
 
@@ -52,14 +52,15 @@ def fit_network(
 ) -> list[Segment]:
     """The seconds in the network by bytes of message and envelope, with separate segments for eager and rendezvous.
 
-    `alone` are one-way times, `rows` the share of each message in the time of eager ones that follow one another
-    without a pause, `overhead_seconds` the part of a one-way time that is not spent in the network.
+    `alone` are one-way times of single messages, `rows` times per message of eager messages that follow one another
+    without a pause. `overhead_seconds` gives the part of a one-way time that is not spent in the network.
 
-    No message is faster than the nominal rate of the link: a single one may seem to be, where a token bucket or a
-    buffer absorbs it, but messages in a row are not. Simulated messages share the bandwidth of a link, but not its
-    latency. So from the first size on for which a row takes more than 1.2 times as long per message as a message alone,
-    eager messages have no latency. Their time is then that of the row, except at sizes where the two differ by as much:
-    no number is near both there, and simulation gets the one that is wrong by the same factor for either.
+    No message is faster than the nominal rate of the link. A single message may seem faster if a token bucket or a
+    buffer absorbs it, but messages in a row do not. Simulated messages share the bandwidth of a link, but not its
+    latency. Therefore eager messages have no latency from the first size on at which a message in a row takes more than
+    1.2 times as long as a message alone. From this size on, the fitted time is the time in a row, except at sizes where
+    that is more than 1.2 times the time alone. There no number is near both times, and the fitted time is wrong by the
+    same factor for either.
     """
     eager = [one for one in alone if one.message_bytes < eager_limit_bytes]
     rendezvous = [one for one in alone if one.message_bytes >= eager_limit_bytes]

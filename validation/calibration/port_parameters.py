@@ -18,8 +18,8 @@ from collwise.validation.calibration.latency_and_bandwidth import MessageTime, r
 _MAX_BURST_BYTES = 16384
 _HEADER_BYTES = 66
 """The headers of a packet of TCP over Ethernet: Ethernet's (14 bytes), IP's (20), TCP's (20) and time stamps (12)."""
-# An acknowledgement is a packet without data for each full packet. Exchanges that take still longer are limited by the
-# processors.
+# The share of acknowledgements, of which there is one packet without data for each full packet. Exchanges that take
+# even longer are limited by the processors.
 _MAX_ACKNOWLEDGEMENTS = _HEADER_BYTES / (PACKET_BYTES + _HEADER_BYTES)
 _MIN_ERROR = 0.02
 _MIN_POINTS = 4
@@ -34,17 +34,17 @@ def fit_ports(
     eager_limit_bytes: int,
     link_bytes_per_second: float,
 ) -> Ports | None:
-    """The ports fitted to one-way times of messages alone, from roundtrips; None if there are too few.
+    """The ports fitted to one-way times of single messages, from roundtrips; None if there are too few times.
 
-    A message without the processors' overheads takes latency + max(0, m' - burst) / rate, where m' are its bytes and
-    its packets' headers (`load_of`), and a handshake more if it waits for its receiver. The roundtrip takes at least
-    m' / rate, since a token bucket passes no more than its rate over that time, so half of it takes at least half of
-    that. The rate is that of the largest messages, at most the nominal one of the link. Latency and burst are fitted to
-    eager messages; the handshake is the additional time of rendezvous messages. The fits minimise Huber's loss of
-    relative errors over the standard errors of the times.
+    Without the processors' overheads, a message takes latency + max(0, m' - burst) / rate, where m' is its size with
+    the headers of its packets (`load_of`); a message that waits for its receiver also takes a handshake. A roundtrip
+    takes at least m' / rate, since a token bucket passes no more than its rate over that time, so the one-way time,
+    half of the roundtrip, is at least half of m' / rate. The rate is that of the largest messages, at most the nominal
+    one of the link. Latency and burst are fitted to eager messages; the handshake is the additional time of rendezvous
+    messages. The fits minimise Huber's loss of the relative errors divided by the standard errors of the times.
 
-    `sends` are the times of MPI_Send. A send of a rendezvous message ends when what is left of it fits into the
-    connection's send buffer. `exchange_ratios` are times of both directions at once over those of one.
+    `sends` are the times of MPI_Send. The send of a rendezvous message ends when the rest of the message fits into the
+    connection's send buffer. `exchange_ratios` are times of both directions at once divided by times of one direction.
     """
     eager = [one for one in alone if one.message_bytes < eager_limit_bytes]
     waiting = [one for one in alone if one.message_bytes >= eager_limit_bytes]
@@ -72,9 +72,9 @@ def fit_ports(
 
 
 def with_loopback(ports: Ports | None, inside: Sequence[MessageTime]) -> Ports | None:
-    """The ports with the path within a node, fitted to one-way times of messages there. Unchanged if there are too few.
+    """The ports with the path within a node, fitted to one-way times of messages there; unchanged if these are too few.
 
-    The times contain the overheads, which are others than between nodes: there TCP takes them.
+    The times contain the overheads, which differ from those between nodes, where TCP takes them.
     """
     if ports is None or len(inside) < _MIN_POINTS:
         return ports
@@ -89,7 +89,10 @@ def with_loopback(ports: Ports | None, inside: Sequence[MessageTime]) -> Ports |
 def _base_and_slope(
     largest: Sequence[MessageTime], overhead_seconds: Callable[[float], float], header_bytes: float
 ) -> tuple[float, float]:
-    """Seconds and seconds per byte of a line. The base is negative where a burst saves more than the latency takes."""
+    """The base and slope of a line, in seconds and seconds per byte.
+
+    The base is negative if a burst saves more time than the latency takes.
+    """
     m, seconds = _without_overheads(largest, overhead_seconds, header_bytes)
     weights, longest = _weights(largest), float(np.max(m))
     scales = np.array([float(np.min(seconds)), float(np.max(seconds)) / longest])

@@ -1,10 +1,10 @@
-"""Calibration of a platform to published figures, where nothing can be measured.
+"""Calibration of a platform to published figures, for clusters on which nothing can be measured.
 
 The figures are those of Nuriyev & Lastovetsky 2021: gamma(3..7) of table 6, and the gather times that tables 4 and 5
-give through formulas (12), (13) and (15). Those hold for rendezvous, so linear_sync at 64 KiB, whose halves are
-eager, is left out. There are three unknowns: the latency of a link, the share of its bandwidth that the payload gets,
-and the factor on latency due to the rendezvous handshake. gamma fixes the ratio of latency to bandwidth at one segment;
-the gather times fix bandwidth and handshake. The same experiments are simulated, and the squared log ratios of
+give through formulas (12), (13) and (15). These formulas hold for rendezvous, so linear_sync at 64 KiB, whose halves
+are eager, is left out. There are three unknowns: the latency of a link, the share of its bandwidth that the payload
+gets, and the factor on latency due to the rendezvous handshake. gamma fixes the ratio of latency to bandwidth at one
+segment; the gather times fix bandwidth and handshake. The same experiments are simulated, and the squared log ratios of
 simulated to published values are minimised, with equal weights of gamma and gather.
 """
 
@@ -46,7 +46,7 @@ _UNKNOWNS = {
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """A published figure and that of the calibrated platform: a gamma (no unit) or a gather time in seconds."""
+    """A published figure and its value on the calibrated platform: a gamma (no unit) or a gather time in seconds."""
 
     name: str
     published: float
@@ -61,8 +61,8 @@ class PublishedFigure:
 def with_parameters(platform: Platform, values: dict[str, float]) -> Platform:
     """The platform with the three unknowns set.
 
-    SMPI charges neither `os` nor `or` for messages above the rendezvous threshold. The latency factor there is large
-    enough that no message takes less time than a shorter one.
+    SMPI charges neither `os` nor `or` for messages above the rendezvous threshold. The latency factor above the
+    threshold is large enough that no message takes less time than a shorter one.
     """
     calibration, latency = platform.calibration, 2 * values["link_latency_seconds"]
     eager_limit = calibration.eager_limit_bytes
@@ -94,9 +94,9 @@ def published_targets(platform: Platform, procs: int) -> dict[str, float]:
 
 
 def simulated_targets(platform: Platform, procs: int, processes_per_node: int) -> dict[str, float]:
-    """The same figures, simulated.
+    """The simulated values of the published figures.
 
-    gamma is that of one process per node, gather is as the paper ran it. Raises CollwiseError if a case fails.
+    gamma is simulated with one process per node, and gather as the paper ran it. Raises CollwiseError if a case fails.
     """
     flat = {p: Case("bcast", "linear_nonblocking", p, SEGMENT_BYTES) for p in range(2, 8)}
     gathers = {

@@ -1,8 +1,9 @@
 """Segmented regression: seconds over bytes as straight pieces that need not meet.
 
 Breakpoints come from ruptures (optimal partitioning by PELT, Killick et al. 2012) with a cost function of our own: the
-least sum of squared relative errors of base + bytes * slope, with lower bounds on both. Errors are relative so that a
-byte and a mebibyte count alike; pieces are straight in bytes, not in their logarithms, since simulation computes so.
+least sum of squared relative errors of base + bytes * slope, with lower bounds on both. Errors are relative, so that
+short and long messages have the same weight. Pieces are straight in bytes, not in the logarithms of bytes, since
+simulated times are computed this way.
 """
 
 from __future__ import annotations
@@ -91,10 +92,10 @@ def fit_segments(
 ) -> list[Segment]:
     """Segments over points (sizes in bytes, ascending), at most `max_segments`, the first from `from_bytes`.
 
-    Errors are relative to `scale_seconds` (default: the seconds themselves). `relative_errors` are standard errors, by
-    which points are weighted where they are above 2 %. `least` holds the smallest base and slope; `through_origin`
-    allows no other base. A breakpoint is the geometric mean of the adjacent sizes. Raises ValueError for fewer than two
-    points.
+    Errors are relative to `scale_seconds` (default: the seconds themselves). `relative_errors` are standard errors;
+    points whose error is above 2 % have less weight. `least` holds the smallest base and slope; with `through_origin`,
+    the base is always the smallest one. A breakpoint is the geometric mean of the adjacent sizes. Raises ValueError for
+    fewer than two points.
     """
     if len(sizes) < 2:
         raise ValueError("a line needs two points")
@@ -116,7 +117,7 @@ def fit_segments(
 
 
 def _ends(cost: _LineCost, count: int, noise: float, max_segments: int) -> list[int]:
-    """The ends of the segments; raises the penalty until there are not too many."""
+    """The ends of the segments; raises the penalty until there are at most `max_segments`."""
     penalty = _NUMBERS_PER_SEGMENT * noise**2 * math.log(count)
     while True:
         search = ruptures.Pelt(custom_cost=cost, min_size=min(_MIN_POINTS, count), jump=1).fit(cost.signal)
@@ -127,7 +128,7 @@ def _ends(cost: _LineCost, count: int, noise: float, max_segments: int) -> list[
 
 
 def _deviations(x: np.ndarray, y: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """The deviation of each point from the line through its neighbours, relative to what their units suggest."""
+    """The deviation of each point from the line through its neighbours, divided by the error that `unit` implies."""
     if len(x) < 3:
         return np.zeros(len(x))
     apart = x[2:] - x[:-2]

@@ -65,7 +65,10 @@ class _Overheads:
 
 
 def eager_limit(points: Sequence[CalibrationPoint]) -> int:
-    """The eager limit that was found, in bytes: above any size if no send waits. Raises UsageError if it is missing."""
+    """The eager limit that was found, in bytes; above all sizes if no send waits.
+
+    Raises UsageError if it is missing.
+    """
     found = [point for point in points if point.kind == Kind.EAGER]
     if not found:
         raise UsageError(f"no measurement of kind '{Kind.EAGER}'; give the points of a whole calibration")
@@ -83,7 +86,7 @@ def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple
     limit, clock = eager_limit(points), clock_seconds(points)
 
     def times(kind: Kind, *, within_node: bool = False) -> list[MessageTime]:
-        """The times of a message one way, less that of the clock; for a row the share of each message."""
+        """One-way times of messages, minus the time of reading the clock; for a row, times per message."""
         return [
             MessageTime(
                 point.message_bytes,
@@ -116,12 +119,12 @@ def _fit_overheads(
     receives: list[MessageTime],
     limit: int,
 ) -> _Overheads:
-    """Fits the overheads os, or and ois. os and or are reduced in proportion where they would be nearly all of a
-    ping-pong.
+    """Fits the overheads os, or and ois.
 
-    A blocking send may also wait until the link has taken most of the message, which costs the processor nothing: os is
-    at most twice the time of MPI_Isend, which never waits. Messages of such sizes do not fit into the buffers on the
-    way and have not arrived as a whole when their receive begins: these receives are left out.
+    os and or are reduced in proportion if they would be nearly all of a ping-pong. A blocking send may also wait until
+    the link has taken most of the message, which takes no processor time; so os is limited to twice the time of
+    MPI_Isend, which never waits. Messages whose sends wait do not fit into the buffers on the way, and have not fully
+    arrived when their receive begins, so these receives are left out.
     """
     _enough(alone, Kind.PING_PONG)
     _enough(isends, Kind.ISEND)
@@ -148,7 +151,7 @@ def _fit_overheads(
 def _overhead_segments(
     times: Sequence[MessageTime], from_bytes: int = 0, most: Sequence[Segment] | None = None
 ) -> list[Segment]:
-    """The segments of the times, each of which counts as at most `most`."""
+    """The segments fitted to the times, each of which is first limited to the value of `most` at its size."""
     return fit_segments(
         [one.message_bytes for one in times],
         [one.seconds if most is None else min(one.seconds, value_at(most, one.message_bytes)) for one in times],
@@ -161,9 +164,9 @@ def _overhead_segments(
 def _exchange_ratios(
     exchanges: Sequence[CalibrationPoint], alone: Sequence[MessageTime], overheads: _Overheads
 ) -> list[float]:
-    """The ratios of times in the network of both directions at once to those of one.
+    """The times in the network of both directions at once, divided by those of one direction.
 
-    The exchanges are of the largest messages below the eager limit: larger ones wait for each other's handshakes.
+    The exchanges are of the largest messages below the eager limit, since larger ones wait for each other's handshakes.
     """
     return [
         (point.median_seconds - overheads.exchange(point.message_bytes))
@@ -209,7 +212,7 @@ def _platform(
 def _with_loopback(platform: Platform, inside: Sequence[MessageTime], overheads: _Overheads) -> Platform:
     """The platform with loopback latency and bandwidth from ping-pongs within a node, if there are any.
 
-    The link's factors apply to the loopback, too, so that only two numbers are free.
+    The link's factors also apply to the loopback, so only two numbers are free.
     """
     if len(inside) < _MIN_POINTS:
         return platform

@@ -1,1 +1,1 @@
-"""Compares times and whatever decides: errors, ranks and the slowdowns of picks."""
+"""Compares times and deciders, by errors, ranks and the slowdowns of picks."""

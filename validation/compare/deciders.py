@@ -1,4 +1,4 @@
-"""Deciders: whatever names a choice for a call, be it decision tables, an untuned library or the best of times."""
+"""Deciders, which name a choice for a call: for example decision tables and untuned libraries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Decider(Protocol):
         """The name in tables and figures."""
 
     def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
-        """The choice for a call; None if it decides nothing, or an algorithm that the catalogue lacks."""
+        """The choice for a call; None if nothing is decided, or if the catalogue lacks the algorithm."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class Deciding:
 
 
 def untuned(baseline: Baseline, grid: Grid) -> list[Decider]:
-    """The choices of an untuned library, with its segment sizes. Where the paper compares it differently, it is done as
-    there.
+    """The deciders for an untuned library: the library with its own segment sizes, and for Open MPI 3.1 one more.
 
-    The algorithms that Nuriyev & Lastovetsky 2021 list for Open MPI 3.1 have the common segment size of the grid.
+    This one has the algorithms that Nuriyev & Lastovetsky 2021 list for Open MPI 3.1, with the common segment size of
+    the grid, as the paper compares them.
     """
     from collwise.validation.libraries.baselines import PAPERS
     from collwise.validation.libraries.openmpi_3 import decide_as_listed
@@ -56,7 +56,7 @@ def untuned(baseline: Baseline, grid: Grid) -> list[Decider]:
 
 
 def timed_besides(grid: Grid, deciders: Sequence[Decider]) -> Grid:
-    """The grid that times what deciders choose, too."""
+    """The grid with the choices of deciders, which are to be timed as well."""
     for one in deciders:
         grid = grid.with_besides(partial(one.choice, grid.collective))
     return grid
@@ -64,7 +64,7 @@ def timed_besides(grid: Grid, deciders: Sequence[Decider]) -> Grid:
 
 @dataclass(frozen=True)
 class Rules:
-    """Decision tables, one a collective; where they leave a call to the library, `untuned` decides, if it is known."""
+    """Decision tables, one per collective; calls that they leave to the library are decided by `untuned`, if given."""
 
     tables: Sequence[DecisionTable]
     title: str = "rules"

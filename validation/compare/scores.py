@@ -1,4 +1,4 @@
-"""Scores of times and deciders by the times that are right. They are errors, ranks, and slowdowns of picks."""
+"""Scores of times and deciders against the right times: errors, ranks, and slowdowns of picks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ COLUMNS = (
     *("cases", "median_error", "mean_error", "bias", "ninetieth_error", "worst_error"),
     *("tau", "points", "best_picks", "mean_slowdown", "worst_slowdown"),
 )
-"""The columns of `Scores.table` behind those that name its rows."""
+"""The columns of `Scores.table` that follow the columns that name its rows."""
 CLOCK = 1e-6
-"""Simulated times that differ by less than this share are equal: the clock is not finer."""
+"""Simulated times that differ by less than this share are equal, since the clock is not finer."""
 GOOD = 0.01
 """The mean slowdown up to which the picks of a source are good."""
 
@@ -37,7 +37,8 @@ GOOD = 0.01
 class Errors:
     """A summary of relative errors e (0.1 is 10 %).
 
-    Median, mean and 90th percentile of |e|, the mean of e (`bias`), and the e of the largest |e|.
+    It has the median, mean and 90th percentile of |e|, the mean of e (`bias`), and the e with the largest |e|
+    (`worst`).
     """
 
     count: int
@@ -49,7 +50,7 @@ class Errors:
 
     @classmethod
     def of(cls, errors: ArrayLike) -> Errors | None:
-        """The summary of an array, nan left out; None where there is no error."""
+        """The summary of an array without its nans; None if no error is left."""
         values = np.asarray(errors, dtype=float)
         known = values[~np.isnan(values)]
         if not known.size:
@@ -69,9 +70,9 @@ class Ranks(NamedTuple):
     """The agreement of two sources on the order of choices at a point.
 
     `tau` is Kendall's tau-b of the times as they are. `tau_distinguishable` counts only the pairs of choices whose
-    right times differ by more than their intervals: (the same way - the other way) / pairs, where a pair that the other
-    source gives the same time counts for neither. `distinguishable` is the share of such pairs. Each is nan without any
-    pair to count.
+    right times differ by more than their intervals. It is (pairs in the same order - pairs in the opposite order) /
+    pairs; a pair with equal times by the other source is in neither order. `distinguishable` is the share of pairs
+    whose right times differ so. Each is nan if there is no pair to count.
     """
 
     tau: float
@@ -85,7 +86,7 @@ def distinguishable(seconds: Any, half_width: Any, others: Any, others_half_widt
 
 
 def ranks_of(seconds: Array, half_widths: Array, others: Array) -> Ranks:
-    """The agreement of another source's order with the right times of choices at a point; nan where there is none."""
+    """The agreement of another source's order of choices with the right order at a point; nan without pairs."""
     known = np.isfinite(seconds) & np.isfinite(others)
     first, second = np.triu_indices(int(known.sum()), 1)
     right, widths, theirs = (np.asarray(values, dtype=float)[known] for values in (seconds, half_widths, others))
@@ -104,7 +105,10 @@ def ranks_of(seconds: Array, half_widths: Array, others: Array) -> Ranks:
 
 
 class Picked(NamedTuple):
-    """A source's pick at a point, its right seconds, and its slowdown against the best. nan without a time."""
+    """A source's pick at a point, the pick's right seconds, and its slowdown against the best.
+
+    The numbers are nan if the pick has no right time.
+    """
 
     choice: Choice | None
     seconds: float
@@ -112,23 +116,23 @@ class Picked(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The algorithm's name; '-' for nothing."""
+        """The algorithm's name; '-' if nothing is picked."""
         return "-" if self.choice is None else self.choice.algorithm
 
     @property
     def label(self) -> str:
-        """The choice's label; '-' for nothing."""
+        """The choice's label; '-' if nothing is picked."""
         return "-" if self.choice is None else self.choice.label
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """The scores of others, by title, by the times of `right`, of one collective.
+    """The scores of other sources, by title, against the times of `right`, for one collective.
 
-    Others are Times, of which `errors` are relative ones of every choice (0.1: 10 % too long), or deciders. `picks` are
-    indices in `right.grid.timed` of the first of the choices that are fastest by the other's times, among those that
-    both have a time for, or of a decider's choice; NOBODY where there is none. `slowdown` is that of the picks by the
-    right times, against the best of all choices that compete.
+    Other sources are Times or deciders. `errors` are the relative errors of every choice's time in Times (0.1: 10 % too
+    long). `picks` are indices in `right.grid.timed`. A decider's pick is its choice. The pick of Times is the first of
+    the choices that are fastest by these times, among the choices for which both have a time. A pick is NOBODY if there
+    is none. `slowdown` is the slowdown of the picks by the right times, against the best of all choices that compete.
     """
 
     right: Times
@@ -136,17 +140,17 @@ class Scores:
 
     @cached_property
     def times(self) -> dict[str, Times]:
-        """The others that are times, each of the grid of `right`."""
+        """The other sources that are times, each on the grid of `right`."""
         return {name: one.of_grid(self.right.grid) for name, one in self.others.items() if isinstance(one, Times)}
 
     @cached_property
     def deciders(self) -> dict[str, Decider]:
-        """The others that are deciders."""
+        """The other sources that are deciders."""
         return {name: one for name, one in self.others.items() if not isinstance(one, Times)}
 
     @cached_property
     def errors(self) -> dict[str, xr.DataArray]:
-        """The relative errors of the times of choices that compete; nan where one of the two has no time."""
+        """The relative errors of the times of choices that compete; nan where either side has no time."""
         right = self.right.seconds[: len(self.right.choices)]
         return {name: (one.seconds[: len(right)] / right - 1).where(right > 0) for name, one in self.times.items()}
 
@@ -181,7 +185,7 @@ class Scores:
     def pick(self, title: str | None, i: int, j: int) -> Picked:
         """The pick at the place (i, j) of P and m; without a title the best choice of `right`.
 
-        It is a name alone for an untuned library's algorithm that the catalogue lacks.
+        If an untuned library's algorithm is not in the catalogue, the pick has only its name.
         """
         place = int((self.right.best if title is None else self.picks[title]).values[i, j])
         if place == NOBODY:
@@ -196,18 +200,18 @@ class Scores:
         return Picked(self.right.grid.timed[place], seconds, lost)
 
     def places(self, *titles: str) -> list[tuple[int, int]]:
-        """The places (i, j) of P and m where the best is known and all of these others pick."""
+        """The places (i, j) of P and m where the best choice is known and all these sources pick one."""
         shown = self.right.best.values != NOBODY
         for title in titles:
             shown = shown & (self.picks[title].values != NOBODY)
         return [(int(i), int(j)) for i, j in np.argwhere(shown)]
 
     def summary(self, title: str, tolerance: float = TIE) -> SlowdownSummary:
-        """The slowdowns of an other's picks; up to `tolerance` a pick counts as the best."""
+        """The summary of the slowdowns of a source's picks; up to `tolerance` a pick counts as the best."""
         return summary_of(self.slowdown[title].values, tolerance)
 
     def without(self, *titles: str) -> Scores:
-        """The scores without these others."""
+        """The scores without the sources with these titles."""
         return Scores(self.right, {name: other for name, other in self.others.items() if name not in titles})
 
     def only(self, keep: Callable[[Choice], bool]) -> Scores:
@@ -215,7 +219,7 @@ class Scores:
         return Scores(self.right.only(keep), self.others)
 
     def errors_of(self, title: str) -> Errors | None:
-        """A summary of an other's errors; None for a decider, and where it has no time of a case."""
+        """The summary of a source's errors; None for a decider, and if there are no errors."""
         return Errors.of(self.errors[title].values) if title in self.errors else None
 
     def worst_error_at(self, title: str) -> tuple[Choice, int, int]:
@@ -225,14 +229,14 @@ class Scores:
         return self.right.choices[a], self.right.procs[i], self.right.message_bytes[j]
 
     def unpredicted(self, title: str) -> int:
-        """The number of right times without a time by the other, for algorithms that the other knows."""
+        """The number of right times without a time by the source, for algorithms that the source knows."""
         names = set(self._given(title).grid.names)
         known = [place for place, one in enumerate(self.right.choices) if one.algorithm in names]
         right, theirs = (np.isfinite(one.array[known]) for one in (self.right, self.times[title]))
         return int((right & ~theirs).sum())
 
     def unknown(self, title: str) -> tuple[str, ...]:
-        """The algorithms among the right times that the other does not know at all."""
+        """The algorithms among the right times that the source does not know at all."""
         names = set(self._given(title).grid.names)
         return tuple(name for name in self.right.grid.names if name not in names)
 
@@ -242,9 +246,9 @@ class Scores:
         return given
 
     def table(self, rows: Sequence[str] = ("source",)) -> pd.DataFrame:
-        """A row for each source, or for each value of these columns, with COLUMNS behind them.
+        """A row for each source, or for each combination of values of the columns `rows`, which COLUMNS follow.
 
-        Rows can be by `platform`, `collective`, `reference` (what made the right times), `source`, `procs`,
+        The columns can be `platform`, `collective`, `reference` (what made the right times), `source`, `procs`,
         `message_bytes` and any further dimension of the times.
         """
         return score_table([self], rows)
@@ -254,7 +258,7 @@ class Scores:
         return AllScores([self]).trusted()
 
     def error_rows(self) -> pd.DataFrame:
-        """A row for each error of a source: what `table` can have rows by, the `choice` and the `error`."""
+        """A row for each error of a source: the columns that `table` can have as `rows`, `choice` and `error`."""
         frames = []
         for title, errors in self.errors.items():
             found = errors.drop_vars("choice").to_series().rename("error").dropna().reset_index()
@@ -263,11 +267,12 @@ class Scores:
         return pd.concat(frames) if frames else pd.DataFrame(columns=[*_named(self), "choice", "error"])
 
     def pick_rows(self) -> pd.DataFrame:
-        """A row for each point and source: what `table` can have rows by, and what the source picks there.
+        """A row for each point and source: the columns that `table` can have as `rows`, and the source's pick.
 
-        `pick` and the `best` are choices or None, `slowdown` is nan without a pick, and `certain` if the two times
-        differ by more than their intervals. The source had `candidates` to pick from, of those `measured`, none if it
-        is a decider. `tau`, `tau_distinguishable` and `distinguishable` are its `Ranks`.
+        `pick` and `best` are choices or None. `slowdown` is nan without a pick. `certain` is true if the right times of
+        the two differ by more than their intervals. `measured` is the number of choices with a right time, and
+        `candidates` the number of these among which the source could pick, which is 0 for a decider. `tau`,
+        `tau_distinguishable` and `distinguishable` are the source's `Ranks`.
         """
         right, frames = self.right, []
         known, best, widths = np.isfinite(right.array), right.best.values, right.half_widths.values
@@ -305,7 +310,7 @@ class AllScores(dict[str, Scores]):
         super().__init__({one.right.collective: one for one in scores})
 
     def table(self, rows: Sequence[str] = ("collective", "source")) -> pd.DataFrame:
-        """A row for each collective and source, or for each value of these columns; see `Scores.table`."""
+        """A row for each collective and source, or for each combination of values of `rows`; see `Scores.table`."""
         return score_table(list(self.values()), rows)
 
     def error_rows(self) -> pd.DataFrame:
@@ -317,7 +322,7 @@ class AllScores(dict[str, Scores]):
         return _together(one.pick_rows() for one in self.values())
 
     def trusted(self) -> pd.DataFrame:
-        """The source with the best picks for each collective and size. Equal ones are ranked by their errors.
+        """The source with the best picks for each collective and size. Sources with equal picks are ranked by errors.
 
         Columns: the columns of `table` for this source, and `good_choices`, the sources with picks at most 1 % slower
         than the best on average.
@@ -349,11 +354,11 @@ def compare(right: Times, *others: Times | Decider) -> Scores:
 
 
 def score_table(scores: Sequence[Scores], rows: Sequence[str]) -> pd.DataFrame:
-    """Scores as a table. It has a row for each value of the columns `rows`, in the order in which they come."""
+    """Scores as a table, with a row for each combination of values of the columns `rows`, in order of appearance."""
     errors, picks = _together(one.error_rows() for one in scores), _together(one.pick_rows() for one in scores)
     known = dict.fromkeys(name for one in scores for name in _named(one))
     if unknown := [name for name in rows if name not in known]:
-        raise UsageError(f"no rows by '{unknown[0]}'; valid: {', '.join(known)}")
+        raise UsageError(f"there are no rows by '{unknown[0]}'; valid: {', '.join(known)}")
     by = [*rows]
     groups = {_key(key): found for key, found in errors.groupby(by, sort=False)}
     found = []
@@ -388,7 +393,7 @@ def _facts(scores: Scores, title: str) -> dict[str, object]:
 
 
 def _named(scores: Scores) -> list[str]:
-    """The columns that tables can have rows by."""
+    """The columns that tables can have as `rows`."""
     return [*_facts(scores, ""), *(str(dim) for dim in scores.right.best.dims)]
 
 

@@ -1,4 +1,4 @@
-"""Models and untuned libraries beside simulated times, which are the right ones here."""
+"""Models and untuned libraries compared with simulated times, which are the right ones here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def beside_simulation(
     context: SimulationContext,
     baseline: Baseline | None = None,
 ) -> Scores:
-    """The scores of models, then of the untuned library, by simulated times; what is missing of these is simulated."""
+    """The scores of models and of the untuned library against simulated times, which are simulated if missing."""
     deciders = [] if baseline is None else untuned(baseline, grid)
     (right,) = simulate(platform, [timed_besides(grid, deciders)], context)
     warn_of_free_messages(platform)
@@ -34,16 +34,16 @@ def beside_simulation(
 
 
 def remarks(scores: Scores) -> list[str]:
-    """Lines for the user: what models do not predict, and what untuned libraries run that the catalogue has not."""
+    """Lines for the user on what models do not predict, and on libraries' algorithms that the catalogue lacks."""
     lines = [note for times in scores.times.values() for note in times.notes]
     libraries = [one for one in scores.deciders.values() if isinstance(one, Baseline)]
     return [*lines, *(line for one in libraries for line in remarks_on(one, scores.right.grid))]
 
 
 def one_segment_is_none(times: Times) -> Times:
-    """The times without choices whose segments cut nothing, if the algorithm was also timed without segments.
+    """The times without choices whose segments leave the message whole, if the algorithm was also timed unsegmented.
 
-    A message of one segment is unsegmented, even if a model has other parameters for either.
+    A message of one segment is unsegmented, even if a model has different parameters for the two.
     """
     whole = {one.algorithm for one in times.choices if not one.segment_bytes}
     cut = np.array([one.segment_bytes if one.algorithm in whole else 0 for one in times.grid.timed])[:, None, None]

@@ -1,7 +1,7 @@
 """Judges the comparison of our algorithms with those of SMPI and Open MPI: what differs, and why.
 
-Each difference needs an explanation (crosscheck.toml), and each explanation a difference: an explanation that is out
-of date is a finding, too.
+Each difference needs an explanation (crosscheck.toml). An explanation without a difference is out of date, and is a
+finding, too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _unexplained(row: CrosscheckRow, explanations: Explanations) -> bool:
 
 
 def explained(rows: Iterable[CrosscheckRow], explanations: Explanations) -> list[tuple[str, str]]:
-    """The explanations that these rows need: the text for each 'collective algorithm'."""
+    """The explanations that these rows need, as pairs of 'collective algorithm' and the text."""
     keys = dict.fromkeys(_key(row) for row in rows if row.differs)
     return [(" ".join(key), explanations[key].why) for key in keys if key in explanations]
 

@@ -1,8 +1,8 @@
-"""Compares our algorithms with Open MPI's own code of them, forced by its options: results, and every message.
+"""Compares the results and messages of our algorithms with those of Open MPI's own code, forced by its options.
 
-The program `agree` makes both calls. Open MPI's own monitoring counts the messages. It counts those of its collectives
-apart from the program's, which ours are. Only the algorithm that was asked for sends the same messages as ours between
-every two processes, so equal counts also show that it was the one to run.
+The program `agree` makes both calls. Open MPI's own monitoring counts the messages, separately for its collectives and
+for the program, to which our algorithms belong. Only the algorithm that was asked for sends the same messages as ours
+between every two processes, so equal counts also show that this algorithm ran.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from collwise.validation.select.consumers import series
 PROCS = (5, 6, 8)
 SIZES = (3840, 99840)
 _TINY = (6, (8,))
-# Segment sizes for algorithms that cut messages: unsegmented, and whole elements, so that both cut at the same places.
+# Segment sizes for algorithms that segment messages: 0 (unsegmented), and a size of whole elements, so that ours and
+# Open MPI's segments begin at the same places.
 _SEGMENTS = (0, 1024)
 
 _VALUES = re.compile(r'parameter "coll_tuned_(\w+)_algorithm".*?Valid values: ([^\n]*)', re.DOTALL)
@@ -115,7 +116,10 @@ def _calls(
 
 @cache
 def openmpi_names() -> dict[str, dict[int, str]]:
-    """Names of the tuned component's algorithms by collective and id, from `ompi_info`. Raises UsageError."""
+    """Names of the tuned component's algorithms by collective and id, from `ompi_info`.
+
+    Raises UsageError if `ompi_info` is missing.
+    """
     command = shutil.which("ompi_info.openmpi") or shutil.which("ompi_info")
     if command is None:
         raise UsageError("ompi_info not found on PATH; it comes with Open MPI (apt-get install openmpi-bin)")
@@ -178,7 +182,7 @@ def _settings(algorithm: Algorithm, version: str, segment_bytes: int) -> dict[st
 
 @cache
 def _preparation(procs: int) -> Traffic:
-    """The internal messages of a run without calls, which makes our private communicator."""
+    """The messages of collectives in a run without calls, in which only our private communicator is made."""
     algorithm = Catalogue.load().algorithm("bcast", "binomial")
     return _run(algorithm, procs, 0, (), {})[1].by_collectives
 

@@ -1,4 +1,4 @@
-"""Compares our algorithms with SMPI's own code of them: simulated times on one platform, by one program."""
+"""Compares our algorithms with SMPI's own code for them by simulated times, on one platform and by one program."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from collwise.validation.libraries.openmpi_3 import PIPELINES
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import BUILTIN, Grid
 
-# An odd count, a power of two, and an even one. Sizes on both sides of the eager limit, multiples of each of these
-# counts and of the 8 bytes of an element: libraries treat remainders differently.
+# An odd count, a power of two, and an even one. Sizes on both sides of the eager limit, which are multiples of each
+# count and of the 8 bytes of an element, since libraries treat remainders differently.
 PROCS = (15, 16, 30)
 SIZES = (1920, 19200, 245760)
 # For messages below one segment per process SMPI uses its other ring.
@@ -30,7 +30,10 @@ _TIME_LIMIT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class SmpiRow:
-    """Simulated seconds of one call, ours and SMPI's, until the last process is done, or the `problem` of the run."""
+    """The simulated seconds of one call by our algorithm and by SMPI's, or the `problem` of the run.
+
+    A call takes until the last process is done.
+    """
 
     collective: str
     algorithm: str
@@ -44,7 +47,7 @@ class SmpiRow:
     problem: str = ""
 
     results_agree: ClassVar[bool] = True
-    """The data has no values in these simulations."""
+    """Results cannot differ, since data has no values in these simulations."""
 
     @property
     def ratio(self) -> float:
@@ -75,8 +78,8 @@ def compare_with_smpi(
 ) -> list[SmpiRow]:
     """Rows by algorithm, process count and size; none where an algorithm does not apply.
 
-    The reduction's computation is free in SMPI's own algorithms, so here also in ours. Rows of a run that fails have
-    its problem. Raises UsageError when SimGrid is missing or the platform is too small.
+    The computation of reductions is free in SMPI's own algorithms, so it is also free in ours here. If a run fails, its
+    rows have the problem. Raises UsageError when SimGrid is missing or the platform is too small.
     """
     platform = without_processor_costs(platform)
     rows: list[SmpiRow] = []
@@ -110,7 +113,7 @@ def _sizes(algorithm: Algorithm, asked: Sequence[int] | None) -> Sequence[int]:
 
 
 def without_processor_costs(platform: HostPlatform) -> HostPlatform:
-    """The same platform with free reductions and overheads: SMPI charges no reductions, nor empty messages.
+    """The same platform with free reductions and overheads, since SMPI charges neither reductions nor empty messages.
 
     A platform from an XML file is returned unchanged.
     """
@@ -123,7 +126,7 @@ def without_processor_costs(platform: HostPlatform) -> HostPlatform:
 def _times(
     cases: Sequence[Case], platform: HostPlatform, simgrid: str | None, options: Sequence[str]
 ) -> list[tuple[float, str | None]]:
-    """The simulated seconds of each case; without a time, nan and the problem."""
+    """The simulated seconds of each case, or nan and the problem if there is no time."""
     records: list[dict[str, Any]] = []
     with worklist(case_lines(cases), records.append) as work:
         run = run_program(
@@ -153,7 +156,7 @@ def _smpi_choice(algorithm: Algorithm, procs: int, message_bytes: int) -> Choice
 
 
 def _bcast_pipeline(procs: int, message_bytes: int) -> tuple[int, int]:
-    """Open MPI's decision for long messages, without its last line."""
+    """Open MPI's decision for long messages, but with the first segment size of PIPELINES if none of them fits."""
     fitting = (segment for slope, intercept, segment in PIPELINES if procs < slope * message_bytes + intercept)
     return next(fitting, PIPELINES[0][2]), 0
 

@@ -1,6 +1,6 @@
 """Known differences of SMPI's and Open MPI's algorithms from ours, with their reasons and names.
 
-crosscheck.toml holds it, by 'collective algorithm'.
+crosscheck.toml has them by 'collective algorithm'.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Explanation:
 class CodeDifference:
     """A difference between Open MPI 4.1's algorithm of this name and ours. Rank 0 of the processes is the root.
 
-    `differs` are words that crosscheck.toml explains, `where` the calls that it is about: all of them if it is empty.
+    `differs` has words that crosscheck.toml explains. `where` says which calls differ; all do if it is empty.
     """
 
     differs: tuple[str, ...]
@@ -41,7 +41,7 @@ class CodeDifference:
 
     @property
     def text(self) -> str:
-        """'scratch, copies, where P is no power of two: ' and why."""
+        """The difference as text: for example 'scratch, copies, where P is no power of two: ' and `why`."""
         return f"{', '.join(self.differs)}{', where ' * bool(self.where)}{self.where}: {self.why}"
 
 
@@ -69,10 +69,10 @@ SMPI, OPENMPI = _explanations(_DOCUMENT["smpi"]), _explanations(_DOCUMENT["openm
 OPENMPI_CODE = _code_differences(_DOCUMENT["openmpi_code"])
 """The differences in Open MPI's code of the same name."""
 PARTS = "parts"
-"""The difference that Open MPI decides by itself which algorithms another one calls."""
+"""The word in `differs` if Open MPI itself decides which algorithms to run for the collectives that are called."""
 NOT_IN_SMPI: Mapping[Key, str] = {_key(name): why for name, why in _DOCUMENT["not_in_smpi"].items()}
 """Algorithms that SMPI seems to have as well, with the reason why they cannot be compared."""
 OPENMPI_NAMES: Mapping[Key, str] = {_key(name): theirs for name, theirs in _DOCUMENT["openmpi_names"].items()}
 """Open MPI's names of algorithms, where they differ from ours."""
 OPENMPI_PARTS = {_key(name): [_key(part) for part in parts] for name, parts in _DOCUMENT["openmpi_parts"].items()}
-"""Other collectives that an algorithm of Open MPI calls, with their algorithms, which are forced, too."""
+"""The collectives that an algorithm of Open MPI calls, each with the algorithm that is forced for it."""

@@ -1,9 +1,8 @@
 """Verifies algorithms by random sequences of calls in a row, linked and through libcollwise, on real data.
 
-A seed says everything about one sequence: its calls, the number of processes, and whether the algorithms are linked to
-the program or run in libcollwise in place of MPI's functions. The program `verify` makes the calls and checks what each
-process gets. Its processes note in a file, the board, where they are. After a hang or a crash it tells the call of each
-process.
+A seed determines one sequence: its calls, the number of processes, and whether the algorithms are linked to the program
+or run in libcollwise in place of MPI's functions. The program `verify` makes the calls and checks what each process
+gets. Its processes note their calls in a file, the board, which shows the call of each process after a hang or a crash.
 """
 
 from __future__ import annotations
@@ -30,7 +29,8 @@ SECONDS = 20.0
 """The seconds that sequences run under each library, unless a user says otherwise."""
 MAX_SEED = 2**32 - 1
 
-# Numbers of processes, by turns. Polling makes more real processes than cores slow, MPICH's most of all.
+# Numbers of processes, which are used in turn. More real processes than cores are slow, since they poll, under MPICH
+# most of all.
 _PROCS = {"smpi": (4, 7, 2, 8, 3, 13, 5), "openmpi": (4, 7, 3, 5, 2, 8, 6), "mpich": (4, 3, 2)}
 _CALLS = 1000
 _TIME_LIMIT_SECONDS = 300.0
@@ -46,7 +46,7 @@ class _State(IntEnum):
 
 @dataclass(frozen=True)
 class _Process:
-    """The notes of a process. They are the last call that it has entered, how many it has counted, and where it is."""
+    """The notes of a process: the last call that it has entered, the numbers of calls, and its state."""
 
     entered: int
     calls: int
@@ -59,7 +59,7 @@ class _Process:
 
 @dataclass(frozen=True)
 class _Sequence:
-    """The sequence of a seed under a library. `options` are further ones of the program."""
+    """The sequence of a seed under a library; `options` are further options of the program."""
 
     installation: Installation
     seed: int
@@ -109,7 +109,7 @@ class _Sequence:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """The notes of the processes, and the problem. It is empty if nothing was wrong."""
+    """The notes of the processes, and the problem, which is empty if nothing was wrong."""
 
     sequence: _Sequence
     processes: Sequence[_Process]
@@ -126,12 +126,12 @@ def verify_sequences(
     *,
     smpi_version: str | None = None,
 ) -> list[VerificationResult]:
-    """Runs the sequences of `seed` and of those that follow it until `seconds` have passed, but at least one.
+    """Runs the sequences of `seed` and of the next seeds until `seconds` have passed, but at least one sequence.
 
-    `collective` and `algorithm` narrow down what is called. A result for algorithms linked to the program and one for
-    those in libcollwise, as algorithms of 'sequences', whose cases are calls. The first failure ends the run; its text
-    has the seed, what was wrong in which call, and the command that repeats the sequence. A missing library is a
-    failure.
+    `collective` and `algorithm` narrow down what is called. There is one result for algorithms linked to the program,
+    and one for algorithms in libcollwise. Their collective is 'sequences', and their cases are calls. The first failure
+    ends the run; its text has the seed, the call and what was wrong in it, and the command that repeats the sequence. A
+    missing library is a failure.
     """
     only = [*(("--collective", collective) if collective else ()), *(("--algorithm", algorithm) if algorithm else ())]
     try:
@@ -173,7 +173,7 @@ def _result(way: str, outcomes: Sequence[_Outcome], again: str) -> VerificationR
 
 
 def _read_board(path: Path) -> list[_Process]:
-    """The notes of each process. Empty if the program did not get so far."""
+    """The notes of each process; empty if the program ended before it made the board."""
     found = []
     for entered, calls, skipped, by_ours, state, *texts in _ENTRY.iter_unpack(
         path.read_bytes() if path.exists() else b""
@@ -184,7 +184,7 @@ def _read_board(path: Path) -> list[_Process]:
 
 
 def _problem(run: ProgramRun, processes: Sequence[_Process], report: Path) -> str:
-    """The problem of a sequence. Empty if nothing was wrong."""
+    """The problem of a sequence; empty if nothing was wrong."""
     if failed := [process for process in processes if process.state == _State.FAILED]:
         first = min(failed, key=lambda process: process.entered)
         return f"{first.call}: {first.complaint}"
@@ -198,7 +198,7 @@ def _problem(run: ProgramRun, processes: Sequence[_Process], report: Path) -> st
         counted = sum(row.calls for row in read_profile(report).rows if row.algorithm)
         expected = sum(process.by_ours for process in processes)
         if counted != expected:
-            return f"libcollwise reports {counted} calls by our algorithms, and by its rules they are {expected}"
+            return f"libcollwise reports {counted} calls by our algorithms, but its rules choose them for {expected}"
     return ""
 
 

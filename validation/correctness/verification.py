@@ -19,7 +19,7 @@ from collwise.simulator.sweeps.context import SMPI_SELECTED
 if TYPE_CHECKING:
     from collwise.simulator.execution.targets import ExecutionTarget
 
-# Communicator sizes. Polling makes more real processes than cores slow, MPICH's most of all.
+# Communicator sizes. More real processes than cores are slow, since they poll, under MPICH most of all.
 PROCS = {
     "smpi": (*range(1, 18), 24, 32, 33, 48, 64),
     "openmpi": tuple(range(1, 9)),
@@ -38,7 +38,7 @@ class VerificationResult:
     """One algorithm under one MPI library. `failures` counts failed cases; a run that breaks off counts as one.
 
     `skipped` counts further cases, to which the algorithm does not apply. The tests of communicators have the
-    collective 'isolation'; where an engine does not run at all, collective and algorithm are empty.
+    collective 'isolation'. If an engine does not run at all, collective and algorithm are empty.
     """
 
     engine: str
@@ -60,7 +60,8 @@ class VerificationResult:
     def ok(self) -> bool:
         """True if there were cases and all were right.
 
-        An engine may lack what a test of communicators needs, and an algorithm apply to no call of a sequence.
+        For tests of communicators and for sequences, skipped cases are enough, since an engine may lack what such a
+        test needs, and an algorithm may apply to no call of a sequence.
         """
         not_offered = self.collective in ("isolation", "sequences") and self.skipped > 0
         return self.failures == 0 and (self.cases > 0 or not_offered)
@@ -76,11 +77,11 @@ def verify(
     smpi_version: str | None = None,
     selector: str | None = None,
 ) -> list[VerificationResult]:
-    """Verifies algorithms under those of 'smpi', 'openmpi' and 'mpich' that are in `engines`: one result per algorithm.
+    """Verifies algorithms under `engines` (of 'smpi', 'openmpi' and 'mpich'), with one result per algorithm.
 
-    `collective` and `algorithm` narrow it down. `on_progress` gets one line of text whenever the program turns to
-    another algorithm or process count. An engine that is missing or breaks is a failed result. With `selector`, SMPI's
-    own collectives choose their algorithms by that one of its selectors where mock-ups call them.
+    `collective` and `algorithm` narrow down what is verified. `on_progress` gets one line of text whenever the program
+    turns to another algorithm or process count. An engine that is missing or breaks is a failed result. `selector`
+    names the selector by which SMPI's own collectives choose their algorithms when mock-ups call them.
     """
     options = [*_only(collective, algorithm), *(["--quick"] if quick else [])]
     selected: list[str] = []
@@ -103,7 +104,8 @@ def verify_hierarchical(
 ) -> list[VerificationResult]:
     """Verifies every hierarchical algorithm on a target, on as many processes as there is room for.
 
-    Each runs on the nodes as they are, on uneven ones, with cyclic placement and with one process on each node.
+    Each algorithm runs on the nodes as they are, on nodes with unequal numbers of processes, with cyclic placement, and
+    with one process on each node.
     """
     options = ["--by-node", "--quick", *_only(collective, algorithm)]
     procs = (target.usual_procs,)
@@ -178,7 +180,7 @@ def _verify(
     run: Run,
     on_progress: Callable[[str], object],
 ) -> list[VerificationResult]:
-    """The results of all algorithms; if one ends the program, that is run again, starting after it."""
+    """The results of all algorithms; if an algorithm ends the program, the program runs again from the next one on."""
     records: list[dict[str, Any]] = []
 
     def follow(line: str) -> None:

@@ -1,8 +1,8 @@
-"""The model by critical paths: the schedule of each algorithm, played with alpha and beta of the algorithm's own.
+"""The model by critical paths, which plays the schedule of each algorithm with the algorithm's own alpha and beta.
 
-The network is the simplest one that tells algorithms apart: every node has a port in each direction, which takes beta
-for a byte and divides itself among the messages that pass it, and a message takes alpha besides. Along the critical
-path the time is a sum of known multiples of alpha and beta, which the estimation counts.
+The network is the simplest one that distinguishes algorithms. Every node has a port in each direction, which takes beta
+per byte and shares its rate among the messages that pass it; a message also takes alpha. The time along the critical
+path is a sum of multiples of alpha and beta, and the estimation counts these multiples.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ _Found = TypeVar("_Found")
 Pairs = Mapping[str, Hockney]
 """alpha and beta by class of messages."""
 
-# Parameters have settled when they make no experiment longer or shorter by more than this share.
+# Parameters have settled when a step changes the time of no experiment by more than this share.
 _SETTLED = 1e-4
 _WHOLE_STEPS, _MAX_STEPS = 3, 12
 _WITH_TOKENS = ("barrier",)
 # Times are on a straight line if they are off it by no more than this share.
 _STRAIGHT = 1e-4
-# A parameter is at least this share of that of single messages, so that times on the path can be divided by it.
+# A parameter is at least this share of that of single messages, so that it can divide times on the path.
 _MIN_SHARE = 1e-3
-# The weight by which an algorithm's parameters are held to those of single messages, with 1 for an observation. It
+# The weight that draws an algorithm's parameters to those of single messages, relative to 1 for an observation. It
 # decides only what the observations leave open.
 _HOLD = 0.01
 
@@ -70,8 +70,9 @@ _HOLD = 0.01
 class PathCounts:
     """The parts of a schedule's critical path: the time is `counts` @ (alpha, beta, ...) + `known_seconds`.
 
-    `counts` has for each class of messages, in the order of CLASSES, how many latencies are on the path, and how many
-    bytes pass the ports while it waits for them: those of its messages and of others that share a port with them.
+    For each class of messages, in the order of CLASSES, `counts` has the number of latencies on the path, and the
+    number of bytes that pass ports while the path waits for them. These are the bytes of the path's messages and of
+    other messages that share a port with them.
     """
 
     counts: Array
@@ -84,7 +85,8 @@ def path_tables(
 ) -> NetworkTables:
     """The network on which the model plays schedules of P processes, with alpha and beta by class of messages.
 
-    Messages that are `tokens`, as in barriers, have a byte in simulation, where empty messages have no overheads.
+    With `tokens`, as in barriers, messages have at least one byte, since in simulation empty messages have no
+    overheads.
     """
     m = np.maximum(sizes.astype(np.float64), 1.0 if tokens else 0.0)
     eager = m < known.eager_limit_bytes
@@ -135,10 +137,11 @@ def path_counts(known: PathParameters, pairs: Pairs, tokens: bool, schedule: Sch
 
 
 def fit_path(known: PathParameters, collective: str, algorithm: str, observations: Sequence[Observation]) -> PathFit:
-    """alpha and beta of an algorithm from times of its own, by alternately counting the critical paths and fitting.
+    """Fits alpha and beta of an algorithm to its times, by alternately counting critical paths and fitting.
 
-    The path depends on the parameters, which depend on the counts: both are repeated until no time changes any more, or
-    twelve times; the parameters with the smallest residuals are kept. Raises CollwiseError without observations.
+    The path depends on the parameters, and the parameters depend on the counts. Therefore both steps are repeated until
+    no time changes any more, at most twelve times, and the parameters with the smallest residuals are used. Raises
+    CollwiseError without observations.
     """
     from scipy.special import huber as huber_loss
 
@@ -179,8 +182,8 @@ def solve(counts: Array, known_seconds: Array, seconds: Array, usual: Array) -> 
     """alpha and beta of an algorithm: `counts` @ x + `known_seconds` = `seconds`, an equation for each experiment.
 
     Each equation is divided by its time and all are solved by Huber regression, as in Nuriyev & Lastovetsky 2021,
-    section IV-C. Parameters that they do not determine, such as the cost of messages that no path has, stay as in
-    `usual`.
+    section IV-C. Parameters that the equations do not determine, such as those of a class of messages that is on no
+    path, stay as in `usual`.
     """
     rows = np.vstack([counts / seconds[:, None], np.diag(_HOLD / usual)])
     wanted = np.append(1 - known_seconds / seconds, np.full(len(usual), _HOLD))
@@ -188,7 +191,10 @@ def solve(counts: Array, known_seconds: Array, seconds: Array, usual: Array) -> 
 
 
 def _each(function: Callable[[_Item, threading.Event], _Found], items: Sequence[_Item]) -> list[_Found]:
-    """The function of each item, in threads, since playing releases the interpreter; an event asks it to stop."""
+    """The results of a function for each item, in threads; an event asks the function to stop.
+
+    Threads run concurrently, since playing releases the interpreter lock.
+    """
     stop = threading.Event()
     if len(items) == 1:  # as for each single prediction, which takes less time than starting a thread
         return [function(items[0], stop)]
@@ -211,7 +217,7 @@ def _pairs(vector: Array) -> dict[str, Hockney]:
 
 @dataclass(frozen=True)
 class CriticalPath(FittedToObservations, PlayedModel):
-    """The model with the parameters of a platform. Is a CollectiveModel."""
+    """The model by critical paths with the parameters of a platform. It is a CollectiveModel."""
 
     parameters: PathParameters
     name: str = CRITICAL_PATH
@@ -222,7 +228,7 @@ class CriticalPath(FittedToObservations, PlayedModel):
         return tuple(self.parameters.fits.get(collective, {}))
 
     def rows(self, sizes: Mapping[Case, Sequence[int]]) -> list[dict[int, float]]:
-        """As `PlayedModel.rows`. If there are many sizes, not all are played: see `_between`."""
+        """The rows of `PlayedModel.rows`; if there are many sizes, `_between` plays only some of them."""
 
         def at_sizes(row: tuple[Case, Sequence[int]], stop: threading.Event) -> dict[int, float]:
             def seconds(m: int) -> float:

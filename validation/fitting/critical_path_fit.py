@@ -1,11 +1,12 @@
 """Fits the model by critical paths: alpha and beta of each algorithm by experiments with that algorithm.
 
-As in Nuriyev & Lastovetsky 2021, section IV, what algorithms have in common is estimated first, apart from them. There
-it is gamma(p); here it is the processor's time for a message, alpha and beta of single messages, from which the
-regressions start, and whether a message waits for its receive.
+As in Nuriyev & Lastovetsky 2021, section IV, what algorithms have in common is estimated first, by other experiments.
+In the paper this is gamma(p). Here it is the processor's time for a message, alpha and beta of single messages, from
+which the regressions start, and whether a message waits for its receive.
 
-The paper's experiment ends with a gather, since the root's clock does not see when the others are done. Simulated
-times, and measured ones by the slowest process, do, so that the collective is alone here.
+The paper's experiment ends with a gather, since the root's clock does not see when the other processes are done. Here
+the experiment is the collective alone, since simulated times, and measured times of the slowest process, include all
+processes.
 """
 
 from __future__ import annotations
@@ -32,22 +33,23 @@ from collwise.validation.fitting.critical_path import fit_path, path_tables
 from collwise.validation.fitting.implementation_aware import MAX_SEGMENTS, default_procs, observed
 from collwise.validation.times.defaults import SIZES
 
-# A line through times of messages has at least this share of the least time as alpha, of the slope as beta: overheads
+# alpha is at least this share of the shortest time of a message, and beta of the longest time per byte, since overheads
 # may be all that a message takes.
 _MIN_SHARE = 0.01
 _REDUCED_BYTES = 65536
 # Times that differ by less than this share tell nothing.
 _SAME = 0.02
-# Segments of an eager message down a chain, which take a latency each where messages wait for their receives.
+# An eager message in segments down a chain. Each segment takes a latency if messages wait for their receives.
 _CHAIN_PROCS, _CHAIN_BYTES, _CHAIN_SEGMENT = 5, 16384, 512
 
 
 @dataclass(frozen=True)
 class PathPlan:
-    """The extent of a fit: process counts and sizes of the experiments. No `collectives` are all.
+    """The extent of a fit: process counts and sizes of the experiments.
 
-    `message_bytes` are used for collectives that have them among their usual sizes; `segment_bytes` may have 0, for
-    whole messages. `single_bytes` are the sizes of single messages, to which those around the eager limit come.
+    Empty `collectives` stand for all. A collective uses the `message_bytes` up to its largest usual size.
+    `segment_bytes` may have 0, for whole messages. `single_bytes` are the sizes of single messages; sizes around the
+    eager limit are added to them.
     """
 
     procs: tuple[int, ...]
@@ -83,7 +85,7 @@ def fit(bench: Bench, plan: PathPlan) -> PathParameters:
     if min(plan.procs) < 2 or (apart // per_node < 2 and plan.processes_per_node < 2):
         raise UsageError(f"{apart // per_node} nodes, P = {min(plan.procs)}: a fit needs at least two processes")
     timings = bench.time([*plan_cases(plan), chain_case(plan)], f"{bench.name}: fitting alpha and beta by algorithm")
-    # Single messages take the processes of one node, and one of another.
+    # Single messages need the processes of one node, and one process of another node.
     lab = bench.laboratory(min(plan.processes_per_node + 1, max(plan.procs)), plan.processes_per_node)
     reduction = bench.reduce_seconds_per_byte
     if reduction is None:
@@ -100,7 +102,7 @@ def plan_cases(plan: PathPlan) -> list[Case]:
     for collective in plan.collectives or tuple(catalogue.collectives):
         usual = SIZES[collective]
         sizes = [size for size in plan.message_bytes if size <= usual[-1]] if usual[-1] else [0]
-        # Models do not choose algorithms by node, of which there are many, and some have no schedule, nor mock-ups.
+        # Models choose neither algorithms by node, of which there are many, some without a schedule, nor mock-ups.
         for entry in (one for one in catalogue.algorithms(collective) if not one.by_node and not one.guideline):
             for procs in dict.fromkeys(_runnable(entry, count) for count in plan.procs):
                 found += [
@@ -124,10 +126,10 @@ def chain_case(plan: PathPlan) -> Case:
 
 
 def single_messages(lab: Laboratory, plan: PathPlan, reduce_seconds_per_byte: float) -> PathParameters:
-    """Overheads, alpha and beta of messages between the first process and one on another node, and one on its own.
+    """The overheads, alpha and beta of messages from the first process to another node, and within its node.
 
-    alpha and beta are those of half a roundtrip without the overheads, by protocol. Where there is no process on
-    another node, or none on the same, the messages of the other pair stand for these, too.
+    alpha and beta are those of half a roundtrip without the overheads, by protocol. If there is no process on another
+    node, or no other process on the same node, the messages of the other pair stand for both.
     """
     limit = lab.eager_limit_bytes
     pairs = {
@@ -156,7 +158,7 @@ def single_messages(lab: Laboratory, plan: PathPlan, reduce_seconds_per_byte: fl
     takes = np.array(run(RECEIVE, short, delays=delays))
     one_way = {pair: np.array(seconds) / 2 for pair, seconds in roundtrips.items()}
     sends, starts = np.array(run(SEND, short)), np.array(run(ISEND, every))
-    # Alone, as here, overheads may be longer than within a roundtrip; there they are no longer than a message.
+    # Overheads that are measured alone may be longer than within a roundtrip, where they are no longer than a message.
     whole = np.minimum(one_way["far"], one_way["near"])[[0, *range(len(eager))]] if eager else takes[:1]
     share = np.minimum(1.0, (1 - _MIN_SHARE) * whole / np.maximum(sends + takes, 1e-12))
     overheads = Overheads(
@@ -170,7 +172,7 @@ def single_messages(lab: Laboratory, plan: PathPlan, reduce_seconds_per_byte: fl
         one_way[pair][:cut] = np.maximum(one_way[pair][:cut] - processor, _MIN_SHARE * one_way[pair][:cut])
     both = {EAGER: (eager, one_way["far"][:cut]), RENDEZVOUS: (long, one_way["far"][cut:])}
     lines = {name: _line(sizes, seconds) for name, (sizes, seconds) in both.items() if len(sizes) > 1}
-    # Where all messages of a plan use one protocol, it stands for both.
+    # If all messages of a plan use one protocol, its line stands for both protocols.
     messages = dict.fromkeys(both, next(iter(lines.values()))) | lines
     messages[LOCAL] = _line([*eager, *long], one_way["near"])
     return PathParameters(
@@ -215,10 +217,10 @@ def fit_algorithms(known: PathParameters, plan: PathPlan, timings: Mapping[Case,
 
 
 def receives_first(known: PathParameters, chain: Case, seconds: float) -> bool:
-    """True if an eager message waits for its receive, as the time of segments down a chain tells.
+    """True if an eager message waits for its receive, according to the time of segments down a chain.
 
-    If it does, each segment takes a latency; otherwise all segments together take the latency of the way once. If
-    latencies are too short to tell, it is assumed to wait.
+    If messages wait, each segment takes a latency; otherwise all segments together take the latency of the way once. If
+    latencies are too short to tell, messages are assumed to wait.
     """
     schedule = Schedule(chain)
 

@@ -1,6 +1,6 @@
 """Fits implementation-aware models by the experiments of Nuriyev & Lastovetsky 2021, section IV.
 
-They are simulated on a platform, or measured at a target.
+The experiments are simulated on a platform, or measured on a target.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collwise.simulator.bench import Bench
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.times.defaults import BCAST_SIZES, GATHER_SIZES, SEGMENT_BYTES, SEGMENTS
 
-# More than 128 processes take time and change nothing: section IV-C of the paper found so, too.
+# More than 128 processes take time and change nothing, as section IV-C of the paper found, too.
 _MAX_FIT_PROCS = 128
 # More segments take time and say nothing more.
 MAX_SEGMENTS = 512
@@ -33,9 +33,10 @@ _BESIDES_BCAST = ("gather", "scatter", "reduce")
 class ExperimentSizes:
     """The message sizes of a fit's experiments in bytes.
 
-    `broadcasts` are the paper's; `short` ones have one segment, where latency dominates; `blocks` are those of gather
-    and scatter, the latter with `short_blocks`; `closing` are those of the gathers after broadcasts. `segment_counts`
-    of a quarter of the chosen segment distinguish alpha from beta m_s.
+    `broadcasts` are the sizes of the paper's broadcasts; `short` messages have one segment, so that latency dominates.
+    `blocks` are the sizes for gather and scatter; scatter also has `short_blocks`. `closing` are the sizes of the
+    gathers after broadcasts. Messages of `segment_counts` segments, each a quarter of the chosen segment size,
+    distinguish alpha from beta m_s.
     """
 
     broadcasts: tuple[int, ...] = BCAST_SIZES
@@ -61,9 +62,10 @@ MEASURED_SIZES = ExperimentSizes(
 
 @dataclass(frozen=True)
 class FitPlan:
-    """The extent of a fit: `procs`, the process counts of the experiments, and `broadcasts`, those that are fitted.
+    """The extent of a fit: the process counts and sizes of the experiments, and what is fitted.
 
-    `more_segments` are segment sizes besides the common one, 0 for whole messages. Broadcast is always fitted.
+    `broadcasts` are the broadcast algorithms that are fitted, whatever the `collectives`. `more_segments` are segment
+    sizes besides the common one, 0 for whole messages.
     """
 
     procs: tuple[int, ...]
@@ -77,10 +79,11 @@ class FitPlan:
 
 
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
-    """About half of what the platform holds, as in the paper, a quarter, and five nodes, where locality weighs most.
+    """About half of what the platform holds, as in the paper, a quarter, and the processes of five nodes.
 
-    Four would be a power of two of processes on most platforms: there trees have a single deepest process, reached
-    through a neighbour on the root's own node, so that filling looks faster than it is for nearly every other P.
+    Of these, locality weighs most on five nodes. Four nodes would hold a power of two of processes on most platforms.
+    Trees then have a single deepest process, which is reached through a neighbour on the root's own node, so filling
+    looks faster than it is for nearly every other P.
     """
     most = min(platform.max_procs(processes_per_node), 2 * _MAX_FIT_PROCS)
     return tuple(sorted({max(2, most // 4), max(2, most // 2), max(2, min(most, 5 * processes_per_node))}))
@@ -92,7 +95,7 @@ def simulated_plan(platform: HostPlatform, processes_per_node: int) -> FitPlan:
 
 
 def measured_procs(most: int) -> tuple[int, ...]:
-    """The process counts of a measured fit's experiments: all, and five, or half if that is less."""
+    """The process counts of a measured fit's experiments: all, and five or about half, whichever is less."""
     return tuple(sorted({max(2, min(5, most // 2 + 1)), most}))
 
 
@@ -104,10 +107,10 @@ def measured_plan(bench: Bench, procs: Sequence[int]) -> FitPlan:
 def fit(bench: Bench, plan: FitPlan) -> ModelParameters:
     """Fits gamma, Hockney, and alpha and beta of every algorithm, as printed and by parts.
 
-    Experiments that the paper reads on the root's clock end at the root, by a gather or a reply. Where a bench measures
-    no root's time the slowest process's is the root's, too, and free of the closing barrier that a root-based time of a
-    collective needs. Raises UsageError when the plan does not fit on the bench and CollwiseError when an experiment
-    fails.
+    Experiments that the paper times by the root's clock end at the root, by a gather or a reply. If a bench does not
+    measure the root's time, the slowest process's time stands for it. For a collective, this time is free of the
+    closing barrier that a time by the root's clock needs. Raises UsageError when the plan does not fit on the bench and
+    CollwiseError when an experiment fails.
     """
     apart, apart_per_node = bench.alike(max(plan.procs))
     if apart < 2 or min(plan.procs) < 2:
@@ -129,7 +132,7 @@ def fit(bench: Bench, plan: FitPlan) -> ModelParameters:
     for case, timing in timings.items():
         if not timing.ok:
             raise CollwiseError(f"an experiment of the fit failed: {case}: {timing.error}")
-    # Launches of a real MPI keep all processes of the fit, whichever of them an experiment names.
+    # Launches of a real MPI have all processes of the fit, whichever of them an experiment uses.
     lab = bench.laboratory(2 if bench.is_exact else apart)
     hockney = fit_hockney(plan.sizes.broadcasts, one_way_seconds(lab, plan.sizes.broadcasts))
     seconds: dict[int, dict[int, float]] = {}
@@ -179,7 +182,7 @@ def one_way_seconds(lab: Laboratory, sizes: Sequence[int]) -> list[float]:
 
 
 def _gamma_cases(plan: FitPlan, apart: int, per_node: int) -> list[Case]:
-    """The cases for gamma, among `apart` processes whose pairs are all alike."""
+    """The cases for gamma, among `apart` processes whose pairs are all equivalent."""
     max_children = max(4, (max(plan.procs) * 4).bit_length())
     return [
         Case("bcast", "linear_nonblocking", p, size, processes_per_node=per_node)
@@ -234,7 +237,7 @@ def _observation(timing: Timing, barrier_seconds: Mapping[int, float]) -> Observ
 
 
 def observed(case: Case, seconds: float) -> Observation:
-    """The time of an experiment as parameter files have it."""
+    """The time of an experiment in the form in which parameter files have it."""
     sizes = (case.message_bytes, case.segment_bytes)
     return Observation(case.experiment, case.procs, *sizes, seconds, case.parameter, case.gather_bytes)
 

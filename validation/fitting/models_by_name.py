@@ -37,10 +37,10 @@ Parameters = ModelParameters | PathParameters | FittedParameters
 
 
 def models_of(parameters: Parameters) -> dict[str, CollectiveModel]:
-    """The models that have these parameters, by name, the one that they were made for first.
+    """The models that have these parameters, by name; the first one is the model that they were made for.
 
-    Heterogeneous ones also serve the models of their means; heterogeneous LogP, LogGP and PLogP have no formulas of
-    collectives, so that only their means are models.
+    Heterogeneous parameters also serve the homogeneous models, by their means. Heterogeneous LogP, LogGP and PLogP have
+    no formulas for collectives, so only their means are models.
     """
     if isinstance(parameters, PathParameters):
         return {CRITICAL_PATH: CriticalPath(parameters)}
@@ -61,7 +61,7 @@ def models_of(parameters: Parameters) -> dict[str, CollectiveModel]:
 
 
 def named_model(models: Mapping[str, CollectiveModel], name: str | None, source: object) -> CollectiveModel:
-    """The model of that name, or the first one. Raises UsageError, naming the models' source, for another name."""
+    """The model of that name, or the first one. Raises UsageError, naming the models' source, for an unknown name."""
     if name is None:
         return next(iter(models.values()))
     check_name("model", name, models, f"those in {source}")
@@ -69,12 +69,12 @@ def named_model(models: Mapping[str, CollectiveModel], name: str | None, source:
 
 
 def load_models(path: str | Path) -> dict[str, CollectiveModel]:
-    """Every model that a parameter file of any kind holds, by name; the one it was made for is first."""
+    """Every model that a parameter file of any kind holds, by name; the model that the file was made for is first."""
     return _models_from(read_toml(path), path)
 
 
 def model_from_document(document: Mapping[str, Any], path: str | Path) -> CollectiveModel:
-    """The model of that `name` whose `document` this is. Raises UsageError, naming the file that it is from."""
+    """The model that a document describes, by its `name`. Raises UsageError, naming the file of the document."""
     known = dict(document)
     name, by_schedule = known.pop("name"), known.pop("by_schedule", False)
     found = named_model(_models_from(known, path), name, path)
@@ -87,16 +87,17 @@ def _models_from(document: Mapping[str, Any], path: str | Path) -> dict[str, Col
 
 
 def load_model(path: str | Path, name: str | None = None) -> CollectiveModel:
-    """The model of that name, or the one that the file was made for. Raises UsageError where it is not in the file."""
+    """The model of that name, or the one that the file was made for. Raises UsageError if the file does not have it."""
     return named_model(load_models(path), name, path)
 
 
 def parameters_on(
     bench: Bench, wanted: FitRequest, procs: int | None = None, detail: Detail | None = None
 ) -> FittedParameters:
-    """Fits a point-to-point model on a bench, by default with as many of its processes as change anything.
+    """Fits a point-to-point model on a bench, by default with as many of its processes as change the result.
 
-    Raises UsageError for more processes than it holds, CollwiseError when the time is up, and what `fit` raises.
+    Raises UsageError for more processes than the bench holds, CollwiseError when the time is up, and the errors of
+    `fit`.
     """
     usual = max_useful_procs(wanted, bench.max_procs, alike=not bench.is_heterogeneous)
     lab = bench.laboratory(procs or usual)
@@ -149,8 +150,8 @@ def measured_models(
     """Every model that can be fitted within the time, each with its printed form if it has one.
 
     `bench_within` gives a bench that stops after a number of seconds. Each family of models gets an equal share of the
-    time that is left. Point-to-point models come first, on no more processes than change anything, LMO on `procs`.
-    After them come models with parameters of each algorithm on `procs`, those of `collectives` only, if any are named.
+    time that is left. Point-to-point models come first, on no more processes than change the result, LMO on `procs`.
+    Then come models with parameters of each algorithm, on `procs`, and for `collectives` only if any are named.
     A model whose fit fails, or for which no time is left, is missing; `on_note` receives the reason.
     """
     until = time.monotonic() + budget_seconds
@@ -216,7 +217,7 @@ def model_of(
 ) -> CollectiveModel:
     """The model in a parameter file, or one that is fitted now. Experiments that the store has are not run again.
 
-    The name may be None for the model that a file was made for.
+    If the name is None, it is the model that the file was made for, or without a file the default model.
     """
     if file is None:
         return models_on(platform, [name or DEFAULT_MODEL], ppn, segments, context.with_experiments())[0]
@@ -226,7 +227,10 @@ def model_of(
 
 
 def check_fits_platform(model: CollectiveModel, file: Path, platform: HostPlatform, ppn: int) -> None:
-    """Warns if ranks are placed otherwise than by blocks, with which parameters are fitted."""
+    """Raises UsageError if a file's model was fitted on another platform or with other processes per node.
+
+    Warns if ranks are not placed by blocks, for which parameters are fitted.
+    """
     if isinstance(platform, PlacedPlatform):
         warn(f"{file}: predictions are for ranks placed by blocks; --placement changes simulated times only")
     per_node = model.processes_per_node
@@ -239,7 +243,7 @@ def check_fits_platform(model: CollectiveModel, file: Path, platform: HostPlatfo
 
 
 def beyond_what_is_known(model: CollectiveModel, collective: str, procs: int, message_bytes: int) -> list[str]:
-    """Warnings where the largest P or m of a prediction is beyond the platform or the model's experiments."""
+    """Warnings if the largest P or m of a prediction is beyond the platform or the model's experiments."""
     fitted_procs, fitted_bytes = model.reach(collective)
     found = []
     try:

@@ -1,7 +1,8 @@
 """Checks that fitting finds the known parameters of a platform's description, by every procedure.
 
-Point-to-point times of an exact platform are os + latency + or, straight in m; the parameters of the models follow from
-these (platforms/linear_costs.py). A procedure is tried only if the platform is as its paper assumes: see `objection`.
+Point-to-point times of an exact platform are os + latency + or, linear in m; the parameters of the models follow from
+these times (platforms/linear_costs.py). A procedure is tried only if the platform is as its paper assumes: see
+`objection`.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ LMO_TOLERANCE = 0.05
 """Relative errors up to which a parameter counts as found; LMO's parameters are differences of times."""
 
 PLATFORMS = ("exact", "exact-sender", "exact-symmetric", "exact-heterogeneous")
-"""The platforms made for this: together they suit every procedure."""
+"""The platforms made for these checks; together they suit every procedure."""
 
 _NEGLIGIBLE = 1e-3
 
 
 @dataclass(frozen=True)
 class Recovered:
-    """One parameter by one procedure: its mean true and estimated values, and the worst relative error of any.
+    """One parameter by one procedure: the means of its true and estimated values, and the worst relative error.
 
     If the true value is 0, the error is relative to the time of the smallest message.
     """
@@ -66,11 +67,11 @@ def objection(wanted: FitRequest, truth: PointToPoint) -> str:
     if wanted.procedure in ("hoefler", "triplets") and not equal_ends:
         return "takes sending and receiving to cost the same"
     if wanted.procedure == "hoefler" and _gap_bends(truth):
-        return "takes the gap for straight in the message size"
+        return "takes the gap to be linear in the message size"
     if wanted.procedure in ("kielmann", "fitted") and not _grows_in_one_place(truth):
-        return "takes all of a message's growth for the gap's"
+        return "takes all growth with the message size to be the gap's"
     if wanted.procedure == "fitted" and np.any(truth.receive_seconds > 0):
-        return "takes the messages of a barrier to be received side by side"
+        return "takes the messages of a barrier to be received concurrently"
     return ""
 
 
@@ -111,8 +112,9 @@ def recover(
 
 
 def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, float, float, float]]:
-    """True and estimated means of each parameter over all pairs, and the worst error. It is of any pair, or of the
-    means.
+    """True and estimated means of each parameter over all pairs, and the worst error.
+
+    The worst error is that of any pair for a heterogeneous model, else that of the means.
     """
     pairs = list(permutations(range(fitted.procs), 2))
     sizes = [size for size in SIZES if size < truth.eager_limit_bytes]
@@ -134,7 +136,7 @@ def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, 
 
 
 def named(parameters: object, i: int = 0, j: int = 1, sizes: Sequence[int] = ()) -> dict[str, float]:
-    """The parameters of a message from i to j by name; functions of the message size at these sizes."""
+    """The parameters of a message from i to j by name; functions of the message size have a value for each size."""
     if isinstance(parameters, HeterogeneousPLogP):
         parameters = parameters.pairs[i][j]
     if isinstance(parameters, Hockney):
@@ -173,7 +175,7 @@ def named(parameters: object, i: int = 0, j: int = 1, sizes: Sequence[int] = ())
 def true_parameters(
     family: str, truth: PointToPoint, i: int = 0, j: int = 1, sizes: Sequence[int] = SIZES
 ) -> Parameters:
-    """The true parameters of a family. For messages from i to j they hold at these sizes."""
+    """The true parameters of a family, some of them only for messages from i to j and at these sizes."""
     if family == "hockney":
         return Hockney(truth.alpha_seconds, truth.beta_seconds_per_byte)
     if family == "lmo":

@@ -31,9 +31,9 @@ def model_tables(
 ) -> NetworkTables:
     """The costs of messages of those sizes under a point-to-point model; process i is processor i of the parameters.
 
-    Hockney's bytes occupy the ports of sender and receiver, one message after the other; LogGP adds overheads and the
-    gap between messages. PLogP's overheads are part of L + g(m). LMO's processors are busy for C + t m, and its network
-    serves messages to different receivers at one time. Heterogeneous PLogP counts by its means.
+    Under Hockney, bytes occupy the ports of sender and receiver, one message after the other. LogGP adds overheads and
+    the gap between messages. Under PLogP, overheads are part of L + g(m). Under LMO, processors are busy for C + t m,
+    and the network serves messages to different receivers at the same time. Heterogeneous PLogP is used by its means.
     """
     m = sizes.astype(np.float64)
     different = isinstance(parameters, PairParameters) and parameters.heterogeneous
@@ -123,9 +123,9 @@ class PlayedModel(UnlimitedModel, ABC):
         segment_bytes: ArrayLike = 0,
         parameter: int = 0,
     ) -> Array:
-        """Seconds at every (P, m), as `CollectiveModel.predict`.
+        """Seconds at every (P, m), as in `CollectiveModel.predict`.
 
-        nan where the algorithm does not run on P processes, or there is no prediction.
+        They are nan if the algorithm does not run on P processes, or if there is no prediction.
         """
         entry = Catalogue.load().algorithm(collective, algorithm)
         shaped = np.broadcast_arrays(procs, message_bytes, segment_bytes)
@@ -142,13 +142,13 @@ class PlayedModel(UnlimitedModel, ABC):
         return np.array([found.get(row, missing).get(m, np.nan) for row, m in points]).reshape(shaped[0].shape)
 
     def rows(self, sizes: Mapping[Case, Sequence[int]]) -> list[dict[int, float]]:
-        """Seconds by message size of each case, at these sizes in place of its own."""
+        """The seconds of each case by message size, at these sizes in place of the case's own size."""
         return [{m: self.seconds(replace(case, message_bytes=m)) for m in row} for case, row in sizes.items()]
 
 
 @dataclass(frozen=True)
 class ScheduledModel(PlayedModel):
-    """A point-to-point model that predicts every algorithm of the catalogue from its schedule. Is a CollectiveModel."""
+    """A point-to-point model that predicts every algorithm of the catalogue from its schedule; a CollectiveModel."""
 
     base: PointToPointModel
 

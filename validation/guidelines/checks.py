@@ -14,13 +14,13 @@ from collwise.common.errors import UsageError, unknown_name
 CORRECTIONS = {"bh": "Benjamini and Hochberg", "by": "Benjamini and Yekutieli"}
 """The corrections for many comparisons, by the names that --correction takes."""
 
-# The exact test of more launches than this in all takes long.
+# With more launches than this in total, the exact test takes long.
 _MAX_EXACT = 60
 
 
 @dataclass(frozen=True)
 class Launches:
-    """The time of a call: the median of each launch, in seconds, or a single exact time. Empty with an `error`."""
+    """The time of a call: the median of each launch, in seconds, or a single exact time; empty after an `error`."""
 
     medians: tuple[float, ...]
     error: str = ""
@@ -39,7 +39,7 @@ class Launches:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on the first of two calls, slower or not, with the corrected p-value. It is nan without a test."""
+    """The verdict whether the first of two calls is slower, and the corrected p-value, which is nan without a test."""
 
     slower: bool
     p_value: float = math.nan
@@ -47,10 +47,9 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Share:
-    """The criterion of a share. The first of two calls is slower if the second is faster by more than that, by medians
-    of medians.
+    """The criterion that the second of two calls is faster by more than a share of the first one's time.
 
-    With 0.1 it is the rule of Hunold & Carpen-Amarie 2018, section 4.2.
+    The times are medians of the launches' medians. With 0.1 it is the rule of Hunold & Carpen-Amarie 2018, section 4.2.
     """
 
     share: float = 0.1
@@ -65,13 +64,13 @@ class Share:
         return f"faster by more than {self.share * 100:g} %"
 
     def judge(self, pairs: Sequence[tuple[Launches, Launches]]) -> list[Verdict]:
-        """A verdict on each pair; all pairs of one check come together, so that it can correct for their number."""
+        """A verdict on each pair; takes all pairs of a check, so that a criterion can correct for their number."""
         return [Verdict(right.seconds < (1 - self.share) * left.seconds) for left, right in pairs]
 
 
 @dataclass(frozen=True)
 class RankTest(Share):
-    """Besides, the launches' medians of the first call are greater by the one-sided test of Mann and Whitney.
+    """The criterion of a share, together with Mann and Whitney's one-sided rank test of the launches' medians.
 
     The p-values of all comparisons are corrected together and compared with `alpha`.
     """
@@ -89,7 +88,7 @@ class RankTest(Share):
 
     @property
     def description(self) -> str:
-        """Such as 'faster by Mann and Whitney's rank test at 5 %, corrected after ...'."""
+        """The criterion in words, such as 'faster by Mann and Whitney's rank test at 5 %, corrected after ...'."""
         also = f", and by more than {self.share * 100:g} %" if self.share else ""
         return (
             f"faster by Mann and Whitney's rank test at {self.alpha * 100:g} %, corrected after "
@@ -99,7 +98,7 @@ class RankTest(Share):
     def judge(self, pairs: Sequence[tuple[Launches, Launches]]) -> list[Verdict]:
         """A verdict on each pair.
 
-        A pair with a call that failed is not slower, and does not count for the correction.
+        In a pair with a failed call, the first call is not slower, and the pair does not count for the correction.
         """
         known = [index for index, (left, right) in enumerate(pairs) if left.medians and right.medians]
         values = [_p_value(pairs[index][0].medians, pairs[index][1].medians) for index in known]
@@ -110,7 +109,7 @@ class RankTest(Share):
         ]
 
     def min_launches(self, comparisons: int) -> int:
-        """The number of launches with which the test can find a single slower call among this many comparisons."""
+        """The smallest number of launches with which the test can find a single slower call among the comparisons."""
         launches = 2
         while comparisons > self.alpha * math.comb(2 * launches, launches):
             launches += 1
@@ -118,7 +117,7 @@ class RankTest(Share):
 
 
 def _p_value(left: Sequence[float], right: Sequence[float]) -> float:
-    """The p-value of the one-sided test. Exact where no two values are equal."""
+    """The p-value of the one-sided test; exact if all values differ and are few enough."""
     from scipy import stats
 
     distinct = len({*left, *right}) == len(left) + len(right)
@@ -127,7 +126,7 @@ def _p_value(left: Sequence[float], right: Sequence[float]) -> float:
 
 
 def _corrected(values: Sequence[float], correction: str) -> list[float]:
-    """The p-values, each corrected for the number of all."""
+    """The p-values, corrected for their number."""
     from scipy import stats
 
     return [float(one) for one in stats.false_discovery_control(values, method=correction)] if values else []
@@ -151,8 +150,8 @@ class Call:
 class Comparison:
     """A guideline at one call: the time of the call, and the time that it must not exceed.
 
-    `guideline` is GL1 to GL22, 'monotony' or 'split-robustness'. `other_bytes` is the message size of what it is
-    compared with: another one for monotony, and for split-robustness that of each of the `calls`.
+    `guideline` is GL1 to GL22, 'monotony' or 'split-robustness'. `other_bytes` is the message size on the other side:
+    for monotony a larger one, for split-robustness the size of each of the `calls`.
     """
 
     guideline: str
@@ -175,7 +174,7 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """The time of the call divided by the one that it must not exceed."""
+        """The time of the call divided by the time that it must not exceed."""
         return self.time.seconds / self.other.seconds
 
 
@@ -201,7 +200,7 @@ class Checked:
         return {kind: sum(one.kind == kind for one in found) for kind in KINDS}
 
     def checked(self) -> dict[str, int]:
-        """For each kind the number of calls and guidelines that were checked."""
+        """The number of checked pairs of a guideline and a call, by kind."""
         asked = {(one.kind, one.guideline, one.call) for one in self.comparisons}
         return {kind: sum(entry[0] == kind for entry in asked) for kind in KINDS}
 
@@ -212,9 +211,9 @@ def check(
     criterion: Share,
     kinds: Sequence[str] = KINDS,
 ) -> Checked:
-    """Checks a library's times `own`; `mockups` are those of mock-ups, by guideline and call.
+    """Checks a library's times `own`; `mockups` are the times of mock-ups, by guideline and call.
 
-    Failed calls are left out. Each kind is a family of comparisons of its own for the criterion.
+    Failed calls are left out. The criterion judges each kind as a separate family of comparisons.
     """
     candidates = {PATTERN: _pattern(own, mockups), MONOTONY: _monotony(own), SPLIT: _split(own)}
     found: list[Comparison] = []

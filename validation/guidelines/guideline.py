@@ -1,6 +1,6 @@
-"""The performance guidelines GL1 to GL22 of Hunold & Carpen-Amarie 2018, section 3.1, of guidelines.toml.
+"""The performance guidelines GL1 to GL22 of Hunold & Carpen-Amarie 2018, section 3.1, from guidelines.toml.
 
-A guideline says that a collective is not slower than a mock-up, which is other collectives one after another. The
+A guideline says that a collective is not slower than a mock-up, which runs other collectives one after another. The
 catalogue has the mock-ups as algorithms of their collective.
 """
 
@@ -19,7 +19,7 @@ REDUCE_LOCAL = "reduce_local"
 
 @dataclass(frozen=True)
 class MockUpPart:
-    """A collective of a mock-up. `message_bytes` turns P and the guideline's message size into those of the part."""
+    """A collective of a mock-up. `message_bytes` gives its message size for P and the guideline's message size."""
 
     collective: str
     message_bytes: Callable[[int, int], int]
@@ -27,9 +27,7 @@ class MockUpPart:
 
 @dataclass(frozen=True)
 class Guideline:
-    """A guideline. It has the collective on its left side, and the parts of the mock-up on its right side, in their
-    order.
-    """
+    """A guideline: the collective on its left side, and the parts of the mock-up on its right side, in their order."""
 
     name: str
     collective: str
@@ -37,7 +35,7 @@ class Guideline:
 
     @property
     def label(self) -> str:
-        """'gather + bcast'."""
+        """The parts of the mock-up as text, such as 'gather + bcast'."""
         return " + ".join(part.collective for part in self.parts)
 
     @property
@@ -48,7 +46,7 @@ class Guideline:
 
     @property
     def mockup(self) -> Algorithm:
-        """The algorithm of the catalogue."""
+        """The mock-up, which is an algorithm of the catalogue."""
         return next(one for one in Catalogue.load().algorithms(self.collective) if one.guideline == self.name)
 
 

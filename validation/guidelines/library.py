@@ -25,7 +25,7 @@ from collwise.validation.measurement.gain import verify_algorithms
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import case_of
 
-# The limit of the launch that only shows what runs, where the method has none.
+# The time limit of the launch that only shows what runs, if the method has no limit.
 _MAX_SECONDS = 600.0
 
 TITLES = {"ompi": "Open MPI", "mpich": "MPICH", "mvapich2": "MVAPICH2", "impi": "Intel MPI"}
@@ -36,11 +36,12 @@ CaseTimes = dict[Case, Launches]
 
 @dataclass(frozen=True)
 class Library:
-    """An MPI library on a platform or target, its `place`, whose calls can be timed.
+    """An MPI library whose calls can be timed, on a platform or target, its `place`.
 
-    `times_in_turn` gives the times of cases as they are, and under libcollwise with rules that choose an algorithm for
-    some of them. Both are launched in turn, so that drift affects them alike. It raises CollwiseError where libcollwise
-    does not run what the rules say. `launches` measure each time; 0: times are exact.
+    `times_in_turn` gives the times of cases as they are, and the times under libcollwise with rules that choose an
+    algorithm for some of them. Launches without and with libcollwise alternate, so that drift affects both equally. The
+    function raises CollwiseError if libcollwise does not run what the rules say. `launches` is the number of launches
+    that measure each time, 0 if times are exact.
     """
 
     name: str
@@ -58,7 +59,7 @@ class Library:
 
 
 def simulated_library(platform: HostPlatform, context: SimulationContext, selector: str, ppn: int = 0) -> Library:
-    """A library as one of SMPI's selectors imitates it, with `ppn` processes on each node; 0: as the platform says."""
+    """A library as one of SMPI's selectors imitates it, with `ppn` processes per node (0: the platform's default)."""
     name = f"{platform.name}-{selector}"
 
     def times(cases: Sequence[Case], rules: str = "") -> CaseTimes:
@@ -73,10 +74,10 @@ def simulated_library(platform: HostPlatform, context: SimulationContext, select
 
 
 def recorded_library(platform: HostPlatform, context: SimulationContext, baseline: Baseline, ppn: int = 0) -> Library:
-    """A library whose decisions are known: the schedule engine plays what it runs untuned.
+    """A library whose decisions are known; the schedule engine plays what the library runs untuned.
 
-    It has no limit like that of SMPI's selectors on the number of processes. There are no times of algorithms that the
-    catalogue lacks, nor of mock-ups that need these.
+    Unlike for SMPI's selectors, the number of processes is not limited. There are no times of algorithms that the
+    catalogue lacks, nor of mock-ups that need them.
     """
     name, per_node = f"{platform.name}-{baseline.name}", _per_node(platform, ppn)
     bench = Simulated(platform, replace(context, engine=SCHEDULE, library=library_decisions(baseline)))
@@ -98,7 +99,7 @@ def recorded_library(platform: HostPlatform, context: SimulationContext, baselin
         return found | {case: timings[what] for case, what in played.items()}
 
     def times_in_turn(cases: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]) -> tuple[CaseTimes, CaseTimes]:
-        # Rules replace calls of the program and none of mock-ups.
+        # Rules replace calls of the program, but no calls within mock-ups.
         replaced = {case: following(case, chosen[case]) if case in chosen else case for case in cases}
         found = times(list(dict.fromkeys([*cases, *replaced.values()])))
         return {case: found[case] for case in cases}, {case: found[what] for case, what in replaced.items()}
@@ -118,8 +119,8 @@ def measured_library(
 ) -> Library:
     """A real MPI library on a target. Each time is measured in `launches` separate executions of MPI.
 
-    The order of algorithms differs in each, since the first cases of an execution can be slower. `on_launch` gets the
-    number of finished launches and that of all.
+    The order of algorithms differs in each execution, since the first cases of an execution can be slower. `on_launch`
+    gets the number of finished launches and the number of all launches.
     """
 
     def launched(cases: Sequence[Case], targets: Sequence[ExecutionTarget], run: str) -> list[CaseTimes]:
@@ -136,7 +137,7 @@ def measured_library(
             replacing = _replacing(target, rules, folder)
             reporting = ModifiedTarget(replacing, {"decided_by": "report"})
             verify_algorithms(reporting, folder, chosen, method.max_seconds(len(chosen)) or _MAX_SECONDS)
-            # Both run all cases, since those of a longer launch can be faster.
+            # Both run all cases, since cases can be faster in a longer launch.
             plain, repaired = launched(cases, [target, replacing], "again, ")
         return plain, repaired
 

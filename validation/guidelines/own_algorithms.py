@@ -1,7 +1,8 @@
 """Guidelines for a decision table of our own algorithms.
 
-Where a choice is slower than the parts of a mock-up one after another, each by its best choice, their combination is a
-better algorithm than the catalogue's (Hunold & Carpen-Amarie 2018, section 4.4.2, found an allreduce this way).
+If a choice is slower than the parts of a mock-up one after another, each part by its best choice, then the combination
+of the parts is a better algorithm than the catalogue has (Hunold & Carpen-Amarie 2018, section 4.4.2, found an
+allreduce this way).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ UNCHECKED = {"GL9": "its allgatherv has the root's block alone, and allgatherv i
 
 @dataclass(frozen=True)
 class Combination:
-    """Collectives one after another that are faster than the choice of a table, with the choice of each."""
+    """Collectives one after another that are faster than the choice of a table, with the choice for each collective."""
 
     guideline: Guideline
     call: Call
@@ -58,10 +59,10 @@ def check_tables(
     context: SimulationContext,
     tolerance: float = 0.01,
 ) -> OwnChecked:
-    """Checks the choices of tables, by collective, at these points; `sizes` are by collective.
+    """Checks the choices of decision tables at these points; `tables` and `sizes` are by collective.
 
-    Parts of mock-ups take the table's choices, where there is a table of their collective, else the fastest of the
-    catalogue. Raises UsageError where a table decides nothing, CollwiseError when a simulation fails.
+    Each part of a mock-up uses the choice of its collective's table, or the catalogue's fastest choice if there is no
+    table. Raises UsageError where a table decides nothing, and CollwiseError if a simulation fails.
     """
     per_node = {table.processes_per_node for table in tables.values()}
     if len(per_node) > 1:

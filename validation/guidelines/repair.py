@@ -22,7 +22,10 @@ class Repair:
 
 @dataclass(frozen=True)
 class RepairedRange:
-    """Message sizes from `first` to `last`, both included, that a mock-up replaces; all sizes checked between them."""
+    """Message sizes from `first` to `last`, both included, for which a mock-up replaces the collective.
+
+    The mock-up repairs all checked sizes between them.
+    """
 
     collective: str
     procs: int
@@ -42,7 +45,7 @@ def repairs(checked: Checked) -> tuple[Repair, ...]:
 
 
 def ranges(found: Sequence[Repair], sizes: Mapping[str, Sequence[int]]) -> tuple[RepairedRange, ...]:
-    """Repairs of neighbouring sizes by one mock-up joined; `sizes` are those checked, ascending, by collective."""
+    """Joins repairs of neighbouring sizes by the same mock-up; `sizes` are all checked sizes, ascending."""
     made: list[RepairedRange] = []
     for (collective, procs), group in itertools.groupby(found, key=lambda one: (one.call.collective, one.call.procs)):
         before: RepairedRange | None = None
@@ -60,9 +63,9 @@ def ranges(found: Sequence[Repair], sizes: Mapping[str, Sequence[int]]) -> tuple
 def rules_text(found: Sequence[RepairedRange], processes_per_node: Mapping[int, int] | None = None) -> str:
     """A table for libcollwise (`collwise program run --table`) of these ranges only; empty if there are none.
 
-    It holds for the process counts and the processes per node, by process count, that were checked, by default for any
-    number of these, and leaves all other calls to MPI's own algorithms: rules apply up to the next larger number, so
-    each has an end.
+    The table holds for the process counts that were checked, each with its processes per node in `processes_per_node`,
+    by default with any number of processes per node. It leaves all other calls to MPI's own algorithms. Since a rule
+    applies up to the next larger number, the table has a further rule at the end of each range.
     """
     if not found:
         return ""
@@ -108,12 +111,12 @@ def profiles(found: Sequence[RepairedRange]) -> tuple[PgmpiProfile, ...]:
 
 
 def _identity(guideline: Guideline) -> int:
-    """The mock-up's number in a profile: its place among those of its collective, starting at 1."""
+    """The mock-up's number in a profile: its place among the mock-ups of its collective, starting at 1."""
     return guidelines_of(guideline.collective).index(guideline) + 1
 
 
 def rules_of(profiles: Mapping[str, PgmpiProfile]) -> str:
-    """The table for libcollwise of profiles that PGMPITuneLib wrote, by the names of their files."""
+    """The table for libcollwise with the ranges of profiles that PGMPITuneLib wrote, which are by file name."""
     found: list[RepairedRange] = []
     seen: set[tuple[str, int]] = set()
     for file, profile in profiles.items():

@@ -29,9 +29,7 @@ from collwise.validation.times.grid import case_of
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a check. It has message sizes by collective, process counts, the criterion, and the kinds of
-    guidelines.
-    """
+    """The plan of a check: message sizes by collective, process counts, the criterion, and the kinds of guidelines."""
 
     sizes: Mapping[str, Sequence[int]]
     procs: Sequence[int]
@@ -63,7 +61,7 @@ class Repaired:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A violation, and the reason why it is not repaired; empty if it is."""
+    """A violation, and the reason why it is not repaired, which is empty if it is repaired."""
 
     violation: Comparison
     reason: str
@@ -78,8 +76,8 @@ class Outcome:
 class GuidelinesResult:
     """A library's times and its violations, before and after repair. `seconds` is how long the first check took.
 
-    `unused` are mock-ups that do not run, with the reason (such as too small buffers), by guideline and call; `failed`
-    are the problems of calls without a time.
+    `unused` has the reasons why mock-ups do not run (such as too small buffers), by guideline and call; `failed` has
+    the problems of calls without a time.
     """
 
     library: Library
@@ -101,7 +99,7 @@ class GuidelinesResult:
         return {what: error for what, error in {**own, **mockups}.items() if error}
 
     def gain(self, call: Call) -> float:
-        """The default's time divided by the tuned library's, from launches in turn; nan if there is none."""
+        """The default time divided by the time with repairs, from alternating launches; nan without repairs."""
         if self.tuned is None or call not in self.tuned.own:
             return math.nan
         return self.tuned.default[call].seconds / self.tuned.own[call].seconds
@@ -112,7 +110,7 @@ class GuidelinesResult:
         return max((entry for entry in gains if not math.isnan(entry[1])), key=lambda entry: entry[1], default=None)
 
     def outcomes(self) -> tuple[Outcome, ...]:
-        """The outcome of every violation found before repair. Empty if nothing was tuned."""
+        """The outcome of every violation found before repair; empty if nothing was repaired."""
         if self.tuned is None:
             return ()
         left = {(one.guideline, one.call): one for one in self.tuned.checked.violations}
@@ -129,9 +127,9 @@ class GuidelinesResult:
         return tuple(Outcome(one, self._cause(one)) for one in found)
 
     def _reason(self, violation: Comparison, still: Comparison | None) -> str:
-        """The reason why a violation is left after repair, where the comparison `still` violates.
+        """The reason why a violation is left after repair; empty if it is repaired.
 
-        Empty if it is not.
+        `still` is its comparison after repair if that is a violation.
         """
         if still is None:
             return ""
@@ -143,7 +141,7 @@ class GuidelinesResult:
             return f"{gain}, which is not enough"
         less = (1 - 1 / still.ratio) * 100
         if runs.name == violation.guideline:
-            return f"{gain}, and takes {less:.0f} % less in its own case: times differ within a launch"
+            return f"{gain}, and takes {less:.0f} % less when it is timed itself: times differ within a launch"
         faster = GUIDELINES[violation.guideline].label
         return f"{gain}, the fastest in the first check; {faster} now takes {less:.0f} % less"
 
@@ -157,7 +155,7 @@ class GuidelinesResult:
         same = (one for one in self.before.comparisons if (one.guideline, one.call, one.other_bytes) == key)
         before = next(same, None)
         if before is None:
-            return "one of both had no time in the first check"
+            return "one of the two had no time in the first check"
         return f"times differ between the runs: the ratio was {before.ratio:.2f} in the first check"
 
 
@@ -207,7 +205,7 @@ def run(library: Library, plan: Plan) -> GuidelinesResult:
 
 
 def _warn_of_few_launches(library: Library, plan: Plan, comparisons: int) -> None:
-    """Warns, before anything is measured, where the rank test would find no violation that stands alone."""
+    """Warns, before anything is measured, if the rank test could not find a single violation."""
     if not isinstance(plan.criterion, RankTest) or library.exact:
         return
     needed = plan.criterion.min_launches(comparisons)

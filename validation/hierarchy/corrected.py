@@ -1,10 +1,10 @@
-"""Predictions that are corrected by measured times, and what measuring another configuration is worth.
+"""Predictions that are corrected by measured times, and the value of measuring another configuration.
 
-The logarithm of the ratio of measured to predicted time is a Gaussian process over all configurations and inputs. Parts
-of it are common to all, to near sizes and places, to an algorithm there, to similar segments and pieces of it, and to
-one configuration. The scales for algorithms, segments and pieces are estimated: of a few, those under which the
-measured times are most likely. That of a configuration is not estimated: where predictions were right so far, others
-may still be wrong.
+The logarithm of the ratio of measured to predicted time is a Gaussian process over all configurations and inputs. It is
+a sum of parts that are common to all of them, to near sizes and places, to an algorithm at near sizes and places, to
+similar segments and pieces of an algorithm, and to one configuration. The scale of the parts for algorithms, segments
+and pieces is estimated: of a few scales, it is the one under which the measured times are most likely. The scale of the
+part for a configuration is not estimated, since even if predictions were right so far, others may still be wrong.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ _SCALES = (0.125, 0.25, 0.5, 1.0, 2.0)
 """The scales that are tried."""
 
 _FAR_SIZE, _FAR_SIZE_ALONE, _FAR_PLACE, _FAR_CUT = 8.0, 4.0, 4.0, 4.0
-"""The doublings in which the covariance falls to 1/e. They are of message sizes, for parts in common and for a
-configuration's own, of nodes and processes on each, and of segments and pieces.
+"""The doublings over which the covariance falls to 1/e.
+
+They are doublings of message sizes for common parts, of message sizes for a configuration's own part, of nodes and
+processes per node, and of segments and pieces.
 """
 
 _EXACT = 1e-8
@@ -42,11 +44,11 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 _MAX = 256
-"""The number of cases considered for the next benchmark, those most likely to be the best of their input."""
+"""The most cases considered for the next benchmark, which are those most likely to be the best of their input."""
 
 
 class Corrected:
-    """Predictions for cases, in the order of their inputs, and what is believed after measuring some of them."""
+    """Predictions for cases, in the order of their inputs, which measured times of some cases correct."""
 
     def __init__(self, predicted: Mapping[Case, float]) -> None:
         self.cases = list(predicted)
@@ -67,11 +69,11 @@ class Corrected:
 
     @property
     def seconds(self) -> Mapping[Case, float]:
-        """The corrected time of every case; that of a measured one follows from its measured time and the noise."""
+        """The corrected time of every case; for a measured case, it follows from the measured time and its noise."""
         return dict(zip(self.cases, np.exp(self._belief.mean).tolist(), strict=True))
 
     def add(self, timings: Mapping[Case, Timing]) -> None:
-        """Updates what is believed by measured times; their cases are no longer candidates for measuring."""
+        """Corrects the predictions by measured times, whose cases are no longer candidates for measuring."""
         if not timings:
             return
         numbers = np.array([self._position[case] for case in timings])
@@ -81,7 +83,7 @@ class Corrected:
             belief.learn(numbers, np.log(seconds), (widths / _95_PERCENT / seconds) ** 2 + _EXACT)
 
     def min_sum_of_seconds(self) -> float:
-        """The least time of all cases together: two standard deviations below their corrected sum."""
+        """A lower bound on the time of all cases together: two standard deviations below their corrected sum."""
         belief = self._belief
         seconds = np.exp(belief.mean)
         longest = np.argsort(seconds)[-_MAX:]
@@ -90,11 +92,11 @@ class Corrected:
         return float(seconds.sum()) * math.exp(-2 * math.sqrt(max(variance, 0.0)))
 
     def most_telling(self, seconds: float, budget: float, min_gain: float) -> list[Case]:
-        """The next benchmarks: those with the largest expected benefit for their time, for about that many seconds.
+        """The next benchmarks, which take about `seconds`: those with the largest expected benefit for their time.
 
-        They take no more than `budget` seconds even if each is longer than expected by two standard deviations. What is
-        expected is how much faster the choices become, as a share, summed over all inputs; benchmarks of which less
-        than `min_gain` is expected are left out.
+        They take no more than `budget` seconds even if each takes two standard deviations longer than expected. The
+        benefit is the share by which choices become faster, summed over all inputs; benchmarks with an expected benefit
+        below `min_gain` are left out.
         """
         belief, still_open = copy(self._belief), self._open.copy()
         chosen: list[Case] = []

@@ -1,9 +1,10 @@
 """The tasks of hierarchical collectives, their times on each node's leader, and the cost model made of them.
 
-A message of u segments is worked off in steps. In step s the part k of the collective (the broadcast between nodes, ib,
-is part 0 of a broadcast; sb, that within nodes, part 1) works on segment s - k, if there is such a segment. What a
-leader does in one step is a task: ib(0), sbib(1), ..., sbib(u - 1), sb(u - 1) for a broadcast. Parts are named in the
-order of the paper, the last one first. With three levels nb and nr, between the sockets of a node, are parts as well.
+A message of u segments is processed in steps. In step s, part k of the collective works on segment s - k, if there is
+such a segment. In a broadcast, part 0 is the broadcast between nodes, ib, and part 1 is the broadcast within nodes, sb.
+What a leader does in one step is a task: ib(0), sbib(1), ..., sbib(u - 1), sb(u - 1) for a broadcast. Parts are named
+in the order of the paper, the last one first. With three levels, nb and nr, the parts between the sockets of a node,
+are added.
 
 The model is equations (3) and (4) of Luo et al. 2020, section III. The stabilised cost of a full task stands for all
 full tasks. The cost is that of the slowest node leader:
@@ -12,11 +13,11 @@ full tasks. The cost is that of the slowest node leader:
     allreduce  max_i T_i(sr(0)) + T_i(irsr(1)) + T_i(ibirsr(2)) + (u - 3) T_i(sbibirsr(s))
                      + T_i(sbibir(u - 1)) + T_i(sbib(u - 1)) + T_i(sb(u - 1))                            (4)
 
-The equations take the slowest leader for the slowest process. Where the others of its node end later, as down a tree of
-messages, the time by which they do is added; it does not depend on u.
+The equations assume that the slowest leader is the slowest process. If other processes of its node end later, for
+example in a tree of messages, their delay is added; it does not depend on u.
 
-With d parts both are: the first d - 1 tasks, u - d + 1 times the stabilised one, the last d - 1 tasks. For fewer than d
-- 1 segments, which (4) does not cover, the tasks of that many segments are timed themselves.
+With d parts, both equations have the first d - 1 tasks, u - d + 1 times the stabilised task, and the last d - 1 tasks.
+For fewer than d - 1 segments, which (4) does not cover, the tasks are timed with exactly that many segments.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def task_names(collective: str, segments: int, within: int = 0) -> list[str]:
 class TaskTimes:
     """The seconds that each leader (first axis) took for each task (second axis) of `segments` segments.
 
-    `tail_seconds` is by how much the last process ends after the last leader, as down a tree within a node. `within`
-    says how the processes of a node communicate, by socket for instance.
+    `tail_seconds` is the time from the end of the last leader to the end of the last process, for example in a tree
+    within a node. `within` says how the processes of a node communicate, for example by socket.
     """
 
     collective: str
@@ -81,10 +82,10 @@ class TaskTimes:
 
     @property
     def stable_seconds(self) -> Array:
-        """Each leader's stabilised cost, T_i(sbib(s)) or T_i(sbibirsr(s)): the mean of the later half of the full ones.
+        """Each leader's stabilised cost, T_i(sbib(s)) or T_i(sbibirsr(s)): the mean over later full tasks.
 
-        An even number of them, since costs may alternate. 0 where no task is full; equations (3) and (4) then multiply
-        it by 0.
+        These are the later half of the full tasks, an even number of them, since costs may alternate. The cost is 0 if
+        no task is full; equations (3) and (4) then multiply it by 0.
         """
         full = self.seconds[:, self.full]
         count = full.shape[1]
@@ -95,7 +96,8 @@ class TaskTimes:
 def task_case(whole: Case, segments: int, steps: str = "", tasks: range | None = None) -> Case:
     """The case that times the tasks of a whole collective, with this many segments of the same size.
 
-    With `tasks` only these are run, without those before them; with `steps`, such as "sbib", only these parts.
+    With `tasks`, only these tasks are run, without the ones before them; with `steps`, such as "sbib", only these
+    parts.
     """
     size = min(whole.segment_bytes, whole.message_bytes)
     window = f"{EXPERIMENT}:{tasks.start}:{tasks.stop}:{steps}" if tasks is not None else EXPERIMENT
@@ -128,7 +130,7 @@ def task_times(timing: Timing) -> TaskTimes:
 
 @dataclass(frozen=True)
 class ByTasks:
-    """A timer of whole collectives of which another one times only tasks, once for all sizes of messages.
+    """A timer of whole collectives; its `timer` times only their tasks, once for all message sizes.
 
     A pipeline is timed with `max_segments` segments, see `runs_needed`.
     """
@@ -160,10 +162,10 @@ def _segments(case: Case) -> int:
 def runs_needed(
     collective: str, segments: Iterable[int], max_segments: int = SEGMENTS, within: int = 0
 ) -> tuple[int, ...]:
-    """The numbers of segments with which tasks must be timed to know the costs for all these numbers.
+    """The numbers of segments with which tasks must be timed, so that the costs for all `segments` are known.
 
-    A pipeline is timed with `max_segments` segments, or as many as the longest one has. Numbers below d - 1 are timed
-    each for itself.
+    Pipelines are timed with `max_segments` segments, or with the number of the longest one if that is smaller. Numbers
+    below d - 1 are timed separately.
     """
     asked = sorted(set(segments))
     least = len(parts_of(collective, within)) - 1
@@ -172,7 +174,7 @@ def runs_needed(
 
 
 def cost_seconds(runs: Sequence[TaskTimes], segments: int) -> float:
-    """The cost of a collective of this many segments, from timed tasks of the numbers of segments in `runs_needed`.
+    """The cost of a collective of this many segments, from `runs`, the tasks timed with the numbers in `runs_needed`.
 
     Raises ValueError for a number of segments that was not provided for.
     """

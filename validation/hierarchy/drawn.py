@@ -1,15 +1,15 @@
 """Machines that deviate at random from a description, to judge searches that predict by the description.
 
-A search that predicts by the schedule engine cannot be judged with the engine on the same description as the machine:
-it would predict itself. A drawn machine is the engine too, but what the description says is off in three ways, each of
-which its seed decides:
+A search that predicts by the schedule engine cannot be judged on a machine that is the engine with the same
+description, since the engine would predict itself. A drawn machine is also the engine, but it deviates from the
+description in three ways, which its seed decides:
 
 - **Numbers.** Every latency, rate, overhead, threshold and the time to reduce a byte is multiplied by a factor of its
   own, log-uniform from 1/OFF to OFF, as if the description came from data sheets and another machine's calibration.
 - **Rules.** Half of the machines have the network of SMPI, where an eager message leaves only when its receive is
   posted and the sender of a long one waits for its arrival; half have no load by acknowledgements.
-- **Form.** Each configuration is slower or faster than any such parameters say, by a log-normal factor that is the same
-  for message sizes within a factor of SIZES_ALIKE, and unrelated to that of any other configuration.
+- **Form.** Each configuration is slower or faster than any such parameters predict, by a log-normal factor. It is the
+  same for message sizes within a factor of SIZES_ALIKE, and independent of the factors of other configurations.
 
 Benchmarks are repeated, and their repetitions vary; the true times of whole collectives are also known.
 """
@@ -52,7 +52,7 @@ _95_PERCENT = 1.96
 
 @dataclass(frozen=True)
 class _Changed:
-    """A timer of another one's times, each changed."""
+    """A timer that changes each time of another timer."""
 
     timer: Timer
     change: Callable[[Timing], Timing]
@@ -64,7 +64,7 @@ class _Changed:
 
 @dataclass(frozen=True)
 class DrawnMachine:
-    """The machine of a seed: what an engine simulates, whether by SMPI's rules, and how its times deviate from that."""
+    """The machine of a seed: the platform that an engine simulates, whether by SMPI's rules, and deviations."""
 
     platform: Platform
     like_smpi: bool
@@ -75,11 +75,11 @@ class DrawnMachine:
         return _Changed(timer, lambda one: _scaled(one, self._deviation(one.case)))
 
     def measured(self, timer: Timer) -> Timer:
-        """The times that repeated benchmarks find; those of a case are the same whenever it is timed."""
+        """A timer of what repeated benchmarks measure; a case gets the same time whenever it is timed."""
         return _Changed(self.true(timer), self._repeated)
 
     def _deviation(self, case: Case) -> float:
-        """The factor by which a case's configuration deviates, the same for all segment sizes that cut nothing."""
+        """The factor by which a case's time deviates; all segment sizes that leave the message whole share it."""
         cut = case.segment_bytes if case.segment_bytes < case.message_bytes else 0
         size = int(math.log(max(case.message_bytes, 1), SIZES_ALIKE) + 1e-9)
         parameters = (cut, case.limit_bytes, case.parameter)
@@ -131,7 +131,7 @@ def _off(item: _Item, factor: _Factor) -> _Item:
 
 
 def _off_calibration(own: Calibration, factor: _Factor) -> Calibration:
-    """A wrong calibration: base and bytes of overheads, the handshake, and all sizes, each multiplied by a factor."""
+    """A wrong calibration, with factors on base and bytes of overheads, on the handshake, and on all sizes."""
     move = factor()
 
     def overheads(rows: tuple[OverheadRow, ...]) -> tuple[OverheadRow, ...]:
@@ -165,7 +165,10 @@ def _moved(starts: Sequence[int], factor: float) -> list[int]:
 
 
 def _scaled(one: Timing, *factors: float) -> Timing:
-    """A timing with its seconds multiplied; that of tasks, whose samples are instants, by a factor for each task."""
+    """A timing with its seconds multiplied by a factor; a timing of tasks has a factor for each task.
+
+    The samples of tasks are instants.
+    """
     if not is_of_tasks(one.case) or not one.ok:
         return replace(one, seconds=one.seconds * factors[0])
     ends = np.array(one.samples).reshape(one.case.nodes, -1)

@@ -1,4 +1,7 @@
-"""The overlap of the parts of tasks, as in figures 2 and 6 of Luo et al. 2020. The trend is that of figure 3."""
+"""The overlap of the parts of tasks, and the trend of tasks.
+
+They are shown in figures 2 and 6, and in figure 3, of Luo et al. 2020.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _STABLE = 0.05
 
 @dataclass(frozen=True)
 class Probe:
-    """A run of few tasks: `tasks` with the parts `steps`, of which the last one's time counts."""
+    """A run of a few tasks, `tasks`, with the parts `steps`; the time of the last task counts."""
 
     title: str
     steps: str
@@ -44,7 +47,7 @@ _SINGLE_AND_BOTH: Mapping[str, tuple[Probe, ...]] = MappingProxyType(
         ),
     }
 )
-"""The bars of figures 2 and 6. They are two parts alone, both at once, and with a staggered start."""
+"""The bars of figures 2 and 6: each of two parts alone, both at once, and both with a staggered start."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +60,9 @@ class TaskStudy:
 
     @property
     def overlap(self) -> float:
-        """The share of the shorter part that the longer one hides if both run at once. 1 is all of it, 0 nothing.
+        """The share of the shorter part that the longer one hides if both run at once: 1 is all of it, 0 is nothing.
 
-        By the times of the slowest leader; nan for a collective without probes.
+        It follows from the times of the slowest leader; nan for a collective without probes.
         """
         slowest = [float(seconds.max()) for seconds in self.probes.values()]
         if len(slowest) < 3 or min(slowest[:2]) <= 0:

@@ -26,11 +26,12 @@ BETWEEN = ("chain", "binary", "binomial", "library")
 """The algorithms between nodes with which an allreduce has the steps sr, ir, ib and sb of equation (4)."""
 
 WITHIN = ("point-to-point", "shared memory", "one-sided", "by socket")
-"""The ways in which the processes of a node communicate, in the order of the parameter's values. By socket is a third
-level: point to point within sockets, and between one process of each."""
+"""The ways in which the processes of a node communicate, in the order of the parameter's values. 'by socket' adds a
+third level: point to point within sockets, and between one process of each socket.
+"""
 
 SIMULATED = (0, BY_SOCKET)
-"""The operations among them that can be simulated."""
+"""The indices in WITHIN of the ways that can be simulated."""
 
 EXHAUSTIVE, PREDICT = "exhaustive", "predict"
 """The names of the search that the others are compared with, and of the one that needs predictions."""
@@ -39,8 +40,7 @@ SEARCHES = (EXHAUSTIVE, "tasks", PREDICT)
 """The names of the searches (`tuning`)."""
 
 SEGMENTS = 8
-"""The number of segments with which tasks are timed: figure 3 shows sbib(1) to sbib(8), stable starting with the third.
-"""
+"""The number of segments with which tasks are timed. Figure 3 shows sbib(1) to sbib(8), stable from the third on."""
 
 BUDGET = 0.02
 """The share of the exhaustive search's machine time that `predict` may take."""
@@ -67,9 +67,9 @@ class Input:
 
 @dataclass(frozen=True)
 class Space:
-    """The inputs for which a collective is tuned, and for each the values of the tuned parameters.
+    """The inputs for which a collective is tuned, and the values of the tuned parameters.
 
-    `algorithms` are those between nodes, without the prefix.
+    `algorithms` are the algorithms between nodes, without PREFIX.
     """
 
     collective: str
@@ -100,9 +100,10 @@ class Space:
         return tuple(Input(*one) for one in product(self.nodes, self.processes_per_node, self.message_bytes))
 
     def choices(self, message_bytes: int) -> tuple[Choice, ...]:
-        """The configurations that differ for a message: no segment size except the smallest is larger than the message.
+        """The configurations that differ for messages of this size.
 
-        Pieces between nodes are smaller than a segment, and MPI's own collectives take none.
+        No segment size except the smallest one is larger than the message. Pieces between nodes are smaller than a
+        segment, and MPI's own collectives take none.
         """
         algorithm = Catalogue.load().algorithm
         return tuple(
@@ -114,7 +115,7 @@ class Space:
         )
 
     def segments_for(self, message_bytes: int) -> tuple[int, ...]:
-        """The segment sizes up to that of the message, or the smallest one: larger ones do not cut it."""
+        """The segment sizes up to the message size, or the smallest one, since larger ones leave the message whole."""
         return tuple(size for size in self.segment_bytes if size <= message_bytes) or (min(self.segment_bytes),)
 
     def cases(self) -> list[Case]:
@@ -139,8 +140,8 @@ def segments_of(message_bytes: int, segment_bytes: int) -> int:
 def outputs(collective: str, choice: Choice) -> dict[str, str | int | None]:
     """The autotuned parameters of table II: sizes in bytes, None where the collective has none.
 
-    The modules are named by what they are: `rounds` stands for the schedules of rounds that collwise progresses itself,
-    `library` for the MPI library's own non-blocking collectives.
+    The modules are `rounds`, the schedules of rounds that collwise progresses itself, and `library`, the MPI library's
+    own non-blocking collectives.
     """
     between = choice.algorithm.removeprefix(PREFIX)
     own = between != "library"
@@ -159,7 +160,7 @@ def outputs(collective: str, choice: Choice) -> dict[str, str | int | None]:
 
 
 def label(choice: Choice) -> str:
-    """'binary, 64 KiB in 16 KiB, shared memory': a configuration in a table or figure."""
+    """A configuration as text in a table or figure, such as 'binary, 64 KiB in 16 KiB, shared memory'."""
     pieces = f" in {format_size(choice.limit_bytes)}" if choice.limit_bytes else ""
     name = choice.algorithm.removeprefix(PREFIX)
     return f"{name}, {format_size(choice.segment_bytes)}{pieces}, {WITHIN[choice.parameter]}"

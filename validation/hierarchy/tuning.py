@@ -1,15 +1,15 @@
-"""Autotuning of hierarchical collectives: searches, their scores, and decisions for all inputs between the sampled.
+"""Autotuning of hierarchical collectives: searches, their scores, and decisions for all inputs between sampled ones.
 
-Two searches are those of Luo et al. 2020, section III-C: `exhaustive` times every configuration for every input,
-`tasks` only tasks, from which the cost model computes whole collectives of any size. The third, `predict`, times few
+Two searches are from Luo et al. 2020, section III-C: `exhaustive` times every configuration for every input; `tasks`
+times only tasks, from which the cost model computes whole collectives of any size. The third, `predict`, times few
 whole collectives:
 
 1. The schedule engine predicts every configuration for every input.
-2. Measured times correct predictions nearby, and tell how uncertain the others are (`Corrected`).
+2. Measured times correct predictions nearby, and show how uncertain the others are (`Corrected`).
 3. Each round times the cases with the largest expected improvement per machine time. These are mostly short messages;
    their times also correct the predictions for long ones.
-4. It ends when nothing is worth its time any more, or after a share of the exhaustive search's cost, as its own
-   predictions tell it.
+4. The search ends when no case is worth its time any more, or after a share of the exhaustive search's cost, which its
+   own predictions estimate.
 """
 
 from __future__ import annotations
@@ -38,9 +38,7 @@ MIN_GAIN = 1e-5
 """A benchmark is made only if choices are expected to become faster by this share, on average over the inputs."""
 
 _FIRST_ROUND, _FURTHER_ROUNDS = 1 / 32, 0.5
-"""The first round's share of the budget, and the largest share of a further round. That one is of what was spent before
-it.
-"""
+"""The first round's share of the budget, and a further round's largest share of the time spent before it."""
 
 
 @dataclass
@@ -109,10 +107,10 @@ def search(
     budget: float = BUDGET,
     max_tasks: int = SEGMENTS,
 ) -> Found:
-    """Makes the search of that name among cases; `predictor` and `budget` are for the one that predicts.
+    """Makes the search of that name among cases; `predictor` and `budget` are for the search 'predict'.
 
-    Tasks are timed with `max_tasks` segments. Raises CollwiseError if a benchmark fails, and ValueError without
-    predictions for the search that needs them.
+    Tasks are timed with `max_tasks` segments. Raises CollwiseError if a benchmark fails, and ValueError if the search
+    'predict' has no predictor.
     """
     bill = Billed(timer)
     if name == PREDICT:
@@ -141,11 +139,11 @@ def _predicted_and_corrected(
 
 @dataclass(frozen=True)
 class SearchScore:
-    """The costs of a search and of its choices, against timing every configuration.
+    """The cost of a search and the slowdowns of its choices, compared with timing every configuration.
 
-    `cost` is its machine time relative to the exhaustive search's. `mean` and `worst` are slowdowns of its choices
-    against the best configuration, which it chose for `best_found` inputs. `median_error` is the median error of the
-    times that it assumes. nan where the exhaustive search's times are unknown.
+    `cost` is the search's machine time relative to that of the exhaustive search. `mean` and `worst` are slowdowns of
+    its choices against the best configuration, which it chose for `best_found` inputs. `median_error` is the median
+    error of the times that it assumes. Slowdowns and error are nan if the times of all configurations are not known.
     """
 
     search: str
@@ -165,8 +163,8 @@ class Tuning:
     """Results of searches in a space, by their names; the last one decides.
 
     `truth` has the times of all configurations by which choices are judged, if they are known. `exhaustive_seconds` is
-    the machine time of the exhaustive search, or if that was not made, the sum of the times that another search takes
-    all configurations for. `source` and `maker` say what timed.
+    the machine time of the exhaustive search; if that was not made, it is estimated from the times that another search
+    assumes for all configurations. `source` and `maker` say what made the times.
     """
 
     space: Space
@@ -223,9 +221,9 @@ def tune(
     max_tasks: int = SEGMENTS,
     **names: str,
 ) -> Tuning:
-    """Runs the searches of these names; `predictor` and `budget` are for the one that predicts.
+    """Runs the searches of these names; `predictor` and `budget` are for the search 'predict'.
 
-    Choices are judged by the true times where these are known, else by those of the exhaustive search. `names` are
+    Choices are judged by the timer `true` if there is one, else by the times of the exhaustive search. `names` are
     fields of Tuning. Raises CollwiseError if a benchmark fails.
     """
     cases = space.cases()
@@ -237,8 +235,8 @@ def tune(
 
 
 def _estimate(found: Sequence[Found]) -> float:
-    """The cost of the exhaustive search, by a search that knows times of all configurations."""
-    # The tasks of each configuration were timed, while predictions are corrected for most.
+    """The cost of the exhaustive search, estimated from a search that assumes times of all configurations."""
+    # The search by tasks timed each configuration's tasks, while 'predict' assumes corrected predictions for most.
     nearest = min(found, key=lambda one: one.search == PREDICT)
     return sum(nearest.seconds.values()) * nearest.bill.repetitions
 
@@ -247,13 +245,12 @@ def _estimate(found: Sequence[Found]) -> float:
 
 
 def decision_tables(tuning: Tuning) -> list[DecisionTable]:
-    """Decisions of the last search for all inputs between the smallest and the largest sampled ones. Each p has a
-    table.
+    """Decisions of the last search for all inputs between the sampled ones, with a table for each p.
 
-    Between two message sizes the choice of the larger one takes over where their times, on straight lines between the
-    two sizes in logarithms, are equal. Between two node counts, or two numbers of processes per node, the nearer one in
-    proportion decides. The rows of a table are for the process counts of the sampled p; the first row also covers the
-    smaller counts that it is for.
+    Between two message sizes, the choice of the larger one takes over where the times of the two choices are equal;
+    times are on straight lines in logarithms between the two sizes. Between two node counts, or two numbers of
+    processes per node, the nearer one in proportion decides. A table has rows for the process counts with the sampled
+    p; the first row starts at the process count of the smallest p that the table covers.
     """
     space, found = tuning.space, tuning.last
     is_measured = tuning.source == "measured"
@@ -277,7 +274,7 @@ def decision_tables(tuning: Tuning) -> list[DecisionTable]:
 
 
 def starts(sampled: Sequence[int]) -> list[tuple[int, int]]:
-    """The smallest number that each sampled one decides for: the geometric mean with the one before."""
+    """The smallest number for which each sampled one decides, just above its geometric mean with the one before."""
     ordered = sorted(sampled)
     return [
         (number if before is None else math.isqrt(before * number) + 1, number)
@@ -302,7 +299,7 @@ def _switch(found: Found, low: Input, high: Input) -> int:
         seconds = found.by_input[one]
         lower, upper = (seconds[at_size(seconds, found.best[each], one.message_bytes)] for each in (low, high))
         leads.append(math.log(lower / upper))
-    # The first is not above 0 and the second not below it, unless a search's best is not what it takes for the best.
+    # leads[0] <= 0 <= leads[1] if each input's best choice has the smallest time.
     share = min(max(-leads[0] / (leads[1] - leads[0]), 0.0), 1.0) if leads[1] > leads[0] else 1.0
     size = low.message_bytes * (high.message_bytes / low.message_bytes) ** share
     return min(max(math.ceil(size), low.message_bytes + 1), high.message_bytes)

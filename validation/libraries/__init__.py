@@ -1,1 +1,1 @@
-"""The formats of MPI libraries: what these run untuned, what their rules can say, and whether they follow them."""
+"""The formats of MPI libraries: what libraries run untuned, what rules can express, and whether these are followed."""

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A library's decisions: its name as an option says it, its title, and what it decides for a call.
+    """An untuned library: its name as the value of an option, its title, and its decision for a call.
 
-    `nodes` says what the library does otherwise with several processes on a node; empty if nothing. `known` are the
-    collectives whose decisions are known; empty if all are.
+    `nodes` says what the library does differently with several processes on a node; it is empty if nothing differs.
+    `known` are the collectives whose decisions are known; it is empty if all are.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Baseline:
         return self.decision(collective, procs, message_bytes)
 
     def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
-        """The catalogue's choice that is the same, None without one."""
+        """The catalogue's choice that is the same as the decision; None if there is none."""
         return self.decide(collective, procs, message_bytes).choice
 
 
@@ -66,7 +66,7 @@ _HAN = (
 )
 _COMPOSITIONS = (
     "with several processes on a node MPICH combines algorithms within and between nodes (bcast, reduce, allreduce, "
-    "barrier, scan); the baseline is what it decides for one on each"
+    "barrier, scan); the baseline is what it decides for one process on each node"
 )
 BASELINES = {
     one.name: one
@@ -84,7 +84,10 @@ PAPERS = BASELINES["openmpi-3.1"]
 
 
 def baseline(name: str | None = None) -> Baseline:
-    """The baseline of that name; by default the installed Open MPI's, else that of 4.1. Raises UsageError."""
+    """The baseline of that name; by default that of the installed Open MPI, else that of Open MPI 4.1.
+
+    Raises UsageError for an unknown name.
+    """
     if name is not None:
         check_name("baseline", name, BASELINES)
         return BASELINES[name]
@@ -101,7 +104,7 @@ def baseline(name: str | None = None) -> Baseline:
 def library_decisions(baseline: Baseline = DEFAULT) -> LibraryDecisions:
     """The library's decisions for its own collectives, for the recorder of mock-ups.
 
-    The digest is of code and table.
+    Its digest covers the code and the table of the decisions.
     """
     from collwise.simulator.schedule.library import LibraryDecisions
 

@@ -14,13 +14,12 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 
 def collwise_rules(tables: Sequence[DecisionTable]) -> str:
-    """The text of a table, with one rule on each line. It is 'default' where nothing is decided or no choice beats
-    MPI's own.
+    """The text of a table, with one rule on each line.
 
-    For a call libcollwise takes the rules of its collective with the largest P that is not above the call's, among
-    these the ones with the largest number of processes per node that is not above the call's, and among these likewise
-    the one with the largest message size. So a rule has at most as many processes per node as processes. Tables of one
-    collective may differ in processes per node.
+    A rule's algorithm is 'default' where nothing is decided or no choice beats MPI's own. For a call, libcollwise
+    narrows down the rules of its collective in three steps: to the largest P, then to the largest number of processes
+    per node, then to the largest message size, each not above the call's. No rule has more processes per node than P,
+    since a call on P processes has at most P on a node. Tables of one collective may differ in processes per node.
     """
     if not tables:
         raise UsageError("no decision table to write rules from")
@@ -31,9 +30,9 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
     lines = [
         "# Rules for collwise program run:",
         "# collective procs processes_per_node message_bytes algorithm [parameters]",
-        "# Between the process counts that were decided the rows of the next smaller one hold, for up to "
-        f"{WIDE_STEP} times as",
-        "# many processes, and for more if those of the next larger one are the same.",
+        "# A process count between two decided ones uses the rows of the smaller one, up to "
+        f"{WIDE_STEP} times its processes;",
+        "# beyond that, only if the rows of the larger one are the same.",
     ]
     for name in sorted({table.collective for table in tables}):
         mine = [by_key[key] for key in sorted(by_key) if key[0] == name]
@@ -41,7 +40,7 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
         for table in mine:
             lines.append(f"# {name} on {table.platform}, chosen by {' '.join(table.made_by.split())}")
             lines.append(decided_line(name, sorted(table.decided_procs)))
-        # A row of one table would hide those of the others for less processes: all have rows wherever one has.
+        # A row of one table would hide the other tables' rows at smaller P, so all tables have rows at each P of any.
         for procs in sorted({procs for table in mine for procs in table.rules}):
             for per_node, table in _by_processes_per_node(mine, procs).items():
                 lines += _lines(table, procs, per_node)
@@ -49,9 +48,9 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
 
 
 def _by_processes_per_node(tables: Sequence[DecisionTable], procs: int) -> dict[int, DecisionTable]:
-    """The tables, in ascending order, by the largest number of processes on a node, for this many processes.
+    """The tables for P processes, ascending by the largest number of processes on a node.
 
-    Tables whose nodes hold all of them decide for the same calls: one of them that has a row for this many is taken.
+    Tables whose nodes hold all P processes decide for the same calls; of these, one that has a row for P is used.
     """
     found: dict[int, DecisionTable] = {}
     for table in tables:

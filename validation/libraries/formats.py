@@ -30,17 +30,17 @@ from collwise.validation.select.decisions import DecisionTable, check_one_table_
 from collwise.validation.times.choice import LIBRARY_DECIDES
 
 HAN = "han"
-"""The name of the format of HAN's rules, which has every choice that is made of tasks."""
+"""The name of the format of HAN's rules, which can express every choice that is made of tasks."""
 
 
 @dataclass(frozen=True)
 class Format:
     """A format: the consumer whose algorithms it names, how it is used and how it is written.
 
-    `use` is how the file is used: a whole command, in which {file} stands for its name, {collwise} for ours, and P and
-    PROGRAM for the user's own. `write` makes the text of tables. `holds_for` is a further argument of `write`: the
-    number of processes that the file holds for (`procs`), or the `version` of the library. `by_size`: the format sees
-    message sizes.
+    `use` is a whole command that uses the file. In it, {file} stands for the file's name, {collwise} for the name of
+    our program, and P and PROGRAM for the user's own. `write` makes the text of tables. `holds_for` names a further
+    argument of `write`: `procs`, the number of processes that the file holds for, or `version`, the version of the
+    library. `by_size` is true if the format distinguishes message sizes.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Format:
 
     @property
     def one_procs(self) -> bool:
-        """True if it holds for one process count."""
+        """True if a file of this format holds for one process count only."""
         return self.holds_for == "procs"
 
 
@@ -112,7 +112,7 @@ def how_to_use(format_name: str, file: Path) -> str:
 
 
 def ways_to_use_openmpi_rules(file: Path) -> dict[str, str]:
-    """The ways to use a rules file. Each says when it is the right one, and has commands, or lines of a file."""
+    """The ways to use a rules file: commands, or lines of a file, by the situation for which each is right."""
     path = file.resolve()
     return {
         "With mpirun": how_to_use(OPENMPI, file),
@@ -124,9 +124,9 @@ def ways_to_use_openmpi_rules(file: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Exported:
-    """The text of a file, the choices that its format could not say, and warnings of its use.
+    """The text of a file, the choices that its format cannot express, and warnings about its use.
 
-    Each warning is a line.
+    Each warning is one line.
     """
 
     text: str
@@ -141,9 +141,9 @@ def exported(
     version: str = "",
     procs: int | None = None,
 ) -> Exported:
-    """Tables in a format; for those of one process count, `procs` says which where a table has several.
+    """Tables in a format; if it holds for one process count and the tables have several, `procs` says for which.
 
-    `version` is that of Open MPI ('4.1') or MPICH ('4.0'), for their formats.
+    `version` is the version of Open MPI ('4.1') or MPICH ('4.0'), for their formats.
     """
     known = FORMATS[format_name]
     consumer = openmpi_consumer(version) if known.consumer == OPENMPI else known.consumer

@@ -6,11 +6,11 @@ topological level, communicator size and message size. It is a stream of words; 
     collectives, then for each: id, levels, then for each: level, sizes, then for each:
         communicator size, message sizes, then for each: message size, component
 
-Each size holds up to the next one, and the first ones are 1 and 0. Components are written by name: the header of the
-reader speaks of numbers, which 4.1.4 rejects. Segment sizes, and the modules of HAN's pipelined algorithms, are not in
-the file but parameters, one value for all sizes, which a comment of the file has: those of the choice that is slower by
-least over all points. The rules of the two lower levels hold for HAN's simple algorithms
-(`coll_han_use_simple_bcast`), which do not pipeline.
+Each size holds up to the next one; the first communicator size is 1, and the first message size is 0. Components are
+written by name, since 4.1.4 rejects the numbers that the header file of the reader describes. Segment sizes, and the
+modules of HAN's pipelined algorithms, are not in the file. They are parameters with one value for all sizes, which a
+comment of the file has: those of the choice with the smallest mean slowdown over all points. The rules of the two lower
+levels hold for HAN's simple algorithms (`coll_han_use_simple_bcast`), which do not pipeline.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _COLLECTIVES = ("allgather", "allreduce", "bcast", "gather", "reduce", "scatter"
 _BETWEEN = {"library": "libnbc"}
 _USUAL_BETWEEN = "adapt"
 _WITHIN = dict(zip(WITHIN, ("tuned", "sm", "sm", "tuned"), strict=True))
-"""HAN's component for each way within a node. Its one-sided one, SOLO, is in no release."""
+"""HAN's component for each way within a node. HAN's one-sided component, SOLO, is in no release."""
 
 _UP_MODULES, _LOW_MODULES = ("libnbc", "adapt"), ("tuned", "sm")
 _ADAPT_ALGORITHMS = {"binomial": 1, "binary": 3, "chain": 4}
-"""Numbers of coll_adapt_bcast_algorithm; a single chain is its pipeline."""
+"""The values of coll_adapt_bcast_algorithm; its pipeline is a single chain."""
 
 
 def han_rules(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) -> str:
-    """Rules that make HAN run the collectives of the tables where these decide, with its parameters in a comment."""
+    """Rules that make HAN run collectives where the tables decide, with HAN's parameters in a comment."""
     from collwise.validation.hierarchy.tuning import usual_choice
 
     by_name: dict[str, list[DecisionTable]] = {}
@@ -56,7 +56,9 @@ def han_rules(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) -> st
         for table in mine:
             for choice in table.choices:
                 if not choice.algorithm.startswith(PREFIX):
-                    raise UsageError(f"{name} {choice.algorithm} is not made of tasks, as HAN's collectives are")
+                    raise UsageError(
+                        f"{name} {choice.algorithm} is not made of tasks; valid: algorithms named {PREFIX}*"
+                    )
     usual = {name: usual_choice(by_name[name]) for name in sorted(by_name)}
     lines = [
         f"# Rules for HAN of Open MPI {han_version(version)}, from collwise. They need these parameters:",
@@ -73,7 +75,7 @@ def han_rules(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) -> st
 
 
 def han_version(openmpi_version: str) -> str:
-    """'4.1' of '4.1' or '4.1.4'. Raises UsageError for a version without HAN."""
+    """The series of a version, such as '4.1' of '4.1.4'. Raises UsageError for a version without HAN."""
     version = series(openmpi_version)
     if version not in VERSIONS:
         raise UsageError(f"Open MPI {openmpi_version} has no HAN; valid: {', '.join(VERSIONS)}")
@@ -108,7 +110,7 @@ def _collective_lines(name: str, tables: Sequence[DecisionTable]) -> Iterator[st
 
 
 def _level_lines(rules: Mapping[int, Sequence[tuple[int, str]]]) -> Iterator[str]:
-    """The rules of a level; those of the smallest size hold from 1 on, as HAN demands."""
+    """The rules of a level; the rules of the smallest size hold from 1 on, since HAN demands it."""
     ordered = dict(sorted(rules.items()))
     first = min(ordered)
     yield f"{len(ordered)} # sizes"

@@ -1,7 +1,7 @@
-"""The decisions of the installed libraries, to be compared with what is known here.
+"""The decisions of the installed libraries, for comparing them with the decisions of the baselines.
 
-Open MPI is asked itself: the program `openmpi_defaults` stands in for its algorithms. MPICH carries its selection as
-tables in JSON, which are read from its library.
+Open MPI itself is asked: the program `openmpi_defaults` replaces its algorithms to see which one is called. MPICH
+contains its selection as tables in JSON, which are read from its library file.
 """
 
 from __future__ import annotations

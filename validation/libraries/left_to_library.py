@@ -1,8 +1,7 @@
 """Calls that rules leave to the MPI library.
 
-Its own decision is as fast there, or the rules were decided for a P far away.
-
-The library's own decision is one of the choices of its rules (LIBRARY_DECIDES).
+For these calls the library's own decision is as fast, or the rules were decided for a P far away. In rules, the
+library's own decision is one of the choices (LIBRARY_DECIDES).
 """
 
 from __future__ import annotations
@@ -31,14 +30,15 @@ if TYPE_CHECKING:
     from collwise.validation.times.times import Times
 
 _FASTER = 1.01
-"""The least factor by which the library's own decision is faster where it takes the place of a choice."""
+"""The least factor by which the library's own decision must be faster to replace a choice."""
 
 
 def with_untuned(table: DecisionTable, untuned: Decider | None) -> DecisionTable:
-    """The table with the times of untuned Open MPI's decisions among those that it was made from, as LIBRARY_DECIDES.
+    """The table with times of untuned Open MPI's decisions (LIBRARY_DECIDES) among the times that it was made from.
 
-    They are those of the same algorithm, where it was timed and the decisions are known. Measured times of ours are not
-    the library's own. Those of another library's own collective say nothing of Open MPI, and are left out.
+    They are the times of the same algorithm, if it was timed and the decisions are known. Measured times of our
+    algorithms do not stand for the library's own. Measured times of another library's own collective say nothing about
+    Open MPI and are left out.
     """
     from collwise.validation.times.times import State, Times
 
@@ -60,15 +60,16 @@ def with_untuned(table: DecisionTable, untuned: Decider | None) -> DecisionTable
 
 
 def left_to_library(table: DecisionTable, by_size: bool, decided: DecisionTable | None = None) -> DecisionTable:
-    """The table that leaves calls to the MPI library (LIBRARY_DECIDES) where its choices may be slower.
+    """The table that leaves calls to the MPI library (LIBRARY_DECIDES) where the table's choices may be slower.
 
-    With measured times of MPI's own collective these are all that a choice does not beat beyond both intervals; with
-    exact times of it all at which it is over 1 % faster. Without `by_size` a row has one choice: it stays if it beats
-    MPI's own at all measured sizes, or if the library is not over 1 % faster on average.
+    With measured times of MPI's own collective, these are all calls for which the choice is not faster beyond both
+    intervals; with exact times, these are all calls for which MPI's own collective is over 1 % faster. Without
+    `by_size` a row has one choice. With measured times it stays if it is faster than MPI's own at all sizes, with exact
+    times if MPI's own is not over 1 % faster on average.
 
-    Others are those for process counts in wide steps, over four times the one that was decided for and below the next
-    one: a choice stays there if it is also that for the latter. `decided` is the table as it was before others took the
-    place of choices.
+    Calls are also left to the library in wide steps, for process counts over four times the one that was decided for
+    and below the next decided one. A choice stays there if it is also the choice for the next decided count. `decided`
+    is the table before other choices replaced some of its choices.
     """
     known, decided = table.times, decided or table
     if known is not None and LIBRARY_DECIDES in known.grid.timed and table.rules:
@@ -105,7 +106,7 @@ def _kept_by_size(known: Times, procs: int, row: Row) -> Row:
 
 
 def _kept_whole(known: Times, procs: int, row: Row) -> Row:
-    """The row with its one choice, or one that leaves all sizes to the library where that is faster."""
+    """The row with its one choice, or a row that leaves all sizes to the library if that is faster."""
     if len(row) != 1:
         return row
     start, chosen = row[0]
@@ -120,11 +121,10 @@ def _kept_whole(known: Times, procs: int, row: Row) -> Row:
 
 
 def is_faster_than_own(times: Times, choice: Choice, procs: int, message_bytes: int) -> bool:
-    """True if a choice is faster than MPI's own collective at a point, beyond both intervals. True if either has no
-    time.
+    """True if a choice is faster than MPI's own collective at a point, beyond both intervals.
 
-    If the interval of the choice is unknown, it counts as empty. If that of MPI's own is unknown, no choice counts as
-    faster.
+    It is also true if one of the two has no time. If the interval of the choice is unknown, it counts as empty. If the
+    interval of MPI's own is unknown, no choice counts as faster.
     """
     own, ours = (times.seconds_of(one, procs, message_bytes) for one in (LIBRARY_DECIDES, choice))
     if math.isnan(own) or math.isnan(ours):

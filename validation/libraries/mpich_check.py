@@ -1,7 +1,7 @@
 """Checks that the installed MPICH follows a selection file, by the messages that it sends in one call.
 
 The program `call` makes the call, and the library count_messages counts what its processes send through UCX. The counts
-are compared with those of the algorithm that the file names while MPICH runs it by its control variable.
+are compared with the counts of a call in which MPICH's control variable forces the algorithm that the file names.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from collwise.validation.libraries.mpich_untuned import own_tables, selected
 from collwise.validation.select.decisions import DecisionTable
 
 Sent = tuple[tuple[tuple[int, int], ...], ...]
-"""For each process the messages that it sent: their sizes, ascending, and the number of each."""
+"""The messages that each process sent: their sizes, ascending, and the number of each."""
 
 _TIME_LIMIT_SECONDS = 120.0
-# Few enough processes for one machine; two would not tell most algorithms apart.
+# Few enough processes for one machine, and enough to distinguish most algorithms, unlike two.
 _MIN_PROCS, _MAX_PROCS = 3, 8
 _MAX_BYTES = 2**20
 _THROUGH_UCX = {"MPIR_CVAR_NOLOCAL": "1"}
@@ -35,7 +35,7 @@ _THROUGH_UCX = {"MPIR_CVAR_NOLOCAL": "1"}
 class SelectionCheck:
     """One call under a selection file: the algorithm that the file names, and the messages that were sent.
 
-    `expected` are the messages of the algorithm under MPICH's control variable, `without` those of untuned MPICH.
+    `expected` are the messages when MPICH's control variable forces the algorithm, `without` those of untuned MPICH.
     """
 
     collective: str
@@ -92,7 +92,7 @@ def check_selection(path: Path, calls: Sequence[tuple[str, int, int]]) -> Iterat
 
 
 def sent(collective: str, procs: int, message_bytes: int, settings: Mapping[str, str]) -> Sent:
-    """The messages of one call by the installed MPICH with these variables. Raises as `check_selection` does."""
+    """The messages of one call by the installed MPICH with these variables. Raises the errors of `check_selection`."""
     counter = find_installation("mpich").program("libcount_messages.so")
     if not counter.exists():
         raise UsageError("the programs for MPICH were built without the counter of messages; build them again")

@@ -1,8 +1,8 @@
 """Tables for MPICH: its selection file (MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE) and its control variables.
 
-The selection file is a tree of conditions with algorithms as leaves. MPICH reads it in place of its own one and stops
-at a call for which it has no leaf, so that the file written here has MPICH's own decision, too, for every collective
-and wherever a table says nothing (`own_tables`).
+The selection file is a tree of conditions with algorithms as leaves. MPICH reads it instead of its built-in one, and
+stops at a call for which the file has no leaf. The file written here therefore also has MPICH's own decisions
+(`own_tables`): for collectives without a table, and for calls that a table leaves to MPICH.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ from collwise.validation.select.decisions import DecisionTable, Row, from_zero, 
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 VERSIONS = ("4.0", "4.1")
-"""MPICH 4.0, and 4.1 and later, whose barrier has another name."""
+"""The versions of the file: for MPICH 4.0, and for 4.1 and later, which name a barrier algorithm differently."""
 FILE_VARIABLE = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE"
 ENVIRONMENT = {
-    # Without this the device divides a call over several nodes, and a rule applies to its parts.
+    # Otherwise the device splits a call on several nodes into parts, and the rules apply to the parts.
     "MPIR_CVAR_DEVICE_COLLECTIVES": "none",
-    # Alltoall's "scattered" otherwise has at most 32 messages in flight.
+    # Otherwise alltoall's "scattered" has at most 32 messages in flight.
     "MPIR_CVAR_ALLTOALL_THROTTLE": "0",
 }
-"""Variables with which MPICH runs what the catalogue means by the same algorithm."""
+"""Variables under which MPICH's algorithms do what their counterparts in the catalogue do."""
 
+# Collectives for which MPICH compares the total message size.
 _TOTAL_COMPARED = ("allgather", "allgatherv", "reduce_scatter", "reduce_scatter_block")
-# Those of which our message size, times the process count, is that total.
+# Among these, the collectives whose total is our message size times the process count.
 _MULTIPLIED = ("allgather", "allgatherv", "reduce_scatter_block")
 _LARGEST = 2**31 - 1
 _TAIL_END_PROCS = 2**16
-"""The P up to which a table's last row has several branches."""
+"""The P up to which the last row of a table is divided into several branches."""
 
 
 def settings_of(file: str) -> dict[str, str]:
@@ -53,7 +54,7 @@ def selection_file(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) 
     return text if version == VERSIONS[0] else text.replace(*_RENAMED_BARRIER)
 
 
-# The barrier's dissemination has a radix in 4.1 and later.
+# In MPICH 4.1 and later, the dissemination barrier has a radix.
 _RENAMED_BARRIER = (
     '"algorithm=MPIR_Barrier_intra_dissemination": {}',
     '"algorithm=MPIR_Barrier_intra_k_dissemination": {"k=2": {}}',
@@ -74,14 +75,15 @@ def variables(tables: Sequence[DecisionTable], procs: int) -> str:
 
 
 def lookup(text: str, collective: str, procs: int, message_bytes: int, **call: bool) -> str:
-    """The algorithm that a selection file gives a call, of bytes (`selected`)."""
+    """The algorithm that a selection file gives a call whose elements are bytes (see `selected`)."""
     return selected(json.loads(text), collective, procs, message_bytes, **call)
 
 
 def _by_procs(table: DecisionTable, default: Tree) -> Tree:
-    """Branches by process count, ascending; below the first row MPICH decides.
+    """Branches by process count, ascending. Below the first row, MPICH decides.
 
-    Where thresholds are totals, each P has its own branch, and beyond the last row as many as differ by at most 1/33.
+    If thresholds are totals, they depend on P, so each P has its own branch. In the last row, branches are so narrow
+    that a threshold is at most 1/33 too low.
     """
     first = min(table.rules)
     tree: Tree = {f"comm_size<={first - 1}": default} if first > 1 else {}
@@ -114,12 +116,12 @@ def _by_size(name: str, row: Row, procs: int, default: Tree) -> Tree:
 
 
 def _leaf(collective: str, choice: Choice, default: Tree) -> Tree:
-    """The algorithm, where the call fulfils its conditions; MPICH decides elsewhere."""
+    """The algorithm for calls that meet its conditions. MPICH decides for other calls."""
     said = Catalogue.load().algorithm(collective, choice.algorithm).mpich
     where = "allcomm" if collective in ("gatherv", "scatterv") else "intra"
     leaf: Tree = {f"algorithm=MPIR_{collective.capitalize()}_{where}_{said}": {}}
     if (collective, said) in _AT_LEAST_AN_ELEMENT_EACH:
-        # Fewer elements than processes, and operations of the program: as MPICH itself decides, which knows both.
+        # MPICH decides for operations of the program, and for fewer elements than the largest power of two up to P.
         return {"is_op_built_in=no": default, "is_op_built_in=yes": {"count<pow2": default, "count=any": leaf}}
     for condition, otherwise in _CONDITIONS.get((collective, said), ()):
         leaf = {condition: leaf, otherwise: default}
@@ -127,7 +129,7 @@ def _leaf(collective: str, choice: Choice, default: Tree) -> Tree:
 
 
 _AT_LEAST_AN_ELEMENT_EACH = (("reduce", "reduce_scatter_gather"), ("allreduce", "reduce_scatter_allgather"))
-# What MPICH's algorithms ask of a call (src/mpi/coll/coll_algorithms.txt), and the condition that leads elsewhere.
+# The condition that an algorithm of MPICH sets for a call (src/mpi/coll/coll_algorithms.txt), and its opposite.
 _CONDITIONS: Mapping[tuple[str, str], Sequence[tuple[str, str]]] = {
     ("allgather", "recursive_doubling"): [("comm_size=pow2", "comm_size=any")],
     ("allgatherv", "recursive_doubling"): [("comm_size=pow2", "comm_size=any")],

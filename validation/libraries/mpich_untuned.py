@@ -1,8 +1,8 @@
 """The decisions of MPICH 4 for every collective, and the look-up of calls in such decisions.
 
-They are trees of conditions, of which its selection file consists. `selected` looks a call up in them, also in those of
-an installed MPICH and in a file of ours. MPICH's own are in mpich.json, as its selection files are written, with the
-thresholds of MPICH 4.0 to 5.0.
+Decisions are trees of conditions, in the format of MPICH's selection files. `selected` looks a call up in MPICH's own
+decisions, in the decisions of an installed MPICH, or in a file written by collwise. MPICH's own decisions are in
+mpich.json, with the thresholds of MPICH 4.0 to 5.0.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TABLE_PATH = Path(__file__).with_name("mpich.json")
 
 _EXCHANGES_AT_A_TIME = 32
 
-# What MPICH's algorithms are in the catalogue, where the names differ; None: it has none that is the same.
+# The catalogue's counterparts of MPICH's algorithms, if the names differ. None: the catalogue has no counterpart.
 _COUNTERPARTS: dict[tuple[str, str], Choice | None] = {
     ("gatherv", "linear"): Choice("linear_nonblocking"),
     ("scatterv", "linear"): Choice("linear_nonblocking"),
@@ -42,9 +42,9 @@ _COUNTERPARTS: dict[tuple[str, str], Choice | None] = {
 
 
 def decide(collective: str, procs: int, message_bytes: int) -> Decision:
-    """The decision for a commutative built-in operation, and for blocks of one size, with one process on each node.
+    """The decision for a commutative built-in operation and equal blocks, with one process on each node.
 
-    With several processes on a node MPICH combines algorithms within and between nodes.
+    With several processes on a node, MPICH combines algorithms within and between nodes.
     """
     name = mpichs_algorithm(own_tables(), collective, procs, message_bytes)
     if name == "scattered":
@@ -56,13 +56,14 @@ def mpichs_algorithm(tables: Mapping[str, Any], collective: str, procs: int, mes
     """The algorithm that the tables select for a call with one process on each node, by MPICH's name."""
     found = selected(tables, collective, procs, message_bytes, elements(message_bytes))
     name = found.removeprefix(f"MPIR_{collective.capitalize()}_")
-    # Without several processes on a node, what treats nodes differently is this.
+    # With one process on each node, "intra_smp" amounts to recursive doubling.
     return "recursive_doubling" if name == "intra_smp" else re.sub("^(intra|allcomm)_", "", name)
 
 
 def _scattered(collective: str, procs: int) -> Choice | None:
-    """The scattered algorithm. It makes all exchanges at once, up to a number. More are made in groups; our limit on
-    simultaneous exchanges comes nearest to that.
+    """The counterpart of the scattered algorithm, which makes up to 32 exchanges at once.
+
+    MPICH makes more exchanges in groups. Our limit on simultaneous exchanges comes nearest to that.
     """
     if procs - 1 <= _EXCHANGES_AT_A_TIME:
         return Choice("linear")
@@ -73,15 +74,15 @@ def _scattered(collective: str, procs: int) -> Choice | None:
 def own_tables() -> dict[str, Tree]:
     """MPICH's decisions, by 'collective=NAME'.
 
-    MPICH's file has "comm_size<8" for alltoall, which it evaluates as at most 8 below a condition on the call.
+    For alltoall, MPICH's file says "comm_size<8". MPICH evaluates this as "at most 8" below a condition on the call.
     """
     tables: dict[str, Tree] = json.loads(TABLE_PATH.read_text(encoding="utf-8"))
     return tables
 
 
-# Conditions on what only the call tells, not the communicator.
+# Conditions on what is known only at the call, not from the communicator.
 _KNOWN_AT_THE_CALL = ("is_sendbuf", "is_commutative", "is_op", "avg_msg_size", "total_msg_size", "count")
-# Collectives whose message size is that of all blocks together, or that have one block.
+# Collectives that have one block, or whose message size is the total of all blocks.
 _ONE_BLOCK = ("bcast", "reduce", "allreduce", "reduce_scatter", "scan", "exscan")
 
 
@@ -90,8 +91,9 @@ def selected(
 ) -> str:
     """The algorithm that selection tables give a call, as MPICH looks it up: 'MPIR_Bcast_intra_binomial'.
 
-    `count` is the number of elements, by default of bytes. `call` may say that it is `inplace`, `commutative` or with a
-    `built_in` operation, and that there is a hierarchy of nodes, `parent`; by default there is one process on each.
+    `count` is the number of elements, by default the number of bytes. `call` may set `inplace` (default: False),
+    `commutative` and `built_in` for the operation (default: True), and `parent`, a hierarchy of nodes (default: one
+    process on each node).
     """
     facts = {
         "collective": collective,
@@ -124,8 +126,8 @@ def selected(
 def _holds(condition: str, numbers: Mapping[str, int], facts: Mapping[str, str], at_the_call: bool) -> bool:
     """True if a condition such as 'comm_size<8', 'comm_size=pow2', 'count<pow2' or 'is_commutative=yes' holds.
 
-    Conditions on the communicator alone are decided when it is made. MPICH 4.0 takes 'comm_size<8' for 'at most 8' if
-    it decides this at the call, below a condition on its arguments.
+    MPICH evaluates conditions on the communicator alone when the communicator is created. If 'comm_size<8' is below a
+    condition on the arguments of a call, MPICH 4.0 evaluates it at the call, as 'at most 8'.
     """
     name, operator, value = _parts(condition)
     if name == "algorithm" or value == "any":

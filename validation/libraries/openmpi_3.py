@@ -1,6 +1,6 @@
 """Open MPI's built-in decisions for broadcast and gather (3.1), and for allreduce (up to 4.0).
 
-Those of later versions, for all collectives, are in `openmpi_untuned`.
+The decisions of later versions, for all collectives, are in `openmpi_untuned`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collwise.validation.times.choice import Choice
 # Listing 1 of Nuriyev & Lastovetsky 2021: thresholds of the broadcast decision of Open MPI 3.1.
 _SMALL_BYTES = 2048
 _INTERMEDIATE_BYTES = 370728
-# Lines a * m + b that bound the process count, the segment size of the pipeline below each, largest first.
+# Each is (a, b, segment size): for fewer processes than a * m + b, a pipeline has this segment size.
 PIPELINES = ((1.6134e-6, 2.1102, 131072), (2.3679e-6, 1.1787, 65536), (3.2118e-6, 8.7936, 16384))
 _LAST_PIPELINE_SEGMENT_BYTES = 8192
 # Open MPI 3.1 has one more branch than Listing 1 shows: few processes, long messages.
@@ -30,7 +30,7 @@ _RING_SEGMENT_BYTES = 1 << 20
 _FLOAT_BYTES = 4
 
 DECIDED = ("bcast", "gather")
-"""The collectives whose decision is here."""
+"""The collectives that `decide` covers."""
 
 
 def decide(collective: str, procs: int, message_bytes: int) -> Choice:
@@ -54,7 +54,7 @@ def decide_allreduce(procs: int, message_bytes: int) -> Choice:
 
 
 def decide_as_listed(collective: str, procs: int, message_bytes: int) -> str:
-    """The algorithm alone, for broadcast by Listing 1 of the paper; the segment size is left to the comparison."""
+    """The algorithm, for broadcast by Listing 1 of the paper. The comparison chooses the segment size."""
     choice = decide(collective, procs, message_bytes)
     if collective == "bcast" and message_bytes >= _INTERMEDIATE_BYTES:
         return "chain"

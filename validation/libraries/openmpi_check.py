@@ -1,9 +1,9 @@
 """Checks that the installed Open MPI follows a rules file, by the messages that it sends in one call.
 
-The program `call` makes the call, Open MPI's own monitoring counts the messages, and the counts are compared with those
-of the algorithm that the file asks for. For some algorithms our own code sends the same messages, and is recorded. The
-messages of others are observed while Open MPI's own option forces the algorithm. The file's rules for other collectives
-are then in force, since some algorithms call these.
+The program `call` makes the call, Open MPI's own monitoring counts the messages, and the counts are compared with the
+counts expected for the algorithm that the file asks for. If our implementation of the algorithm sends the same
+messages, the expected counts are recorded from it. Otherwise they are observed while Open MPI's own option forces the
+algorithm. The file's rules for other collectives then also apply, since some algorithms call other collectives.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def monitored(program: str, procs: int, args: Sequence[str], settings: Mapping[s
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
         monitoring = {
             "coll": OTHER_COMPONENTS,
-            "pml_monitoring_enable": "2",  # the messages of collectives, apart from those of the program
+            "pml_monitoring_enable": "2",  # counts the messages of collectives and of the program separately
             "pml_monitoring_enable_output": "3",
             "pml_monitoring_filename": f"{directory}/sent",
         }
@@ -73,13 +73,13 @@ def monitored(program: str, procs: int, args: Sequence[str], settings: Mapping[s
 
 
 def forcing(collective: str, algorithm: int, **parameters: int) -> dict[str, str]:
-    """Open MPI's options that force the algorithm of this id, with `segmentsize` and the like."""
+    """Open MPI's options that force the algorithm of this id, with parameters such as `segmentsize`."""
     option = f"coll_tuned_{collective}_algorithm"
     settings = {"coll_tuned_use_dynamic_rules": "1", option: str(algorithm)}
     return settings | {f"{option}_{name}": str(value) for name, value in parameters.items()}
 
 
-# The algorithms of which our own code sends the same messages.
+# The algorithms whose implementations by Open MPI and by us send the same messages.
 KNOWN_TRAFFIC = {
     "bcast": ("linear", "chain", "k_chain", "binary", "split_binary", "binomial"),
     "gather": ("linear", "linear_sync", "binomial"),
@@ -89,7 +89,7 @@ _DEGREES = ("tree_fanout", "chain_fanout")
 
 @dataclass(frozen=True)
 class RulesCheck:
-    """One call under a rules file. `expected` is the choice that the file asks for, None where Open MPI decides."""
+    """One call under a rules file. `expected` is the choice that the file asks for, None if Open MPI decides."""
 
     collective: str
     procs: int
@@ -104,13 +104,13 @@ class RulesCheck:
     def matches(self) -> bool:
         """True if Open MPI ran the algorithm that the file asks for.
 
-        Every message count and size is then as expected.
+        Every message count and size must be as expected.
         """
         return self.observed == self.expected_traffic
 
     @property
     def changes_something(self) -> bool:
-        """True if Open MPI does something else without the file."""
+        """True if Open MPI sends other messages without the file."""
         return self.observed != self.without_rules
 
     @property
@@ -119,7 +119,7 @@ class RulesCheck:
         call = f"{self.collective} of {format_size(self.message_bytes)} on {self.procs} processes"
         ran, alone = self._recognised(self.observed), self._recognised(self.without_rules)
         if self.expected is None:
-            verdict = f"decided {call} itself and ran {ran}" if self.matches else f"was to decide {call}, and ran {ran}"
+            verdict = f"decided {call} itself and ran {ran}" if self.matches else f"did not decide {call}: it ran {ran}"
             return f"{self.openmpi} {verdict}"
         if not self.matches:
             return f"{self.openmpi} did not follow the rules: {call} ran {ran}, not {self.expected.algorithm}"
@@ -167,10 +167,10 @@ def _choice_of(rule: Rule, entry: Collective, version: str, path: Path) -> Choic
 
 
 def rules_decider(path: Path) -> Decider:
-    """A file of classic rules as a decider. Where it leaves a call to Open MPI, its untuned decision is meant.
+    """A file of classic rules as a decider. For calls that the file leaves to Open MPI, its untuned decision is taken.
 
-    The file's head says for which version it is, 4.1 if nothing. Raises UsageError for a file that does not contain
-    such rules.
+    The file's header names the version of Open MPI; without a version, it is 4.1. Raises UsageError if the file does
+    not contain classic rules.
     """
     text = read_text(path)
     rules, named = parse_rules(text, str(path)), re.search(r"Open MPI (\d+\.\d+)", text)
@@ -197,12 +197,10 @@ def observe(
     forced: Rule | None = None,
     element_bytes: int | None = None,
 ) -> Traffic:
-    """The messages of one call by the installed Open MPI. It runs under a rules file, with one rule for all, or
-    untuned.
+    """The messages of one call by the installed Open MPI, under a rules file, with one forced rule, or untuned.
 
-    A forced rule holds where the file has none for the collective.
-
-    `element_bytes`: 8 for doubles or 16 for complex ones, instead of the program's default.
+    The `forced` rule applies if the file has no rules for the collective. `element_bytes`: 8 for doubles or 16 for
+    complex numbers, instead of the program's default.
     """
     settings = {} if rules is None else settings_of_rules(str(rules.resolve()))
     if forced is not None:
@@ -218,7 +216,10 @@ def observe(
 
 
 def recognise(collective: str, procs: int, message_bytes: int, observed: Traffic) -> str:
-    """The algorithms, of any segment size, that send these bytes along these edges: 'binary', or that none is known."""
+    """The algorithms that send these bytes along these edges, with any segment size: 'binary or binomial'.
+
+    If there are none, the text says so.
+    """
     sizes = {edge: size for edge, (_, size) in observed.items()}
     fitting = []
     for name in KNOWN_TRAFFIC[collective]:
@@ -229,10 +230,10 @@ def recognise(collective: str, procs: int, message_bytes: int, observed: Traffic
 
 
 def traffic(collective: str, choice: Choice, procs: int, message_bytes: int) -> Traffic:
-    """The messages of Open MPI's implementation of an algorithm from root 0, or to it. Each node has a process.
+    """The messages of Open MPI's implementation of an algorithm, with root 0 and one process on each node.
 
-    They are those of our own algorithm, as the schedule engine records them, except in one case: Open MPI sends the
-    second part of a block even if it is empty.
+    The schedule engine records them from our own implementation, with one correction: in linear_sync, Open MPI sends
+    the second part of a block even if it is empty.
     """
     from collwise.platforms import load_description
     from collwise.simulator.schedule.library import ON_WAY, Schedule
@@ -251,8 +252,8 @@ def traffic(collective: str, choice: Choice, procs: int, message_bytes: int) -> 
     return found
 
 
-# Few enough processes for one machine, and the most that it can still hold where rules begin with more of them; one
-# short and one long message, or one where counting messages takes long.
+# The usual number of processes, which fits on one machine, and the largest number that does, for rules that begin with
+# more processes. One short and one long message, or a single one where counting messages takes long.
 _PROCS = 8
 _MAX_PROCS = 64
 _CHECKS_AT_ONCE = 2
@@ -265,17 +266,17 @@ _SIZES = {
 }
 _OTHER_SIZES = (1024, 65536)
 _MAX_BYTES = 32 * 2**20
-"""The largest total of P first messages that is checked, where rules begin with longer ones."""
+"""The largest total of P messages that is checked, if rules begin with longer messages than `_SIZES`."""
 
 
 def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
-    """Checks a short and a long message for each table. A line says what ran, and if the rules ask for it.
+    """Checks a short and a long message for each table. Yields a line on what ran, and True if the rules ask for it.
 
-    Where rules begin with longer messages, their first one is checked. A table is not checked if its rules begin with
-    more processes than this machine can hold, or with too long messages. This counts as no success.
+    If rules begin with longer messages, their first size is checked. A table is not checked if its rules begin with
+    more processes than this machine can hold, or with messages that are too long. The result is then False.
 
-    The calls start at once, and run while the caller does something else, until it takes the lines. Taking one raises
-    CollwiseError when Open MPI does not run. Raises UsageError when it is missing.
+    The calls start at once, and run in the background until the caller takes the lines. Taking a line raises
+    CollwiseError if Open MPI fails. Raises UsageError if Open MPI is missing.
     """
     calls, unchecked = [], []
     for table in tables:
@@ -294,9 +295,9 @@ def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[st
             within = [size for size in sizes if size >= first] or [first]
             calls += [(rules, table.collective, procs, size) for size in within]
     if calls:
-        # Built before calls that run at once would wait for one another.
+        # Built first, since simultaneous calls would wait for one another to build it.
         find_installation("openmpi").program("call")
-    # Two calls of many processes at once only wait for one another.
+    # Two simultaneous calls on many processes would only wait for each other.
     pool = ThreadPoolExecutor(_CHECKS_AT_ONCE if all(procs <= _PROCS for _, _, procs, _ in calls) else 1)
     checks = [pool.submit(check_rules, *call) for call in calls]
     pool.shutdown(wait=False)

@@ -3,9 +3,9 @@
 The file is a stream of whole numbers; `#` starts a comment:
     collectives, then for each: id, communicator sizes, then for each: size, message sizes, then for each:
         message size, algorithm id, fan-out, segment size
-A communicator takes the last entry that is not larger than it, or the first; so does a message. Algorithm 0 leaves the
-call to Open MPI. Open MPI's own reader accepts anything: a wrong count shifts every number behind it, and Open MPI then
-decides itself without a message.
+Open MPI takes the last entry whose size is not above the communicator's, or the first entry if all sizes are. It finds
+the entry for the message size in the same way. Algorithm 0 leaves the call to Open MPI. Open MPI does not check the
+file: after a wrong count it misreads every number, and then silently decides itself.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ OPENMPI_DECIDES = 0
 
 
 OTHER_COMPONENTS = "^han,hcoll,ucc"
-"""Open MPI's parameter `coll` that leaves out the components which take collectives over before rules are looked up."""
+"""The value of Open MPI's parameter `coll` that excludes components which run collectives without looking up rules."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The algorithm from message size `start` on, in the unit that Open MPI compares; segments in bytes (0: none)."""
+    """The algorithm from message size `start` on, with segments in bytes (0: unsegmented).
+
+    `start` is in the unit that Open MPI compares.
+    """
 
     start: int
     algorithm: int
@@ -40,7 +43,7 @@ class Rule:
 
 
 def settings_of_rules(file: str) -> dict[str, str]:
-    """Open MPI's parameters under which it reads a rules file and other components leave collectives to its rules."""
+    """Open MPI's parameters that make it read a rules file, and exclude components that would bypass the rules."""
     return {
         "coll_tuned_use_dynamic_rules": "1",
         "coll_tuned_dynamic_rules_filename": file,
@@ -55,7 +58,7 @@ class RulesFile:
     collectives: Mapping[int, Mapping[int, tuple[Rule, ...]]]
 
     def lookup(self, collective: int, procs: int, message: int) -> Rule | None:
-        """The rule that Open MPI takes for a message size from `rule_message`; None where it decides itself."""
+        """The rule that Open MPI takes for a message size from `rule_message`; None if Open MPI decides itself."""
         sizes = self.collectives.get(collective)
         if not sizes:
             return None
@@ -69,7 +72,7 @@ class RulesFile:
 
     @property
     def text(self) -> str:
-        """The file; its comments say what the numbers are."""
+        """The text of the file, with comments on what the numbers are."""
         names = {entry.openmpi_collective: name for name, entry in Catalogue.load().collectives.items()}
         lines = [f"{len(self.collectives)} # collectives"]
         for identity, sizes in self.collectives.items():

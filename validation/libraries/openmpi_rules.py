@@ -1,4 +1,4 @@
-"""Writes decision tables as dynamic rules of Open MPI: classic ones (see `rules_file`), and JSON for 6.0 and later."""
+"""Writes decision tables as dynamic rules of Open MPI: classic rules (`openmpi_file`), and JSON for 6.0 and later."""
 
 from __future__ import annotations
 
@@ -40,15 +40,16 @@ JSON_VERSION = "6.0"
 """The version of Open MPI that reads rules in JSON."""
 _HAS_HAN = ("4.1", "5.0", "6.0")
 
-# If message sizes are multiplied by P, a row of a table is repeated: one rule for P to 33/32 P. The last row is, up to
-# the platform's largest P, or up to this one where the platform's size is not known.
+# If message sizes are multiplied by P, a row of a table is repeated so that each copy covers P to 33/32 P. The last row
+# is repeated up to the platform's largest P, or up to `_END_PROCS` if the size of the platform is not known.
 STEP = 32
 _END_PROCS = 2**20
-# linear_sync sends two halves, Open MPI a first part of fixed size: half of a power of two within these bounds.
+# Our linear_sync sends a block in two halves, Open MPI's sends a first part of fixed size. So a rule begins at each of
+# these block sizes, with half of it as the first part.
 _HALVED_BYTES = tuple(2**exponent for exponent in range(12, 23))
 
-# Open MPI's reductions that keep the order of operands. Its rules run the others whether or not the operation commutes
-# (its issues 7765 and 8010).
+# Open MPI's reductions that keep the order of operands. Rules make it run other reductions even if the operation does
+# not commute (issues 7765 and 8010 of Open MPI).
 _KEEPS_ORDER = {
     "reduce": ("linear", "in_order_binary"),
     "allreduce": ("linear", "non_overlapping", "recursive_doubling"),
@@ -65,8 +66,8 @@ def openmpi_rules(
 ) -> str:
     """The text of a rules file that makes Open MPI run what the tables choose.
 
-    Below the smallest P of a table Open MPI decides itself. Above the last one its last row stays in force, as in
-    `DecisionTable.choose`; with `skip_inexpressible` Open MPI decides itself where it has no such algorithm (see
+    Below the smallest P of a table, Open MPI decides itself. Above the largest P, the last row stays in force, as in
+    `DecisionTable.choose`. With `skip_inexpressible`, Open MPI also decides where rules cannot express the choice (see
     `inexpressible`).
     """
     version = series(openmpi_version)
@@ -90,8 +91,9 @@ def _id(table: DecisionTable) -> int:
 def json_rules(tables: Sequence[DecisionTable]) -> str:
     """The text of a rules file in JSON (rule_file_version 3). Raises UsageError as `openmpi_rules` does.
 
-    The first entry whose range of communicator sizes fits is taken, in it the first rule whose range of message sizes
-    fits; where none does, Open MPI decides. Ranges include their ends. Message sizes have the units of classic rules.
+    Open MPI takes the first entry whose range of communicator sizes fits, and the first rule of this entry whose range
+    of message sizes fits. If no rule fits, Open MPI decides itself. Ranges include both ends. Message sizes have the
+    units of classic rules.
     """
     names = {entry.openmpi_collective: name for name, entry in Catalogue.load().collectives.items()}
     document = {
@@ -127,7 +129,7 @@ def _json_rules(rules: Sequence[Rule]) -> list[dict[str, Any]]:
 
 
 def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) -> str:
-    """The comments at the top of a file. They say what it is made from, how it is used, and what to beware of."""
+    """The comments at the top of a rules file, on what it is made from, its use, and warnings."""
     import jinja2  # which most commands do without
 
     warnings = [f"WARNING: {text}" for text in _warnings(tables, by_size)]
@@ -172,9 +174,9 @@ _LOCAL_SEND_COUNT_WARNINGS = {
         "hangs or gathers wrong data. Leave gather out for such programs."
     ),
     "scatter": (
-        "for MPI_Scatter, Open MPI looks the rule up by each process's own send count, which means nothing but at the "
-        "root. A program whose other processes pass another one may then run two algorithms at once: it hangs or "
-        "scatters wrong data. Leave scatter out for such programs."
+        "for MPI_Scatter, Open MPI looks the rule up by each process's own send count, which is significant only at "
+        "the root. A program whose other processes pass another send count may then run two algorithms at once: it "
+        "hangs or scatters wrong data. Leave scatter out for such programs."
     ),
 }
 
@@ -215,7 +217,7 @@ def _section(table: DecisionTable, version: str, skip_inexpressible: bool) -> di
 
 
 def repeated(first: int, end: int) -> Iterator[int]:
-    """P from `first` to below `end`, in steps so small that a threshold decreases by at most 1/33 between two."""
+    """P from `first` to below `end`, in steps so small that a threshold decreases by at most 1/33 per step."""
     procs = first
     while procs == first or procs < end:
         yield procs
@@ -225,7 +227,7 @@ def repeated(first: int, end: int) -> Iterator[int]:
 def _translated(collective: str, start: int, end: int | None, choice: Choice) -> Iterator[tuple[int, Choice]]:
     """A choice as rules express it, split at sizes where Open MPI would run a different algorithm."""
     if (collective, choice.algorithm) == ("bcast", "split_binary") and start < 2 * choice.segment_bytes:
-        # A half shorter than a segment makes Open MPI run its chain instead; unsegmented halves are the same traffic.
+        # If a half is shorter than a segment, Open MPI runs its chain. Unsegmented halves have the same traffic.
         yield start, Choice("split_binary")
         start = 2 * choice.segment_bytes
         if end is not None and end <= start:

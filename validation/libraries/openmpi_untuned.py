@@ -1,6 +1,6 @@
-"""The decisions of Open MPI 4.1 and 5.0 without tuning, for every collective: their component tuned's, and basic's.
+"""The untuned decisions of Open MPI 4.1 and 5.0 for every collective, by their components tuned and basic.
 
-Some of its algorithms need a number of elements, and run as another algorithm where a message has fewer.
+Some algorithms of Open MPI need a minimum number of elements. If a message has fewer, another algorithm runs.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from collwise.validation.times.choice import Choice, Decision
 TABLE_PATH = Path(__file__).with_name("openmpi.toml")
 
 BASIC = {"gatherv": "linear", "scatterv": "linear"}
-"""Collectives without an algorithm of tuned, and the one that the component basic has."""
+"""Collectives for which the component tuned has no algorithm, and the algorithm of the component basic."""
 
 ONE_CHAIN = {("bcast", "k_chain"): "chain", ("reduce", "chain"): "pipeline"}
-"""Algorithms that have a single chain if their parameter is 0 or 1, and the ones that they then are."""
+"""Algorithms that have a single chain if their parameter is 0 or 1, and the names of that algorithm."""
 
 ELEMENT_BYTES = 16
-"""The bytes of the largest elements that rules allow for, complex doubles."""
+"""The bytes of a complex double, the largest element that rules allow for."""
 
 Steps = Sequence[tuple[int, str]]
 """Algorithms, each with the message size at which it begins."""
@@ -32,7 +32,7 @@ Steps = Sequence[tuple[int, str]]
 
 @cache
 def table() -> Mapping[str, Mapping[int, Steps]]:
-    """The decisions of openmpi.toml: by collective, from each number of processes on."""
+    """The decisions of openmpi.toml, by collective and by the number of processes from which they apply."""
     document = tomllib.loads(TABLE_PATH.read_text(encoding="utf-8"))
     return {
         collective: {int(procs): _steps(line) for procs, line in rows.items()} for collective, rows in document.items()
@@ -45,13 +45,13 @@ def _steps(line: str) -> Steps:
 
 
 def decide(collective: str, procs: int, message_bytes: int) -> Decision:
-    """The decision for a commutative operation and equal blocks, without a segment size: Open MPI cuts no messages."""
+    """The decision for a commutative operation and equal blocks, without segments, since Open MPI then uses none."""
     name = decided_name(collective, procs, message_bytes)
     return Decision(name, _as_it_runs(collective, name, procs, message_bytes))
 
 
 def decided_name(collective: str, procs: int, message_bytes: int) -> str:
-    """The catalogue's name of the algorithm that is decided for, which may fall back on another one."""
+    """The catalogue's name of the algorithm that Open MPI decides for, before it falls back on another algorithm."""
     if collective in BASIC:
         return BASIC[collective]
     rows = table()[collective]
@@ -78,7 +78,7 @@ def _as_it_runs(collective: str, name: str, procs: int, message_bytes: int) -> C
 
 
 def _power_of_two(procs: int) -> int:
-    """The largest power of two of processes: they halve the message as often."""
+    """The largest power of two up to P, the number of parts into which the processes halve the message."""
     return 1 << (procs.bit_length() - 1)
 
 
@@ -95,16 +95,19 @@ NEEDS_ELEMENTS: Mapping[tuple[str, str], tuple[Callable[[int], int], str]] = {
     ("allreduce", "ring"): (_one_each, "recursive_doubling"),
     ("allreduce", "segmented_ring"): (_one_each, "recursive_doubling"),
 }
-"""The least number of elements by process count, and the algorithm that runs with fewer, as messages of 4.1.4 show."""
+"""The minimum number of elements by process count, and the algorithm that runs with fewer elements.
+
+The messages of Open MPI 4.1.4 show both.
+"""
 
 
 def min_elements(collective: str, algorithm: str, procs: int) -> int:
-    """The number of elements from which Open MPI runs the algorithm itself; 0 if with any."""
+    """The minimum number of elements with which Open MPI runs the algorithm itself; 0 if there is no minimum."""
     least, _ = NEEDS_ELEMENTS.get((collective, algorithm), (lambda _: 0, ""))
     return least(procs)
 
 
 def min_bytes(collective: str, algorithm: str, procs: int) -> int:
-    """The bytes from which a rule may name the algorithm; 0 if it always may."""
+    """The message size from which a rule may name the algorithm, bytes; 0 if a rule may always name it."""
     needed = min_elements(collective, algorithm, procs)
     return needed * ELEMENT_BYTES if needed > 1 else 0

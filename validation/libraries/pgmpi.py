@@ -1,8 +1,8 @@
 """Profiles of PGMPITuneLib (.prf): mock-ups that replace an MPI function, by ranges of message sizes.
 
-The format is that of Hunold & Carpen-Amarie 2018, listing 1: a profile holds for one function and one process count,
-and leaves sizes outside its ranges to the library. Comments begin with #. Sizes are the bytes of a block or message, as
-ours are; PGMPITuneLib reads them as C integers.
+The format is listing 1 of Hunold & Carpen-Amarie 2018. A profile holds for one function and one process count,
+and leaves sizes outside its ranges to the library. Comments begin with #. Sizes are bytes of a block or message, as in
+collwise; PGMPITuneLib reads them as C integers.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ class PgmpiProfile:
         for one in self.ranges:
             if one.mockup not in self.mockups:
                 raise UsageError(
-                    f"{self.function}: range {one.start} {one.end} has mock-up {one.mockup}; it has no name"
+                    f"{self.function}: range {one.start} {one.end} has mock-up {one.mockup}, which has no name"
                 )
             if not before < one.start <= one.end:
                 raise UsageError(f"{self.function}: range {one.start} {one.end}: ranges must ascend and not overlap")
             before = one.end
 
     def lookup(self, message_bytes: int) -> str | None:
-        """The mock-up for a message; None where the library's own function is called."""
+        """The mock-up for a message; None if the library's own function is called."""
         found = next((one for one in self.ranges if one.start <= message_bytes <= one.end), None)
         return None if found is None else self.mockups[found.mockup]
 
 
 def profile_of(tables: Sequence[DecisionTable], procs: int) -> PgmpiProfile:
-    """The profile of a table for P processes. Raises UsageError for several tables, or if P has no mock-up."""
+    """The profile of a table for P processes. Raises UsageError for several tables, or if no mock-up is chosen."""
     if len(tables) > 1:
         names = ", ".join(one.collective for one in tables)
         raise UsageError(f"a profile covers one MPI function, and the tables are of {names}; export each separately")
@@ -109,7 +109,7 @@ def parse_profile(text: str, source: str = "profile") -> PgmpiProfile:
 
 
 class _Lines:
-    """The words of the lines that have some, taken one after another."""
+    """The words of the non-empty lines, taken one line after another."""
 
     def __init__(self, source: str, text: str) -> None:
         self._source, self._number = source, 0
@@ -117,7 +117,7 @@ class _Lines:
         self._rest = iter([(number, words) for number, words in lines if words])
 
     def take(self, expected: str, words: int) -> list[str]:
-        """The words of the next line. Raises UsageError if it has another number of them, or there is none."""
+        """The words of the next line. Raises UsageError if there is no line, or it has another number of words."""
         following = next(self._rest, None)
         self._number, self._words = following or (self._number + 1, ["the end"])
         if following is None or len(self._words) != words:
@@ -131,7 +131,7 @@ class _Lines:
             raise self.error("the end")
 
     def number(self, expected: str, least: int = 0) -> int:
-        """The number on the next line, which has nothing else."""
+        """The number on the next line, which must be the only word."""
         (word,) = self.take(expected, 1)
         return self.whole(word, expected, least)
 

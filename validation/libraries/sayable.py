@@ -1,8 +1,7 @@
-"""Decision tables in the terms of a consumer's rules. Where these cannot say a choice, the second best is taken, with
-its cost.
+"""Decision tables in the terms of a consumer's rules. The second best choice replaces one that rules cannot express.
 
-Rules of Open MPI know bytes only, and some of its algorithms need a number of elements (`min_bytes`): rules name these
-from the size at which even large elements, complex doubles, are enough.
+Rules of Open MPI know bytes only, but some of its algorithms need a minimum number of elements (`min_bytes`). Rules
+name these algorithms from the size at which a message has enough elements even if they are complex doubles.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.slowdown import slowdown
 
 Steps = Sequence[tuple[int, Choice | None]]
-"""From which message size on, and the choice; None where none can be said."""
+"""Message sizes, each with the choice from there on; None if no choice can be expressed."""
 Says = Callable[[Choice], bool]
 
 
 @dataclass(frozen=True)
 class Substitution:
-    """A choice that a format cannot say, and what it says instead: another choice, or that the library decides (None).
+    """A choice that a format cannot express, and what replaces it: another choice, or the library's decision (None).
 
-    `cost` is the largest slowdown of the replacement against the choice, over the sizes with known times; nan where
-    none are. `too_few`: only since the library would run another algorithm where a message has few elements.
+    `cost` is the largest slowdown of the replacement against the choice over the sizes with known times; nan if no
+    times are known. `too_few`: the only reason is that messages may have too few elements for the chosen algorithm.
     """
 
     collective: str
@@ -45,7 +44,7 @@ class Substitution:
         return self.said(str(self.procs))
 
     def said(self, procs: str) -> str:
-        """The sentence about it, for these process counts."""
+        """The sentence about the substitution, for these process counts."""
         why = f"too few elements for {self.chosen.label}" if self.too_few else f"cannot express {self.chosen.label}"
         what = f"{self.collective} from P = {procs}, {format_size(self.start)}: {why}"
         if self.instead is None or (self.instead == LIBRARY_DECIDES and math.isnan(self.cost)):
@@ -58,7 +57,7 @@ class Substitution:
 
 
 def told(found: Sequence[Substitution]) -> list[str]:
-    """A sentence for each substitution. Those that differ by P alone share one."""
+    """A sentence for each substitution. Substitutions that differ only in P share a sentence."""
     alike: dict[str, list[Substitution]] = {}
     for one in found:
         alike.setdefault(one.said("P"), []).append(one)
@@ -71,16 +70,16 @@ def told(found: Sequence[Substitution]) -> list[str]:
 def for_consumer(
     tables: Sequence[DecisionTable], consumer: str, by_size: bool = True
 ) -> tuple[list[DecisionTable], tuple[Substitution, ...]]:
-    """Tables as rules for a consumer ('openmpi-4.1', 'mpich', 'collwise') can say them, and what was replaced in them.
+    """Tables that rules for a consumer ('openmpi-4.1', 'mpich', 'collwise') can express, and the substitutions in them.
 
-    If rules cannot say a choice, they get another one: that with the smallest maximum of slowdowns over the sizes with
-    known times. If they can say none, the library decides. With too few elements the choice for smaller sizes stays in
-    force; where only fewer processes were timed, the library decides. Without `by_size` a row has one choice, as for
-    consumers that do not see message sizes.
+    A choice that rules cannot express is replaced by the choice with the smallest maximum slowdown over the sizes with
+    known times. If rules can express no choice, the library decides. If no choice has enough elements, the choice for
+    smaller sizes stays in force; for a P without times, the library decides. Without `by_size` a row has one choice, as
+    for consumers that do not see message sizes.
 
-    Open MPI and libcollwise also decide some calls themselves (`left_to_library`): for process counts between those
-    with times, for counts more than four times those of the choices, and where the library's own decision is known,
-    timed and faster. A table that Open MPI's rules cannot say even so stays as it is.
+    Open MPI and libcollwise also decide some calls themselves (`left_to_library`): for process counts between timed
+    ones, for counts more than four times as large as a choice's, and for calls where the library's own decision is
+    known, timed and faster. A table that Open MPI's rules cannot express even then stays unchanged.
     """
     found = [_sayable(table, consumer, by_size and sees_sizes(consumer, table.collective)) for table in tables]
     return [table for table, _ in found], tuple(one for _, replaced in found for one in replaced)
@@ -106,21 +105,21 @@ def _sayable(table: DecisionTable, consumer: str, by_size: bool) -> tuple[Decisi
 def _in_force(
     table: DecisionTable, rows: Mapping[int, Steps], replaced: Sequence[Substitution]
 ) -> tuple[DecisionTable, list[Substitution]]:
-    """The table with these rows, without repeated rows, and what was replaced in them."""
+    """The table with these rows, without repeated rows, and the substitutions in the remaining rows."""
     decided = ((procs, _decided(row)) for procs, row in rows.items())
     rules = without_repeated_rows(decided, table.rules)
     return replace(table, rules=rules), [one for one in replaced if one.procs in rules]
 
 
 def _decided(row: Steps) -> Row:
-    """The row, starting with its first choice; at later sizes without a choice, the library decides."""
+    """The row from its first choice on. At later sizes without a choice, the library decides."""
     return tuple((start, choice or LIBRARY_DECIDES) for start, choice in row if choice is not None or start)
 
 
 def second_best(
     table: DecisionTable, says: Says, by_size: bool, needs_enough: bool = False
 ) -> tuple[dict[int, Steps], list[Substitution]]:
-    """Rows from size 0 of the best choices that rules can express (None: there are none), and what each replaces."""
+    """Rows, from size 0, of the best choices that rules can express (None: no choice), and the substitutions."""
     rows: dict[int, Steps] = {}
     replaced: list[Substitution] = []
     for procs, last, row in _divided(table, needs_enough):
@@ -153,9 +152,9 @@ def second_best(
 def _said(
     table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: int | None, says: Says, few: Says
 ) -> tuple[Choice | None, float]:
-    """One choice for all of the steps, which end below `end`, and its cost where it replaces one of them.
+    """One choice for all steps up to below `end`, and its cost if it replaces any of their choices.
 
-    `few` says whether there are too few elements for a choice.
+    `few` returns True if there are too few elements for a choice.
     """
     tells = table.times is None or procs in table.times.procs
 
@@ -172,7 +171,7 @@ def _said(
 
 
 def _costs(table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: int | None) -> dict[Choice, float]:
-    """The worst slowdown of every candidate that has a time at all sizes of the steps, against what they choose."""
+    """The worst slowdown of candidates against the choices of the steps. Candidates have times at all sizes."""
     if table.times is None:
         return {}
     first = min(steps)
@@ -189,17 +188,16 @@ def _costs(table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: i
 
 
 def needs_elements(table: DecisionTable) -> bool:
-    """True if a table chooses an algorithm of Open MPI that needs a number of elements."""
+    """True if a table chooses an algorithm of Open MPI that needs a minimum number of elements."""
     return any((table.collective, choice.algorithm) in NEEDS_ELEMENTS for choice in table.choices)
 
 
 def _divided(table: DecisionTable, needs_enough: bool) -> Iterator[tuple[int, int, Row]]:
-    """The first P, the largest P and the row of each part of a table. Parts differ in which algorithms have enough
-    elements.
+    """The first P, the largest P and the row of each part of a table. Parts differ in the sizes with enough elements.
 
-    Rows with such algorithms have a step at each size where one begins to have enough. If that depends on P, rows are
-    divided at powers of two. The largest P of a row then needs at most twice the elements of the smallest one. They are
-    also divided at the first timed P between two powers.
+    A row with algorithms that need elements has a step at each size where one of them begins to have enough. Since
+    this size may depend on P, these rows are divided at powers of two: the largest P of a part then needs at most twice
+    the elements of the smallest P. They are also divided at the first timed P between two powers.
     """
     needs = [name for collective, name in NEEDS_ELEMENTS if needs_enough and collective == table.collective]
     for first, end, row in spans(sorted(table.rules.items())):

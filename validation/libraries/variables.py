@@ -1,6 +1,6 @@
 """Tables as environment variables and options: Intel MPI, MVAPICH2, UCC and SMPI.
 
-docs/exports.md says what each library's variables can and cannot say, and where that is described.
+docs/exports.md says what each library's variables can and cannot express, with the sources.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 _LARGEST = 2**31 - 1
 
-# Intel MPI compares the total of all blocks for these, our sizes are means of a block.
+# For these, Intel MPI compares the total of all blocks, while our sizes are the mean of a block.
 _INTEL_TOTALS = ("allgatherv",)
 
 
@@ -38,7 +38,7 @@ def intel(tables: Sequence[DecisionTable]) -> str:
 def _ranges(
     one: DecisionTable, library: str, compares_totals: bool
 ) -> Iterator[tuple[str, tuple[int, int], tuple[int, int | None]]]:
-    """The library's names of the choices, each with its process counts and sizes, both with their ends (None: any)."""
+    """The library's name of each choice, with its first and last process count and message size (None: no end)."""
     for low, end_procs, row in spans(list(one.rules.items())):
         high = None if end_procs is None else end_procs - 1
         multiplied = compares_totals and len(from_zero(row)) > 1
@@ -51,10 +51,10 @@ def _ranges(
 
 
 def _each(low: int, high: int | None) -> Iterator[tuple[int, int]]:
-    """The process counts of a row whose thresholds depend on P. The last row's hold for 16 more, and above that
-    unchanged.
+    """The ranges of process counts of a row whose thresholds depend on P.
 
-    Each count up to 64 by itself, and above that in steps so small that a threshold is at most 1/33 too low.
+    Each count up to 64 is a range. Above 64, ranges are so narrow that a threshold is at most 1/33 too low. In the last
+    row (`high` is None), one range has all counts above low + 16.
     """
     last = low + 16 if high is None else high
     firsts = list(repeated(low, last + 1))
@@ -78,7 +78,7 @@ _MAX_RANGES = 32
 def mvapich2(tables: Sequence[DecisionTable], procs: int) -> str:
     """Shell lines that set MV2_INTER_COLLECTIVE_TUNING="id:l-m,id:m-+" for a job of P processes.
 
-    MVAPICH2's variables do not see P, and cannot leave some sizes to MVAPICH2: the first choice begins at 0.
+    MVAPICH2's variables do not see P, and cannot leave some sizes to MVAPICH2. So the first choice begins at 0.
     """
     lines = [f"# For jobs of {procs} processes.", "export MV2_USE_INDEXED_TUNING=0"]
     for one in tables:
@@ -87,7 +87,7 @@ def mvapich2(tables: Sequence[DecisionTable], procs: int) -> str:
         if not steps or name not in _MVAPICH2:
             continue
         if len(steps) > _MAX_RANGES:
-            raise UsageError(f"{name}: {len(steps)} ranges of sizes; MVAPICH2 takes {_MAX_RANGES}")
+            raise UsageError(f"{name}: {len(steps)} ranges of sizes; MVAPICH2 takes at most {_MAX_RANGES}")
         ranges = [
             f"{_name_in('mvapich2', name, choice)}:{low}-{'+' if high is None else high - 1}"
             for low, high, choice in spans([(0, steps[0][1]), *steps[1:]])
@@ -97,7 +97,7 @@ def mvapich2(tables: Sequence[DecisionTable], procs: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-# UCC's names where they differ, by our collectives. Of allgatherv and reduce_scatter it compares totals.
+# UCC's names of collectives that differ from ours. For allgatherv and reduce_scatter, UCC compares totals.
 _UCC = {"reduce_scatter": "reduce_scatterv", "reduce_scatter_block": "reduce_scatter"}
 _UCC_TOTALS = ("gather", "allgather", "allgatherv", "alltoall")
 _UCC_OPTIONS = {
@@ -143,7 +143,7 @@ def ucc_summary(tables: Sequence[DecisionTable], text: str) -> str:
     if "_RADIX=" in text:
         parts.append("one radix of trees for all calls")
     if totals := [name for name in said if name in _UCC_TOTALS]:
-        parts.append(f"of {', '.join(totals)} UCC compares totals: from P = 64 on changes come up to 3 % early")
+        parts.append(f"of {', '.join(totals)} UCC compares totals: from P = 64 on, choices change up to 3 % too early")
     if others := [name for name in names if name not in said]:
         parts.append(f"UCC decides {', '.join(others)} itself")
     return f"UCC: {'; '.join(parts)}"

@@ -1,6 +1,6 @@
-"""Gains of applications from other collectives. They have simulated times, and those within collectives, by choice.
+"""Gains of applications from other collectives, by their simulated times and the times within collectives.
 
-Decision tables are made for the calls that an application makes, among flat algorithms and among all.
+Decision tables are made for the calls of an application, from flat algorithms only, or from all algorithms.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from collwise.validation.select.decisions import DecisionTable
 
 SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
-"""SMPI's selectors, which decide as versions of Open MPI, MPICH, MVAPICH2 and Intel MPI do."""
+"""SMPI's selectors, which make the decisions of versions of Open MPI, MPICH, MVAPICH2 and Intel MPI."""
 FLAT, HIERARCHICAL = "flat", "hierarchical"
 NAMES = (*SELECTORS, *BASELINES, FLAT, HIERARCHICAL)
-"""Names of choices of collectives: selectors, what libraries decide untuned, and tuned ones. Files are choices, too."""
+"""Names of choices of collectives: selectors, untuned libraries, and tuned tables. A file may also be a choice."""
 COLLECTIVES = "ompi,flat,hierarchical"
 SEGMENTS = "64KiB:1MiB:x2"
-"""The compared collectives, and the segment sizes that are tried, unless others are asked for."""
+"""The defaults of the compared choices of collectives and of the segment sizes."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ APPLICATIONS: Mapping[str, Application] = {
 
 @dataclass(frozen=True)
 class ApplicationRow:
-    """One execution: its seconds, and those within collectives, as the mean and the maximum over processes."""
+    """One execution: its seconds, and the mean and maximum over processes of the seconds within collectives."""
 
     application: str
     collectives: str
@@ -76,11 +76,11 @@ class ApplicationRow:
     mean_seconds: float
     max_seconds: float
     speedup: float
-    """The time under the first choice of collectives over this one."""
+    """The time with the first choice of collectives, divided by the time with this choice."""
     algorithms: str = ""
     """The algorithms that the rules name, if there are rules."""
     error: str = ""
-    """The reason why there are no times, which are nan then."""
+    """The reason why all times are nan; empty if they are known."""
 
     @property
     def mean_share(self) -> float:
@@ -89,7 +89,7 @@ class ApplicationRow:
 
     @property
     def max_share(self) -> float:
-        """The share of the process that spends most."""
+        """The largest share of the time that a process spends within collectives."""
         return self.max_seconds / self.seconds
 
 
@@ -100,7 +100,7 @@ def application_of(name: str) -> Application:
 
 
 def arguments_of(application: Application, settings: Mapping[str, int], rate: float | None) -> list[str]:
-    """The program's arguments for modelled computation. Raises UsageError for a setting that it does not have."""
+    """The program's arguments for modelled computation. Raises UsageError for settings of other applications."""
     for name in settings:
         check_name(f"setting of {application.name}", name, application.options)
     chosen = {**application.options, **settings}
@@ -120,10 +120,11 @@ def compare_collectives(
     rate: float | None = None,
     segments: Sequence[int],
 ) -> list[ApplicationRow]:
-    """A row for each process count and choice of collectives; executions that the store has are not repeated.
+    """A row for each process count and choice of collectives. Executions that are in the store are not repeated.
 
-    The context's engine times the algorithms among which the tables choose; applications run in SMPI. Raises UsageError
-    for wrong names and what does not fit on the platform, CollwiseError if an application does not say what it calls.
+    The context's engine times the algorithms that tables choose from; applications run in SMPI. Raises UsageError for
+    unknown names and for processes that do not fit on the platform, CollwiseError if an application does not report
+    its calls.
     """
     from collwise.simulator.sweeps.application_runner import ApplicationRunner, CollectivesInUse, application_cases
 
@@ -179,7 +180,7 @@ def _in_use(name: str, tables: Sequence[DecisionTable]) -> CollectivesInUse:
 
 @dataclass(frozen=True)
 class _Tuning:
-    """Makes decision tables for an application's calls on one process count, which `own` lists."""
+    """Makes decision tables for an application's calls, which `own` lists, on one process count."""
 
     platform: HostPlatform
     own: ApplicationRunner
@@ -189,7 +190,7 @@ class _Tuning:
     context: SimulationContext
 
     def tables(self, name: str) -> list[DecisionTable]:
-        """The decision tables of a choice of collectives; none for a selector and for a file of rules."""
+        """The decision tables of a choice of collectives; empty for a selector and for a file of rules."""
         from collwise.validation.select.decisions import decisions_from
 
         if name in SELECTORS:
@@ -209,7 +210,7 @@ class _Tuning:
         return {collective: tuple(sorted(found)) for collective, found in sizes.items()}
 
     def _untuned(self, baseline: Baseline) -> list[DecisionTable]:
-        """The untuned decisions of a library. Calls for which none of our algorithms is the same are left out."""
+        """The untuned decisions of a library. Calls are left out if none of our algorithms equals the library's."""
         from collwise.validation.select.consumers import COLLWISE, sees_sizes
         from collwise.validation.select.decisions import DecisionTable
 
@@ -227,7 +228,7 @@ class _Tuning:
         return tables
 
     def _tuned(self, by_node: bool) -> list[DecisionTable]:
-        """The fastest algorithm by simulated time for each call, also among those by node if `by_node`."""
+        """The fastest algorithm by simulated time for each call. Only with `by_node` it may be an algorithm by node."""
         from collwise.validation.select.consumers import COLLWISE, algorithms_for, sees_sizes
         from collwise.validation.select.select import select
         from collwise.validation.times.memory_limits import warn_of_doubtful

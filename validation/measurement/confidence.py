@@ -1,9 +1,10 @@
 """The confidence in choices by predicted times, from the errors of predictions of measured machines.
 
-The discrepancy of a cell is ln(measured / predicted) of its candidates, of which only the differences between them
-matter for choices. It is a multivariate Student t: each algorithm has a deviation of its own, another one grows with
-the messages of the busiest process, and a third with the predicted time, both as logarithms. So algorithms that do
-alike deviate alike. The few scales are the most likely ones where each job counts once, under a wide prior.
+The discrepancy of a cell is ln(measured / predicted) of its candidates. For choices, only its differences between
+candidates matter. It has a multivariate Student t distribution: each algorithm has its own deviation, a second
+deviation is proportional to the logarithm of the busiest process's messages, and a third to the logarithm of the
+predicted time. So algorithms with similar messages and times deviate in similar ways. The scales of the deviations are
+the most likely ones under a wide prior, if each job counts once.
 """
 
 from __future__ import annotations
@@ -29,26 +30,27 @@ from collwise.validation.times.grid import case_of
 from collwise.validation.times.times import Times
 
 SURE, CLOSE = 0.9, 0.05
-"""A choice is said to be sure where it loses less than 5 % with at least this probability."""
+"""A choice is called sure if it loses less than 5 % (CLOSE) with at least this probability (SURE)."""
 BY_MEAN, ROBUST = "least mean loss", "robust"
-"""Deciders under the discrepancy: by the mean loss, and by the 95th percentile of the loss."""
+"""Deciders that use the discrepancy: by the mean loss, and by the 95th percentile of the loss."""
 _DRAWS, _SEED = 2000, 1
 _START = np.array([-1.5, -1.5, -1.5, 1.0])
 """The centre of the prior of the scales' logarithms and of ln(degrees of freedom - 1)."""
 _PRIOR_WEIGHT = 0.05
 _FAR, _MAY_BE_FASTEST = 20, 0.1
-"""The ratio of predicted times beyond which a choice is not a candidate, and a probability. What is the fastest with
-this probability is worth measuring.
+"""The ratio of predicted times beyond which a choice is not a candidate, and a probability.
+
+An algorithm that is the fastest with at least this probability is worth measuring.
 """
 _STEPS = 8
-"""Messages of longer pipelines are extrapolated from these many segments and twice as many."""
+"""The number of messages of a longer pipeline is extrapolated from this number of segments and twice this number."""
 
 
 @dataclass(frozen=True)
 class Outlook:
     """The possible loss of a choice against the fastest candidate; `mean` is geometric.
 
-    `probability` is the probability of losing less than 5 %, `fastest` that of being the fastest.
+    `probability` is the probability of losing less than 5 %, `fastest` the probability of being the fastest.
     """
 
     mean: float
@@ -59,10 +61,9 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """The scales of ln(measured / predicted), for each algorithm's own part, for a factor e of messages, and for one of
-    seconds.
+    """The scales of ln(measured / predicted): of each algorithm, and per factor e of messages and of seconds.
 
-    `freedom` are the degrees of freedom of the Student t. `machines` are those from which it was learned.
+    `freedom` has the degrees of freedom of the Student t, `machines` the machines from which the scales were learned.
     """
 
     algorithm: float
@@ -83,7 +84,7 @@ class Discrepancy:
 def _outlooks(
     of: Discrepancy, names: tuple[str, ...], messages: tuple[float, ...], seconds: tuple[float, ...]
 ) -> tuple[Outlook, ...]:
-    """The outlooks at a point, drawn once: tables, sentences and facts of one result all ask for them."""
+    """The outlooks at a point. They are drawn once, since tables, sentences and facts of one result all need them."""
     which = {name: place for place, name in enumerate(dict.fromkeys(names))}
     random = np.random.default_rng(_SEED)
     width = np.sqrt(of.freedom / random.chisquare(of.freedom, (_DRAWS, 1)))
@@ -98,9 +99,9 @@ def _outlooks(
 
 @dataclass(frozen=True)
 class Sureness:
-    """A cell's choice by predictions: the probability of losing less than 5 % against the fastest candidate, and more.
+    """A cell's choice by predictions, and its probability of losing less than 5 % against the fastest candidate.
 
-    The choice was `right` if it did so. The cell tells if the second best candidate loses more.
+    The choice was `right` if it did lose less. `tells` is True if the second best candidate loses more.
     """
 
     cell: Cell
@@ -111,10 +112,10 @@ class Sureness:
 
 @dataclass(frozen=True)
 class Kept:
-    """The share of choices that were right as said; jobs are independent of each other.
+    """The share of choices that were right. Jobs are taken as independent of each other.
 
-    `share` is the mean of the jobs' shares that were right. `low` and `high` bound it with 95 %, by Clopper and Pearson
-    as if each job were one choice.
+    `share` is the mean over jobs of the share of right choices. `low` and `high` are its 95 % confidence interval by
+    Clopper and Pearson, as if each job were one choice.
     """
 
     choices: int
@@ -138,7 +139,8 @@ class PointOutlook:
 def messages_of(collective: str, choice: Choice, procs: int, message_bytes: int, processes_per_node: int) -> float:
     """The messages that the busiest process sends and receives, as the schedule engine records them.
 
-    Those of a long pipeline are extrapolated from short ones. Raises UsageError if the algorithm cannot run.
+    The messages of a long pipeline are extrapolated from short pipelines. Raises UsageError if the algorithm cannot
+    run.
     """
     case = case_of(collective, choice, procs, message_bytes, processes_per_node)
     step = bytes_a_step(case)
@@ -154,7 +156,7 @@ def _messages(case: Case) -> float:
 
 
 def _features(messages: Array, seconds: Array) -> Array:
-    """The logarithms that deviations are proportional to, without their means over the candidates."""
+    """The logarithms that deviations are proportional to, minus their means over the candidates."""
     found = np.log(np.stack([np.maximum(messages, 1), seconds], axis=1))
     centred: Array = found - found.mean(axis=0)
     return centred
@@ -173,7 +175,7 @@ def _at(collective: str, seconds: Mapping[Choice, float], point: tuple[int, int,
 
 
 def learned(cells: Sequence[Cell]) -> Discrepancy:
-    """The discrepancy of the engine's predictions in measured cells, in which each job counts once."""
+    """The discrepancy of the engine's predictions in measured cells. Each job counts once."""
     from scipy.optimize import minimize
     from scipy.special import gammaln
 
@@ -208,13 +210,13 @@ def learned(cells: Sequence[Cell]) -> Discrepancy:
 
 
 def _contrasts(number: int) -> Array:
-    """Orthonormal rows that see only the differences between this many values."""
+    """Orthonormal rows whose products with values depend only on the differences between the values."""
     rows: Array = np.linalg.svd(np.eye(number) - 1 / number)[2][: number - 1]
     return rows
 
 
 def left_out(cells: Sequence[Cell]) -> dict[str, Discrepancy]:
-    """The discrepancies for machines, each learned from the cells of all others; none for a machine alone."""
+    """The discrepancy for each machine, learned from the cells of all other machines; empty for a single machine."""
     machines = sorted({cell.place.machine for cell in cells})
     if len(machines) < 2:
         return {}
@@ -222,9 +224,10 @@ def left_out(cells: Sequence[Cell]) -> dict[str, Discrepancy]:
 
 
 def judged(cells: Sequence[Cell], alone: Discrepancy | None = None) -> tuple[list[Cell], list[Sureness]]:
-    """The cells with the choices of BY_MEAN and ROBUST there, and how sure predictions say that these are.
+    """The cells with the choices of BY_MEAN and ROBUST added, and the sureness of each cell's choice by predictions.
 
-    For each machine this rests on the discrepancy of all others, for a single machine on `alone`, if that is given.
+    Each machine's discrepancy is learned from all other machines. A single machine has the discrepancy `alone`, if it
+    is given.
     """
     found, sure = [], []
     known = left_out(cells)
@@ -245,7 +248,7 @@ def judged(cells: Sequence[Cell], alone: Discrepancy | None = None) -> tuple[lis
 
 
 def kept(said: Sequence[Sureness], right: Sequence[bool]) -> Kept:
-    """The share of the choices that were right. Jobs are independent of each other."""
+    """The share of the choices that were right. Jobs are taken as independent of each other."""
     from scipy.stats import beta
 
     by_job: dict[tuple[str, str], list[bool]] = {}
@@ -263,8 +266,8 @@ def kept(said: Sequence[Sureness], right: Sequence[bool]) -> Kept:
 def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOutlook]:
     """The outlooks on a table's decisions at the points of its simulated times that have two candidates or more.
 
-    Empty for other times, for times without the slower choices, for mock-ups of a library's decisions, and where the
-    library decides. Doubtful choices are not candidates, unless they are chosen.
+    There are none if times are not simulated or lack the slower choices, nor for mock-ups of a library's decisions, nor
+    at points where the library decides. Doubtful choices are not candidates, unless they are chosen.
     """
     times = table.times
     if times is None or times.source != "simulated" or times.margin is not None or DIGITS in times.facts:
@@ -292,7 +295,7 @@ def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOut
 
 
 def robust_times(times: Times, discrepancy: Discrepancy) -> Times:
-    """The times with the 95th percentile of each choice's loss against the fastest one in place of its own loss."""
+    """The times, with each choice's loss against the fastest replaced by the loss's 95th percentile."""
     if times.source != "simulated" or times.margin is not None:
         have = "those with a margin" if times.margin is not None else f"{times.source} ones"
         raise UsageError(f"robust choices are by simulated times of all choices, not by {have}")

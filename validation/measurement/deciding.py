@@ -14,23 +14,25 @@ from collwise.validation.measurement.judging import Cell
 from collwise.validation.times.choice import LIBRARY_DECIDES
 
 FIXED, VOTE = "best fixed", "others' vote"
-"""The names of two deciders. One picks for each collective and size class the algorithm of least mean regret on the
-machine, which is known with hindsight only. The other is the vote of all other machines.
+"""The names of two deciders: the best fixed algorithms, and the vote of all other machines.
+
+A best fixed algorithm has the least mean regret on the machine for a collective and a size class. It is known only with
+hindsight.
 """
 RULES = "robust, or the library"
-"""The decider of rules: the robust choice, or the library itself if nobody knows what it decides."""
+"""The decider of rules: the robust choice, or the library itself if its own decisions are not known."""
 TABLE = "table of "
-"""The beginning of the names of tables that were measured on another machine, whose name follows."""
+"""The prefix of the names of tables that were measured on another machine. The machine's name follows."""
 _LIBRARIES = ("mpich-4", "openmpi-5.0")
 _KNOWN = {"Open MPI 4": "openmpi-4.1", "Open MPI 5": "openmpi-5.0", "MPICH 4": "mpich-4"}
-"""The libraries of runs, by how their names begin, whose decisions are known; Cray's, Fujitsu's and Intel's are not."""
+"""Libraries whose decisions are known, by the beginning of their names. Cray's, Fujitsu's and Intel's are not known."""
 
 Chooser = Callable[[Cell], str | None]
-"""Names the algorithm of a candidate, or the library's own decision; None where it decides nothing."""
+"""Returns the algorithm of a cell's candidate, or the library's own decision; None without a decision."""
 
 
 def with_choices(cells: Sequence[Cell], choosers: Mapping[str, Chooser]) -> list[Cell]:
-    """The cells with the choice of each decider there, by its name, if that was measured."""
+    """The cells with the choice of each decider, by the decider's name, if the choice was measured."""
     found = []
     for cell in cells:
         chosen = ((name, choose(cell)) for name, choose in choosers.items())
@@ -40,7 +42,7 @@ def with_choices(cells: Sequence[Cell], choosers: Mapping[str, Chooser]) -> list
 
 
 def choosers_among(cells: Sequence[Cell]) -> dict[str, Chooser]:
-    """Deciders without predictions, by name. They use the measured cells of a machine itself, of others, or of none."""
+    """Deciders without predictions, by name. They use measured cells of the same machine, of others, or none."""
     machines = sorted({cell.place.machine for cell in cells})
     found: dict[str, Chooser] = {FIXED: best_fixed(cells)}
     found |= {BASELINES[name].title: partial(decided, BASELINES[name]) for name in _LIBRARIES}
@@ -54,9 +56,9 @@ def choosers_among(cells: Sequence[Cell]) -> dict[str, Chooser]:
 
 
 def best_fixed(cells: Sequence[Cell]) -> Chooser:
-    """Each machine's best fixed algorithm by collective and size class, among those that are candidates in most cells.
+    """Each machine's best fixed algorithm by collective and size class, among the most frequent candidates.
 
-    In cells where it is not a candidate the library decides.
+    In cells where the algorithm is not a candidate, the library decides.
     """
     groups: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells:
@@ -101,7 +103,10 @@ def decided(library: Baseline, cell: Cell) -> str | None:
 
 
 def ruled(cells: Sequence[Cell], decider: str) -> list[Cell]:
-    """The cells with the choice of rules made by a decider, as RULES, where the library's own decision was measured."""
+    """The cells with RULES as another decider, if the library's own decision was measured.
+
+    It takes the decider's choice if the library's decisions are known, and otherwise leaves the call to the library.
+    """
     found = []
     for cell in cells:
         if decider in cell.choices and LIBRARY_DECIDES.algorithm in cell.seconds:
@@ -113,16 +118,16 @@ def ruled(cells: Sequence[Cell], decider: str) -> list[Cell]:
 
 
 def known_library(name: str, processes_per_node: int) -> Baseline | None:
-    """The library of a run, by its name and version, if its own decisions are known."""
+    """The library of a run, by the library's name and version, if the library's own decisions are known."""
     found = next((BASELINES[known] for begin, known in _KNOWN.items() if name.startswith(begin)), None)
     return None if found is None or (found.nodes and processes_per_node > 1) else found
 
 
 def _voted(groups: Mapping[tuple[str, str], Sequence[Cell]], machines: Iterable[str], cell: Cell) -> str | None:
-    """The candidate that other machines rank first, each by its cells of the nearest processes per node, P and size.
+    """The candidate that other machines rank first, each in its cells nearest in processes per node, P and size.
 
-    Each machine ranks those that are candidates there, too, at least two, from 0, its fastest, to 1. Among the
-    candidates that the most machines rank, it is the one with the smallest mean.
+    A machine ranks the candidates that its own cell also has, if there are two or more, from 0 (the fastest) to 1. Of
+    the candidates ranked by the most machines, the one with the smallest mean rank is taken.
     """
     ranks: dict[str, list[float]] = {}
     for name in machines:
@@ -136,7 +141,7 @@ def _voted(groups: Mapping[tuple[str, str], Sequence[Cell]], machines: Iterable[
 
 
 def _nearest(cell: Cell, others: Sequence[Cell]) -> list[Cell]:
-    """The others that are nearest by processes per node, then P, then size; several if they are equally near."""
+    """The other cells that are nearest by processes per node, then P, then size; several if they are equally near."""
 
     def distance(other: Cell) -> tuple[float, ...]:
         pairs = (
@@ -151,7 +156,7 @@ def _nearest(cell: Cell, others: Sequence[Cell]) -> list[Cell]:
 
 
 def _ranked(cell: Cell, near: Sequence[Cell]) -> dict[str, float]:
-    """The mean ranks of the candidates of a cell in others."""
+    """The mean ranks of a cell's candidates in the near cells."""
     found: dict[str, list[float]] = {}
     for other in near:
         common = sorted(set(cell.candidates) & set(other.candidates), key=lambda name: (other.seconds[name], name))

@@ -1,9 +1,9 @@
-"""The gain of decisions: Open MPI's own decisions against its rules file and against libcollwise preloaded.
+"""The gain of decisions: Open MPI's own decisions compared with a rules file and with preloaded libcollwise.
 
-The program calls MPI's own collectives; the three ways are launched in turn, so that drift affects all alike. A time is
-the mean over launches, with the half-width of its 95 % interval. One more launch before these verifies by libcollwise's
-report that each call runs the chosen algorithm; `openmpi.rules_check` verifies for each algorithm that Open MPI follows
-the rules.
+The program calls MPI's own collectives. The three ways are launched in turn, so that drift affects all of them equally.
+A time is the mean over launches, with the half-width of its 95 % interval. An earlier launch verifies by libcollwise's
+report that each call runs the chosen algorithm. `openmpi_check` verifies for each algorithm that Open MPI follows the
+rules.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class MeanTime:
 class GainRow:
     """One call in three ways; `rules` is None if rules cannot express any choice, and `note` says why.
 
-    `instead` is the second best choice that rules have, if they cannot express the best.
+    `instead` is the second best choice, which the rules have if they cannot express the best.
     """
 
     collective: str
@@ -65,7 +65,7 @@ class GainRow:
     instead: Choice | None = None
 
     def speedup(self, way: str) -> float:
-        """Open MPI's default time divided by that of a way; nan if there is none."""
+        """Open MPI's default time divided by the time of a way; nan if the way has no time."""
         time = getattr(self, way)
         return math.nan if time is None else float(self.default.seconds / time.seconds)
 
@@ -80,7 +80,7 @@ class GainRow:
 
 @dataclass(frozen=True)
 class MeasuredGain:
-    """The gain for each case, and a check of the rules for each choice that was looked at."""
+    """The gain for each case, and checks that Open MPI follows the rules."""
 
     rows: tuple[GainRow, ...]
     checks: tuple[RulesCheck, ...] = ()
@@ -102,11 +102,11 @@ def measure_gain(
 ) -> MeasuredGain:
     """Times of calls of MPI by default, by rules, and with libcollwise, on a target with Open MPI.
 
-    The rules and the table are those that `export` writes: calls may be left to the library (`left_to_library`).
-    `on_launch` gets the number of finished launches and that of all. With `check` one call for each choice shows, with
-    processes on this machine, whether Open MPI follows the rules. Finished launches stay in the store. Raises
-    UsageError if a case has no decision or the library is not Open MPI, and CollwiseError when a launch fails or
-    libcollwise did not run a chosen algorithm.
+    The rules and the table are as `export` writes them, so that calls may be left to the library (`left_to_library`).
+    `on_launch` gets the number of finished launches and the number of all launches. With `check`, one call for each
+    algorithm, with processes on this machine, shows whether Open MPI follows the rules. Finished launches stay in the
+    store. Raises UsageError if a case has no decision or the library is not Open MPI, and CollwiseError if a launch
+    fails or libcollwise did not run a chosen algorithm.
     """
     if target.installation.library != "openmpi":
         raise UsageError(f"{target.installation.label}: rules files are for Open MPI; use --library openmpi")
@@ -181,7 +181,7 @@ def _why_not(case: Case, choice: Choice, version: str) -> str:
 
 
 def _refusal(table: DecisionTable, version: str) -> str:
-    """The reason why rules cannot express any of a table; empty if they can."""
+    """The reason why rules cannot express any choice of a table; empty if they can express one."""
     try:
         openmpi_rules([table], version, skip_inexpressible=True)
     except UsageError as problem:
@@ -210,7 +210,7 @@ def missing_calls(report: Profile, choices: Mapping[Case, Choice]) -> list[str]:
 
 
 def _check_readable(target: ExecutionTarget, procs: int, files: Sequence[Path], timeout_seconds: float) -> None:
-    """Raises CollwiseError where a process cannot read a file: Open MPI and the loader would silently ignore it."""
+    """Raises CollwiseError if a process cannot read a file, since Open MPI and the loader would silently ignore it."""
     script = f'for file; do [ -r "$file" ] || echo "{_UNREADABLE}$(uname -n) $file"; done'
     run = target.run("/bin/sh", procs, ["-c", script, "sh", *map(str, files)], timeout_seconds=timeout_seconds)
     if run.returncode != 0:
@@ -226,9 +226,10 @@ def _check_readable(target: ExecutionTarget, procs: int, files: Sequence[Path], 
 def verify_algorithms(
     following: ExecutionTarget, folder: Path, choices: Mapping[Case, Choice], timeout_seconds: float
 ) -> None:
-    """Makes one launch, whose times are dropped. Raises CollwiseError where a call does not run its algorithm.
+    """Makes one launch and drops its times. Raises CollwiseError if a call does not run its algorithm.
 
-    `following` preloads libcollwise, whose report goes to a file in `folder`, which the processes can write to.
+    `following` preloads libcollwise, which writes its report to a file in `folder`. Processes must be able to write
+    there.
     """
     once = Method(precision=Precision(1, 1))
     file = folder / "report.json"
@@ -254,7 +255,7 @@ def _rules_checks(rules_file: Path, choices: Mapping[Case, Choice], notes: Mappi
 
 
 def deciding(target: ExecutionTarget, way: str, digest: str, environment: Mapping[str, str]) -> ModifiedTarget:
-    """The target with the decisions of that digest made in one of the ways."""
+    """The target, with calls decided in one of the ways. `digest` stands for the decisions."""
     return ModifiedTarget(target, {"decided_by": way, "decisions": digest}, environment=environment)
 
 

@@ -1,6 +1,7 @@
 """Measures the irregular regions of linear gather and scatter: O'Flynn 2009, sections 4.4.1 and 7.2.
 
-Escalations happen or do not, so single repetitions are measured, as in the thesis, in several rounds over all sizes.
+Escalations happen in some repetitions only. So single repetitions are measured in several rounds over all sizes, as in
+the thesis.
 """
 
 from __future__ import annotations
@@ -38,25 +39,26 @@ from collwise.validation.testbed.tcp_counters import TcpCounts, tcp_counts
 if TYPE_CHECKING:
     import pandas as pd
 
-# LMO gather with half the bound, beside the catalogue's algorithms: pieces just below M1 nearly overflow the buffer.
+# LMO gather with half the bound, in addition to the catalogue's algorithms, since pieces just below M1 nearly overflow
+# the buffer.
 HALF_BOUND = "lmo at M1/2"
 ALGORITHMS = ("linear", "lmo", HALF_BOUND, "linear_sync", "binomial")
 COMPARED_SIZES = tuple(1024 * kib for kib in (1, 2, 4, 8, 12, 16, 24, 32, 48, 56, 64, 96, 128))
 # The first part of a block in linear_sync, as Open MPI cuts blocks of these sizes.
 _SYNC_FIRST_PART_BYTES = 1024
 TIMEOUT_SECONDS = 0.15
-"""Extra time that shows a retransmission time-out: Linux's least is 0.2 s, part of which other blocks arrive in."""
+"""Extra time that shows a retransmission time-out. Linux's minimum is 0.2 s; other blocks arrive during part of it."""
 
 Counters = Callable[[], TcpCounts]
-"""Reads the counters of a target now."""
+"""Returns the current counters of a target."""
 
-# Single repetitions, the slowest process's time, after one that is not timed.
+# Single repetitions, timed by the slowest process, after an untimed one.
 _ONCE = Method(precision=Precision(1, 1))
 
 
 @dataclass(frozen=True)
 class RegionsPlan:
-    """A plan to measure sizes every `stride_bytes` up to the largest, in `rounds`, and M1 to within `finest_bytes`."""
+    """A plan to measure sizes every `stride_bytes` up to `largest_bytes`, in `rounds`, and M1 to `finest_bytes`."""
 
     procs: int
     stride_bytes: int = 4096
@@ -64,7 +66,7 @@ class RegionsPlan:
     rounds: int = 5
     finest_bytes: int = 1024
     timeout_seconds: float = 600.0
-    """The limit of one round of a series."""
+    """The time limit of one round of a series."""
 
     def __post_init__(self) -> None:
         if self.procs < 3:
@@ -94,7 +96,7 @@ class RegionsPlan:
 class Series:
     """An algorithm's times over block sizes: `seconds`, shape (rounds, sizes).
 
-    `counts` are by part of the sizes, and empty where nothing was counted.
+    `counts` are by part of the sizes, and empty if nothing was counted.
     """
 
     collective: str
@@ -111,7 +113,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Regions:
-    """The results on one target: the two series, the thresholds, and gather's algorithms compared under them."""
+    """The results on one target: the two series, the thresholds, and gather's algorithms with these thresholds."""
 
     target: str
     variant: str
@@ -123,15 +125,15 @@ class Regions:
 
 
 def escalated(seconds: Array) -> NDArray[np.bool_]:
-    """True for each time, shape (rounds, sizes ascending), that exceeds one of a larger block by TIMEOUT_SECONDS.
+    """True for each time that exceeds a time of a larger block by TIMEOUT_SECONDS, shape (rounds, ascending sizes).
 
-    No rising line has such times.
+    Times on a rising line never do.
     """
     return np.asarray(seconds >= min_times(seconds) + TIMEOUT_SECONDS)
 
 
 def min_times(seconds: Array) -> Array:
-    """For each size, the smallest time of that size or a larger one in any repetition, shape (sizes,)."""
+    """The smallest times of each size or a larger one in any repetition, shape (sizes,)."""
     return np.asarray(np.minimum.accumulate(np.min(seconds, axis=0)[::-1])[::-1])
 
 
@@ -144,10 +146,10 @@ def find_regions(
     run: str = "",
     counters: Counters | None = None,
 ) -> Regions:
-    """Measures the series, estimates S, M1 and M2, and measures gather's algorithms with these.
+    """Measures the series, estimates S, M1 and M2, and measures gather's algorithms with these thresholds.
 
-    Everything is measured anew, since counters belong to times; the store has the times under `run`. Raises
-    CollwiseError when a run ends early.
+    Everything is measured anew, since times need the counters of the same run. The store has the times under `run`.
+    Raises CollwiseError if a run ends early.
     """
     measurements = _Measurements(target, plan, store, run, counters)
     scatter = measurements.series("scatter", "linear", {"all": plan.sizes})
@@ -157,7 +159,7 @@ def find_regions(
         return np.asarray(measurements.series("gather", "linear", {"finer": sizes}).seconds.max(axis=0))
 
     thresholds = thresholds_of(gather, scatter, finer, plan.finest_bytes)
-    # A run of its own, so that linear gather is measured anew, too.
+    # The comparison is a separate run, so that linear gather is also measured anew.
     comparison = replace(measurements, run=f"{run} comparison".strip())
     by_part = parts(plan.compared_bytes, thresholds)
     compared = tuple(comparison.series("gather", name, by_part, thresholds) for name in ALGORITHMS)
@@ -167,11 +169,11 @@ def find_regions(
 def thresholds_of(
     gather: Series, scatter: Series, finer: Callable[[Sequence[int]], Sequence[float] | Array], finest_bytes: int
 ) -> Thresholds:
-    """S from the medians; M1 from the round that escalates first; M2 as the median over the rounds.
+    """S from the medians, M1 from the round with the smallest escalating size, M2 as the median over rounds.
 
-    `finer` measures the worst times at more sizes, for M1. Where nearly all repetitions wait for a time-out they lie on
-    a line, too: M2 is then the first size above the last that escalated, if there is one. There is no M2 at or below
-    M1: nothing became regular above the first escalation.
+    `finer` measures the worst times at more sizes, for M1. If nearly all repetitions wait for a time-out, their times
+    also lie on a line. M2 is then the first size above the last size that escalated, if there is one. An M2 at or below
+    M1 is dropped, since nothing became regular above the first escalation.
     """
     sizes, rounds = gather.message_bytes, [list(row) for row in gather.seconds]
     first = None
@@ -191,7 +193,7 @@ def thresholds_of(
 
 @dataclass(frozen=True)
 class _Measurements:
-    """Series of single repetitions, with what TCP counted meanwhile."""
+    """Series of single repetitions, with the TCP counts during each series."""
 
     target: ExecutionTarget
     plan: RegionsPlan
@@ -206,7 +208,7 @@ class _Measurements:
         sizes_by_part: Mapping[str, Sequence[int]],
         thresholds: Thresholds | None = None,
     ) -> Series:
-        """A series over all parts; algorithms that take thresholds as bounds take these."""
+        """A series over all parts. The LMO algorithms take these thresholds as bounds."""
         seconds, counts = [], dict[str, TcpCounts]()
         for part, sizes in sizes_by_part.items():
             before = self.counters() if self.counters else None
@@ -229,7 +231,7 @@ class _Measurements:
         return replace(case, algorithm="lmo", segment_bytes=bound, limit_bytes=limit)
 
     def _rounds(self, cases: Sequence[Case], run: str) -> Array:
-        """Times of shape (rounds, cases), each round an execution of MPI and each time after one untimed call."""
+        """Times of shape (rounds, cases). A round is one execution of MPI; one untimed call precedes each time."""
         rounds, limit = [], self.plan.timeout_seconds
         for number in range(1, self.plan.rounds + 1):
             runner = MpiRunner(self.target, _ONCE, run=f"{run}, round {number}", timeout_seconds=limit)
@@ -239,7 +241,7 @@ class _Measurements:
 
 
 def parts(sizes: Sequence[int], thresholds: Thresholds) -> dict[str, tuple[int, ...]]:
-    """Ascending sizes by part: 'small', 'medium' (at least M1), 'large' (at least M2); 'all' where there is no M1."""
+    """Ascending sizes by part: 'small', 'medium' (at least M1), 'large' (at least M2); 'all' if there is no M1."""
     first, last = thresholds.gather_irregular_from_bytes, thresholds.gather_regular_from_bytes
     if first is None:
         return {"all": tuple(sizes)}
@@ -253,10 +255,10 @@ def parts(sizes: Sequence[int], thresholds: Thresholds) -> dict[str, tuple[int, 
 
 
 def region_times(regions: Regions) -> pd.DataFrame:
-    """Gather by each algorithm, over the repetitions in each part of the sizes.
+    """The slowdowns and time-outs of each algorithm of gather in each part of the sizes.
 
-    Mean and worst slowdowns are against linear gather without escalation, its least times there; `escalated` is the
-    share of repetitions with a time-out, `counts` what TCP counted, if anything.
+    Mean and worst slowdowns are against linear gather without escalation (`min_times`). `escalated` is the share of
+    repetitions with a time-out. `counts` are the TCP counts, if there are any.
     """
     import pandas as pd
 
@@ -275,13 +277,13 @@ def region_times(regions: Regions) -> pd.DataFrame:
 
 
 def verdict(regions: Regions) -> str:
-    """One sentence: whether linear gather escalates, and whether LMO gather avoids that."""
+    """A sentence on whether linear gather escalates, and whether LMO gather avoids that."""
     if regions.thresholds.gather_irregular_from_bytes is None:
         part = regions.gather.escalated.mean()
         return f"no tenfold escalation of linear gather; {part:.0%} of its repetitions had a time-out"
     rows = region_times(regions).query("part == 'medium'").set_index("algorithm")
     if rows.empty:
-        return "linear gather escalates, but between the sizes compared"
+        return "linear gather escalates, but only between the compared sizes"
     linear = rows.loc["linear"]
     tried = [
         f"{name} {_effect(rows.escalated[name], linear.escalated)} ({rows.escalated[name]:.0%} with a time-out, "
@@ -311,7 +313,7 @@ def set_tcp(bed: Bed, variant: str) -> None:
 def regions_on_bed(shape: Shape, variant: str, plan: RegionsPlan, store: Store, *, name: str, run: str = "") -> Regions:
     """Makes the test bed `name`, looks for irregular regions on it, and takes it down in any case."""
     check_name("TCP variant", variant, TCP_VARIANTS)
-    # The shape has them, too, since its facts are recorded with the times.
+    # The shape also has these settings, since its facts are recorded with the times.
     settings = TCP_VARIANTS[variant]
     queue_bytes = int(settings["tcp_limit_output_bytes"])
     shape = replace(shape, congestion_control=settings["tcp_congestion_control"], host_queue_bytes=queue_bytes)

@@ -1,10 +1,10 @@
-"""Judges predictions by measured runs of machines: their errors, and the time that choices by them lose.
+"""Judges predictions by measured runs of machines: the errors of predictions, and the time lost by choices from them.
 
-A cell is a job's collective on P processes with one message size. Its candidates are the algorithms that were forced
-and acted, have no segments, and are the catalogue's; names of one code count once. The choice is the candidate with the
-smallest predicted time. Regret is the time of what was chosen over that of the oracle, less one: the fastest of all
-algorithms of the library that were forced and acted, and the library's own decision. Within the intervals of both times
-it is 0. Cells with fewer than two candidates do not count.
+A cell is a job's collective on P processes with one message size. Its candidates are the unsegmented algorithms of the
+catalogue that were forced and really ran; several names of one code count once. The choice is the candidate with the
+smallest predicted time. The oracle is the fastest of the library's own decision and all of the library's algorithms
+that were forced and really ran. Regret is the time of the chosen algorithm divided by the oracle's time, minus one. It
+is 0 if the intervals of the two times overlap. Cells with fewer than two candidates do not count.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from collwise.validation.times.grid import Grid
 from collwise.validation.times.times import State, Times
 
 FEW_ITERATIONS = 10
-"""A cell with fewer kept iterations is left out of the worst ones."""
+"""A cell with fewer iterations cannot be the worst cell."""
 SIZE_CLASSES = {"to 2 KiB": 2 << 10, "to 1 MiB": 1 << 20, "above": math.inf}
 """The classes of message sizes, by name and largest size."""
 PREDICTED, UNTUNED, POSSIBLE = "predicted", "untuned", "best candidate"
 """Deciders in each cell: the engine's predictions, the library's own decision, and, with hindsight, the fastest
-candidate. Others are predictions of models, by their names, and what `validation.measurement.deciding` has."""
+candidate. Other deciders are models, by their names, and the deciders of `validation.measurement.deciding`."""
 NODE_MAP = "node_map"
-"""The fact of predicted times, and the column of their file, that names the node map of a job."""
+"""The fact of predicted times, and the column of their file, with the name of a job's node map."""
 SHEETS = "data sheets"
 """Predictions by the engine from the figures of data sheets alone."""
 _LIBRARYS_OWN = re.compile(r".*_(ompi|mpich)|default-.*|id \d+")
-"""The names of libraries' algorithms that the catalogue does not have; others are other implementations."""
+"""Names of libraries' algorithms that the catalogue does not have. Other unknown names are other implementations."""
 _SHAPE = re.compile(r"^\d+(x\d+)+")
 _RESAMPLES = 1000
 _LOSES, _CLOSE = 0.1, 0.05
@@ -48,7 +48,7 @@ _LOSES, _CLOSE = 0.1, 0.05
 
 @dataclass(frozen=True, order=True)
 class MeasuredPlace:
-    """The origin of cells: the machine and job, and the collective on P processes, with a number on each node."""
+    """The origin of cells: the machine, the job, and the collective on P processes, with their number on each node."""
 
     machine: str
     job: str
@@ -63,12 +63,12 @@ Predictions = Mapping[MeasuredPlace, Times]
 
 @dataclass(frozen=True)
 class Cell:
-    """A measured cell with what was chosen there.
+    """A measured cell with the choices of deciders.
 
-    `seconds` and `lost` have the time and the regret of each candidate by its algorithm, and of the library's own
-    decision, and `codes` the candidates by the algorithm whose code they run. `choices` have the algorithm by the name
-    of its decider, and `predicted` the predicted times of candidates, by the name of what predicts.
-    `floor` is the candidates' median half-width, relative: how exact their medians are within the job.
+    `seconds` and `lost` have the time and the regret of each candidate and of the library's own decision, by algorithm.
+    `codes` has the candidates by the algorithm whose code they run, `choices` the chosen algorithms by decider, and
+    `predicted` the predicted times of candidates by predictor. `floor` is the median over the candidates of the
+    relative half-width, which shows how exact the measured medians are within the job.
     """
 
     place: MeasuredPlace
@@ -86,7 +86,7 @@ class Cell:
 
     @property
     def size_class(self) -> str:
-        """The name of the class of its message size."""
+        """The name of the class of the cell's message size."""
         return next(name for name, most in SIZE_CLASSES.items() if self.message_bytes <= most)
 
     @property
@@ -101,7 +101,7 @@ class Cell:
 
     @cached_property
     def errors(self) -> dict[str, list[float]]:
-        """The relative errors of predicted times, by the name of what predicts."""
+        """The relative errors of predicted times, by predictor."""
         return {by: [abs(one / self.seconds[name] - 1) for name, one in some.items()]
                 for by, some in self.predicted.items()}  # fmt: skip
 
@@ -113,10 +113,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Regrets:
-    """The regrets of a decider over cells. The mean is that of the collectives' means, the others are over all cells.
+    """The regrets of a decider over cells. `mean` is the mean of the collectives' means, the others use all cells.
 
-    `low` and `high` bound 95 % of the means of jobs that are drawn again; nan with a single job. `by_seconds` is the
-    time lost over all cells, relative to the oracles' time. `worst_cell` is of those with enough iterations.
+    `low` and `high` bound 95 % of the means over resampled jobs; they are nan with a single job. `by_seconds` is the
+    time lost over all cells, relative to the oracles' time. `worst_cell` is the worst cell with enough iterations.
     """
 
     cells: int
@@ -133,10 +133,10 @@ class Regrets:
 
 
 def platform_of(machine: str, facts: Mapping[str, str], description: Path | None = None) -> HostPlatform | None:
-    """The platform with the machine's name, apart from signs and a number at its end. A torus has the job's shape.
+    """The platform with the machine's name, except for signs and a number at its end. A torus has the job's shape.
 
-    A `description` given with the runs comes first, then a platform named after the machine and the run's transport.
-    None if there is no such platform. Raises UsageError for a malformed description.
+    A `description` given with the runs is preferred, then a platform named after the machine and the run's transport.
+    Returns None if there is no such platform. Raises UsageError for a malformed description.
     """
     plain = [_plain(machine + facts.get("transport", "")), _plain(machine)]
     names = {form: one for one in reversed(known()) for form in (_plain(one).rstrip("0123456789"), _plain(one))}
@@ -173,9 +173,9 @@ def _places(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Times]]:
 
 
 def grids(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Grid, Times]]:
-    """The points of a run to predict. At each P above 1 two candidates or more were measured, at their sizes.
+    """The points of a run to predict: at each P above 1, sizes with two measured candidates or more.
 
-    Each grid comes with the times that have it among others.
+    Each grid comes with the measured times that contain it.
     """
     for place, times in _places(run):
         at = times.state.sel(procs=place.procs).values
@@ -190,10 +190,10 @@ def grids(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Grid, Times]]:
 
 
 def cells_of(run: MeasuredRun, predicted: Mapping[str, Predictions]) -> Iterator[Cell]:
-    """The cells of a run that the engine predicts, with at least two candidates that have both times.
+    """The cells of a run in which at least two candidates were measured and predicted by the engine.
 
-    `predicted` has the engine's predictions as PREDICTED, and others by their names, which choose where they have times
-    of two candidates.
+    `predicted` has the engine's predictions as PREDICTED, and other predictions by their names. Other predictions
+    choose in cells where they have times of at least two candidates.
     """
     for place, times in _places(run):
         here = {name: some[place] for name, some in predicted.items() if place in some}
@@ -247,7 +247,7 @@ def _cell(
 
 
 def _expected(predicted: Times, procs: int, size: int, measured: Container[Choice]) -> dict[Choice, float]:
-    """The predicted seconds of the choices that were measured, too."""
+    """The predicted seconds of the choices that were also measured."""
     found = {one: predicted.seconds_of(one, procs, size) for one in predicted.choices if one in measured}
     return {one: seconds for one, seconds in found.items() if math.isfinite(seconds)}
 
@@ -259,7 +259,7 @@ def _is_librarys(measured: Times, choice: Choice) -> bool:
 
 
 def regrets_of(cells: Sequence[Cell], decider: str) -> Regrets | None:
-    """The regrets of a decider over the cells for which it chooses; None if there are none."""
+    """The regrets of a decider over the cells for which it chooses; None if there are no such cells."""
     chosen = [cell for cell in cells if decider in cell.choices]
     if not chosen:
         return None
@@ -285,11 +285,11 @@ def regrets_of(cells: Sequence[Cell], decider: str) -> Regrets | None:
 
 @dataclass(frozen=True)
 class Beside:
-    """A decider compared with the library untuned.
+    """A decider compared with the untuned library.
 
-    By the mean regrets of collectives, it is `better` (or equal) for a number of them, `close` (at most 5 % slower) or
-    `worse`. The library loses more than 10 % in `slow` cells; in `otherwise` of them the decider does not leave the
-    call to the library, and in `faster` of them it loses less.
+    `better` (or equal), `close` (at most 5 % slower) and `worse` are numbers of collectives, by their mean regrets.
+    `slow` is the number of cells in which the library loses more than 10 %. In `otherwise` of the slow cells, the
+    decider does not leave the call to the library, and in `faster` of these it loses less than the library.
     """
 
     better: int
@@ -301,7 +301,7 @@ class Beside:
 
 
 def beside_untuned(cells: Sequence[Cell], decider: str) -> Beside | None:
-    """The comparison over the cells in which both choose; None if there are none."""
+    """The comparison over the cells in which decider and library both choose; None if there are no such cells."""
     both = [cell for cell in cells if decider in cell.choices and UNTUNED in cell.choices]
     longer: list[float] = []
     for collective in {cell.place.collective for cell in both}:
@@ -317,7 +317,7 @@ def beside_untuned(cells: Sequence[Cell], decider: str) -> Beside | None:
 
 
 def _means(cells: Sequence[Cell], jobs: Sequence[str], decider: str, weights: Array) -> Array:
-    """The means over collectives of the mean regret over each one's cells, for rows of weights of the jobs."""
+    """The mean over collectives of the mean regret of a collective's cells, for each row of jobs' weights."""
     collectives = list(dict.fromkeys(cell.place.collective for cell in cells))
     sums, counts = np.zeros((2, len(jobs), len(collectives)))
     for cell in cells:
@@ -331,7 +331,7 @@ def _means(cells: Sequence[Cell], jobs: Sequence[str], decider: str, weights: Ar
 
 
 def _bootstrap_interval(cells: Sequence[Cell], jobs: Sequence[str], decider: str) -> tuple[float, float]:
-    """The bounds of 95 % of the means over jobs that are drawn again, with a fixed seed. nan for a single job."""
+    """The bounds of 95 % of the means over resampled jobs, with a fixed seed; nan for a single job."""
     if len(jobs) < 2:
         return math.nan, math.nan
     drawn = np.random.default_rng(1).integers(len(jobs), size=(_RESAMPLES, len(jobs)))
@@ -341,7 +341,7 @@ def _bootstrap_interval(cells: Sequence[Cell], jobs: Sequence[str], decider: str
 
 
 def predictions_text(predicted: Mapping[str, Predictions]) -> str:
-    """The predicted seconds of all cells as CSV, with all digits, in one order, by the names of what predicts."""
+    """The predicted seconds of all cells as CSV, by predictor, with all digits and in a fixed order."""
     names = ("machine", "job", "collective", "algorithm", "segment_bytes", "parameter", "procs", "processes_per_node")
     lines = [",".join((*names, "message_bytes", NODE_MAP, "predictor", "seconds"))]
     for name, some in predicted.items():

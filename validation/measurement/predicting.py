@@ -1,4 +1,4 @@
-"""Predictions of the points of measured runs, without a look at their times: by an engine, and by analytical models."""
+"""Predictions of the points of measured runs by an engine and by analytical models, without the measured times."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ Grids = Sequence[tuple[MeasuredPlace, Grid]]
 
 @dataclass(frozen=True)
 class Predicted:
-    """Predictions by predictor, platforms by machine, and what was left out.
+    """Predictions by predictor, platforms by machine, and notes on what was left out.
 
-    `placed` has the jobs that were predicted on the nodes where they ran, by the names of the maps that say where.
+    `placed` has the jobs that were predicted on the nodes where they ran, by the name of the node map.
     """
 
     predictions: Mapping[str, Predictions]
@@ -62,7 +62,7 @@ def predicted(
     models: bool,
     factors: Mapping[str, Factors] = MappingProxyType({}),
 ) -> Predicted:
-    """The predictions of the candidates of runs by the context's engine, and by every model if `models` says so."""
+    """The predictions of the candidates of runs by the context's engine, and by every model if `models` is True."""
     found: dict[str, dict[MeasuredPlace, Times]] = {PREDICTED: {}}
     platforms: dict[str, str] = {}
     placed: dict[str, dict[str, None]] = {}
@@ -95,7 +95,7 @@ def predicted(
 def _predictable(
     runs: Sequence[MeasuredRun], factors: Mapping[str, Factors], by_smpi: bool, on_note: Callable[[str], None]
 ) -> Iterator[tuple[MeasuredRun, HostPlatform, Grids]]:
-    """The runs, each with its machine's platform and the points that can be predicted. `on_note` gets the others."""
+    """The runs, each with its machine's platform and its predictable points. `on_note` gets what is left out."""
     without = []
     for run in runs:
         wanted = [(place, grid) for place, grid, _ in grids(run)]
@@ -116,7 +116,7 @@ def _predictable(
         if some := list(_small(fitting)) if by_smpi else fitting:
             yield run, platform, some
     if without:
-        on_note(f"nowhere two algorithms that the catalogue has, and so no cell: {', '.join(without)}")
+        on_note(f"no cell, since no point has two algorithms of the catalogue: {', '.join(without)}")
 
 
 def _fits(platform: HostPlatform, place: MeasuredPlace) -> bool:
@@ -131,9 +131,9 @@ def _where_it_ran(
     read_map: Callable[[Path], NodeMap],
     on_note: Callable[[str], None],
 ) -> HostPlatform:
-    """The platform with the run on its nodes, or the platform itself. A map must have all of the nodes.
+    """The platform with the run on its nodes, or the platform itself if no map has all of them.
 
-    `on_note` receives why a map does not place a run. What is wrong in a map itself is an error.
+    `on_note` receives the reason why a map does not place a run. Raises UsageError for a map that is malformed.
     """
     hosts = hosts_in(run.facts.get("hosts", ""))
     if run.node_map is None or not hosts:
@@ -152,7 +152,7 @@ def _where_it_ran(
 
 
 def _by_data_sheets(where: HostPlatform) -> HostPlatform:
-    """The platform, with a job on its nodes or not, by the figures of data sheets alone."""
+    """The platform, with or without a job on its nodes, with the figures of data sheets alone."""
     if isinstance(where, AllocatedPlatform):
         return replace(where, base=_by_data_sheets(where.base))
     assert isinstance(where, Platform)
@@ -179,10 +179,11 @@ def _small(wanted: Grids) -> Iterator[tuple[MeasuredPlace, Grid]]:
 def _models(
     platform: HostPlatform, wanted: Grids, context: SimulationContext, on_note: Callable[[str], None]
 ) -> list[CollectiveModel]:
-    """Every model with formulas for what is wanted, fitted to the description by the schedule engine.
+    """Every model with formulas for the wanted collectives, fitted to the description by the schedule engine.
 
-    Fits have one process on each node. Those of models with parameters of each algorithm have whole messages, and no
-    more processes than are wanted, unless that are too few to fit. `on_note` receives why a model cannot be fitted.
+    Fits have one process on each node. Models with parameters of each algorithm are fitted to unsegmented messages, on
+    no more processes than are wanted, unless these are too few for a fit. `on_note` receives the reason why a model
+    cannot be fitted.
     """
     bench = Simulated(platform, replace(context, engine=SCHEDULE_WITH_EXPERIMENTS))
     collectives = tuple(dict.fromkeys(grid.collective for _, grid in wanted))

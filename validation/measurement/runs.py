@@ -1,4 +1,4 @@
-"""Measured runs of machines in files and folders: each is a job with its facts, and times of collectives."""
+"""Measured runs of machines in files and folders. Each run is a job with its facts, and times of collectives."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from collwise.validation.times.measured import times_of_run
 from collwise.validation.times.times import Times
 
 TABLES = (".csv.gz", ".times.csv")
-"""The ends of names of files with times that are found in folders."""
+"""The endings of the names of files with times that are found in folders."""
 NODE_MAPS = ("_nodes.txt", ".nodes.csv", ".topology.conf", ".topology.conf.gz")
-"""The ends of names of files that say at which switches a machine's nodes are; its name is before them."""
+"""The endings of files with the switches of a machine's nodes. The machine's name is before the ending."""
 DESCRIPTION = ".toml"
-"""The end of the name of the file that describes a machine; its name is before it."""
+"""The ending of the file that describes a machine. The machine's name is before the ending."""
 _NONE = MissingFacts()
 
 
@@ -28,8 +28,9 @@ _NONE = MissingFacts()
 class MeasuredRun:
     """A job on a machine under a library: its facts, and the times of each collective by processes per node.
 
-    `node_map` is the file with the switches of the machine's nodes, and `description` the file of its platform, if they
-    are next to the run. `messages` are the seconds of roundtrips and of messages in a row between two nodes.
+    `node_map` is the file with the switches of the machine's nodes, and `description` the file of its platform, if
+    these files are next to the run. `messages` are the seconds of roundtrips and of successive messages between two
+    nodes.
     """
 
     machine: str
@@ -47,9 +48,9 @@ def runs_in(
 ) -> list[MeasuredRun]:
     """The runs in these files and, at any depth, in these folders: archives and folders of PICO, tables (TABLES).
 
-    Without `values` no time is looked at: the runs have the cases that were measured, all as failed. The map of a
-    machine's nodes (NODE_MAPS) and its description (DESCRIPTION) are in the run, next to it or in the folder above, or
-    else in one of the folders `maps`. `missing` supplies what files do not say.
+    Without `values` no time is read: the runs have the cases that were measured, all marked as failed. The map of a
+    machine's nodes (NODE_MAPS) and the machine's description (DESCRIPTION) are looked for in the run, next to it, in
+    the folder above, and then in the folders `maps`. `missing` supplies facts that files do not contain.
     """
     found = []
     for path in paths:
@@ -74,7 +75,7 @@ def runs_in(
 
 
 def _messages(timings: Sequence[Timing]) -> dict[Case, float]:
-    """The seconds of messages between two nodes; benchmarks answer a message by one of its size."""
+    """The seconds of messages between two nodes. The replies of benchmarks' roundtrips have the message's size."""
     found = {}
     for one in timings:
         case = one.case
@@ -100,5 +101,5 @@ def _files_in(path: Path) -> Iterator[Path]:
 
 
 def is_run(folder: Path) -> bool:
-    """True if a folder is a run of PICO that somebody unpacked. It has folders of tests, by their numbers."""
+    """True if a folder is an unpacked run of PICO. Such a run has a numbered folder for each test."""
     return any(child.name.isdecimal() and any(child.glob("*_*.csv")) for child in folder.iterdir() if child.is_dir())

@@ -40,7 +40,7 @@ _PAYLOAD_MARKER = "COLLWISE_SOURCES"
 MARK = "collwise_script"
 _VERSION = re.compile(r"Open MPI v(?P<openmpi>[^\s,]+)|MPICH Version:\s*(?P<mpich>\S+)", re.IGNORECASE)
 _SCRIPT = Path(__file__).with_name("measure.sh")
-"""The script, with names such as $launcher where a text follows; $$ is a dollar sign."""
+"""The template of the script, with placeholders such as $launcher; $$ is a dollar sign."""
 
 
 def write_script(
@@ -51,7 +51,7 @@ def write_script(
     launcher: str = "mpirun",
     batch: str = "",
 ) -> Path:
-    """Writes the script, in a folder under its usual name, and returns its path.
+    """Writes the script and returns its path. If `path` is a folder, the script has its usual name there.
 
     `launcher` is a command that takes -n P, and `batch` the lines by which the script asks a batch system for nodes.
     """
@@ -83,14 +83,14 @@ def write_script(
 
 
 def script_file(path: Path) -> Path:
-    """The file that `write_script` writes for a path: in a folder that of the usual name."""
+    """The file that `write_script` writes for a path, under the usual name if the path is a folder."""
     return path / USUAL_NAME if path.is_dir() else path
 
 
 def launcher_words(launcher: str, library: str, procs: int, per_node: int) -> list[str]:
-    """The words that start a launcher with `per_node` processes on each node; 0 leaves their number to the launcher.
+    """The words that start a launcher with `per_node` processes on each node; 0 leaves the number to the launcher.
 
-    With srun, processes are bound to cores; by default it binds them only where they fill a node.
+    With srun, processes are bound to cores, since by default srun binds them only if they fill a node.
     """
     if launcher == "srun":
         words = srun_words(procs, per_node, PMI[library]) if per_node else [launcher, f"--mpi={PMI[library]}"]
@@ -101,14 +101,14 @@ def launcher_words(launcher: str, library: str, procs: int, per_node: int) -> li
 
 
 def batch_lines(launcher: str, procs: int, per_node: int) -> str:
-    """The lines of a script for srun that ask sbatch for nodes for this many processes. Empty for others."""
+    """The lines by which a script for srun asks sbatch for nodes. The text is empty for other launchers."""
     if launcher != "srun" or not per_node:
         return ""
     return f"#SBATCH --exclusive --nodes={-(-procs // per_node)} --ntasks-per-node={per_node}\n"
 
 
 def carried_sources() -> Iterator[tuple[str, str]]:
-    """Paths in the repository and texts of all files that the benchmark and whereabouts are built from."""
+    """Paths in the repository and texts of all files from which benchmark and whereabouts are built."""
     for file in sorted((SOURCES / "algorithms").rglob("*.[ch]")):
         relative = file.relative_to(SOURCES)
         if not {"interpose", "simulated"} & set(relative.parts):
@@ -161,7 +161,7 @@ def is_result(lines: Lines) -> bool:
 
 
 def read_results(lines: Lines) -> tuple[list[tuple[Configuration, list[Timing]]], int]:
-    """The times of all cases that have a record, and the number of cases of the script that wrote this."""
+    """The times of all cases that have a record, and the number of all cases of the script."""
     header, cases, method = _header(lines)
     hosts: list[str] = []
     library = ""
@@ -174,7 +174,7 @@ def read_results(lines: Lines) -> tuple[list[tuple[Configuration, list[Timing]]]
         else:
             timings |= _timing(lines, number, record, cases)
     if not hosts or not timings:
-        raise UsageError(f"{lines.path}: no {'hosts' if not hosts else 'records'} in it, since that run failed at once")
+        raise UsageError(f"{lines.path}: no {'hosts' if not hosts else 'records'} in it; the run failed at its start")
     per_node = hosts.count(hosts[0])
     facts = {
         "program_digest": hashlib.sha256(header["sources_digest"].encode()).hexdigest(),
@@ -192,7 +192,7 @@ def read_results(lines: Lines) -> tuple[list[tuple[Configuration, list[Timing]]]
 
 
 def _maker(library: str) -> str:
-    """The library's name and version, as on this machine, from the words by which it describes itself."""
+    """The library's name and version, as for runs on this machine, from the library's own description."""
     known = _VERSION.search(library)
     if known is None:
         return library.strip()

@@ -26,15 +26,16 @@ from collwise.validation.times.grid import case_of
 from collwise.validation.times.times import Times
 
 COPY_SECONDS_PER_BYTE = 1e-10
-"""The default time to copy a byte. One is read and one written, at 20 GB/s."""
+"""The default time to copy a byte: one byte read and one byte written, at 20 GB/s."""
 
 
 def timed(
     run: MeasuredRun, platform: HostPlatform | None = None, *, as_described: bool = False, messages: bool = False
 ) -> TimedCases | None:
-    """The measured cases of a run with one process on each node. They are on the platform named after its machine.
-    `as_described` keeps the factors that the description lists. `messages` adds those between two nodes. None without
-    cases or such a platform.
+    """The measured cases of a run with one process on each node, on `platform` or, by default, its machine's platform.
+
+    `as_described` keeps the factors that the description lists. `messages` adds the messages between two nodes. Returns
+    None without cases or without such a platform.
     """
     described = platform or platform_of(run.machine, run.facts, run.description)
     if not isinstance(described, Platform):
@@ -67,7 +68,7 @@ _TRAINING_COLLECTIVES = 3
 
 @dataclass(frozen=True)
 class Trained:
-    """The factors of a machine's figures, and the job and the cells to whose times they were fitted."""
+    """The factors of a machine's figures, and the job and the cells whose times the factors were fitted to."""
 
     factors: Factors
     job: str
@@ -85,10 +86,10 @@ class Trained:
 
 
 def trained(runs: Sequence[MeasuredRun]) -> Mapping[str, Trained]:
-    """Each machine's figures, fitted to a few of its own times.
+    """Each machine's figures, fitted to a few of the machine's own times.
 
-    These are every second size of three collectives (the first by name), at the smallest P of the job with the most
-    collectives. The fit starts from the description.
+    These are the times at every second size of the first three collectives by name, at the smallest P of the job with
+    the most collectives. The fit starts from the description.
     """
     jobs: dict[str, dict[str, TimedCases]] = {}
     for run in runs:
@@ -113,14 +114,14 @@ _WITHIN_NODES = {
     "loopback_bytes_per_second": 0.5,
     "memory_bytes_per_second": 0.5,
 }
-"""The spreads of the logarithms of figures within nodes, which no message between two tells."""
+"""The spreads of the logarithms of figures within nodes, which messages between two nodes do not determine."""
 _PERCENTILE_95 = 1.645
-"""The 95th percentile of a normal distribution, in deviations."""
+"""The 95th percentile of a normal distribution, in standard deviations."""
 
 
 @dataclass(frozen=True)
 class OtherFigure:
-    """A figure that messages do not tell: the factors at its prior's 5th and 95th percentile, and the errors there."""
+    """A figure that messages do not determine: its prior's 5th and 95th percentile as factors, and the errors there."""
 
     title: str
     factors: tuple[float, float]
@@ -129,10 +130,10 @@ class OtherFigure:
 
 @dataclass(frozen=True)
 class FromMessages:
-    """A run's calls of a collective, predicted from its messages: median errors.
+    """The median error of a run's calls of a collective, predicted from the run's messages.
 
-    `described` is that of the description as it is. `told` are the factors of the figures that the messages tell, by
-    title.
+    `described` is the median error with the unchanged description. `told` has the factors of the figures that the
+    messages determine, by title.
     """
 
     machine: str
@@ -171,7 +172,10 @@ def from_messages(runs: Sequence[MeasuredRun]) -> Iterator[FromMessages]:
 
 
 def _calls(run: MeasuredRun, times: Times, procs: int) -> dict[Case, float]:
-    """The measured calls on this many processes. They are of candidates, or else of the library's known decisions."""
+    """The measured calls of candidates on this number of processes.
+
+    If there are no candidates, they are the calls decided by the library, if its decisions are known.
+    """
     forced, library = candidates(times), known_library(run.library, times.processes_per_node)
     found: dict[Case, float] = {}
     for size in times.message_bytes:

@@ -1,8 +1,8 @@
-"""Decision consumers: Open MPI and other MPI libraries, which follow rules of theirs, and libcollwise with its table.
+"""Decision consumers: Open MPI and other MPI libraries, which follow their own rules, and libcollwise with its table.
 
-What each can be asked for, and by what it looks a call up. The facts about Open MPI come from its component `tuned`
-(coll_tuned_decision_dynamic.c and coll_tuned_COLLECTIVE_decision.c), by version; docs/exports.md has the sources of
-those about other libraries.
+The module says which choices a consumer can be asked for, and by what the consumer looks a call up. The facts about
+Open MPI come, by version, from its component `tuned` (coll_tuned_decision_dynamic.c and
+coll_tuned_COLLECTIVE_decision.c). docs/exports.md has the sources of the facts about other libraries.
 """
 
 from __future__ import annotations
@@ -21,48 +21,48 @@ _ALGORITHMS = [one for entry in Catalogue.load().collectives.values() for one in
 OPENMPI_VERSIONS = tuple(sorted({version for algorithm in _ALGORITHMS for version in algorithm.openmpi}))
 OPENMPI, COLLWISE = "openmpi", "collwise"
 RULES_VERSIONS = ("4.1", "5.0")
-"""The versions of Open MPI whose rules decisions for every consumer can be written as."""
+"""The versions of Open MPI whose rules can express decisions that are made for every consumer."""
 CONSUMERS = (COLLWISE, *(f"openmpi-{version}" for version in RULES_VERSIONS))
-"""The consumers that a table is made for unless one is named."""
+"""The consumers that a table is made for if no consumer is named."""
 SMPI, PGMPI = "smpi", "pgmpi"
 ALL_CONSUMERS = (COLLWISE, *(f"openmpi-{version}" for version in OPENMPI_VERSIONS), *LIBRARIES, SMPI)
 
-# Open MPI 4.0 compares datatype size times processes and ignores the count (mended by its pull requests 7758, 8048);
-# for scans all versions do.
+# Open MPI 4.0 compares datatype size times processes and ignores the count (fixed by its pull requests 7758, 8048). For
+# scans, all versions do.
 _COUNT_IGNORED = {("gather", "4.0"), ("scatter", "4.0")} | {
     (scan, version) for scan in ("scan", "exscan") for version in OPENMPI_VERSIONS
 }
-# Since 4.1 the mean of the blocks is compared (pull requests 8209, 8224).
+# Open MPI 4.0 compares the total of the blocks, later versions the mean (pull requests 8209, 8224).
 _TOTAL_COMPARED = {("allgatherv", "4.0")}
 LOCAL_SEND_COUNT_COMPARED = ("gather", "scatter")
-"""Collectives for which each process looks up what it passes as send count and type.
+"""Collectives for which each process looks a rule up by the send count and type that it passes.
 
-At the root of a gather these mean nothing when it passes MPI_IN_PLACE, and in a scatter they mean something at the root
-only.
+In a gather, these are not significant at a root that passes MPI_IN_PLACE. In a scatter, they are significant only at
+the root.
 """
-# The classic rules file has no field for their parameter: linear_sync's limit of requests is then none.
+# The classic rules file has no field for the parameter of these algorithms. linear_sync then has no limit of requests.
 _PARAMETER_NOT_IN_RULES = {("alltoall", "linear_sync")}
 _SIZE_NOT_KNOWN_TO_ALL = ("gatherv", "scatterv", "alltoallv")
-# Collectives for which a library has one algorithm or no size that every process knows.
+# Collectives for which a library has only one algorithm, or no message size that every process knows.
 _WITHOUT_SIZES = {
     "mpich": (*_SIZE_NOT_KNOWN_TO_ALL, "gather", "scatter", "scan", "exscan", "barrier"),
     "intel": (*_SIZE_NOT_KNOWN_TO_ALL, "barrier"),
     "mvapich2": (*_SIZE_NOT_KNOWN_TO_ALL, "barrier"),
     "ucc": (*_SIZE_NOT_KNOWN_TO_ALL, "barrier"),
 }
-# SMPI's versions of these choose their segments by call.
+# SMPI's versions of these algorithms choose the segment size for each call.
 _SMPI_SEGMENTS_BY_CALL = (
     *(("bcast", "chain"), ("gather", "linear_sync")),
     *(("reduce", name) for name in ("chain", "pipeline", "binomial")),
 )
 KNOMIAL_RADIX = 4
 """K of Open MPI's k-nomial trees, unless its option coll_tuned_COLLECTIVE_algorithm_knomial_radix sets another one."""
-# UCC's trees have the radix that an option gives them for all calls; docs/exports.md says which.
+# An option gives UCC's trees one radix for all calls; docs/exports.md has the radices.
 _RADIX = {("ucc", "bcast", "knomial"): 4, ("ucc", "reduce", "knomial"): 4}
 
 
 def series(openmpi_version: str) -> str:
-    """'4.1' of '4.1' or '4.1.4'. Raises UsageError for a version that the catalogue has no ids for."""
+    """The series '4.1' of '4.1' or '4.1.4'. Raises UsageError for a version that the catalogue has no ids for."""
     short = ".".join(openmpi_version.split(".")[:2])
     if short not in OPENMPI_VERSIONS:
         raise unknown_name("Open MPI version", openmpi_version, OPENMPI_VERSIONS)
@@ -70,17 +70,17 @@ def series(openmpi_version: str) -> str:
 
 
 def openmpi_consumer(version: str) -> str:
-    """'openmpi-4.1' of '4.1' or '4.1.4'. Raises UsageError as `series`."""
+    """The consumer 'openmpi-4.1' for '4.1' or '4.1.4'. Raises the errors of `series`."""
     return f"{OPENMPI}-{series(version)}"
 
 
 def openmpi_version(consumer: str) -> str | None:
-    """'4.1' of 'openmpi-4.1', None for another consumer."""
+    """The version '4.1' of 'openmpi-4.1'; None for other consumers."""
     return consumer.removeprefix("openmpi-") if consumer.startswith("openmpi-") else None
 
 
 def leaves_calls(consumer: str) -> bool:
-    """True if rules for the consumer can leave single calls to the MPI library. Open MPI's and libcollwise's can."""
+    """True if rules for the consumer, Open MPI or libcollwise, can leave single calls to the MPI library."""
     return consumer == COLLWISE or openmpi_version(consumer) is not None
 
 
@@ -97,13 +97,14 @@ def can_run(consumer: str, algorithm: Algorithm) -> bool:
 
 
 def segments_for(consumer: str | None, segments: tuple[int, ...]) -> tuple[int, ...]:
-    """The segment sizes that choices for a consumer may have: those asked for, or 0 where it has no segments."""
+    """The segment sizes that choices for a consumer may have: the given ones, or 0 if its rules have no segments."""
     return (0,) if consumer in LIBRARIES else segments
 
 
 def can_say(consumer: str, collective: str, choice: Choice) -> bool:
-    """True if rules for a consumer can name a choice. It is an algorithm with its parameters, or the library's
-    decision.
+    """True if rules for a consumer can express a choice, that is an algorithm with its parameters.
+
+    They can always express the library's own decision.
     """
     if consumer == COLLWISE or choice == LIBRARY_DECIDES:
         return True
@@ -120,7 +121,10 @@ def can_say(consumer: str, collective: str, choice: Choice) -> bool:
 
 
 def can_choose(consumer: str | None, collective: str, choice: Choice) -> bool:
-    """True if decisions for the consumer (None: libcollwise) may name the choice. It can be chosen, and asked for."""
+    """True if decisions for the consumer (None: libcollwise) may name the choice.
+
+    The catalogue must offer the choice, and the consumer must be able to run it.
+    """
     entry = Catalogue.load().collective(collective)
     if choice.algorithm not in {*entry.selectable, *entry.by_node, *entry.mock_ups}:
         return False
@@ -132,8 +136,9 @@ def can_choose(consumer: str | None, collective: str, choice: Choice) -> bool:
 
 
 def grid_for(consumer: str | None, grid: Grid) -> Grid:
-    """The grid for decisions for a consumer, with the choices that it can be asked for. For Open MPI these compete
-    where messages have enough elements, and what it runs untuned is also timed.
+    """The grid for decisions for a consumer, with the choices that the consumer can be asked for.
+
+    For Open MPI, these compete where messages have enough elements, and Open MPI's untuned choices are also timed.
     """
     kept = choosable_for(consumer, grid)
     if consumer is None or openmpi_version(consumer) is None:
@@ -142,7 +147,7 @@ def grid_for(consumer: str | None, grid: Grid) -> Grid:
 
 
 def choosable_for(consumer: str | None, grid: Grid) -> Grid:
-    """The grid with those of its choices that a consumer, if any, can be asked for. Raises UsageError without any."""
+    """The grid with only the choices that a consumer, if given, can be asked for. Raises UsageError without choices."""
     if consumer is None:
         return grid
     kept = grid.only(lambda choice: can_choose(consumer, grid.collective, choice))
@@ -179,8 +184,8 @@ def sees_sizes(consumer: str, collective: str) -> bool:
 def needs_one_choice(collective: str, consumer: str | None = None) -> bool:
     """True if decisions for the consumer should make one choice for each process count. None stands for all consumers.
 
-    A consumer that does not see message sizes needs one choice. Others should have one where the processes of a call
-    may see different sizes: if they then ran different algorithms, the call would hang.
+    A consumer that does not see message sizes needs one choice. Other consumers should have one choice if the processes
+    of a call may see different sizes, since the call would hang if they ran different algorithms.
     """
     if consumer is None:
         return any(needs_one_choice(collective, each) for each in CONSUMERS)
@@ -189,7 +194,7 @@ def needs_one_choice(collective: str, consumer: str | None = None) -> bool:
 
 
 def rule_message(collective: str, version: str, procs: int, message_bytes: int) -> int:
-    """The number that Open MPI compares with the message sizes of its rules. The call has a datatype of a byte."""
+    """The number that Open MPI compares with the message sizes of its rules, if the call's datatype is a byte."""
     key = (collective, series(version))
     if key in _COUNT_IGNORED:
         return procs

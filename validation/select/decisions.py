@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 _Held = TypeVar("_Held")
 Row = tuple[tuple[int, Choice], ...]
-"""The decisions for one process count: from how many message bytes on, and the choice; ascending."""
+"""The decisions for one process count: ascending message sizes, each with the choice from there on."""
 
 _FORMAT = "collwise decisions 3"
 _LOSS = ("points", "mean", "worst")
 _SOURCES = {"times measured under": "measured", "model ": "predicted"}
-"""The beginnings of what a file says made the times, where these are not simulated."""
+"""The beginnings of `made_by` in files, and the sources that they stand for; other times are simulated."""
 DIGITS = "digits"
-"""The fact of times that says to how many digits they are rounded."""
+"""The fact with the number of digits to which times are rounded."""
 WIDE_STEP = 4
-"""The factor of processes or size beyond which choices are not expected to suit."""
+"""The factor in processes or size beyond which a choice is not expected to suit."""
 
 
 def wide_steps_texts(tables: Sequence[DecisionTable], are_left: bool = False) -> list[str]:
@@ -47,25 +47,25 @@ def wide_steps_texts(tables: Sequence[DecisionTable], are_left: bool = False) ->
         between = " and ".join(f"from P = {low + 1} to {high - 1}" for low, high in steps)
         added = ",".join(map(str, _added(steps)))
         text = _LEFT if are_left else _UNDECIDED
-        option = f"--procs with {added}"
+        option = f"{added} to --procs"
         found.append(text.format(between=between, smaller="fewer processes", times=WIDE_STEP, option=option))
     if steps := sorted({step for table in tables for step in table.wide_size_steps()}):
         between = " and ".join(f"between {format_size(low)} and {format_size(high)}" for low, high in steps)
         added = ",".join(format_size(size).replace(" ", "") for size in _added(steps))
-        found.append(_UNDECIDED.format(between=between, smaller="smaller messages", option=f"--sizes with {added}"))
+        found.append(_UNDECIDED.format(between=between, smaller="smaller messages", option=f"{added} to --sizes"))
     return found
 
 
-_UNDECIDED = "nothing was decided {between}, where the choices for {smaller} hold; {option} as well decides there, too"
+_UNDECIDED = "nothing was decided {between}, where the choices for {smaller} hold; to decide there, add {option}"
 
 _LEFT = (
     "nothing was decided {between}: the choices for {smaller} hold for up to {times} times as many, and for more if "
-    "the next larger number has the same; otherwise the library decides. {option} as well decides there, too"
+    "the next larger decided number has the same choices; otherwise the library decides. To decide there, add {option}"
 )
 
 
 def _added(steps: Iterable[tuple[int, int]]) -> list[int]:
-    """The values that have to be decided as well so that no step exceeds WIDE_STEP."""
+    """The values that also have to be decided so that no step exceeds WIDE_STEP."""
     return sorted({low * WIDE_STEP**k for low, high in steps for k in range(1, 32) if low * WIDE_STEP**k < high})
 
 
@@ -83,7 +83,7 @@ def is_doubtful(of: DecisionTable | Times, choice: Choice, procs: int) -> bool:
 
 
 def all_at_once_text(tables: Sequence[DecisionTable]) -> str:
-    """A warning of choices with many messages in flight at once, which no engine limits. Empty without such choices."""
+    """A warning of choices with many messages in flight at once, which no engine limits; empty without such choices."""
     found: dict[str, set[int]] = {}
     for table in tables:
         for procs in {*table.rules, *(table.times.procs if table.times is not None else ())}:
@@ -95,7 +95,7 @@ def all_at_once_text(tables: Sequence[DecisionTable]) -> str:
 
 
 def left_out_text(every: Iterable[Times]) -> str:
-    """A sentence on choices that would be fastest but are left out as doubtful; or nothing."""
+    """A sentence on choices that would be fastest but are left out as doubtful; empty without such choices."""
     found: dict[str, int] = {}
     for times in every:
         for procs, size in times.grid.points:
@@ -104,12 +104,12 @@ def left_out_text(every: Iterable[Times]) -> str:
                 name = f"{times.collective} {best.algorithm}"
                 found[name] = found.get(name, 0) + 1
     names = ", ".join(f"{name}, fastest at {counted(points, 'point')}" for name, points in found.items())
-    let_in = "measure it, or --doubtful lets it in; without it the rules are slower by these times"
+    let_in = "measure it, or allow it with --doubtful; by the simulated times, the rules are slower without it"
     return f"left out: {names}, where {_DOUBT}; {let_in}" if found else ""
 
 
 def spans(row: Sequence[tuple[int, _Held]]) -> Iterator[tuple[int, int | None, _Held]]:
-    """The entries of a row, ascending, each with where it begins and where the next one does (None: nowhere)."""
+    """The start of each entry in an ascending row, the next entry's start (None: no next one), and the entry."""
     for (start, held), following in zip_longest(row, row[1:]):
         yield start, following and following[0], held
 
@@ -120,7 +120,7 @@ def from_zero(row: Row) -> Row:
 
 
 def choice_in(row: Row, message_bytes: int) -> Choice | None:
-    """The choice of a row for a message size; None below the first one that it decides."""
+    """The choice of a row for a message size; None below the first size that the row decides."""
     below = [choice for start, choice in row if start <= message_bytes]
     return below[-1] if below else None
 
@@ -128,8 +128,10 @@ def choice_in(row: Row, message_bytes: int) -> Choice | None:
 def refined(
     row: Row, message_bytes: Iterable[int], choose: Callable[[int, Choice], _Held]
 ) -> tuple[tuple[int, _Held], ...]:
-    """A row of the choices that `choose` makes from a row's choices. It is asked where these begin, and at the sizes
-    after the first one. Equal neighbours become one step.
+    """A row of the choices that `choose` makes from a row's choices.
+
+    `choose` is called at the sizes where the row's choices begin, and at the given sizes above the first of these.
+    Equal neighbours become one step.
     """
     starts = {start for start, _ in row}
     starts |= {size for size in message_bytes if row and size > row[0][0]}
@@ -143,7 +145,7 @@ def merged(steps: Iterable[tuple[int, _Held]]) -> tuple[tuple[int, _Held], ...]:
 
 
 def without_repeated_rows(rows: Iterable[tuple[int, Row]], kept: Container[int]) -> dict[int, Row]:
-    """Rows by process count, ascending, without those that equal the one before and are not among the `kept` counts."""
+    """Rows by process count, ascending, without rows that equal the previous one, except at the `kept` counts."""
     found: dict[int, Row] = {}
     for procs, row in rows:
         if procs in kept or row != next(reversed(found.values()), None):
@@ -152,7 +154,7 @@ def without_repeated_rows(rows: Iterable[tuple[int, Row]], kept: Container[int])
 
 
 _MAX_LISTED = 12
-"""Process counts that are listed in full."""
+"""The largest number of process counts that are listed in full."""
 
 
 def _listed(procs: Sequence[int]) -> str:
@@ -164,10 +166,10 @@ def _listed(procs: Sequence[int]) -> str:
 class DecisionTable:
     """The choices to run: for each process count, ascending, its row.
 
-    `source` and `made_by` say what made the times that decided: simulated, measured or predicted, and by what. A point
+    `source` says if the times that decided are simulated, measured or predicted, and `made_by` what made them. A point
     between two entries takes the lower one, in P and in m. Nothing is decided below the first entries and where a row
-    is empty. `times` are the times that decided, if they are known. `between` is the loss at sizes between theirs, if a
-    model tells it. `platform_procs` is the platform's largest process count, if it is known.
+    is empty. `times` are the times that decided, if they are known. `between` is the loss at sizes between the sizes of
+    the times, if a model predicts it. `platform_procs` is the platform's largest process count, if it is known.
     """
 
     collective: str
@@ -182,15 +184,13 @@ class DecisionTable:
 
     @property
     def last_procs(self) -> int:
-        """The largest process count that is used: the platform's, else the largest one decided for."""
+        """The largest process count in use: the platform's, or the largest decided one if that is not known."""
         decided = self.times.procs if self.times is not None else ()
         return self.platform_procs or max((*self.rules, *decided))
 
     @property
     def decided_procs(self) -> tuple[int, ...]:
-        """The process counts that were decided, as far as they are known. They are those of the times, else of the
-        rows.
-        """
+        """The process counts that were decided: the counts of the times, or of the rows if times are not known."""
         return self.times.procs if self.times is not None else tuple(sorted(self.rules))
 
     @property
@@ -200,7 +200,7 @@ class DecisionTable:
 
     @property
     def between_procs(self) -> str:
-        """A sentence on the process counts that were decided; others take the choices of the next smaller one."""
+        """A sentence on the process counts that were decided, and on the rows that other counts take."""
         known = sorted(self.decided_procs)
         others = "others take the row of the next smaller one"
         if any(procs - 1 in known and procs not in known for procs in self.rules):
@@ -212,18 +212,18 @@ class DecisionTable:
         return sorted(self.rules)
 
     def row(self, procs: int) -> Row:
-        """The row in force for P; empty below the first one."""
+        """The row in force for P; empty below the first row's P."""
         position = bisect.bisect_right(self._starts, procs)
         return self.rules[self._starts[position - 1]] if position else ()
 
     def whole_row(self, procs: int) -> Row:
-        """The row in force for P, starting at message size 0. Raises UsageError below the first one."""
+        """The row in force for P, starting at message size 0. Raises UsageError below the first row's P."""
         if procs < min(self.rules):
             raise UsageError(f"the {self.collective} decision table starts at P = {min(self.rules)}, not {procs}")
         return from_zero(self.row(procs))
 
     def choose(self, procs: int, message_bytes: int) -> Choice:
-        """The choice for a point. Raises UsageError where nothing is decided."""
+        """The choice for a point. Raises UsageError if nothing is decided for it."""
         if not self.rules:
             raise UsageError(f"nothing is decided for {self.collective}")
         if procs < min(self.rules):
@@ -234,14 +234,14 @@ class DecisionTable:
         return choice
 
     def choice_at(self, procs: int, message_bytes: int) -> Choice | None:
-        """The choice for a point; None where nothing is decided."""
+        """The choice for a point; None if nothing is decided for it."""
         return choice_in(self.row(procs), message_bytes)
 
     def seconds_at(self, procs: int, message_bytes: int) -> dict[Choice, float]:
-        """The seconds of the choices at one point of the times. A row from P and m on starts there.
+        """The seconds of the choices at the point of the times from which a row for P and m starts.
 
-        Where P or m is not among the points, the next lower one counts, else the first one. Exact times of the MPI
-        library's own decision are among them; measured ones are not, since it is asked for by no rule.
+        If P or m is not among the points, the next lower one is taken, or the first one if none is lower. Exact times
+        of the MPI library's own decision are included. Measured ones are not, since no rule asks for this decision.
         """
         if self.times is None:
             return {}
@@ -249,14 +249,14 @@ class DecisionTable:
         return {one: value for one, value in found.items() if one != LIBRARY_DECIDES or self.times.is_exact}
 
     def timed_points(self) -> Iterator[tuple[Choice | None, dict[Choice, float]]]:
-        """The choice and the choices' seconds at every point that times decided; nothing where none are known."""
+        """The table's choice and all choices' seconds at every point of the times; nothing if times are not known."""
         for procs, size in self.times.grid.points if self.times is not None else ():
             yield self.choice_at(procs, size), self.seconds_at(procs, size)
 
     def wide_steps(self) -> list[tuple[int, int]]:
-        """Neighbouring process counts that times decided for, the larger one over WIDE_STEP times the smaller one.
+        """Neighbouring process counts of the times, of which the larger is above WIDE_STEP times the smaller.
 
-        Tables by formulas have none: they can decide for every P.
+        Tables by formulas have no such steps, since formulas can decide for every P.
         """
         return [] if self.times is None else self._wide(self.times.procs)
 
@@ -270,7 +270,7 @@ class DecisionTable:
         return [(low, high) for low, high in pairwise(sorted(decided)) if high > WIDE_STEP * low]
 
     def rests_on_gaps(self, procs: int, start: int, end: int | None) -> bool:
-        """True if the choice for P from one size up to another has times there that fill gaps."""
+        """True if any time of the choice for P, from `start` to below `end`, only fills a gap."""
         from collwise.validation.times.times import State
 
         known = self.times
@@ -282,18 +282,16 @@ class DecisionTable:
 
 
 def loss_of(table: DecisionTable) -> SlowdownSummary:
-    """The slowdowns of a table's choices against the best one. They are at the points of the times that it was made
-    from.
-    """
+    """The slowdowns of a table's choices against the best one, at the points of the table's times."""
     points = table.timed_points()
     costs = [slowdown(times[chosen], min(times.values())) for chosen, times in points if chosen in times]
     return summary_of(costs, 0.0)
 
 
 def undecided_points(table: DecisionTable) -> tuple[int, int]:
-    """The number of points where intervals do not separate the fastest choice from others, and that of all points.
+    """The number of points where another choice's interval overlaps the fastest one's, and the number of all points.
 
-    There the interval of another one overlaps that of the fastest. 0 of 0 for a table without intervals.
+    Both are 0 for a table without intervals.
     """
     import numpy as np
 
@@ -323,9 +321,9 @@ def check_one_choice(table: DecisionTable, procs: int, whose: str) -> None:
 
 
 def check_one_table_each(tables: Sequence[DecisionTable], by_node: bool = False) -> None:
-    """Raises UsageError for no tables to write rules from, and for two of one collective.
+    """Raises UsageError if there are no tables to write rules from, or two tables for one collective.
 
-    `by_node`: there may be one for each number of processes per node.
+    `by_node`: there may be one table for each number of processes per node.
     """
     if not tables:
         raise UsageError("no decision table to write rules from")
@@ -361,7 +359,7 @@ def decisions_document(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:
 
 
 def _times_document(times: Times) -> dict[str, Any]:
-    """Seconds to four digits, and null where there is none; gaps that were filled as [choice, P, m]."""
+    """The seconds, rounded to four digits or null if there are none, and filled gaps as [choice, P, m]."""
     import numpy as np
 
     from collwise.validation.times.times import State
@@ -392,7 +390,7 @@ def _digits(values: Array) -> list[list[list[float | None]]]:
 
 
 def _times_from(entry: Mapping[str, Any], source: str) -> Times:
-    """The times of a table's document; they are rounded to four digits, which `facts` say."""
+    """The times of a table's document. They are rounded to four digits, as their fact DIGITS says."""
     import numpy as np
 
     from collwise.validation.times.times import MEASURED_UNDER, State, Times
@@ -439,7 +437,7 @@ def _choice(step: Mapping[str, Any]) -> Choice:
 
 
 def decisions_from(path: Path) -> list[DecisionTable]:
-    """Reads a file that `collwise select -o` wrote: its tables. Raises UsageError naming it."""
+    """Reads the tables in a file that `collwise select -o` wrote. Raises UsageError naming the file."""
     return read_json(
         path,
         "a decision table",

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 
 from collwise.models.switch_points import Standings
 
-# From which message sizes on, ascending, which candidate is chosen.
+# Ascending message sizes, each with the candidate that is chosen from there on.
 Chosen = tuple[tuple[int, int], ...]
 
 
 def fewest_rows(standings: Mapping[int, Standings]) -> dict[int, Chosen]:
-    """The table with the fewest rows in which every choice is among the candidates that are good enough there.
+    """The table with the fewest rows in which every choice is among the good enough candidates of its points.
 
-    The standings of a P hold up to the next P, as the table's rows do; P with the same row as the P before are left
-    out. Among tables with equally few rows, the one with the longest groups of P is taken.
+    Like the table's rows, the standings of a P hold up to the next P. A P with the same row as the previous P is left
+    out. Among tables with equally few rows, the table with the longest groups of P is taken.
     """
     procs = sorted(standings)
-    # The least number of rows for the P before each position, the start of the last group of P among these, its row.
+    # For the P before each position: the least number of rows, the start of the last group of P, and this group's row.
     fewest: list[tuple[float, int, Chosen]] = [(0, 0, ())] + [(math.inf, 0, ())] * len(procs)
     for first in range(len(procs)):
         shared, before = standings[procs[first]], fewest[first][0]
@@ -40,9 +40,9 @@ def fewest_rows(standings: Mapping[int, Standings]) -> dict[int, Chosen]:
 
 
 def _row(standings: Standings) -> Chosen:
-    """The fewest choices for ascending sizes: each is the one that stays good enough the longest.
+    """The fewest choices for ascending sizes. Each choice is the candidate that stays good enough the longest.
 
-    If several stay so equally long, the first one is taken.
+    If several candidates stay good enough equally long, the first one is taken.
     """
     row: list[tuple[int, int]] = []
     still: frozenset[int] = frozenset()
@@ -56,7 +56,7 @@ def _row(standings: Standings) -> Chosen:
 
 
 def _both(one: Standings, other: Standings) -> Standings:
-    """The candidates that are good enough in both; empty if there are none at some size, or one begins below."""
+    """The candidates that are good enough in both; empty if a size has none, or if the first sizes differ."""
     if not one or not other or one[0][0] != other[0][0]:
         return ()
     good = [frozenset[int]()] * 2

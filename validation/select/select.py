@@ -24,7 +24,7 @@ from collwise.validation.times.slowdown import SlowdownSummary, slowdown, summar
 from collwise.validation.times.sources import predict_choice, predicted
 from collwise.validation.times.times import State, Times
 
-# Standings at some P, for some of a grid's candidates by index.
+# Returns the standings at some P, for some of a grid's candidates by index.
 _StandingsOf = Callable[[Sequence[int], Sequence[int]], Mapping[int, Standings]]
 
 
@@ -39,23 +39,23 @@ def select(
 ) -> DecisionTable:
     """Choices for every P of the times, from the smallest to the largest m, in as few rows as possible.
 
-    No choice has a slowdown above the tolerance (0.01: 1 %) against the fastest one, at the sizes of the times; with 0
-    each is the fastest one. With `one_choice` each P has one choice for all m: one whose worst time over the sizes,
-    relative to the best one, is within the tolerance of the smallest. A choice that does not run on every P holds only
-    where it was decided; from P + 1 one without such a requirement takes over. For a `consumer`, only choices that it
-    can be asked for are made (`competing_for`), and without `doubtful` none that `is_doubtful`.
+    At the sizes of the times, no choice has a slowdown above the tolerance (0.01: 1 %) against the fastest choice. With
+    a tolerance of 0, each choice is the fastest. With `one_choice` each P has one choice for all m. Its worst time over
+    the sizes, relative to the best time, is then within the tolerance of the smallest worst time. A choice that does
+    not run on every P holds only where it was decided; from P + 1 on, a choice that runs on every P takes over. For a
+    `consumer`, only choices that it can run are made (`competing_for`). Without `doubtful`, no choice `is_doubtful`.
 
-    With times that a model predicts, a row switches to the next choice at the exact byte where that becomes faster, at
-    the row's P, and the table has the loss between the sizes if formulas say it; with `exact` formulas decide at every
-    size, to the byte. With times that have confidence intervals, choices whose interval overlaps that of the fastest
-    one count as equally good (`tied_seconds`); among equally short rows, the choice with the smallest mean slowdown is
-    taken.
+    With times that a model predicts, a row switches to the next choice at the exact byte from which this choice is
+    faster at the row's P. The table then has the loss between the sizes, if formulas give it. With `exact`, formulas
+    decide at every size, to the byte. With times that have confidence intervals, choices whose interval overlaps the
+    fastest choice's count as equally good (`tied_seconds`). Among equally short rows, the choice with the smallest mean
+    slowdown is taken.
     """
     model = times.between
     if exact and model is None:
         raise UsageError(f"exact is for predicted times; {times.source} ones are known at single sizes only")
     if times.array.ndim != 3:
-        raise UsageError(f"times of {times.collective} differ by {times.seconds.dims[3]}, too; select by one of them")
+        raise UsageError(f"times of {times.collective} differ by {times.seconds.dims[3]}; select by one of its values")
     if DIGITS in times.facts:
         raise UsageError(
             f"times of {times.collective} are rounded to {times.facts[DIGITS]} digits, as in decision files; "
@@ -85,11 +85,11 @@ def select(
 
 
 def competing_for(times: Times, consumer: str | None) -> tuple[Times, Times]:
-    """The times of the choices that decisions for a consumer may name, and where each of them may be named.
+    """The times of the choices that decisions for a consumer may name, and the times that compete.
 
-    Open MPI runs some algorithms only where a message has enough elements (`Grid.competes`). Exact times at single
-    points compete for its rules at such sizes; what was measured was also run, and what a model says between the sizes
-    is cut when the rules are written.
+    Open MPI runs some algorithms only if a message has enough elements (`Grid.competes`). Exact times at single points
+    compete for its rules only at sizes with enough elements. Measured algorithms did run, and choices that a model
+    predicts between the sizes are cut when the rules are written.
     """
     kept = times.only(lambda one: can_choose(consumer, times.collective, one))
     if not kept.choices:
@@ -108,13 +108,13 @@ def competing_for(times: Times, consumer: str | None) -> tuple[Times, Times]:
 
 
 def _without_doubtful(times: Times) -> Times:
-    """The times without those of algorithms that no engine limits as a network would (`is_doubtful`)."""
+    """The times without the doubtful choices, which no engine limits as a network would (`is_doubtful`)."""
     kept = [not is_doubtful(times, choice, procs) for choice in times.grid.timed for procs, _ in times.grid.points]
     return times.where(np.reshape(kept, times.seconds.shape))
 
 
 def _with_enough_elements(times: Times) -> Times:
-    """The times where their choices have enough elements for Open MPI."""
+    """The times of choices at points where messages have enough elements for Open MPI."""
     grid = replace(times.grid, for_openmpi=True)
     competes = [grid.competes(choice, *point) for choice in grid.timed for point in grid.points]
     seconds = times.seconds.where(np.reshape(competes, times.seconds.shape))
@@ -144,7 +144,7 @@ def _table(times: Times, rules: Mapping[int, Row], between: SlowdownSummary | No
 
 
 def _timed(times: Times, rules: Mapping[int, Row]) -> Times:
-    """The times at the process counts of rows: predictions exist for all others, too."""
+    """The times at the process counts of rows. Others are left out, since predictions exist for every P."""
     return times.only(procs=[p for p in times.procs if p in rules] or times.procs[:1])
 
 
@@ -161,7 +161,7 @@ _SIZES_BETWEEN = 7
 
 
 def _loss_between(model: CollectiveModel, grid: Grid, rules: Mapping[int, Row]) -> SlowdownSummary | None:
-    """The loss of rules at sizes between those of the grid, among them the last byte before each. None without any."""
+    """The loss of rules between the grid's sizes, also at the last byte before each; None without such sizes."""
     sizes = sorted(grid.message_bytes)
     between = {
         size
@@ -197,7 +197,7 @@ def tied_seconds(times: Times, limit: float = TIE_LIMIT) -> Array:
 def _to_the_byte(model: CollectiveModel, grid: Grid, procs: int, row: Row) -> Row:
     """The row with its switch points between sizes of the grid, where the later choice becomes the faster one.
 
-    They are found by bisection, which assumes that the two choices change places once between the two sizes.
+    Bisection finds a switch point. It assumes that two choices change places once between two sizes.
     """
     sizes = sorted(grid.message_bytes)
 
@@ -264,10 +264,10 @@ def _set(marks: NDArray[np.bool_]) -> frozenset[int]:
 
 
 def _good_for_all_sizes(times: Array, tolerance: float) -> NDArray[np.bool_]:
-    """True for each candidate (first axis) with about the smallest worst slowdown over the sizes. It must be one of
-    those with most times.
+    """True for each candidate (first axis) whose worst slowdown over the sizes is about the smallest.
 
-    Worst times relative to the best one are compared, and may exceed the smallest by the tolerance.
+    Only the candidates with the most times count. Their worst times relative to the best time are compared, and may
+    exceed the smallest one by the tolerance.
     """
     missing = np.isnan(times)
     worst = 1 + np.max(slowdown(np.where(missing, np.inf, times), np.nanmin(times, axis=0)), axis=-1)
@@ -278,9 +278,9 @@ def _good_for_all_sizes(times: Array, tolerance: float) -> NDArray[np.bool_]:
 
 
 def _rules(grid: Grid, standings_of: _StandingsOf, order: Sequence[int] = ()) -> dict[int, Row]:
-    """Rules for the grid's P that have times. Where no candidate has a time, the choice of the smaller size stays.
+    """Rules for the grid's P that have times. At a size without times, the choice for the smaller size stays.
 
-    Of candidates that make rows equally short, the first one in `order` (indices) is chosen.
+    Among candidates that make rows equally short, the first one in `order` (indices) is chosen.
     """
     choices = list(grid.choices)
     order = order or range(len(choices))

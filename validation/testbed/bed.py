@@ -1,7 +1,7 @@
 """Test beds: namespaces for nodes and switches, veth pairs, bridges, and token buckets in both directions.
 
-The state file lists the parts of a bed before any of them is made. If the making process ends early, the next `up` or
-`down` knows what to remove, and touches nothing else.
+The state file lists the parts of a bed before any of them is made. If the process that makes a bed ends early, the next
+`up` or `down` knows what to remove, and touches nothing else.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from collwise.validation.testbed.shape import MTU_BYTES, Shape
 STATE_DIRECTORY = Path("/run/collwise-testbed")
 USUAL_NAME = "bed"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}")
-# The queue is so large that a node drops nothing: its TCP waits.
+# The queue is so large that a node drops nothing; the node's TCP waits instead.
 _NODE_QUEUE_BYTES = 10_000_000
 _SYSCTL = Path("/proc/sys/net/ipv4")
 
 
 @dataclass(frozen=True)
 class Bed:
-    """A test bed that is up; `facts` are the settings in effect there, which are recorded with times.
+    """A test bed that is up. `facts` are the settings in effect on the bed, which are recorded with times.
 
-    With `slurm` it is a cluster under Slurm.
+    With `slurm`, the bed is a cluster under Slurm.
     """
 
     name: str
@@ -62,19 +62,19 @@ class Bed:
 
     @property
     def mark(self) -> dict[str, str]:
-        """The variable in the environment of all processes that collwise starts there."""
+        """The variable in the environment of all processes that collwise starts on the bed."""
         return {"COLLWISE_TESTBED": self.name}
 
     @contextlib.contextmanager
     def ended_after(self) -> Iterator[None]:
-        """Ends the processes that collwise started there when the context ends."""
+        """Ends the processes that collwise started on the bed when the context ends."""
         try:
             yield
         finally:
             self.end_processes()
 
     def end_processes(self) -> None:
-        """Ends all processes that collwise started there."""
+        """Ends all processes that collwise started on the bed."""
         end_processes(self.namespaces, self.mark)
 
     def namespace(self, what: str) -> str:
@@ -88,7 +88,7 @@ class Bed:
 
 @contextlib.contextmanager
 def busy(bed: Bed) -> Iterator[None]:
-    """Locks a bed against other runs; the kernel unlocks it when we are killed."""
+    """Locks a bed against other runs. The kernel unlocks the bed if this process is killed."""
     with contextlib.ExitStack() as until_done:
         try:
             until_done.enter_context(_locked(bed.directory, fcntl.LOCK_NB))
@@ -102,11 +102,11 @@ def busy(bed: Bed) -> Iterator[None]:
 
 
 def up(shape: Shape, name: str = USUAL_NAME, *, temporary: bool = False, slurm: bool = False) -> Bed:
-    """Makes a test bed, with or without Slurm, after removing one of this name and those whose makers were killed.
+    """Makes a test bed, with or without Slurm, after it has removed other beds.
 
-    A `temporary` bed is left over once this process has ended. Raises UsageError where namespaces may not be made, when
-    Slurm is missing, or when something runs on the bed of that name, and CollwiseError when a command fails; then no
-    bed is left.
+    These are a bed of the same name, and beds whose makers were killed. A `temporary` bed counts as left over once this
+    process has ended. Raises UsageError if namespaces may not be made, if Slurm is missing, or if something runs on the
+    bed of that name, and CollwiseError if a command fails. Then no bed is left.
     """
     bed = Bed(_check_name(name), shape)
     require()
@@ -138,7 +138,7 @@ def up(shape: Shape, name: str = USUAL_NAME, *, temporary: bool = False, slurm: 
 
 
 def down(name: str = USUAL_NAME) -> int:
-    """Ends the processes of a test bed and removes it; returns how many namespaces there were.
+    """Ends the processes of a test bed and removes the bed. Returns the number of removed namespaces.
 
     Also removes beds whose makers were killed. Raises CollwiseError when a command fails.
     """
@@ -153,7 +153,7 @@ def down(name: str = USUAL_NAME) -> int:
 
 @contextlib.contextmanager
 def temporarily_up(shape: Shape, name: str) -> Iterator[Bed]:
-    """A test bed that is taken down at the end; after kill -9 the next one made does that. Raises what `up` raises."""
+    """A test bed that is taken down at the end, or after kill -9 by the next `up`. Raises the errors of `up`."""
     bed = up(shape, name, temporary=True)
     try:
         yield bed
@@ -215,7 +215,7 @@ def _check_name(name: str) -> str:
 
 
 def _changing() -> AbstractContextManager[None]:
-    """Locks all beds: one process at a time makes and removes them."""
+    """Locks all beds, so that one process at a time makes and removes beds."""
     STATE_DIRECTORY.mkdir(parents=True, exist_ok=True)
     return _locked(STATE_DIRECTORY)
 

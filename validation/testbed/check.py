@@ -106,7 +106,7 @@ SCALING_TOLERANCE = 0.1
 # IP and TCP headers, with time stamps.
 _PAYLOAD_SHARE = (MTU_BYTES - 52) / FRAME_BYTES
 _STREAM_SECONDS = 1.5
-# A stream that fills the buffer before a narrower link takes a second to recover from the losses there.
+# After a stream has filled the buffer in front of a narrower link, it takes a second to recover from its losses.
 _ACROSS_SECONDS = 3.0
 # Approximate times of one alltoall: long against the latency, and short enough for some repetitions.
 _EXCHANGE_SECONDS = (0.04, 0.16)
@@ -123,17 +123,20 @@ class Exchange:
 
     @property
     def scaling(self) -> float:
-        """Time times rate at half the rate, divided by that at full rate: 1 if the network limits, 0.5 if not."""
+        """The product of time and rate at half the rate, divided by the product at the full rate.
+
+        It is 1 if the network limits the exchange, and 0.5 if it does not.
+        """
         return self.slower_seconds / (2 * self.seconds)
 
 
 @dataclass(frozen=True)
 class BedCheck:
-    """Rates of TCP payload in bytes/s, measured and `expected` from the shape, latency, and an alltoall.
+    """Rates of TCP payload in bytes/s, both measured and `expected` from the shape, the latency, and alltoalls.
 
-    `together` is the sum over simultaneous streams from each node to the next, which use both directions of each port,
-    and `busy_share` the share of all processors' time that was not idle meanwhile. `across` is the rate of a stream
-    from one switch to the other, None with one switch.
+    `together` is the sum over simultaneous streams from each node to the next, which use both directions of each port.
+    `busy_share` is the busy share of all processors' time during these streams. `across` is the rate of a stream from
+    one switch to the other, None with one switch.
     """
 
     one_way: float
@@ -181,14 +184,14 @@ class BedCheck:
 
 
 def payload_bytes_per_second(bits_per_second: float) -> float:
-    """TCP's payload rate at a shaped rate, which includes headers."""
+    """TCP's payload rate at a shaped rate. The shaped rate includes headers."""
     return bits_per_second / 8 * _PAYLOAD_SHARE
 
 
 def check(bed: Bed) -> BedCheck:
-    """Measures a test bed, for 10 to 20 s; makes a second one of half the rate for that time.
+    """Measures a test bed, and a second one of half the rate that is made for this. Takes 10 to 20 s.
 
-    Raises UsageError when something runs there, CollwiseError when nothing can be measured.
+    Raises UsageError if something runs on the bed, CollwiseError if nothing can be measured.
     """
     shape, last = bed.shape, bed.shape.nodes
     port = payload_bytes_per_second(shape.bits_per_second)
@@ -223,8 +226,8 @@ def highest_rate(
 ) -> float:
     """The first of the rates, bits per second, at which such a test bed passes its check with a margin.
 
-    The margin is half of the tolerance of scaling. The last rate is taken unchecked where none passes. Each bed is up
-    only for its check; `on_check` gets what was found, `measured` makes the check. Raises what `check` raises.
+    The margin is half of SCALING_TOLERANCE. If no rate passes, the last one is taken unchecked. Each bed is up only for
+    its check. `measured` makes the check, and `on_check` gets the rate and the check. Raises the errors of `check`.
     """
     for rate in rates[:-1]:
         with temporarily_up(replace(shape, bits_per_second=rate), name) as bed:

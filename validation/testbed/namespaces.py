@@ -14,7 +14,7 @@ from pathlib import Path
 from collwise.common.errors import CollwiseError, UsageError
 
 AGENT = Path(__file__).with_name("agent")
-"""The command that enters a node of a test bed; mpirun reaches nodes by it, in place of ssh."""
+"""The command that enters a node of a test bed. mpirun reaches nodes with it instead of ssh."""
 
 _MOUNTS = Path("/run/netns")
 # Distributions have ip and tc in directories that are not on every user's path.
@@ -39,7 +39,7 @@ def obstacle() -> str:
     probe = _run(["unshare", "--net", "--mount", "--uts", "sh", "-c", _PROBE])
     if probe.returncode != 0:
         said = " ".join((probe.stderr or probe.stdout).split())
-        return f"a test bed needs the right to make network namespaces, veth, bridge and tbf, and here: {said}"
+        return f"a test bed needs the right to make network namespaces, veth, bridge and tbf; this failed: {said}"
     return ""
 
 
@@ -73,7 +73,7 @@ def existing(names: Iterable[str]) -> list[str]:
 
 
 def processes(names: Iterable[str], mark: Mapping[str, str] | None = None) -> list[int]:
-    """Process ids in these network namespaces; with `mark` those that have these variables in their environment."""
+    """Ids of the processes in these network namespaces; with `mark`, only if they have these environment variables."""
     import psutil  # which a command's help does without
 
     wanted = {_identity(_MOUNTS / name) for name in names} - {None}

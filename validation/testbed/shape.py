@@ -27,11 +27,11 @@ _ALWAYS_PARAMETERS = {
 }
 TRANSPORT_PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "steady": {
-        # 1: sends only, no puts. By default the receiver's permission for a large message queues behind its own data
-        # in the one connection between two processes: the two directions of an exchange then follow one another, or
-        # overlap, by chance.
+        # 1: sends only, no puts. By default, the receiver's permission for a large message queues behind the receiver's
+        # own data in the one connection between two processes. It is then chance whether the two directions of an
+        # exchange follow one another or overlap.
         "btl_tcp_flags": "1",
-        # By default Linux lets the buffer grow with use: earlier messages then decide how many sends overlap.
+        # By default, Linux lets the buffer grow with use, so that earlier messages decide how many sends overlap.
         "btl_tcp_sndbuf": "16384",
     },
     "default": {},
@@ -43,8 +43,8 @@ _RATE_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _MIN_RATE, _MAX_RATE = 1e5, 1e11
 _UNLIMITED = "4194304"
 TCP_VARIANTS: Mapping[str, Mapping[str, str]] = {
-    # Without loss probes (Linux 3.10), RACK (4.4) and small queues (3.6): a loss at the end of a message is only seen
-    # by a time-out.
+    # Without loss probes (Linux 3.10), RACK (4.4) and small queues (3.6), a loss at the end of a message is detected
+    # only by a time-out.
     "reno-2009": {
         "tcp_congestion_control": "reno",
         "tcp_early_retrans": "0",
@@ -54,7 +54,7 @@ TCP_VARIANTS: Mapping[str, Mapping[str, str]] = {
     "reno": {"tcp_congestion_control": "reno", "tcp_limit_output_bytes": _UNLIMITED},
     "bbr": {"tcp_congestion_control": "bbr", "tcp_limit_output_bytes": _UNLIMITED},
 }
-"""Settings below net.ipv4 by name; the others stay as the system has them."""
+"""Settings below net.ipv4, by name of the TCP variant. Other settings stay as the system has them."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +63,16 @@ class Shape:
 
     `bits_per_second` is the rate of each port in both directions. `buffer_bytes` is the queue of each port of a switch,
     and `burst_bytes` the token-bucket burst. `host_queue_bytes` limits TCP's data in a node's own queue, for each
-    connection (tcp_limit_output_bytes). With two switches the first half of the nodes is at the first, and the link
-    between them has `uplink_bits_per_second` in both directions; with one switch that is 0. `transport` is how Open MPI
-    sends: 'steady', with sends only and a send buffer that does not grow, or 'default', with its own settings.
+    connection (tcp_limit_output_bytes). With two switches, the first half of the nodes is at the first switch, and the
+    link between the switches has the rate `uplink_bits_per_second` in both directions; with one switch, this rate is 0.
+    `transport` is how Open MPI sends: 'steady', with sends only and a send buffer that does not grow, or 'default',
+    with Open MPI's own settings.
     """
 
     nodes: int = 8
     bits_per_second: float = 50e6
     buffer_bytes: int = 1_000_000
-    # More than one packet, which the rate requires, and less than two, since the second would pass unshaped, too.
+    # The rate requires more than one packet. It must be less than two, since the second would also pass unshaped.
     burst_bytes: int = 2000
     ranks_per_node: int = 1
     congestion_control: str = "reno"
@@ -97,7 +98,7 @@ class Shape:
             raise UsageError(f"malformed congestion control '{self.congestion_control}'; an example: reno")
 
     def switch_of(self, node: int) -> int:
-        """1 or 2, for node 1, 2, ...; with an odd number of nodes the first switch has one more."""
+        """The switch, 1 or 2, of node 1, 2, ...; with an odd number of nodes, the first switch has one node more."""
         return 2 if self.switches == 2 and node > -(-self.nodes // 2) else 1
 
     @property
@@ -141,7 +142,7 @@ def format_rate(bits_per_second: float) -> str:
 # The latency from node to node.
 _LATENCY_SECONDS = 40e-6
 _EAGER_LIMIT_BYTES = 65536
-# Nominal: processes of one node communicate through memory.
+# Nominal values for processes of one node, which communicate through memory.
 _LOOPBACK_BYTES_PER_SECOND, _LOOPBACK_LATENCY_SECONDS = 2e9, 1e-6
 
 

@@ -1,6 +1,6 @@
 """Slurm on a test bed. Each node has a slurmd, and the switch a login node with munged and slurmctld.
 
-All daemons run in the namespaces of the bed, from which they end with it, and keep their files in its directory.
+All daemons run in the namespaces of the bed, end together with the bed, and keep their files in the bed's directory.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _POLL_SECONDS = 0.1
 _GRACE_SECONDS = 5.0
 _MAX_LETTERS = 31  # Slurm cuts names of clusters
 _CONFIGURATION = Path(__file__).with_name("slurm.conf")
-# Without control groups, which belong to the machine.
+# Control groups are not used, since they belong to the whole machine.
 _CONTROL_GROUPS = "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n"
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job that waits or runs. `nodes` are those that it has, or in brackets why it waits."""
+    """A job that waits or runs. `nodes` are the job's nodes, or in brackets the reason why it waits."""
 
     id: str
     name: str
@@ -108,7 +108,7 @@ def on_login(bed: Bed, words: Sequence[str]) -> list[str]:
 
 
 def node_states(bed: Bed) -> dict[str, str]:
-    """The state of each node, as Slurm has it: idle, allocated, down. '*' marks one that does not answer.
+    """The state of each node according to Slurm: idle, allocated, down. '*' marks a node that does not answer.
 
     Raises CollwiseError when Slurm does not answer.
     """
@@ -123,7 +123,7 @@ def jobs(bed: Bed) -> list[Job]:
 
 
 def run(bed: Bed, procs: int, words: Sequence[str], **options: Any) -> ProgramRun:
-    """Runs an Open MPI program by srun, when its nodes are free; `options` are those of `run_command`."""
+    """Runs an Open MPI program by srun once its nodes are free. `options` are options of `run_command`."""
     room = bed.shape.nodes * bed.shape.ranks_per_node
     if procs > room:
         raise UsageError(f"{procs} processes; the test bed '{bed.name}' has room for {room}")
@@ -132,7 +132,7 @@ def run(bed: Bed, procs: int, words: Sequence[str], **options: Any) -> ProgramRu
 
 
 def _on(bed: Bed, host: str, *words: str) -> list[str]:
-    """The command line that runs a command on a host; what it starts stays there until the bed is removed."""
+    """The command line that runs a command on a host. Daemons that it starts run until the bed is removed."""
     return ["env", "COLLWISE_TESTBED=", str(AGENT), bed.name, host, shlex.join(words)]
 
 
@@ -158,7 +158,7 @@ def _folder(bed: Bed) -> Path:
 
 
 def _cluster_name(bed: Bed) -> str:
-    """A name for each shape and each setting of beds: times of different ones are times of different clusters."""
+    """A cluster name that differs between shapes and settings, so that their times are not mixed."""
     title = bed.shape.title.lower().replace(".", "_")
     digest = hashlib.sha256(json.dumps(dict(bed.facts), sort_keys=True).encode()).hexdigest()
     return f"testbed-{title}"[:_MAX_LETTERS] + f"-{digest[:8]}"

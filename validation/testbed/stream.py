@@ -1,7 +1,7 @@
-"""Moves bytes between two nodes by plain TCP, to measure a test bed. A program of its own, run in a namespace.
+"""Moves bytes between two nodes by plain TCP, to measure a test bed. This separate program runs in a namespace.
 
-stream.py receive PORT FROM UNTIL        prints how many bytes arrived between two readings of the monotonic clock
-stream.py send ADDRESS PORT FROM UNTIL   sends from shortly before to shortly after
+stream.py receive PORT FROM UNTIL        prints how many bytes arrived between FROM and UNTIL of the monotonic clock
+stream.py send ADDRESS PORT FROM UNTIL   sends from shortly before FROM to shortly after UNTIL
 stream.py answer PORT COUNT              sends each byte back
 stream.py ask ADDRESS PORT COUNT         prints the median roundtrip time of a byte, seconds
 """
@@ -14,7 +14,7 @@ import sys
 import time
 
 _BLOCK_BYTES = 1 << 16
-# Streams need some time until they are at full speed, and all have to run while bytes are counted.
+# Streams need some time to reach full speed, and all streams have to run while bytes are counted.
 _MARGIN_SECONDS = 0.5
 _PATIENCE_SECONDS = 10.0
 

@@ -18,8 +18,8 @@ from collwise.validation.testbed.shape import TRANSPORT_PARAMETERS
 from collwise.validation.testbed.slurm import jobs
 
 _WAIT_SECONDS = 1.0
-# Nothing listens on that port: a node that is reached refuses the connection, one that is not does not answer.
-# Prints which of the addresses that it is given do not answer.
+# A program that prints which of the given addresses do not answer. Nothing listens on its port, so a node that can be
+# reached refuses the connection, and an unreachable node does not answer.
 _CONNECTING = """
 import errno, select, socket, sys, time
 poller, waiting, silent = select.poll(), {}, set(sys.argv[2:])
@@ -41,9 +41,9 @@ print(*silent)
 
 
 class TestBed(ExecutionTarget):
-    """A test bed that is up, with `ranks_per_node` processes on each node, by blocks (default: as its shape says).
+    """A test bed that is up, with `ranks_per_node` processes on each node, by blocks (default: the shape's number).
 
-    One run at a time. Raises UsageError when Open MPI is missing.
+    The bed runs one program at a time. Raises UsageError if Open MPI is missing.
     """
 
     __test__ = False
@@ -62,7 +62,7 @@ class TestBed(ExecutionTarget):
         }
 
     def processes_per_node(self, procs: int) -> int:
-        """The same number on each node. Raises UsageError when the nodes do not suffice."""
+        """The number of processes on each node. Raises UsageError if there are too few nodes."""
         if procs > self.usual_procs:
             raise UsageError(f"{procs} processes; the test bed '{self.bed.name}' has room for {self.usual_procs}")
         return self._per_node
@@ -115,9 +115,9 @@ def _no_answer(bed: Bed, nodes: Sequence[int]) -> str:
 
 
 def _unreachable_nodes(bed: Bed, nodes: Iterable[int]) -> list[int]:
-    """The nodes that do not answer the first one within a second. The first node alone if its own link is down.
+    """The nodes that do not answer the first node within a second; only the first node if its own link is down.
 
-    Raises CollwiseError when the bed was taken down.
+    Raises CollwiseError if the bed was taken down.
     """
     others = {bed.address(node): node for node in nodes if node != 1}
     words = ["ip", "netns", "exec", bed.namespace("n1"), sys.executable, "-I", "-S", "-c", _CONNECTING]

@@ -1,4 +1,4 @@
-"""Counters of TCP and of the switch of a test bed: dropped packets, segments sent again, and time-outs."""
+"""Counters of TCP and of the switch of a test bed: dropped packets, retransmitted segments, and time-outs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KERNEL_NAMES = {
 
 @dataclass(frozen=True)
 class TcpCounts:
-    """Sums over all nodes: segments sent again, retransmission time-outs, loss probes; packets that ports dropped."""
+    """Sums over all nodes: retransmitted segments, retransmission time-outs, loss probes; packets dropped by ports."""
 
     sent_again: int = 0
     timeouts: int = 0

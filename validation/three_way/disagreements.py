@@ -1,7 +1,7 @@
 """Disagreements: ranges of sizes where simulation and measurement differ by more than a limit, and their causes.
 
-A cause is a condition: something that was changed, in the measurement and, where it has a counterpart, in simulation.
-When the gap closes under it, what was changed explains the gap.
+A cause is a condition: a change of the measurement and, if there is a counterpart, of the simulation. If the gap closes
+under a condition, the change explains the gap.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Pair:
 
     @property
     def gap(self) -> float:
-        """|ln(simulated / measured)|: twice as long and half as long are equally far off."""
+        """|ln(simulated / measured)|, by which twice as long and half as long are equally far off."""
         return float(abs(np.log(self.simulated_seconds / self.seconds)))
 
 
@@ -59,7 +59,7 @@ class Pair:
 class Disagreement:
     """An algorithm on neighbouring sizes at which simulation errs beyond the limit to the same side.
 
-    `message_bytes` are these sizes, `case` is the one with the largest gap, and `worst` its times.
+    `message_bytes` are these sizes, `case` is the case with the largest gap, and `worst` has this case's times.
     """
 
     case: Case
@@ -69,9 +69,9 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The cause of a disagreement; its worst case run again, unchanged and under each condition that applies to it.
+    """The cause of a disagreement, with times of its worst case, run again unchanged and under conditions.
 
-    `counted` has TCP's counts in a run of that case only.
+    These are all conditions that apply to the case. `counted` has the TCP counts of a run of this case only.
     """
 
     disagreement: Disagreement
@@ -82,7 +82,7 @@ class Diagnosis:
 
 
 def disagreements(every: Iterable[Scores]) -> list[Disagreement]:
-    """All disagreements, worst first. Neighbours have no other size between at which both times are known."""
+    """All disagreements, worst first. Sizes are neighbours if both times are known at no size between them."""
     found = []
     for scores in every:
         errors = scores.errors[SIMULATED].values
@@ -104,10 +104,10 @@ def _disagreement(scores: Scores, a: int, i: int, places: Sequence[int]) -> Disa
 
 
 def cause_of(worst: Pair, unchanged: Pair | None, under: Mapping[str, Pair]) -> str:
-    """The condition under which the smallest gap is left, if that is at most half of the gap.
+    """The condition under which the smallest gap is left, if this is at most half of the original gap.
 
-    `unchanged` is the worst case run again. Conditions are not considered where the gap is smaller than the
-    measurement's interval, and where the second run does not show it.
+    `unchanged` is the worst case run again. No condition is considered if the gap is smaller than the measurement's
+    interval, or if the second run does not show the gap.
     """
     if abs(worst.simulated_seconds - worst.seconds) <= worst.half_width_seconds:
         return WITHIN_INTERVAL
@@ -122,7 +122,7 @@ def cause_of(worst: Pair, unchanged: Pair | None, under: Mapping[str, Pair]) -> 
 
 
 def spread(found: Sequence[Disagreement], most: int) -> list[Disagreement]:
-    """At most `most` of them. The worst of every collective is first, then the second worst of every one, and so on."""
+    """At most `most` disagreements: the worst of every collective, then the second worst of every one, and so on."""
     by_collective: dict[str, list[Disagreement]] = {}
     for one in found:
         by_collective.setdefault(one.case.collective, []).append(one)
@@ -143,11 +143,11 @@ def _unchanged(value: T) -> T:
 
 @dataclass(frozen=True)
 class Condition:
-    """A change and the cause that it tests: where the gap closes under the change, `cause` explains the gap.
+    """A change and the cause that it tests. If the gap closes under the change, `cause` explains the gap.
 
     `shape` changes the test bed, `launcher_args` the MPI library, `case` what is measured and simulated, and `platform`
-    the simulation; each is the identity where nothing is changed. With `isolated` the simulated platform is the one
-    calibrated on single messages. `applies` says to which cases the change applies.
+    the simulation; each is the identity if it changes nothing. With `isolated`, the simulated platform is the one
+    calibrated on single messages. `applies` returns True for cases to which the change applies.
     """
 
     cause: str
@@ -174,7 +174,8 @@ def _eager_limit(cause: str, change: str, size: int) -> Condition:
 def _no_faster_than_link(platform: Platform) -> Platform:
     """The platform with bandwidth factors of at most 1.
 
-    Small messages may have larger ones where the calibration has pauses between messages: first packets go unshaped.
+    Small messages may have larger factors if the calibration has pauses between messages, since first packets then
+    pass unshaped.
     """
     rows = tuple((size, min(factor, 1.0)) for size, factor in platform.calibration.bandwidth_factor)
     return _recalibrated(platform, bandwidth_factor=rows)
@@ -227,7 +228,7 @@ CONDITIONS = (
         shape=lambda shape: replace(shape, host_queue_bytes=FRAME_BYTES),
     ),
 )
-"""All conditions in the order in which they are tried: those that need no other test bed come first."""
+"""All conditions in the order in which they are tried. Conditions that need no other test bed come first."""
 
 
 UNCHANGED = Condition("", "nothing changed")
@@ -238,7 +239,7 @@ _LIMIT_SECONDS = 300.0
 class Diagnoser:
     """Measures and simulates a few cases under conditions on test beds of one shape and its changes.
 
-    `platform` is calibrated for the shape, and `isolated` on single messages. `name` is that of the test beds.
+    `platform` is calibrated for the shape, and `isolated` on single messages. The test beds have the name `name`.
     """
 
     shape: Shape
@@ -251,7 +252,7 @@ class Diagnoser:
     def diagnose(self, found: Sequence[Disagreement]) -> list[Diagnosis]:
         """A cause for each disagreement.
 
-        Raises what bringing up test beds and measuring raise; the store keeps finished cases.
+        Raises the errors of making test beds and of measuring. The store keeps finished cases.
         """
         if not found:
             return []

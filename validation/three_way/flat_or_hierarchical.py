@@ -1,6 +1,7 @@
 """Flat and hierarchical algorithms on nodes of several processes: which kind a source chooses, and at what cost.
 
-A flat algorithm treats all processes alike, a hierarchical one those of a node differently from others.
+A flat algorithm treats all processes in the same way. A hierarchical algorithm treats the processes of one node
+differently from processes of other nodes.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.times import State, Times
 
 POINT = ("target", "collective", "procs", "message_bytes")
-"""The names of what a point is; the target is that of the measurement."""
+"""The columns that identify a point. The target is the target of the measurement."""
 FLAT, HIERARCHICAL = "flat", "hierarchical"
 KINDS = (FLAT, HIERARCHICAL)
 COMPONENTS: Mapping[str, Mapping[str, str]] = {"tuned": {"coll": "^han"}, "han": {"coll_han_priority": "100"}}
-"""Open MPI's components that are compared on nodes of several processes, with the parameters that choose each."""
+"""Open MPI's components that are compared on nodes of several processes, each with the parameters that choose it."""
 
 
 def with_component(target: ExecutionTarget, name: str) -> ExecutionTarget:
@@ -36,9 +37,7 @@ def with_component(target: ExecutionTarget, name: str) -> ExecutionTarget:
 
 
 def can_be_simulated(collective: str, choice: Choice) -> bool:
-    """True if engines can simulate it. They simulate neither memory that processes share nor MPI's own collectives
-    within ours.
-    """
+    """True if engines can simulate the choice. Neither shared memory nor MPI's own collectives can be."""
     entry = Catalogue.load().algorithm(collective, choice.algorithm)
     return not entry.real_mpi_only and not (entry.count_parameter == "within" and choice.parameter not in SIMULATED)
 
@@ -64,7 +63,7 @@ def kind_of(collective: str, choice: Choice) -> str:
 
 
 def of_kind(times: Times, kind: str) -> Times:
-    """The times of the algorithms of a kind alone."""
+    """The times of only the algorithms of one kind."""
     return times.where(np.array([kind_of(times.collective, one) == kind for one in times.choices])[:, None, None])
 
 
@@ -82,9 +81,9 @@ def best_of_kinds(times: Times) -> Times:
 def choices_of_kind(every: AllScores, source: str) -> pd.DataFrame:
     """The cost of each choice between the two kinds. Each point at which the source predicts both has a row.
 
-    The source chooses the kind of its fastest algorithm, `chosen`. `best` is the kind of the fastest measured one.
-    `slowdown` compares the measured times of the fastest algorithm of either kind, so that it does not depend on which
-    algorithm of a kind the source picks. It is `certain` if it exceeds their intervals.
+    The source chooses the kind of its fastest algorithm (`chosen`). `best` is the kind of the fastest measured
+    algorithm. `slowdown` compares the measured times of the fastest algorithm of each kind, so that it does not depend
+    on which algorithm of a kind the source picks. A slowdown is `certain` if it exceeds the intervals of these times.
     """
     found = []
     for scores in every.values():
@@ -98,10 +97,10 @@ def choices_of_kind(every: AllScores, source: str) -> pd.DataFrame:
 
 
 def component_table(every: AllScores, components: Mapping[str, Mapping[str, Times]], source: str) -> pd.DataFrame:
-    """The measured seconds at each point of the best algorithm of each kind, of the source's pick, and of components.
+    """The measured seconds of the best algorithm of each kind, of the source's pick, and of components, by point.
 
-    `components` are the times of MPI's own collectives by name and collective. The algorithms' names are in columns
-    such as 'flat algorithm'. Points that lack one of the algorithms are left out.
+    `components` has the times of MPI's own collectives by component and collective. The algorithms' names are in
+    columns such as 'flat algorithm'. Points that lack one of the algorithms are left out.
     """
     found = []
     columns = [f"{name}{part}" for name in (*KINDS, "pick") for part in (" algorithm", "")]
@@ -122,7 +121,7 @@ def component_table(every: AllScores, components: Mapping[str, Mapping[str, Time
 
 
 def ways_within(every: AllScores) -> pd.DataFrame:
-    """The ratio of the measured time of each algorithm whose processes share or read memory to that with messages."""
+    """The measured time of each algorithm that shares or reads memory in nodes, divided by its time with messages."""
     columns = ["collective", "algorithm", "way", "message_bytes", "ratio"]
     found = []
     for collective, scores in every.items():

@@ -54,12 +54,12 @@ USUAL_NAME = "validate"
 MAIN_METHOD = Method(precision=Precision(3, 8, 0.95, 0.05), warmup=2, launches=3)
 """The method of the main scenario. Times differ more between launches than within one."""
 SHORT_METHOD = Method(precision=Precision(8, 25, 0.95, 0.05), warmup=2, launches=9)
-"""Its method for messages and blocks below LARGE_BYTES, whose times differ most between launches."""
+"""The main scenario's method for messages and blocks below LARGE_BYTES, whose times differ most between launches."""
 _LIMIT_SECONDS = 900.0
 TASK_COLLECTIVES, TASK_ALGORITHMS, TASK_BYTES = ("bcast", "allreduce"), ("chain", "binary", "binomial"), 65536
 """Tasks that are measured on nodes of several processes: their collectives, trees between nodes, and segments."""
 MODELS_SECONDS, QUICK_MODELS_SECONDS = 960.0, 240.0
-"""The time limits of fitting all models, which share them equally."""
+"""The time limits for fitting all models. The models share a limit equally."""
 _OWN = Deciding(OWN, lambda *_: LIBRARY_DECIDES)
 
 
@@ -79,7 +79,7 @@ class Validation:
     scores: dict[str, AllScores] = field(default_factory=dict)
     """Scores of engines, models and MPI's own choices by the place of measurement, the main scenario first."""
     platforms: dict[str, HostPlatform] = field(default_factory=dict)
-    """The platforms that were simulated, by name of the test bed; elsewhere by their own."""
+    """The simulated platforms, by the name of the test bed, or by the platform's own name on a cluster."""
     repeated: Repeatability = field(default_factory=lambda: repeatability([]))
     checked: BedCheck | None = None
     """The check of whether the network or the processors limit messages on the main test bed. None with a quick plan.
@@ -88,11 +88,11 @@ class Validation:
     diagnoses: list[Diagnosis] = field(default_factory=list)
     failed: list[Timing] = field(default_factory=list)
     components: dict[str, AllTimes] = field(default_factory=dict)
-    """The times of MPI's own collectives by its components; none where they were not measured."""
+    """The times of MPI's own collectives by component; empty if they were not measured."""
     verified: list[VerificationResult] = field(default_factory=list)
-    """The hierarchical algorithms on the main test bed, where its nodes have several processes."""
+    """The verification of hierarchical algorithms on the main test bed, if its nodes have several processes."""
     tasks: list[TaskStudy] = field(default_factory=list)
-    """Tasks of hierarchical collectives there."""
+    """Tasks of hierarchical collectives on the main test bed, if its nodes have several processes."""
     notes: list[str] = field(default_factory=list)
     """Lines on models that could not be fitted."""
     stages: list[Stage] = field(default_factory=list)
@@ -125,7 +125,7 @@ class Validation:
 
 
 OnStage = Callable[[str, float | None], None]
-"""Is called with a stage's name and None when it starts, and with its seconds when done."""
+"""A function that is called with a stage's name, and None at its start or its seconds at its end."""
 MethodOf = Callable[[Case], Method]
 
 
@@ -133,8 +133,8 @@ MethodOf = Callable[[Case], Method]
 class ThreeWayComparison:
     """One run of a plan, on test beds that it makes, or on a `target`, with simulation on `platform`.
 
-    On test beds, and with `calibrate` on the target, platforms are calibrated first. Finished cases and measurements
-    are in the context's store, calibrated platforms in a folder. A run that was stopped resumes from there.
+    On test beds, and on the target with `calibrate`, platforms are calibrated first. Finished cases and measurements
+    are in the context's store, calibrated platforms in `folder`. A stopped run resumes from the store.
     """
 
     plan: ThreeWayPlan
@@ -153,8 +153,8 @@ class ThreeWayComparison:
     def run(self) -> Validation:
         """Runs everything in the order of the plan. No test bed is left up, whatever happens.
 
-        Raises UsageError where test beds cannot be made or cases do not fit on the platform, and CollwiseError when a
-        run of the MPI program fails.
+        Raises UsageError if test beds cannot be made or cases do not fit on the platform, and CollwiseError if a run of
+        the MPI program fails.
         """
         main, result = self.plan.main, self.result
         with self._at(main) as target:
@@ -184,7 +184,7 @@ class ThreeWayComparison:
 
     @contextmanager
     def _at(self, scenario: Scenario) -> Iterator[ExecutionTarget]:
-        """The target of a scenario: the one there is, or a test bed of its shape."""
+        """The target of a scenario: the given target, or a test bed of the scenario's shape."""
         if scenario.shape is None:
             assert self.target is not None
             yield self.target
@@ -201,7 +201,7 @@ class ThreeWayComparison:
         self.on_stage(name, self.result.stages[-1].seconds)
 
     def _platforms(self, target: ExecutionTarget, scenario: Scenario) -> tuple[HostPlatform, Platform | None]:
-        """The platform to simulate for the target, and that of single messages if it is calibrated there."""
+        """The platform to simulate for the target, and the platform for single messages if both are calibrated."""
         nominal = self.platform if scenario.shape is None else simulated_platform(scenario.shape)
         assert nominal is not None
         if scenario.shape is None and not self.calibrate:
@@ -255,7 +255,7 @@ class ThreeWayComparison:
     def _times(self, target: ExecutionTarget, grids: Sequence[Grid], method: MethodOf, place: str) -> list[Times]:
         """Measured times: the medians of the launches' medians, so that disturbed launches do not count.
 
-        The intervals are those of the means.
+        The intervals are the intervals of the means.
         """
         found = self._measured(target, [case for grid in grids for case in grid.cases()], method)
         medians = {
@@ -286,7 +286,7 @@ class ThreeWayComparison:
         self.result.repeated = repeatability((first[case], second[case]) for case in sample)
 
     def _on_shared_nodes(self, target: ExecutionTarget) -> None:
-        """The additional measurements where nodes have several processes."""
+        """Makes the additional measurements for nodes with several processes."""
         main, result = self.plan.main, self.result
         own = [replace(grid, choices=(LIBRARY_DECIDES,), besides=()) for grid in main.grids()]
         for name in COMPONENTS:
@@ -305,7 +305,7 @@ class ThreeWayComparison:
 
 
 def _by_size(case: Case) -> Method:
-    """The method of the main scenario."""
+    """The method for a case of the main scenario."""
     return SHORT_METHOD if case.message_bytes < LARGE_BYTES else MAIN_METHOD
 
 

@@ -38,9 +38,10 @@ _FEW_SHARED_NODES_SIZES = (8192, 32768), (2048, 8192)
 
 
 def hierarchical_choices(collective: str) -> tuple[Choice, ...]:
-    """Every hierarchical algorithm, in every way in which the processes of a node communicate, messages first.
+    """Every hierarchical algorithm, with every way in which the processes of a node communicate, messages first.
 
-    A test bed's nodes are one socket, and only broadcasts and reductions use the memory of a node.
+    The way by sockets is left out, since a test bed's node is one socket. Only broadcasts and reductions use the memory
+    of a node.
     """
     names = [one.name for one in Catalogue.load().algorithms(collective) if one.by_node]
     ways = [way for way in range(len(WITHIN)) if way != BY_SOCKET] if collective in _WHOLE else [0]
@@ -50,9 +51,7 @@ def hierarchical_choices(collective: str) -> tuple[Choice, ...]:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A number of processes, some on each node, and the message sizes by collective. On a test bed it has also its
-    shape.
-    """
+    """The number of processes, also per node, and message sizes by collective; on a test bed also the bed's shape."""
 
     procs: int
     processes_per_node: int
@@ -71,13 +70,13 @@ class Scenario:
 
     @property
     def by_node(self) -> bool:
-        """True if hierarchical algorithms are compared, too: on test beds whose nodes have several processes."""
+        """True if hierarchical algorithms are also compared: on test beds with several processes on each node."""
         return self.shape is not None and self.processes_per_node > 1
 
     def grids(self) -> list[Grid]:
-        """Every algorithm that runs on this many processes, at every size, and MPI's own collective.
+        """Every algorithm that runs on this number of processes, at every size, and MPI's own collective.
 
-        Segments are of 8 KiB where messages are cut.
+        Algorithms that cut messages have segments of 8 KiB.
         """
         found = []
         for collective, sizes in self.sizes.items():
@@ -95,7 +94,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class ThreeWayPlan:
-    """Scenarios. In the first, the main one, models are fitted, some cases measured twice and causes looked for."""
+    """Scenarios, the main one first. Only there models are fitted, cases measured twice, and causes sought."""
 
     scenarios: tuple[Scenario, ...]
     quick: bool = False
@@ -113,7 +112,7 @@ class ThreeWayPlan:
 
     @property
     def diagnosed(self) -> int:
-        """The number of disagreements whose cause is sought: by conditions, which are changes of a test bed."""
+        """The number of disagreements whose cause is sought; 0 without a test bed, which conditions could change."""
         if self.main.shape is None:
             return 0
         return 4 if self.quick or self.main.by_node else 60
@@ -131,10 +130,11 @@ def usual_plan(
     transport: str | None = None,
     ranks_per_node: int | None = None,
 ) -> ThreeWayPlan:
-    """The main scenario; unless `quick` or `one_bed`, also 4 and 16 nodes, half the rate, and the default transport.
+    """The main scenario; unless `quick` or `one_bed`, also 4 and 16 nodes, half the rate, and the other transport.
 
-    The others have three sizes each. `transport` is that of the main scenario. With several `ranks_per_node` there are
-    hierarchical algorithms, no models, which know one process on each node, and no other scenarios.
+    The other scenarios have three sizes each. `transport` is the main scenario's. With several `ranks_per_node`,
+    hierarchical algorithms are added, there are no models, since models know one process on each node, and the main
+    scenario is the only one.
     """
     if nodes < 2:
         raise UsageError(f"{nodes} nodes: at least 2 are needed")
@@ -164,9 +164,10 @@ def cluster_plan(
     quick: bool = False,
     models: bool = True,
 ) -> ThreeWayPlan:
-    """The largest process count as the main scenario, the others with three sizes; by default all the target has.
+    """The largest process count as the main scenario, and the other process counts with three sizes each.
 
-    Models know one process on each node, and are fitted only there.
+    By default there is only the target's usual process count. Models are fitted only with one process on each node,
+    since they know no other number.
     """
     counts = sorted({*(procs or (target.usual_procs,))}, reverse=True)
     if counts[-1] < 2:
@@ -182,7 +183,7 @@ def cluster_plan(
 def _sizes(
     collectives: Sequence[str], sizes: Sequence[int] | None, usual: tuple[tuple[int, ...], tuple[int, ...]]
 ) -> dict[str, tuple[int, ...]]:
-    """The sizes asked for, by collective, else the usual ones of whole messages or of blocks."""
+    """The sizes asked for, by collective, or the usual sizes of whole messages or of blocks."""
     if sizes and min(sizes) < 1:
         raise UsageError("empty messages are not compared; the smallest size is 1 B")
     if unfit := [name for name in collectives if name not in COLLECTIVES]:

@@ -21,7 +21,7 @@ OWN = "MPI's own choice"
 """The decider that leaves every call to the MPI library. All other sources are models, by their names."""
 ALL = "all"
 LARGE_BYTES = 8192
-"""Messages of this size and more are not short against a token-bucket burst: they see the rate of a link."""
+"""The size from which messages are long against a token-bucket burst, and see the rate of a link."""
 LARGE = "all, from 8 KiB"
 MEDIAN_ERROR = "median absolute error"
 MEAN_SLOWDOWN = "mean slowdown of picks"
@@ -29,17 +29,17 @@ WORST_SLOWDOWN = "worst slowdown of picks"
 LIMITS = {MEDIAN_ERROR: 0.15, MEAN_SLOWDOWN: 0.05, WORST_SLOWDOWN: 0.25}
 """The promised limit of each quantity; 0.15 is 15 %."""
 WANTED_REPEATABILITY = 0.9
-"""The share of the cases measured twice whose means should agree."""
+"""The share of cases whose two means should agree if cases are measured twice."""
 
 
 @dataclass(frozen=True)
 class Repeatability:
-    """The number of cases measured by two runs of the MPI program, and of those in which the two agree.
+    """The number of cases measured by two runs of the MPI program, and of cases in which these agree.
 
     `within` counts differences of the means of at most sqrt(h_1^2 + h_2^2), the interval of a difference of independent
     means; `overlapping` counts intervals that have a point in common, |difference| <= h_1 + h_2; `inside` counts second
-    means that lie in the first interval, which happens less often. `median_difference` and `worst_difference` are those
-    of |second / first - 1|, and `median_half_width` is that of h / mean over all means.
+    means that lie in the first interval, which happens less often. `median_difference` and `worst_difference` are the
+    median and the maximum of |second / first - 1|, and `median_half_width` is the median of h / mean over all means.
     """
 
     cases: int
@@ -52,9 +52,9 @@ class Repeatability:
 
 
 def with_all(rows: pd.DataFrame, *, large: bool = False) -> pd.DataFrame:
-    """The rows of errors or picks with their `group`: once all together, ALL, and once by collective.
+    """The rows of errors or picks with a column `group`: first all rows as ALL, at last all rows by collective.
 
-    The `large` ones, of at least LARGE_BYTES, stand between as a group LARGE, if asked for.
+    With `large`, the rows of at least LARGE_BYTES stand in between as the group LARGE.
     """
     above = [rows[rows.message_bytes >= LARGE_BYTES].assign(group=LARGE)] if large else []
     return pd.concat([rows.assign(group=ALL), *above, rows.assign(group=rows.collective)], ignore_index=True)
@@ -74,8 +74,8 @@ def errors_by(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
 def verdicts(scores: AllScores, source: str) -> pd.DataFrame:
     """Three verdicts on all collectives together, on their messages of at least LARGE_BYTES, and on each collective.
 
-    A row has the source, the collective, the `quantity`, the value `found`, the `limit` promised, `within_limit`, and
-    the `distance` of the value from the limit, positive above it. No rows where the source has no times.
+    A row has the source, the collective, the `quantity`, the value `found`, the promised `limit`, `within_limit`, and
+    the `distance` of the value from the limit, positive above it. There are no rows if the source has no times.
     """
     errors, picks = (
         with_all(rows[rows.source == source], large=True).groupby("group", sort=False)
@@ -95,9 +95,10 @@ def verdicts(scores: AllScores, source: str) -> pd.DataFrame:
 
 
 def rank_agreement(scores: AllScores) -> pd.DataFrame:
-    """The ranks of each source by collective, all together first: each averaged over the points that have it.
+    """The mean ranks of each source over the points that have ranks, for all collectives and then by collective.
 
-    Columns: collective, source, `points` with two choices or more that the source predicts, and those of `Ranks`.
+    The columns are collective, source, `points` (their number, each with two or more predicted choices), and the fields
+    of `Ranks`.
     """
     known = with_all(scores.pick_rows()).dropna(subset="distinguishable")
     by = known.groupby(["group", "source"], sort=False)
@@ -107,7 +108,7 @@ def rank_agreement(scores: AllScores) -> pd.DataFrame:
 
 
 def repeatability(pairs: Iterable[tuple[Timing, Timing]]) -> Repeatability:
-    """Compares pairs of timings, each of one case; pairs with a failed one are left out."""
+    """Compares pairs of timings, each of one case. Pairs with a failed timing are left out."""
     found = [(first, second) for first, second in pairs if first.ok and second.ok]
     differences = [abs(second.seconds / first.seconds - 1) for first, second in found]
     widths = [timing.half_width_seconds / timing.seconds for pair in found for timing in pair]

@@ -1,4 +1,4 @@
-"""Times over allocations, the nodes that a job may get. They tell what is typical, and what choices lose on each."""
+"""Times over allocations (the nodes that a job may get): typical times, and the losses of choices on allocations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RARE = 0.95
 
 
 def over_allocations(times: Times, share: float = 0.5) -> Times:
-    """The quantile of times over allocations, by default the median; times without allocations as they are."""
+    """The quantile of times over allocations, by default the median. Times without allocations are unchanged."""
     if ALLOCATION not in times.seconds.dims:
         return times
     values = times.data.drop_vars("state").quantile(share, ALLOCATION, skipna=False, keep_attrs=True)
@@ -30,14 +30,14 @@ def over_allocations(times: Times, share: float = 0.5) -> Times:
 
 
 def losses(times: Times) -> tuple[xr.DataArray, xr.DataArray]:
-    """The median and the 95th percentile, over allocations, of what each choice loses against the best."""
+    """The median and the 95th percentile, over allocations, of each choice's loss against the best."""
     lost = times.slowdown()
     median, rare = (lost.quantile(share, ALLOCATION, skipna=False) for share in (0.5, RARE))
     return median, rare
 
 
 def said_of_losses(times: Times, picks: Indices) -> str:
-    """A sentence on what the picks of decisions lose over all points and allocations; empty if nothing is known."""
+    """A sentence on the loss of decisions' picks over all points and allocations; empty if no loss is known."""
     lost = times.slowdown(picks).values
     known = lost[~np.isnan(lost)]
     if not known.size:

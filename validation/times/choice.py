@@ -1,4 +1,4 @@
-"""A choice for a call of a collective: an algorithm with its parameters; and what a library decides."""
+"""Choices for calls of collectives, which are algorithms with their parameters, and decisions of libraries."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collwise.common.units import format_size
 class Choice:
     """An algorithm with its parameters.
 
-    `segment_bytes` is 0 for whole messages. `parameter` is the radix, number of chains or of leaders, `within` or the
-    like that the algorithm has; 0 is its default. Messages are cut up to `limit_bytes` (0: all are).
+    `segment_bytes` is 0 for unsegmented messages. `parameter` is the algorithm's radix, number of chains or leaders,
+    `within` or the like; 0 is the algorithm's default. Messages up to `limit_bytes` are cut (0: all messages).
     """
 
     algorithm: str
@@ -28,12 +28,12 @@ class Choice:
 
 
 LIBRARY_DECIDES = Choice("library decides")
-"""The choice of a library's rules where its own decision is to hold; no algorithm of the catalogue."""
+"""The choice that leaves a call to the library's own decision. It is no algorithm of the catalogue."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A library's name of the algorithm that it runs, and the same choice; None if the catalogue has none."""
+    """A library's name of the algorithm that it runs, and the equal choice; None if the catalogue has none."""
 
     algorithm: str
     choice: Choice | None

@@ -12,16 +12,16 @@ SEGMENT_BYTES = 8192
 SEGMENTS = (SEGMENT_BYTES, 16384, 32768, 65536, 131072)
 """The segment sizes that a choice may have; the first one is common to all algorithms that cut messages."""
 SEGMENTS_TEXT = "8KiB:128KiB:x2"
-"""SEGMENTS as an option says it."""
+"""SEGMENTS as the text of an option."""
 TOLERANCE_PERCENT = 1.0
 """The slowdown against the best that a choice of a decision table may have. It keeps the table short."""
 TIE_LIMIT = 0.1
-"""The largest slowdown, by mean times, of a tie. A wide interval does not show that a choice is good."""
+"""The largest slowdown, by mean times, of a tie. It is needed since a wide interval does not show a good choice."""
 AGREEMENT = 0.1
-"""The largest difference of a source's times from those measured nearby, as a share, with which it fills a gap."""
+"""The largest relative difference from times measured nearby with which another source's time fills a gap."""
 
-# The same number of sizes for every collective, each up to what keeps a sweep of all of them short. Where each process
-# has a block for each other one, blocks are small: P^2 of them travel.
+# Every collective has the same number of sizes, up to a size that keeps a sweep of all collectives short. If each
+# process has a block for each other process, blocks are small, since P^2 blocks travel.
 SIZES_PER_COLLECTIVE = 12
 _KIB, _MIB = 2**10, 2**20
 
@@ -40,7 +40,7 @@ SIZES = {
     ),
     "barrier": (0,),
 }
-"""Message sizes by collective; for what each counts see `collwise show algorithms`."""
+"""Message sizes by collective. `collwise show algorithms` says what a collective's size counts."""
 
 # No published figure tells what a short message costs the processor on the clusters of the paper, so nothing is decided
 # below the sizes that their calibration rests on.
@@ -50,11 +50,11 @@ MIN_DECIDED = dict.fromkeys(SIZES, 8 * _KIB) | {"gather": 64 * _KIB, "barrier": 
 BCAST_SIZES = tuple(8192 * 2**k for k in range(10))
 GATHER_SIZES = tuple(65536 * 2**k for k in range(5))
 PAPER_SIZES = {"bcast": BCAST_SIZES, "gather": GATHER_SIZES}
-"""The sizes of Nuriyev & Lastovetsky 2021, sections V-B and V-C, which SIZES hold, too."""
+"""The sizes of Nuriyev & Lastovetsky 2021, sections V-B and V-C. SIZES also contain them."""
 
 
 def sizes_of(collective: str, asked: Sequence[int] | None = None) -> tuple[int, ...]:
-    """The sizes asked for, or the collective's defaults; a barrier has one only."""
+    """The sizes asked for, or the collective's defaults. A barrier always has its default."""
     if asked and collective != "barrier":
         return tuple(asked)
     return SIZES[collective]

@@ -22,7 +22,7 @@ _FORMAT = "collwise times 1"
 
 
 class AllTimes(dict[str, Times]):
-    """Times by collective, as the verbs that make times return them."""
+    """Times by collective, as returned by the functions that make times."""
 
     @classmethod
     def of(cls, times: Iterable[Times]) -> AllTimes:

@@ -41,11 +41,11 @@ def candidates(
     counts: Mapping[str, Sequence[int]] = MappingProxyType({}),
     between_segment_bytes: int = 0,
 ) -> tuple[Choice, ...]:
-    """The choices that compete: every algorithm at the first segment size, then those that cut messages at each other.
+    """The choices that compete: every algorithm at the first segment size, then the segmented ones at each other size.
 
-    `algorithms` are by default all that can be chosen; `counts` are numbers of chains, radices and the like, by name of
-    the parameter, each of which makes a choice; in parts of `between_segment_bytes` (0: whole) algorithms from tasks
-    send segments between nodes.
+    `algorithms` are by default all that can be chosen. `counts` has numbers of chains, radices and the like by name of
+    the parameter; each number makes a choice. Algorithms from tasks send segments between nodes in parts of
+    `between_segment_bytes` (0: whole).
     """
     catalogue = Catalogue.load()
     names = algorithms or catalogue.collective(collective).selectable
@@ -65,7 +65,7 @@ def candidates(
 
 
 def cuts_nothing(case: Case) -> bool:
-    """True if the case has segments that hold the whole message. With any such size it sends the same messages."""
+    """True if the case's segment size holds the whole message. All such segment sizes give the same messages."""
     return case.segment_bytes >= max(case.message_bytes, 1) and not case.limit_bytes
 
 
@@ -80,7 +80,7 @@ def without_repeats(found: Iterable[Case]) -> list[Case]:
 def case_of(
     collective: str, choice: Choice, procs: int, message_bytes: int, processes_per_node: int = 1, root: int = 0
 ) -> Case:
-    """The case that times a choice at a point. For LIBRARY_DECIDES it calls MPI's own collective."""
+    """The case that times a choice at a point. For LIBRARY_DECIDES, the case calls MPI's own collective."""
     if choice == LIBRARY_DECIDES:
         return Case(collective, "-", procs, message_bytes, processes_per_node=processes_per_node, experiment=BUILTIN)
     return Case(
@@ -97,18 +97,18 @@ def case_of(
 
 
 def choice_of(case: Case) -> Choice:
-    """The choice that a case of ours times."""
+    """The choice that a case of one of our algorithms times."""
     return Choice(case.algorithm, case.segment_bytes, case.parameter, case.limit_bytes)
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The timed choices of one collective. Some compete at every P and m, others are timed besides at some points.
+    """The timed choices of one collective. Some compete at every P and m, others are only timed at some points.
 
-    With `for_openmpi` a choice competes only where a message has enough elements for it in Open MPI, also large ones
-    (`min_bytes`). `besides` are choices that are timed without competing, each at one point (P, m): what an untuned
-    library runs there, say. There are no cases at points whose buffers take more than `memory_bytes_per_node`, if that
-    is given (`points.within_memory`).
+    With `for_openmpi`, a choice competes only where a message has enough elements for Open MPI to run it, even if the
+    elements are large (`min_bytes`). `besides` are choices that are timed without competing, each at one point (P, m),
+    for example the choices of an untuned library. There are no cases at points whose buffers take more than
+    `memory_bytes_per_node`, if this is given (`memory_limits.within_memory`).
     """
 
     collective: str
@@ -147,7 +147,7 @@ class Grid:
 
     @property
     def timed(self) -> tuple[Choice, ...]:
-        """The choices that are timed anywhere: those that compete, and after them others."""
+        """The choices that are timed at any point: first the competing ones, then others."""
         return tuple(dict.fromkeys([*self.choices, *(choice for _, _, choice in self.besides)]))
 
     @property
@@ -157,12 +157,12 @@ class Grid:
 
     @property
     def segments(self) -> tuple[int, ...]:
-        """The segment sizes of the choices that compete, in their order; 0 alone where none cuts messages."""
+        """The segment sizes of the choices that compete, in their order; only 0 if no choice cuts messages."""
         return tuple(dict.fromkeys(one.segment_bytes for one in self.choices if one.segment_bytes)) or (0,)
 
     @cached_property
     def labels(self) -> dict[Choice, str]:
-        """The choices by their names here. An algorithm's first one has its name, others are called 'chain, 32 KiB'."""
+        """The names of the choices. An algorithm's first one has its name, others names like 'chain, 32 KiB'."""
         found: dict[Choice, str] = {}
         named: set[str] = set()
         for choice in self.timed:
@@ -171,25 +171,25 @@ class Grid:
         return found
 
     def only(self, keep: Callable[[Choice], bool]) -> Grid:
-        """The grid with those of its competing choices that `keep` names."""
+        """The grid with only those competing choices for which `keep` returns True."""
         return replace(self, choices=tuple(filter(keep, self.choices)))
 
     def of_algorithms(self, names: Container[str]) -> Grid:
-        """The grid with only those competing choices that are of these algorithms."""
+        """The grid with only the competing choices of these algorithms."""
         return self.only(lambda choice: choice.algorithm in names)
 
     def by_algorithm(self) -> Grid:
-        """The grid with the choices of each algorithm one after another, each in their order."""
+        """The grid, reordered so that the competing choices of each algorithm are adjacent, in their order."""
         return replace(self, choices=tuple(sorted(self.choices, key=lambda one: self.names.index(one.algorithm))))
 
     def with_besides(self, choice_at: Callable[[int, int], Choice | None]) -> Grid:
-        """The grid that also times the choice which a function names for a point, if it names one."""
+        """The grid that also times the choices that a function returns for points. None adds nothing."""
         named = ((procs, size, choice_at(procs, size)) for procs, size in self.points)
         more = [(procs, size, choice) for procs, size, choice in named if choice is not None]
         return replace(self, besides=tuple(dict.fromkeys([*self.besides, *more])))
 
     def max_bytes(self, procs: int) -> float:
-        """The longest message of which a node can hold the buffers; infinity where nothing limits it."""
+        """The size of the longest message whose buffers a node can hold; infinity without a limit."""
         buffers = buffers_of_node(self.collective, procs, self.processes_per_node)
         limit = self.memory_bytes_per_node
         return math.inf if limit is None or not buffers else limit // buffers
@@ -234,9 +234,9 @@ _BOUNDS = {"gather": "gather_irregular_from_bytes", "scatter": "scatter_leap_byt
 
 
 def bounds_of(algorithm: Algorithm, thresholds: Thresholds | None) -> tuple[int, int]:
-    """Segment size and limit in bytes of an algorithm that is `bounded`, 0 where there is none.
+    """The segment size and the limit, in bytes, of a `bounded` algorithm; 0 if there is none.
 
-    A line on standard error says where the algorithm runs as linear because its threshold is missing.
+    A line on standard error says if the algorithm runs as linear, since its threshold is missing.
     """
     bound_name = _BOUNDS[algorithm.collective]
     bound: int | None = getattr(thresholds, bound_name, None)
@@ -248,7 +248,7 @@ def bounds_of(algorithm: Algorithm, thresholds: Thresholds | None) -> tuple[int,
 
 
 def with_thresholds(collective: str, choices: Sequence[Choice], thresholds: Thresholds | None) -> tuple[Choice, ...]:
-    """The choices; those of algorithms that take a threshold with its bound and limit (see `bounds_of`)."""
+    """The choices. If the algorithm takes a threshold, a choice gets its bound and limit (see `bounds_of`)."""
     entries = Catalogue.load().collective(collective).algorithms
 
     def bounded(choice: Choice) -> Choice:
@@ -269,7 +269,7 @@ def check_thresholds_matter(algorithms: Sequence[Algorithm], thresholds: Thresho
 
 
 def with_bounds(algorithms: str, thresholds: Thresholds | None) -> str:
-    """A valid list such as 'gather=lmo;bcast=chain,segment_bytes=8192' with bounds for the entries that name none."""
+    """A valid list such as 'gather=lmo;bcast=chain,segment_bytes=8192', with bounds added to entries without bounds."""
     return ";".join(_entry_with_bounds(entry, thresholds) for entry in algorithms.split(";"))
 
 

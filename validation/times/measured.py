@@ -1,4 +1,4 @@
-"""Measured times of the store: one measurement of a collective, of several launches."""
+"""Measured times from the store: one measurement of a collective, in one or more launches."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def stored_times(
     processes_per_node: int | None = None,
     keys: Sequence[str] = (),
 ) -> Times:
-    """The times of a collective that the store has from a source: measured or simulated.
+    """The stored times of a collective from one source, measured or simulated.
 
-    If there are several measurements, the one with the most times counts, else the newest. Launches and repeated runs
-    of one measurement are combined (`robust`). `keys`, beginnings of configurations' keys, say which measurement is
-    wanted. The times of the MPI library's own collective are those of LIBRARY_DECIDES. The facts are the keys of the
-    `configurations`, how many cases were `measured`, and how many `others` there are.
+    Of several measurements, the one with the most times is taken, and among equals the newest. Launches and repeated
+    runs of one measurement are combined (`robust`). `keys` are beginnings of the keys of the wanted configurations.
+    LIBRARY_DECIDES has the times of the MPI library's own collective. The facts are the keys of the `configurations`,
+    the number of `measured` cases, and the number of `others`, the measurements that were not taken.
     """
     stored = _of_source(store, source)
     known = dict.fromkeys(one.configuration.platform for one in stored)
@@ -87,9 +87,9 @@ def stored_times(
 
 
 def times_of_run(configuration: Configuration, timings: Iterable[Timing]) -> list[Times]:
-    """The times of one configuration's collectives, for each number of processes per node; marked cells have failed.
+    """The times of one configuration's collectives, for each number of processes per node. Marked cells have failed.
 
-    The facts are those of the configuration, by name.
+    The facts are the details of the configuration, by name.
     """
     alike: dict[tuple[str, int], dict[Case, Timing]] = {}
     for timing in timings:
@@ -128,7 +128,7 @@ def _times_of(
     maker: str,
     facts: Mapping[str, Any],
 ) -> Times:
-    """The times of all choices and points of some timings; also of cases whose segments cut nothing."""
+    """The times of all choices and points of some timings, and of equal cases whose segments cut nothing."""
     ours = {case: timing for case, timing in timings.items() if _is_ours(case)}
     every = {**_with_repeats(ours), **timings}
     number = len({timing.case for timing in ours.values()})
@@ -151,9 +151,7 @@ def _grid_of(collective: str, per_node: int, every: Iterable[Case]) -> Grid:
 
 
 def _in_order(collective: str, choices: Iterable[Choice]) -> tuple[Choice, ...]:
-    """Choices in the order of candidates. They follow the catalogue, first with the smallest segments, then with larger
-    ones.
-    """
+    """Choices in the order of `candidates`: in the catalogue's order for each segment size, the smallest size first."""
     entries = Catalogue.load().collective(collective).algorithms
     names = [*entries]
     cut = {one: one.segment_bytes for one in choices if one.algorithm in entries and entries[one.algorithm].pipelined}
@@ -167,9 +165,9 @@ def _in_order(collective: str, choices: Iterable[Choice]) -> tuple[Choice, ...]:
 
 
 def _with_repeats(timings: Mapping[Case, Timing]) -> dict[Case, Timing]:
-    """The timings, and the same for cases that differ only in a segment size that cuts nothing.
+    """The timings, repeated for cases that differ only in a segment size that cuts nothing.
 
-    They have the segment sizes with which the same algorithm is measured elsewhere.
+    The added cases have the segment sizes with which the same algorithm is measured at other points.
     """
     cuts: dict[str, set[int]] = {}
     for case in timings:
@@ -200,7 +198,7 @@ def _nothing(store: Store, platform: str, collective: str, wanted: Sequence[Stor
 
 
 def _combined(store: Store, group: Sequence[StoredConfiguration], collective: str) -> dict[Case, Timing]:
-    """The times of a measurement. Each combines the executions that have the case, if it ran there."""
+    """The times of a measurement. Each time combines the executions in which the case ran."""
     launches = [
         {
             case: timing
@@ -220,8 +218,8 @@ def robust(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
     """One time of a case from several launches, robust against stalls of the machine: the median of the launches.
 
     Its `seconds` are the median of the launches' medians, with an interval from the spread of these medians, as if they
-    were normally distributed. A single launch has the interval of its mean: what single stalls do to a mean they do not
-    do to a median, so that the interval is rather too wide. Records without a median have their mean.
+    were normally distributed. A single launch has the interval of its mean. This is rather too wide, since single
+    stalls affect a mean more than a median. Records without a median have their mean.
     """
     combined = combine(launches, confidence)
     medians = [one.median_seconds for one in launches]
@@ -234,7 +232,7 @@ def robust(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
 
 
 def _one_mapping(found: Iterable[Mapping[Case, Timing]]) -> bool:
-    """True if all cases fill nodes with the same number of processes. Small ones have fewer."""
+    """True if all cases fill nodes with the same number of processes. Cases with a smaller P have fewer."""
     cases = [case for timings in found for case in timings if _is_ours(case)]
     most = max(case.processes_per_node for case in cases)
     return all(case.processes_per_node == min(most, case.procs) for case in cases)

@@ -1,4 +1,4 @@
-"""The points asked for: those whose buffers a node cannot hold are left out, and remarks say what is assumed."""
+"""Leaves out requested points whose buffers a node cannot hold, and prints remarks on assumptions."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def remark_on_sizes(grids: Sequence[Grid]) -> None:
 
 
 def within_memory(platform: HostPlatform, grids: Iterable[Grid]) -> list[Grid]:
-    """The grids with the memory of the platform's nodes, which leaves out what these cannot hold; a note names it.
+    """The grids with the memory of the platform's nodes, which leaves out points that do not fit. A note names these.
 
-    Where the memory is unknown nothing is left out (`warn_of_doubtful`).
+    If the memory is unknown, nothing is left out (`warn_of_doubtful`).
     """
     limited = [replace(grid, memory_bytes_per_node=platform.memory_bytes_per_node) for grid in grids]
     if platform.memory_bytes_per_node is None:
@@ -89,7 +89,7 @@ def _left_out(grid: Grid, points: Sequence[tuple[int, int]]) -> str:
 
 
 def warn_of_doubtful(platform: HostPlatform, grids: Sequence[Grid]) -> None:
-    """Warns of buffers of more than DOUBTED_BYTES where the memory of a node is unknown."""
+    """Warns of buffers of more than DOUBTED_BYTES if the memory of a node is unknown."""
     if platform.memory_bytes_per_node is not None:
         return
     largest = max(

@@ -1,4 +1,4 @@
-"""The slowdown of a choice against the best one. Tables 2, 3 and 8 of Nuriyev & Lastovetsky 2021 print it so."""
+"""The slowdown of a choice against the best one. Tables 2, 3 and 8 of Nuriyev & Lastovetsky 2021 print it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def slowdown(seconds: ArrayLike, best_seconds: ArrayLike) -> Array:
     """T(choice) / T(best) - 1, element by element: 0.03 is 3 % slower than the best.
 
-    0 where both take no time, as a single process does; infinite where only the best takes none; nan where one of the
-    two is nan. Negative where the choice is not among those that the best was looked for in, and is faster.
+    It is 0 if both take no time, as with a single process; infinite if only the best takes no time; nan if either time
+    is nan. It is negative if the choice is faster than the best, since it was not a candidate for the best.
     """
     import numpy as np
 
@@ -27,9 +27,9 @@ def slowdown(seconds: ArrayLike, best_seconds: ArrayLike) -> Array:
 
 @dataclass(frozen=True)
 class SlowdownSummary:
-    """Slowdowns over the points that have one: their number, how many are those of the best choice, mean and worst.
+    """A summary of slowdowns: the number of points that have one, mean, worst, and how often the best was chosen.
 
-    `worst_at` is the index of the worst one.
+    `worst_at` is the index of the worst slowdown.
     """
 
     points: int
@@ -43,7 +43,7 @@ class SlowdownSummary:
 
     @property
     def best_share(self) -> float:
-        """The share of the points at which the choice is the best; nan without any."""
+        """The share of the points at which the choice is the best; nan without points."""
         return self.best_chosen / self.points if self.points else math.nan
 
 

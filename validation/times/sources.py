@@ -1,4 +1,4 @@
-"""The sources of times. They are a model's predictions, a simulation, and measurements in the store."""
+"""Sources of times: predictions of a model, and simulations. The module `measured` has measurements in the store."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class PlayingModel(CollectiveModel, Protocol):
     """A model that plays schedules."""
 
     def seconds_within(self, case: Case, max_seconds: float) -> float | None:
-        """The seconds of a case that its algorithm can run; None if they soon prove to exceed `max_seconds`."""
+        """The seconds of a case that the algorithm can run; None if they soon prove to exceed `max_seconds`."""
 
 
 def covered_by_model(model: CollectiveModel, grid: Grid) -> tuple[Grid, str]:
     """The grid with the algorithms that the model can predict, and a line for the user that names the others.
 
-    The line is empty where there are none. Raises UsageError if the model can predict no algorithm of the grid.
+    The line is empty if there are no others. Raises UsageError if the model can predict no algorithm of the grid.
     """
     known = model.algorithms(grid.collective)
     others = [name for name in grid.names if name not in known]
@@ -50,9 +50,9 @@ def covered_by_model(model: CollectiveModel, grid: Grid) -> tuple[Grid, str]:
 
 
 def without_prediction(times: Times) -> str:
-    """A note that names the algorithms for which the model has no prediction at some point. Empty if there are none.
+    """A note on algorithms for which the model has no prediction at some point; empty without such algorithms.
 
-    They are never chosen there.
+    These algorithms are never chosen at such points.
     """
     missing = (times.competing(times.state) == State.NO_FORMULA).any((1, 2))
     names = dict.fromkeys(one.algorithm for one, lacks in zip(times.choices, missing, strict=True) if lacks)
@@ -144,7 +144,7 @@ def simulate(
     margins: Mapping[str, float] = MappingProxyType({}),
     label: str = "",
 ) -> list[Times]:
-    """The times of each grid on a platform. One sweep over all simulates what the store does not have.
+    """The times of each grid on a platform. One sweep over all grids simulates the cases that the store does not have.
 
     For collectives in `margins` an engine may leave out choices that are slower than the fastest one by more than the
     margin (0.01: 1 %), but never the additional choices. Raises UsageError when the engine is missing or a case does

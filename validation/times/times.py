@@ -34,9 +34,9 @@ CHOICE, PROCS, BYTES = "choice", "procs", "message_bytes"
 POINT = (PROCS, BYTES)
 """The dimensions of points; others, such as the factor of a change, may follow."""
 MEASURED_UNDER = "times measured under"
-"""The beginning of what decision tables say of measured times; the MPI library follows."""
+"""The beginning of `made_by` of measured times in decision tables. The MPI library follows."""
 _NEAR_SIZES, _NEAR_PROCS = 4.0, 2.0
-"""Nearby is what has at most this many times the size, or the process count, or this part of it."""
+"""Points are nearby if their sizes, or their process counts, differ at most by this factor."""
 
 
 class State(IntEnum):
@@ -58,14 +58,15 @@ class Times:
     """Times of the choices of a grid.
 
     `data` has the variables `seconds` (nan where there is no time), `half_width_seconds` of their confidence intervals
-    (0: exact, infinite: unknown) and `state`, over the dimensions choice, procs and message_bytes, and any more, such
-    as `factor`. Measured times have further variables: `repetitions`, `median_seconds` and the like. The choices are
-    those of `grid.timed`, in that order. `source` is simulated, measured or predicted, `maker` what made the times.
+    (0: exact, infinite: unknown) and `state`, over the dimensions choice, procs, message_bytes and possibly others,
+    such as `factor`. Measured times have further variables: `repetitions`, `median_seconds` and the like. The choices
+    are `grid.timed`, in that order. `source` is simulated, measured or predicted, `maker` what made the times.
 
-    Between the grid's sizes and process counts, `between` predicts times, if a model made them. Choices that are slower
-    than the best by more than the `margin` may be left out (0.01: 1 %); None: none is. `max_procs` is the platform's
-    largest process count, if it is known. Gaps are filled from the source `filled_by`. `facts` say where the times come
-    from; `save` keeps them. By the fact `trusted_from` shorter messages than that decide nothing.
+    If a model made the times, `between` predicts times between the grid's sizes and process counts. Choices that are
+    slower than the best by more than the `margin` (0.01: 1 %) may be left out; with None, no choice is left out.
+    `max_procs` is the platform's largest process count, if it is known. Gaps are filled from the source `filled_by`.
+    `facts` say where the times come from; `save` keeps them. If there is a fact `trusted_from`, shorter messages than
+    this size decide nothing.
     """
 
     grid: Grid
@@ -93,7 +94,7 @@ class Times:
         margin: float | None = None,
         **others: Any,
     ) -> Times:
-        """The times that timings of the grid's cases say; `others` are fields of the class."""
+        """The times from timings of the grid's cases. `others` are fields of the class."""
         found = {
             (a, i, j): timing
             for a, choice in enumerate(grid.timed)
@@ -118,7 +119,10 @@ class Times:
     def of_seconds(
         cls, grid: Grid, seconds: Array, platform: str, source: str, maker: str, missing: State, **others: Any
     ) -> Times:
-        """Exact times of shape (choices, P, m), nan where there is none; `missing` says why where a choice runs."""
+        """Exact times of shape (choices, P, m), nan where there is none.
+
+        `missing` is the state where a choice runs but has no time.
+        """
         state = np.where(np.isfinite(seconds), State.TIMED, missing).astype(np.int8)
         state[np.isnan(seconds) & ~running(grid)] = State.DOES_NOT_RUN
         values = {"seconds": seconds, "half_width_seconds": np.where(np.isnan(seconds), np.nan, 0.0), "state": state}
@@ -141,7 +145,7 @@ class Times:
 
     @property
     def title(self) -> str:
-        """The name of the times in tables and figures. It is what made them, or the name of the model."""
+        """The name of the times in tables and figures: their maker, or the name of the model."""
         return self.maker.removeprefix("model ")
 
     @property
@@ -161,7 +165,7 @@ class Times:
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """The choices that compete, which come first among those of the array."""
+        """The choices that compete, which are the first ones of the array."""
         return self.grid.choices
 
     @property
@@ -210,12 +214,12 @@ class Times:
 
     @cached_property
     def best(self) -> xr.DataArray:
-        """The index of the first of the fastest competing choices; NOBODY where none has a time."""
+        """The index of the fastest competing choice, the first of several; NOBODY where no choice has a time."""
         return self._at_points(fastest(self.array))
 
     @cached_property
     def best_seconds(self) -> xr.DataArray:
-        """The least seconds of the competing choices; nan where none has a time."""
+        """The least seconds of the competing choices; nan where no choice has a time."""
         least = np.min(np.where(np.isnan(self.array), np.inf, self.array), axis=0, initial=np.inf)
         return self._at_points(np.where(np.isfinite(least), least, np.nan))
 
@@ -224,7 +228,7 @@ class Times:
         return self._at_points(picked_seconds(self.seconds.values, self.everywhere(picks)))
 
     def everywhere(self, picks: xr.DataArray | Indices) -> Indices:
-        """Picks of shape (P, m), or of all dimensions but choice, for all values of further dimensions."""
+        """Picks with the dimensions P and m, and possibly others, broadcast to all dimensions except choice."""
         shape, found = self.seconds.shape[1:], np.asarray(picks)
         return np.broadcast_to(found.reshape(*found.shape, *[1] * (len(shape) - found.ndim)), shape)
 
@@ -256,7 +260,7 @@ class Times:
         return {choice: place for place, choice in enumerate(self.grid.timed)}
 
     def picks_of(self, choice_at: Callable[[int, int], Choice | None]) -> Indices:
-        """The indices of what a function of P and m chooses, shape (P, m); NOBODY where it chooses nothing timed."""
+        """The indices of the choices that a function of P and m returns, shape (P, m); NOBODY for untimed choices."""
         found = [[self.index_of(choice_at(procs, size)) for size in self.message_bytes] for procs in self.procs]
         return np.array(found, dtype=np.int64).reshape(len(self.procs), len(self.message_bytes))
 
@@ -280,7 +284,7 @@ class Times:
         return float(values.values[place, self.procs.index(procs), self.message_bytes.index(message_bytes)])
 
     def at_or_below(self, procs: int, message_bytes: int) -> tuple[int, int]:
-        """The P and m of the grid at these, or the next lower ones, else the first ones."""
+        """The grid's largest P and m that are not above the given ones, or the first ones if all are."""
         return _at_or_below(self.procs, procs), _at_or_below(self.message_bytes, message_bytes)
 
     def at_point(self, procs: int, message_bytes: int) -> dict[Choice, float]:
@@ -308,7 +312,7 @@ class Times:
         return self.of_grid(grid)
 
     def of_grid(self, grid: Grid) -> Times:
-        """The times of a grid with some of the choices and points; NOT_ASKED where this has none."""
+        """The times of another grid's choices and points; NOT_ASKED where there are none."""
         places = [self.index_of(choice) for choice in grid.timed]
         if NOBODY not in places and {*grid.procs} <= {*self.procs} and {*grid.message_bytes} <= {*self.message_bytes}:
             points = {PROCS: list(grid.procs), BYTES: list(grid.message_bytes)}
@@ -328,7 +332,7 @@ class Times:
         return self
 
     def by_algorithm(self) -> Times:
-        """The times with the competing choices of each algorithm one after another."""
+        """The times, reordered so that the competing choices of each algorithm are adjacent."""
         return self.of_grid(self.grid.by_algorithm())
 
     def with_facts(self, **more: Any) -> Times:
@@ -336,12 +340,12 @@ class Times:
         return replace(self, facts={**self.facts, **more})
 
     def trusted(self) -> Times:
-        """The times of messages that are long enough to decide by them."""
+        """The times of messages that are long enough to decide, by the fact `trusted_from`."""
         least = self.facts.get("trusted_from", 0)
         return self.only(message_bytes=[size for size in self.message_bytes if size >= least]) if least else self
 
     def where(self, mask: ArrayLike) -> Times:
-        """The times where a mask, which broadcasts over all of them, is true; NOT_ASKED elsewhere."""
+        """The times where a mask, broadcast over all times, is True; NOT_ASKED elsewhere."""
         kept = np.broadcast_to(np.asarray(mask), self.seconds.shape)
         state = self.state.where(kept | (self.state > State.FILLED), State.NOT_ASKED)
         seconds, widths = self.seconds.where(kept), self.half_widths.where(kept)
@@ -349,11 +353,11 @@ class Times:
         return replace(self, data=data)
 
     def known_to(self, other: Times) -> Times:
-        """The times where another Times has one, too."""
+        """The times where another Times also has a time."""
         return self.where(np.isfinite(other.of_grid(self.grid).seconds))
 
     def decider(self) -> Decider:
-        """The best choices as a decider; between the points of the grid those of the next lower ones."""
+        """The best choices as a decider. Between points of the grid, the next lower point's choice is taken."""
         from collwise.validation.compare.deciders import Deciding
 
         def best(collective: str, procs: int, message_bytes: int) -> Choice | None:
@@ -363,7 +367,7 @@ class Times:
         return Deciding(f"best of {self.title}", best)
 
     def with_times(self, other: Times) -> Times:
-        """The times with those of further choices of another Times of the same points, which do not compete here."""
+        """The times, with times of further choices from another Times of the same points. These do not compete."""
         more = [choice for choice in other.grid.timed if self.index_of(choice) == NOBODY]
         places = [(procs, size, choice) for choice in more for procs, size in self.grid.points]
         grid = replace(self.grid, besides=tuple(dict.fromkeys([*self.grid.besides, *places])))
@@ -372,12 +376,13 @@ class Times:
         return replace(self, grid=grid, data=xr.concat([self.data[known], added[known]], CHOICE))
 
     def filled(self, other: Times, agreement: float = AGREEMENT) -> Times:
-        """The times with gaps filled where another source agrees with what is known nearby.
+        """The times with gaps filled from another source, if this source agrees with the times that are known nearby.
 
-        Nearby are the points of the same choice with a time that are next to the gap: at the same P the next smaller
-        and next larger size, up to four times away, and at the same size the next P on both sides, up to twice away.
-        The source fills the gap if there is such a point and its time differs from the known one by at most the share
-        `agreement` at each of them. The largest of these differences is the half-width of the filled time's interval.
+        Points nearby are points next to the gap at which the same choice has a time: at the same P the next smaller and
+        next larger size, up to a factor of 4 away, and at the same size the next smaller and next larger P, up to a
+        factor of 2 away. The source fills the gap if there is such a point, and if at each of them the source's time
+        differs from the known one by at most the share `agreement`. The largest of these differences is the half-width
+        of the filled time's interval.
         """
         more = other.grid
         procs, sizes = {*self.procs, *more.procs}, {*self.message_bytes, *more.message_bytes}
@@ -412,7 +417,7 @@ class Times:
         ]
 
     def frame(self) -> pd.DataFrame:
-        """A row for each time, and for each case that failed: the case's columns, seconds and what belongs to them."""
+        """A row for each time and each failed case, with the columns of the case, the seconds and other variables."""
         extra = [str(dim) for dim in self.seconds.dims if dim not in (CHOICE, *POINT)]
         stacked = self.data.transpose(*extra, *POINT, CHOICE)
         state = stacked["state"].values
@@ -447,9 +452,9 @@ _MEASURED = ("repetitions", "median_seconds", "least_seconds", "greatest_seconds
 
 
 def joined(times: Sequence[Times], dim: str, labels: Sequence[Any]) -> Times:
-    """Times of one collective's grids with the same choices and points, with one more dimension, the last.
+    """The times of grids with the same collective, choices and points, joined along a new last dimension.
 
-    Facts, notes and what failed are those of all; everything else is that of the first.
+    Notes and failed cases are taken from all times, everything else from the first.
     """
     first = times[0]
     if len({(one.choices, one.procs, one.message_bytes) for one in times}) > 1:
@@ -483,7 +488,7 @@ def running(grid: Grid) -> Any:
 
 
 def timed_at(grid: Grid) -> Any:
-    """True where a grid times a choice, shape (choices, P, m). Choices besides are timed at their own points."""
+    """True where a grid times a choice, shape (choices, P, m). The grid's `besides` are timed at their own points."""
     asked = np.ones((len(grid.timed), len(grid.procs), len(grid.message_bytes)), dtype=bool)
     asked[len(grid.choices) :] = False
     for procs, size, choice in grid.besides:
@@ -492,7 +497,7 @@ def timed_at(grid: Grid) -> Any:
 
 
 def _without_times(grid: Grid, margin: float | None) -> Any:
-    """The states of a grid's choices where a source has no timing of theirs."""
+    """The states of a grid's choices at points for which a source has no timing."""
     state = np.where(running(grid), State.NOT_ASKED, State.DOES_NOT_RUN).astype(np.int8)
     if margin is not None:
         here = state[: len(grid.choices)]
@@ -502,7 +507,7 @@ def _without_times(grid: Grid, margin: float | None) -> Any:
 
 
 def _beside(here: int, there: Sequence[tuple[int, tuple[int, int]]], most: float) -> list[tuple[int, int]]:
-    """The next one below and the next one above, if they are at most `most` times away."""
+    """The points with the next smaller and next larger value, if at most a factor of `most` away."""
     below = max((one for one in there if one[0] < here and one[0] * most >= here), default=None)
     above = min((one for one in there if one[0] > here and one[0] <= here * most), default=None)
     return [one[1] for one in (below, above) if one is not None]

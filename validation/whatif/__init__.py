@@ -1,1 +1,1 @@
-"""Questions about the choices, times and limits of a platform that is changed."""
+"""The choices, times and limits on a platform that is changed."""

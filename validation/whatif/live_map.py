@@ -40,10 +40,10 @@ class LiveMap:
             recorded.find_parts()
 
     def on(self, changes: Sequence[Change], every: bool = False) -> Times:
-        """The times on the changed platform, on request of every choice, also of those that are clearly slower.
+        """The times on the changed platform of choices within 2 % of the fastest, or of `every` choice.
 
-        Otherwise those within 2 % of the fastest are timed. The half-widths are the seconds by which times may be wrong
-        that were not played exactly (simulator/schedule/live.py). Raises UsageError for changes that cannot be made.
+        Times that were not played exactly may be wrong by their half-widths, in seconds (simulator/schedule/live.py).
+        Raises UsageError for changes that cannot be made.
         """
         new = changed(self.platform, changes)
         per_node = new.processes_per_node or self.grid.processes_per_node
@@ -58,7 +58,7 @@ class LiveMap:
             return network_tables(new.platform, procs, per_node, sizes)
 
         if key not in self._recorded:
-            # Only the latest two are kept, for memory: with and without shortcuts.
+            # To save memory, only the latest recording with shortcuts and the latest without shortcuts are kept.
             others = {old: cases for old, cases in self._recorded.items() if old[0] != exact}
             live = LiveCases(self._cases, node_of.__getitem__, self._jobs, exact, tables_for)
             self._recorded = {**others, key: live}
@@ -72,5 +72,5 @@ class LiveMap:
 
 
 def largest_error(times: Times) -> float:
-    """The largest error of a time, relative to it."""
+    """The largest relative error of a time."""
     return float(np.nanmax((times.half_widths / times.seconds).values, initial=0.0))

@@ -1,4 +1,4 @@
-"""Times before and after changes and at many factors of one, and where on a dimension the best choice changes."""
+"""Times before and after changes, or at many factors of one change, and values at which the best choice changes."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ SWEPT = tuple(name for name, kind in CHANGES.items() if kind.has_factor)
 STEPS_A_DOUBLING = 4
 _MAX_FACTORS = 200
 _SAME = 1e-9
-"""Choices whose times differ by less than this share are equally good, so that nothing changes between them."""
+"""Choices whose times differ by less than this share are equally good, so that neither replaces the other."""
 _EXACTLY = 1.002
-"""Cross-over points are found up to this factor; in whole numbers exactly."""
+"""Cross-over points are found to within this factor, or exactly in whole numbers."""
 
 Timer = Callable[[Mapping[str, float]], Array]
-"""Seconds of the competing choices at any point, which has the coordinates of all dimensions; nan where left out."""
+"""Returns the seconds of the competing choices at a point, given by all its coordinates; nan for left-out choices."""
 
 
 def before_and_after(
@@ -57,8 +57,8 @@ def before_and_after(
 ) -> Times:
     """The times of a grid on a platform and on the changed one, in the dimension `change`.
 
-    Choices that cannot be the best may be left out, but not those `kept` at each P and m. By default these are the best
-    ones before the change. Kept choices compete at all points.
+    Choices that cannot be the best may be left out, except the choices that `kept` returns for each P and m. These
+    compete at all points. By default, the best choices before the change are also timed after it.
     """
     if kept is not None:
         grid = grid.with_besides(kept)
@@ -79,7 +79,7 @@ def _timed(platform: HostPlatform, grid: Grid, context: SimulationContext, margi
 
 
 def changes_choice(times: Times) -> npt.NDArray[np.bool_]:
-    """True where the best choice differs from the one before and is faster than it, shape (P, m)."""
+    """True where the best choice after the change differs from the one before and is faster, shape (P, m)."""
     before, after = (times.best.sel({CHANGE: label}).values for label in (BEFORE, AFTER))
     same = slowdown(times.at(before).values, times.at(times.best).values)[..., -1]
     found: npt.NDArray[np.bool_] = (before != NOBODY) & (after != NOBODY) & ~(same <= _SAME)
@@ -88,9 +88,9 @@ def changes_choice(times: Times) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Factors:
-    """The factors of a sweep over one change, ascending, evenly spaced in logarithms. 1 is among them if it is within.
+    """The factors of a sweep over one change, ascending and evenly spaced in logarithms. They include 1 if in range.
 
-    `name` is the change's; the changes of `others` hold at all factors.
+    `name` is the name of the change. The changes in `others` hold at all factors.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Factors:
 
 @dataclass(frozen=True)
 class CrossOver:
-    """The value of a dimension, up to 0.2 %, at which the choice `above` becomes faster than `below`.
+    """The value of a dimension, to within 0.2 %, at which the choice `above` becomes faster than `below`.
 
     `point` has the coordinates of all other dimensions, in the order of the times.
     """
@@ -116,7 +116,7 @@ class CrossOver:
 
 
 def parse_factors(text: str) -> Factors:
-    """The factors that 'bandwidth=x0.25:x8' says. Raises UsageError for what is malformed or cannot be swept."""
+    """The factors in a text such as 'bandwidth=x0.25:x8'. Raises UsageError if it is malformed or cannot be swept."""
     name, equals, span = (part.strip() for part in text.partition("="))
     check_name("change to sweep over", name, SWEPT)
     low_text, colon, high_text = span.partition(":")
@@ -164,9 +164,9 @@ def sweep_over(
 
 
 def with_left_out(times: Times, platform: HostPlatform, factors: Factors) -> Times:
-    """The times at several factors, where what the schedule engine left out is played as well.
+    """The times at several factors, where choices that the schedule engine left out are also played.
 
-    It has a time then, or has failed, as mock-ups do.
+    Each of these then has a time, or has failed, as mock-ups do.
     """
     data = times.data.copy(deep=True)
     seconds, widths, state = (data[name].values for name in ("seconds", "half_width_seconds", "state"))
@@ -181,11 +181,12 @@ def with_left_out(times: Times, platform: HostPlatform, factors: Factors) -> Tim
 
 
 def crossovers(times: Times, dim: str, timer: Timer | None = None, tolerance: float = 0.0) -> Iterator[CrossOver]:
-    """The values of a dimension at which the choice changes. They are at every point of the others, by P and then by m.
+    """The values of a dimension at which the choice changes. Points of the others follow by P and then by m.
 
-    Between the values of `times` the timer says the seconds, by default the model that predicted them. With a tolerance
-    of 0.01 a choice stays until it is 1 % slower than the fastest one: choices that are nearly as fast as each other at
-    many values do not take turns. The cross-over point is then where the times of the two cross.
+    Between the values of `times`, the timer gives the seconds, by default the model that predicted the times. With a
+    tolerance of 0.01, a choice stays until it is 1 % slower than the fastest one, so that choices that are nearly
+    equally fast at many values do not take turns. The cross-over point is then where the times of the two choices
+    cross.
     """
     seconds_at = timer or partial(_predicted, times)
     seconds = times.seconds[: len(times.choices)]
@@ -210,7 +211,7 @@ def _rows(values: Array) -> Array:
 def _predicted(times: Times, point: Mapping[str, float]) -> Array:
     """Seconds of the competing choices at a point by the model that predicted the times."""
     if times.between is None:
-        raise UsageError(f"the times of {times.collective} are known only at their points: no model predicted them")
+        raise UsageError(f"the times of {times.collective} are known only for timed P and m; no model predicted them")
     return np.array(
         [
             float(predict_choice(times.between, times.collective, choice, point[PROCS], point[BYTES]))
@@ -224,10 +225,10 @@ def _cross_overs(
 ) -> Iterator[tuple[float, int, int]]:
     """The factors at which the choice of a point changes, with the candidates below and above.
 
-    `swept` has the seconds of all candidates at ascending factors; `seconds_at` gives them at any other one.
+    `swept` has the seconds of all candidates at ascending factors; `seconds_at` gives them at any other factor.
     """
     now = NOBODY
-    # The largest factors so far: at which the choice was looked for, and at which it was also the fastest.
+    # The largest factors so far at which the choice was looked for (last), and at which it was also the fastest (led).
     last, led = math.nan, math.nan
     for factor, seconds in swept.items():
         best = int(fastest(seconds))
@@ -262,7 +263,10 @@ def _first(
     seconds_at: Callable[[float], Array],
     rule: Callable[[Array], int],
 ) -> tuple[float, int]:
-    """About the first factor at which a rule no longer names `at_low`, and what it names there; `at_high` at `high`."""
+    """About the first factor at which a rule no longer returns `at_low`, and what the rule returns there.
+
+    At `high` the rule returns `at_high`.
+    """
     whole = isinstance(low, int) and isinstance(high, int)
     while high - low > 1 if whole else high / low > _EXACTLY:
         middle = (low + high) // 2 if whole else math.sqrt(low * high)
@@ -286,13 +290,13 @@ LIMITS: Mapping[str, tuple[str, ...]] = {
 }
 """The limits, and the parts of the critical path (simulator/schedule/critical_path.py) that each consists of.
 
-A message that takes longer than alone waits for what other messages use: that is the gap between messages, at the ports
-of nodes, in the memory of a node, on the path between its sockets, or on links between switches.
+A message that takes longer than it would alone waits for a resource that other messages use. This wait is the gap: at
+the ports of nodes, in the memory of a node, on the path between a node's sockets, or on links between switches.
 """
 
 
 def limits_of(platform: HostPlatform, case: Case) -> dict[str, float]:
-    """The share of each limit in the critical path of a case, by the schedule engine. They add up to 1."""
+    """The share of each limit in the critical path of a case, by the schedule engine. The shares add up to 1."""
     node_of = platform.places(case.procs, case.processes_per_node)
     tables_of = partial(network_tables, platform, case.procs, case.processes_per_node)
     schedule = Schedule(case, node_of, proportions=proportions_for(case, tables_of))

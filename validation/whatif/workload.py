@@ -1,8 +1,8 @@
-"""Workloads: the calls of a program's run as weights of points, and what other algorithms would save of their time.
+"""Workloads: the calls of a program's run as weights of points, and the time that other algorithms would save.
 
-The run's report is that of libcollwise in JSON (docs/interposing.md). A row counts calls whose message sizes lie
-between a power of two and the next one; they are timed at their mean size. The saving of a row is its measured time
-multiplied by the part of the time of MPI's own algorithm that the best one saves.
+The run's report is libcollwise's report in JSON (docs/interposing.md). A row counts calls whose message sizes lie
+between a power of two and the next one. These calls are timed at their mean size. The saving of a row is its measured
+time, multiplied by the share that the best algorithm saves of the time of MPI's own algorithm.
 """
 
 from __future__ import annotations
@@ -31,23 +31,25 @@ from collwise.validation.times.times import Times
 _ELEMENT_BYTES = 8
 
 AS_RUN, AS_MEASURED, BEST_BEFORE = "as it ran", "as measured", "best before"
-"""The default of calls where it is no library's decision. It is the algorithm of ours that ran, MPI's own, which was
-measured, or the best before a change, where the library's algorithm is not in the catalogue.
+"""Names for defaults of calls that are no library's decision.
+
+The default is then the algorithm of ours that ran, MPI's own algorithm as it was measured, or the best algorithm before
+a change, if the library's algorithm is not in the catalogue.
 """
 
 Default = Callable[["Calls", Choice], tuple[Choice, str] | None]
-"""The untuned choice for calls with a known tuned choice, and the reason. None if it is unknown."""
+"""Returns the untuned choice for calls with a known tuned choice, and its reason; None if it is unknown."""
 
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls of a row of the report. They are timed at their mean size, in whole doubles if that is as fine."""
+    """The calls of a row of the report. They are timed at their mean size, from 16 B on in whole doubles."""
 
     row: ProfileRow
 
     @property
     def anywhere(self) -> ProfileRow:
-        """The row without the places of its processes, by which it is known again on another platform."""
+        """The row without its processes per node, so that it can be found again on another platform."""
         return replace(self.row, processes_per_node=0)
 
     @property
@@ -63,7 +65,7 @@ class Calls:
 
     @property
     def obstacle(self) -> str:
-        """The reason why libcollwise could not replace the calls, or why their times cannot be asked for; or empty."""
+        """The reason why libcollwise could not replace or time the calls; empty if it could."""
         why = self.row.ran.removeprefix(f"{OWN}: ")
         if self.row.collective not in Catalogue.load().collectives:
             return f"{why}, which libcollwise passes on"
@@ -86,7 +88,7 @@ class Calls:
 
     @property
     def _as_run(self) -> Choice:
-        """The algorithm of ours that ran, with its parameters; those that are not named were 0."""
+        """The algorithm of ours that ran, with its parameters. Parameters that are not named were 0."""
         entry = Catalogue.load().algorithm(self.row.collective, self.row.ran)
         known = {name: int(value) for name, _, value in (word.partition("=") for word in self.row.parameters.split())}
         part, count, limit = (
@@ -121,7 +123,7 @@ class Workload:
         baseline: Baseline,
         segments: Sequence[int] = SEGMENTS,
     ) -> list[Times]:
-        """The times of all choices for each row on a platform, those of the untuned library `baseline` among them.
+        """The times of all choices for each row on a platform, also of the untuned library's choice (`baseline`).
 
         Processes of smaller communicators are placed as if they were the first ones.
         """
@@ -139,8 +141,8 @@ class Workload:
 class Saving:
     """The saving of a row's calls: `default` is what MPI runs untuned, `tuned` the choice with the saving.
 
-    `default_seconds` and `tuned_seconds` are the times of one call, the half-widths those of their confidence
-    intervals, nan if unknown, as in simulations.
+    `default_seconds` and `tuned_seconds` are the times of one call. The half-widths of their confidence intervals are
+    nan if unknown, as in simulations.
     """
 
     row: ProfileRow
@@ -154,7 +156,7 @@ class Saving:
 
     @property
     def saving_half_width(self) -> float:
-        """The half-width of the saving's interval, by those of the two times; nan where these are not known."""
+        """The half-width of the saving's interval, from the intervals of the two times; nan if these are not known."""
         if self.tuned == self.default:
             return 0.0
         if not (self.default_seconds > 0 and self.tuned_seconds > 0):
@@ -172,7 +174,7 @@ class Saving:
 
 @dataclass(frozen=True)
 class Savings:
-    """The savings of a workload, the reasons why nothing is known of other rows, and what made the times."""
+    """The savings of a workload, the reasons why other rows have no known saving, and what made the times."""
 
     rows: tuple[Saving, ...]
     left_out: tuple[str, ...]
@@ -181,19 +183,19 @@ class Savings:
     failed: tuple[Timing, ...] = ()
 
     def saving_seconds(self, processes: int) -> float:
-        """Seconds of the mean of all processes."""
+        """The saved seconds, as a mean over all processes."""
         return sum(one.saving_seconds * one.row.processes for one in self.rows) / processes
 
     def saving_half_width(self, processes: int) -> float:
-        """The half-width of its interval, if all savings are off in the same direction; nan where it is not known."""
+        """The half-width of the saving's interval, if all savings are off in the same direction; nan if unknown."""
         return sum(one.saving_half_width * one.row.processes for one in self.rows) / processes
 
 
 def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable], default: Default) -> Savings:
     """The savings of a workload by the best choices of times, or by decision tables.
 
-    Where P or m is not among a table's points, the next lower one counts. `default` says what runs untuned where MPI's
-    own collectives are not measured. Raises UsageError for tables without times.
+    If P or m is not among a table's points, the next lower one counts. `default` gives the untuned choice if MPI's own
+    collectives are not measured. Raises UsageError for tables without times.
     """
     tables = {one.collective: one for one in known if isinstance(one, DecisionTable)}
     if tables and all(table.times is None for table in tables.values()):
@@ -207,7 +209,7 @@ def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable]
         if tables:
             table = tables.get(row.collective)
             if table is None or table.times is None:
-                left_out.append(f"{calls.title}: the decisions have none for it")
+                left_out.append(f"{calls.title}: the decisions do not cover this collective")
                 continue
             times, tuned = table.times, table.choice_at(*calls.point)
         else:
@@ -218,7 +220,7 @@ def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable]
         elif (saving := _saving(row, calls, times, tuned, default)) is not None:
             found.append(saving)
         else:
-            left_out.append(f"{what}: the decisions have no time of what runs untuned")
+            left_out.append(f"{what}: the decisions have no time of the untuned choice")
     failed = dict.fromkeys(timing for one in of_grids.values() for timing in one.failed)
     source, made_by = next(((one.source, one.made_by) for one in known), ("", ""))
     return Savings(tuple(found), tuple(left_out), source, made_by, tuple(failed))
@@ -229,7 +231,7 @@ def _kind(grid: Grid) -> tuple[str, int]:
 
 
 def _saving(row: ProfileRow, calls: Calls, times: Times, tuned: Choice, default: Default) -> Saving | None:
-    """The saving of a row by times at its point or the next lower one. None where these do not say it."""
+    """The saving of a row by times at its point or the next lower one; None if a time is missing."""
     point = times.at_or_below(*calls.point)
     seconds = times.at_point(*point)
     own = None if times.is_exact else seconds.pop(LIBRARY_DECIDES, None)
@@ -245,7 +247,7 @@ def _saving(row: ProfileRow, calls: Calls, times: Times, tuned: Choice, default:
         if times.is_exact:
             return math.nan
         known = times.half_width_of(LIBRARY_DECIDES if choice == Choice(OWN) else choice, *point)
-        # An interval that is not known counts as empty, but for MPI's own.
+        # An unknown interval counts as empty, except for MPI's own algorithm.
         return 0.0 if math.isinf(known) and choice != Choice(OWN) else known
 
     widths = width(untuned), width(tuned)
@@ -254,7 +256,7 @@ def _saving(row: ProfileRow, calls: Calls, times: Times, tuned: Choice, default:
 
 @dataclass(frozen=True)
 class Achieved:
-    """A row of one run, with the same calls of a later one: seconds of the mean process within them."""
+    """A row of one run, and the same calls of a later run, with the mean process's seconds within them."""
 
     row: ProfileRow
     ran: str
@@ -263,17 +265,17 @@ class Achieved:
 
     @property
     def saving_seconds(self) -> float:
-        """Seconds that the later run took less within these calls."""
+        """The seconds that the later run saved within these calls."""
         return self.seconds_before - self.seconds_after
 
     @property
     def changed(self) -> bool:
-        """True if another algorithm ran than before. MPI's own counts as the same, whatever the reason for it."""
+        """True if another algorithm ran than before. MPI's own counts as the same, whatever the reason why it ran."""
         return self.row.ran != self.ran and not all(ran.startswith(OWN) for ran in (self.row.ran, self.ran))
 
 
 def achieved_between(before: Profile, after: Profile) -> tuple[Achieved, ...]:
-    """The calls that both runs have, whatever ran: the time within them, and what the later run saves."""
+    """The calls that both runs have, whichever algorithms ran, with their times and the later run's saving."""
     first, second = rows_by_key(before.rows), rows_by_key(after.rows)
     found = []
     for key, rows in first.items():
@@ -288,8 +290,8 @@ def achieved_between(before: Profile, after: Profile) -> tuple[Achieved, ...]:
 def rules_of(found: Savings) -> str:
     """The text of a table for libcollwise that has the tuned choice for the profiled calls that it makes faster.
 
-    It must do so beyond the intervals of the times, where these are known. All other process counts and sizes keep
-    MPI's own algorithms.
+    Its saving must exceed the intervals of the times, if these are known. All other process counts and sizes keep MPI's
+    own algorithms.
     """
     steps: dict[tuple[str, int, int], dict[int, Choice]] = {}
     for one in found.rows:

@@ -1,4 +1,4 @@
-"""The paper's machines and libraries in simulation, and their violations beside those that the paper states."""
+"""The paper's machines and libraries in simulation, and their violations beside the paper's findings."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from collwise.validation.times.choice import Choice
 from collwise.validation.times.files import AllTimes
 
 SIZES = (8, 64, 512, 1024, 4096, 10_000, 32768, 98304)
-"""The paper's sizes, rounded so that they are whole numbers of doubles. It has 1 to 100000 bytes in figure 4."""
+"""The paper's sizes, rounded to whole numbers of doubles. The paper's figure 4 has 1 to 100000 bytes."""
 NREP = tables_of("hunold2018", "nrep")
 """Repetitions that NREP chose under a real Open MPI, and errors of its medians."""
 
 
 @dataclass(frozen=True)
 class StatedViolation:
-    """A violation that the text states: the guidelines, any of which may be the one, and the message sizes.
+    """A violation of any of the `guidelines`, in a range of message sizes, that the paper's text states.
 
-    `gain` is the default's time over the tuned one's, where the text has a number; `explanation` says why simulations
-    may not show it.
+    `gain` is the default's time divided by the tuned time, if the text has a number. `explanation` says why simulations
+    may not show the violation.
     """
 
     where: str
@@ -57,9 +57,9 @@ FINDINGS = tuple(row_of(StatedViolation, one) for one in tables_of("hunold2018")
 
 @dataclass(frozen=True)
 class Setting:
-    """A machine with a library and a number of processes, of the paper and of the simulation.
+    """A machine with a library and a number of processes, in the paper (`printed`) and `simulated`.
 
-    `stand_in` is what stands for the library: a selector of SMPI, or a baseline whose decisions the engine plays.
+    `stand_in` stands for the library: a selector of SMPI, or a baseline whose decisions the schedule engine plays.
     """
 
     machine: str
@@ -93,8 +93,8 @@ _LONG = (2**18, 2**19, 2**20)
 _FEW = (16, 4)
 _OPENMPI, _MVAPICH2 = ("jupiter", "Open MPI 2.1.0"), ("jupiter", "MVAPICH2-2.2")
 _INTEL, _BG_MPI = ("vsc-3", "Intel MPI 2017 (Update 2)"), ("juqueen", "IBM BG MPI")
-# SMPI takes minutes for a single call of that many processes: fewer stand for 32 x 16 and 64 x 16. The schedule
-# engine takes all of them, for the libraries whose decisions are known.
+# SMPI takes minutes for a single call of 32 x 16 or 64 x 16 processes, so that fewer stand for them. The schedule
+# engine runs all of them, for the libraries whose decisions are known.
 SETTINGS = (
     Setting(*_OPENMPI, "ompi", (32, 1), (32, 1), _ALL),
     Setting(*_MVAPICH2, "mvapich2", (32, 1), (32, 1), _ALL),
@@ -108,14 +108,14 @@ SETTINGS = (
 )
 QUICK = SETTINGS[:1]
 RECORDED = SETTINGS[5]
-"""Figure 4a's, by the schedule engine."""
+"""The setting of figure 4a, by the schedule engine."""
 MCA_TUNED = SETTINGS[6]
 """The setting of section 4.4. The paper compares its reduce and allreduce with the choices of MCA parameters."""
 NEW_SINCE_2_1 = "rabenseifner"
 _MCA_SEGMENTS = (0, *(2**k for k in range(10, 18)))
 _MIN_LONG_BYTES = 4096
 LAUNCHES, NOISE, SEEDS = 10, 0.05, range(5)
-"""The launches, the deviation of their medians, and the draws, for a library judged as if it were measured."""
+"""The launches of a library judged as if it were measured, the deviation of their medians, and the draws."""
 
 
 def checked(setting: Setting, context: SimulationContext) -> GuidelinesResult:
@@ -132,13 +132,13 @@ def checked(setting: Setting, context: SimulationContext) -> GuidelinesResult:
 
 
 def settings_of(finding: StatedViolation) -> tuple[Setting, ...]:
-    """The settings that simulate what the paper ran."""
+    """The settings that simulate the machine, library and processes of a finding."""
     key = (finding.machine, finding.library, (finding.nodes, finding.per_node))
     return tuple(one for one in SETTINGS if (one.machine, one.library, one.printed) == key)
 
 
 def compared(found: Mapping[Setting, GuidelinesResult], findings: Sequence[StatedViolation] = FINDINGS) -> pd.DataFrame:
-    """The paper's statements beside each simulation of them, a row each; only of settings that were simulated."""
+    """A row for each of the paper's statements and each setting that simulates it, if that was simulated."""
     return pd.DataFrame([
         _row(finding, setting, found[setting])
         for finding in findings
@@ -148,8 +148,10 @@ def compared(found: Mapping[Setting, GuidelinesResult], findings: Sequence[State
 
 
 def _row(finding: StatedViolation, setting: Setting, simulated: GuidelinesResult) -> dict[str, object]:
-    """A row of the table, which says if the finding agrees. Half of the checked sizes must show it, and the ratio
-    exceed 1 by half as much as stated.
+    """A row of the table, which says if the simulation agrees with the finding.
+
+    It agrees if half of the checked sizes show the violation, and if the largest ratio exceeds 1 by half as much as
+    stated.
     """
     compared = [
         one
@@ -179,7 +181,7 @@ def _row(finding: StatedViolation, setting: Setting, simulated: GuidelinesResult
 
 
 def remarks(compared: pd.DataFrame) -> list[str]:
-    """The reasons for findings that a simulation does not show, or shows in part; those without one are open."""
+    """The reasons why simulations do not show findings, or only in part. A reason is 'open' if none is known."""
     reasons = {(one.where, one.collective, ", ".join(one.guidelines)): one.explanation for one in FINDINGS}
     lacking = compared[compared.agrees != "yes"].drop_duplicates(["where", "collective", "guidelines"])
     places = zip(lacking["where"], lacking.collective, lacking.guidelines, strict=True)
@@ -203,7 +205,7 @@ def exhaustive(setting: Setting, collective: str, context: SimulationContext) ->
 def by_algorithm(times: AllTimes) -> pd.DataFrame:
     """Seconds of each algorithm at its fastest segment size: a row for each message size.
 
-    Rabenseifner's is called `new`: Open MPI 2.1 had it neither for reduce nor for allreduce.
+    Rabenseifner's algorithm is called `new`, since Open MPI 2.1 had it neither for reduce nor for allreduce.
     """
     table = times.frame().pivot_table("seconds", "message_bytes", "algorithm", aggfunc="min")
     return table.rename(columns={NEW_SINCE_2_1: f"new: {NEW_SINCE_2_1}"})
@@ -222,12 +224,12 @@ def mock_ups(setting: Setting, collective: str, found: GuidelinesResult) -> pd.D
 
 
 def combined(setting: Setting, times: AllTimes, context: SimulationContext) -> OwnChecked:
-    """The mock-ups with the fastest algorithm for each part, against the fastest of Open MPI's: contribution 5."""
+    """The mock-ups with the fastest algorithm for each part, against Open MPI's fastest algorithm: contribution 5."""
     return collwise.check_decisions(collwise.select(times), setting.machine, [*times], context=context)
 
 
 def of_fastest_parts(found: OwnChecked) -> pd.DataFrame:
-    """Seconds of each mock-up whose parts run by their fastest algorithms: a row for each message size."""
+    """Seconds of each mock-up, each of its parts by the fastest algorithm: a row for each message size."""
     compared = [one for one in found.checked.comparisons if one.guideline in GUIDELINES]
     rows = [
         (one.call.message_bytes, f"{one.guideline}: fastest {GUIDELINES[one.guideline].label}", one.other.seconds)
@@ -240,13 +242,13 @@ def _long_sizes(setting: Setting) -> list[int]:
     return [size for size in setting.sizes if size >= _MIN_LONG_BYTES]
 
 
-# Repair judged by other times than those that chose it.
+# Repairs judged by other times than the times that chose them.
 
 
 def with_noise(library: Library, seed: int) -> Library:
-    """The library as if it were measured: each time is that of LAUNCHES launches, drawn anew whenever it is asked for.
+    """The library as if it were measured: each request for a time draws the medians of LAUNCHES launches anew.
 
-    A launch's median is the exact time, times a factor whose logarithm has the standard deviation NOISE.
+    A launch's median is the exact time multiplied by a factor. The factor's logarithm has the standard deviation NOISE.
     """
     random = np.random.default_rng(seed)
 
@@ -266,7 +268,7 @@ def with_noise(library: Library, seed: int) -> Library:
 
 
 def judged_anew(exact: GuidelinesResult, criterion: Share, seeds: Sequence[int] = SEEDS) -> dict[str, object]:
-    """The findings and repairs of a criterion under noise, per draw on average, and the false ones among them.
+    """The mean numbers, over draws of noise, of violations and repairs by a criterion, and of spurious repairs.
 
     A repair is spurious if the mock-up is not faster by the exact times of `exact`.
     """

@@ -4,14 +4,14 @@
 # S. Hunold and A. Carpen-Amarie, "Autotuning MPI Collectives using Performance Guidelines", HPC Asia 2018, check on
 # three machines whether collectives are slower than mock-ups of other collectives, and replace them where they are.
 # Here the same is done on descriptions of the three machines. SMPI's selectors and the known decisions of Open MPI 4.1
-# and MPICH 4 stand for the libraries. **By construction** a repaired library violates nothing in simulation: its
-# repairs were chosen by the same exact times; below they are judged by others, too.
+# and MPICH 4 stand for the libraries. **By construction** a repaired library violates nothing in simulation, since the
+# same exact times chose its repairs. Below, other times judge them, too.
 #
-# Nothing measured on these machines was at hand. Their descriptions hold what the paper and the makers say, and
-# estimates, which they mark; no figure of the paper went into them. Libraries are of other versions than the paper's,
-# and the nearest ones for IBM's and Intel's MPI, which come from MPICH. The collectives of a Blue Gene/Q's hardware are
-# not simulated. Where the paper runs 512 or 1024 processes, SMPI runs 64, and the schedule engine all of them. So what
-# can agree is which collective is beaten by which mock-up, and not by how much.
+# No measurements of these machines were available. Their descriptions hold what the paper and the makers say, and
+# estimates, which are marked; no figure of the paper went into them. The libraries have other versions than the
+# paper's. For IBM's and Intel's MPI, which come from MPICH, the nearest libraries stand in. The collectives of a Blue
+# Gene/Q's hardware are not simulated. Where the paper runs 512 or 1024 processes, SMPI runs 64, and the schedule engine
+# runs all of them. So simulation and paper can agree on which mock-up beats which collective, but not on by how much.
 
 # %%
 import pandas as pd
@@ -54,7 +54,8 @@ for number, (setting, one) in enumerate(drawn.values()):
 # ## Beside the paper's findings
 #
 # A simulation shows a finding if half of the message sizes checked violate the guidelines, and if the default takes
-# longer than the mock-up by at least half of the gain that the paper states; in part if fewer do, or by less.
+# longer than the mock-up by at least half of the gain that the paper states. It shows the finding in part if fewer
+# sizes violate the guidelines, or if the gain is smaller.
 
 # %%
 table = paper.compared(found)
@@ -128,8 +129,8 @@ here.table(
 # ## How many repetitions? Figure 3, under a real Open MPI
 #
 # NREP times one-byte messages until their relative standard error is below a limit, and gives every other size as much
-# time. Here it does so for three collectives of Open MPI 4.1.4, each of four sizes from 64 B to 128 KiB. Its medians
-# are compared with those of many repetitions (1,000 and 40), five launches of each (`docs/methods_on_a_bed.py nrep`).
+# time. Here it times three collectives of Open MPI 4.1.4, each at four sizes from 64 B to 128 KiB. Its medians are
+# compared with the medians of many repetitions (1,000 and 40), each in five launches (`docs/methods_on_a_bed.py nrep`).
 
 # %%
 repeated = pd.DataFrame(paper.NREP["measured"])
@@ -146,15 +147,16 @@ here.table(
     columns=["where", "standard error", "repetitions", "median error", "worst of one launch"],
 )
 here.text("""
-More repetitions in a launch hardly mend the error, since launches differ: the paper therefore takes several.
+More repetitions in a launch hardly reduce the error, since launches differ. The paper therefore takes several launches.
 """)
 
 # %% [markdown]
 # ## Repair judged by other times
 #
-# Measured times vary, so that repairs chosen by them can be none. Here each time is drawn as the medians of 10
-# launches, 5 % apart, once for the check that chooses the repairs, and anew for what judges them; five such draws of
-# figure 4a's Open MPI 4.1. A repair is spurious if its mock-up is no faster by the exact times.
+# Measured times vary, so that they can choose repairs that gain nothing. Here each time is drawn as the medians of 10
+# launches that vary by 5 %: once for the check that chooses the repairs, and anew for the check that judges them. There
+# are five such draws of Open MPI 4.1 in the setting of figure 4a. A repair is spurious if its mock-up is no faster by
+# the exact times.
 
 # %%
 judged = paper.RECORDED
@@ -178,8 +180,9 @@ def claims_of(number: int) -> str:
 for engine, rows in table.groupby("engine"):
     counts = rows.agrees.value_counts()
     here.conclude(f"""
-    By {"the " if engine != "SMPI" else ""}{engine}: of {len(rows)} findings of the paper's {len(paper.FINDINGS)},
-    {counts.get("yes", 0)} are found in simulation, too, {counts.get("in part", 0)} in part.""")
+    By {"the " if engine != "SMPI" else ""}{engine}: {len(rows)} of the paper's {len(paper.FINDINGS)}
+    findings were simulated. {counts.get("yes", 0)} of them are found in simulation, too, {counts.get("in part", 0)} in
+    part.""")
 repaired = [*found.values()]
 before = sum(one.before.counts()["pattern"] for one in repaired)
 after = sum(one.tuned.checked.counts()["pattern"] for one in repaired if one.tuned is not None)

@@ -13,7 +13,7 @@ from collwise.studies.papers.luo2020.whole import SMALL_BYTES, Whole
 
 
 def times_and_speed_ups(wholes: Sequence[Whole]) -> Figure:
-    """A row for each machine: each source's time over the message size, and speed-ups of the first."""
+    """Times of each source over the message size, and speed-ups of the first source. Each machine has a row."""
     shown = {f"{one.title}{what}": of for one in wholes for what, of in (("", one.seconds), (" ", one.speed_ups()))}
     styles = in_order(wholes[0].seconds, markersize=4)
     figure, axes = panels(shown, styles, "", (5.7, 3.7), 2)

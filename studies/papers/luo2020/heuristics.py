@@ -18,7 +18,7 @@ ONE_SIDED_FROM_BYTES = 512 * 2**10
 """The paper's rule: one-sided communication within a node only for segments above 512 KB."""
 
 MAX_SEGMENTS = 256
-"""More segments than fill any pipeline cost only overhead."""
+"""The most segments worth testing. More segments than this fill any pipeline, and cost only overhead."""
 
 PIECES_FROM_BYTES = 4
 """A segment is sent between nodes in pieces only if it is this many times as large as a piece."""
@@ -45,7 +45,7 @@ def worth_testing(case: Case) -> bool:
 
 
 def allowed(space: Space) -> list[Case]:
-    """The configurations that the rules of thumb let be tested; all of an input for which they would leave none."""
+    """The configurations that the rules of thumb allow. If they allow none for an input, all of its configurations."""
     groups = by_input(space.cases()).values()
     return [case for group in groups for case in list(filter(worth_testing, group)) or group]
 

@@ -37,7 +37,7 @@ SMALL_BYTES, LARGEST_BYTES = 128 * KIB, 128 * MIB
 """Section IV-A: small messages are those up to 128 KB, large ones up to 128 MB."""
 OPENMPI, CRAY, INTEL, MVAPICH2 = "Open MPI 4.0.0", "Cray MPI 7.7.0", "Intel MPI 18.0.2", "MVAPICH2 2.3.1"
 ChoicesAt = Callable[[int, int], Iterable[Choice]]
-"""Choices that depend on the point: on P and on the message size."""
+"""Returns the choices for a P and a message size."""
 
 PUBLISHED = tables_of("luo2020")
 MEASURED = tables_of("luo2020", "measured")
@@ -47,12 +47,12 @@ MEASURED_ON = (4, 2)
 
 
 SPEED_UPS = pd.DataFrame(PUBLISHED["speed_ups"])
-"""Section IV-A on the greatest speed-up of HAN over a library among small or large messages, a row each."""
+"""The greatest speed-ups of HAN over each library for small or large messages (section IV-A), a row each."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine of the paper, the processes of its figures, one per core, and the message sizes here."""
+    """A machine of the paper, with the processes of the paper's figures (one per core) and our message sizes."""
 
     name: str
     title: str
@@ -76,30 +76,30 @@ FIGURES = {
 COLLECTIVES = ("bcast", "allreduce")
 SEGMENTS = (8 * KIB, 64 * KIB, 512 * KIB)
 LEADERS = {"leaders": (4,)}
-"""The numbers of processes of each node that drive the network, in algorithms that let several do so."""
+"""The number of processes of each node that use the network, in algorithms that allow several."""
 SEARCHED_SIZES = {"bcast": "4B:128MiB:x2", "allreduce": "4B:32MiB:x2"}
 SEARCHED = {"segments": "32KiB:2MiB:x4", "pieces": "0,32KiB"}
 """The message sizes, segment sizes and pieces of the searches."""
 
-# What SMPI is asked for: cases of so many messages, 8 for each process among them, and the largest message.
+# SMPI times cases of at most this cost (`cost_of`), and messages of at most this size.
 _SMPI_MESSAGES = 20_000
 _SMPI_LARGEST_BYTES = 8 * MIB
-# More segments than that hardly ever help, and the engine would take minutes for them.
+# More segments than this hardly ever help, and the engine would take minutes for them.
 _MAX_SEGMENTS = 256
-# Around a ring every process sends P - 1 blocks, millions of messages: it is left out where blocks are so short that
-# the latencies alone take longer than any tree. Blocks of a ring have 85 KiB at most here: they are not cut.
+# Around a ring every process sends P - 1 blocks, which makes millions of messages. Rings are left out if blocks are so
+# short that the latencies alone take longer than any tree. Blocks of a ring have at most 85 KiB here, and are not cut.
 _RINGS = {"scatter_ring_allgather", "ring"}
 _MIN_BLOCK_BYTES = 256
-# A library may choose such a ring all the same. One of 4096 processes takes the engine a minute, and is left out, too.
+# A library may still choose such a ring. The engine takes a minute for one of 4096 processes, so it is left out, too.
 _MAX_BLOCKS = 10_000_000
-# MPI's own non-blocking collectives, which tasks_library uses, cannot be recorded; tasks_ring sends each segment around
-# a ring of its own, more messages than all others together.
+# tasks_library uses MPI's own non-blocking collectives, which cannot be recorded. tasks_ring sends each segment around
+# a ring of its own, which makes more messages than all other algorithms together.
 _LEFT_OUT = {"segmented_ring", "tasks_library", "tasks_ring"}
 
 HAN = "HAN's pick"
 HIERARCHICAL, FLAT, DEFAULT = "oracle, hierarchical", "oracle, flat", f"{OPENMPI}'s decision"
 DECISIONS = {f"{BASELINES[name].title}'s decision": BASELINES[name] for name in ("openmpi-4.1", "mpich-4")}
-"""Untuned decisions of newer libraries for one process on each node. The paper's are not known to the engine."""
+"""Untuned decisions of newer libraries for one process on each node. The engine does not know the paper's libraries."""
 DECISION_OF = {OPENMPI: DEFAULT, CRAY: "MPICH 4's decision"}
 """The decision that stands for a library of the paper. None does for Intel MPI and MVAPICH2: SMPI's selectors of their
 names hardly differ, and lack their algorithms."""
@@ -135,7 +135,7 @@ def choices_at(collective: str, by_node: bool, procs: int, message_bytes: int) -
     if _has_short_blocks(procs, message_bytes):
         names = [name for name in names if name not in _RINGS]
     segments = [0, *(one for one in SEGMENTS if one < message_bytes <= _MAX_SEGMENTS * one)]
-    # Of equal ones the first is taken: one without several leaders.
+    # The first of equally fast choices is taken, so choices without several leaders come first.
     return sorted(candidates(collective, segments, names, LEADERS), key=lambda choice: choice.parameter > 0)
 
 
@@ -156,14 +156,14 @@ def _label(choice: Choice) -> str:
 
 
 def default_choice(collective: str, procs: int, message_bytes: int) -> Choice:
-    """The untuned decision of Open MPI 4.0. Its broadcast decision is that of 3.1."""
+    """The untuned decision of Open MPI 4.0. Its broadcast decision is the same as in 3.1."""
     if collective == "allreduce":
         return decide_allreduce(procs, message_bytes)
     return decide(collective, procs, message_bytes)
 
 
 def han_picks(machine: Machine, collective: str, sizes: Sequence[int], context: SimulationContext) -> dict[int, Choice]:
-    """HAN's pick for each size: that of the least cost by the model of tasks, none timed whole."""
+    """HAN's pick for each size: the choice of least cost by the cost model, from times of tasks alone."""
     names = tuple(name for name in BETWEEN if PREFIX + name not in _LEFT_OUT)
     nodes = machine.procs // machine.per_node
     space = Space(collective, (nodes,), (machine.per_node,), tuple(sizes), SEGMENTS, names)
@@ -198,7 +198,7 @@ def simulate_whole(
     """
     label = f"{machine.title}: {collective}"
     picks, sources = han_picks(machine, collective, sizes, context), _sources(collective)
-    # The oracle knows HAN's picks, too: some have more segments than the other choices that compete.
+    # The oracle knows HAN's picks, too, since some have more segments than the other choices that compete.
     sources[HIERARCHICAL] = lambda procs, size: [*choices_at(collective, True, procs, size), picks[size]]
     sources = {HAN: lambda _, size: [picks[size]], **sources}
     best, seconds = _fastest(machine, sizes, sources, context, collective, label)
@@ -242,7 +242,7 @@ def _fastest(
     label: str = "",
     platform: HostPlatform | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The fastest choice of each source and its seconds by the schedule engine, by size; nan where it has none."""
+    """The fastest choice of each source and its seconds by the schedule engine, by size; nan without a choice."""
     wanted = {
         (source, size): [one for one in at(machine.procs, size) if _is_played(one, machine.procs, size)]
         for source, at in sources.items()
@@ -286,7 +286,7 @@ def measured_configuration(best: Mapping[str, Any]) -> pd.DataFrame:
 def parts(machine: Machine, sizes: Sequence[int], context: SimulationContext) -> pd.DataFrame:
     """Seconds of the best flat broadcast among the leaders alone and among the processes of one node alone, by size.
 
-    One needs the network only, the other the node's memory only.
+    The first needs only the network, the second only the node's memory.
     """
     leaders = replace(machine, procs=machine.procs // machine.per_node, per_node=1)
     node, flat = replace(machine, procs=machine.per_node), partial(choices_at, "bcast", False)
@@ -304,10 +304,10 @@ def cyclic(machine: Machine, sizes: Sequence[int], context: SimulationContext) -
 
 
 def compared(whole: Mapping[int, Whole]) -> pd.DataFrame:
-    """The speed-ups that the paper states beside those of HAN's picks here, a row each.
+    """The speed-ups that the paper states, beside the speed-ups of HAN's picks here, a row each.
 
-    Over Open MPI 4.0.0 and Cray MPI by decisions and the schedule engine, MPICH 4's for Cray MPI, which descends from
-    MPICH.
+    Ours are by the schedule engine, over the decisions of Open MPI 4.0.0 and of MPICH 4, which stands for Cray MPI, a
+    descendant of MPICH.
     """
     rows = []
     for figure, *_, sizes, over, _ in SPEED_UPS.itertuples(index=False):
@@ -321,9 +321,9 @@ def compared(whole: Mapping[int, Whole]) -> pd.DataFrame:
 
 
 def by_range(speed_ups: pd.Series) -> dict[str, dict[str, float]]:
-    """The least and greatest speed-up, and its geometric mean, among small and among large messages.
+    """The least and the greatest speed-up, and the geometric mean, for small and for large messages.
 
-    Empty if no speed-up is known.
+    A range without a known speed-up is empty.
     """
     known = speed_ups.dropna()
     ranges = {SMALL: known[known.index <= SMALL_BYTES], LARGE: known[known.index > SMALL_BYTES]}

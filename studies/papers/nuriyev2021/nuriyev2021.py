@@ -4,8 +4,8 @@
 # E. Nuriyev and A. Lastovetsky, IEEE Access 9 (2021), doi 10.1109/ACCESS.2021.3101689, write one formula for each
 # broadcast and gather algorithm of Open MPI, fit alpha and beta for each algorithm on its own, and let the least
 # predicted time choose. **By construction**: Grisou and Gros are calibrated by gamma of table 6 and the gathers of
-# tables 4 and 5, so that agreement with these is none; no broadcast went into them. Models are fitted and judged in the
-# same simulation, but for Shaheen II. Times measured on a real Open MPI judge the same models in
+# tables 4 and 5, so that agreement with these shows nothing; no broadcast went into them. Models are fitted and judged
+# in the same simulation, except for Shaheen II. Times measured on a real Open MPI judge the same models in
 # [models against measured times](models-measured.md). Nothing is adjusted to make rows agree.
 
 # %%
@@ -78,7 +78,7 @@ here.table("Rows, of ten, in which the formulas choose what the paper prints", r
            columns=["", *published.BCAST_CLUSTERS.values()])  # fmt: skip
 found = paper.fitted_beside_printed([*tables, shaheen_ii.table])
 here.table(
-    "Tables 4, 5 and 7, printed/fitted in simulation as printed; m is the segment of 8 KB, of gathers 64 KB",
+    "Tables 4, 5 and 7: printed/fitted here, for the model as printed; m is the segment of 8 KB, for gathers 64 KB",
     paper.parameter_rows(found),
 )
 here.say("alpha_and_beta")
@@ -88,7 +88,7 @@ here.say("alpha_and_beta")
 #
 # Fits use 40 processes of Grisou, two per node, and 124 of Gros, as section V-B says. **As printed** is one alpha and
 # beta per algorithm; **by parts** each part of an algorithm has its own. Under SMPI trees run the paper's Algorithm 1.
-# Degradation is the time of a pick over that of the fastest algorithm, less one.
+# Degradation is the time of a pick divided by the time of the fastest algorithm, minus one.
 
 # %%
 slowdowns = {fitted.title: fitted.slowdowns() for fitted in tables}
@@ -119,8 +119,8 @@ here.say("traditional")
 # %% [markdown]
 # ## (c) The simulated best against the measured best
 #
-# The columns of an engine have its best and the slowdown of the measured best there (%); those of picks their slowdowns
-# as measured and by each engine.
+# An engine's column has its best algorithm and, by that engine, the slowdown of the measured best (%). The columns of
+# picks have the slowdowns as measured and by each engine (%).
 
 # %%
 for title, rows in next(iter(by_engine.values())).groupby("table", sort=False):
@@ -147,8 +147,8 @@ here.say("table_8")
 # %% [markdown]
 # ## What the authors could not do
 #
-# The model chooses to the byte, and its choices become rules that an unmodified Open MPI reads; what they would gain on
-# another network is known before it is bought:
+# The model's choices are exact to the byte, and become rules that an unmodified Open MPI reads. Their gain on another
+# network can be predicted before that network is bought:
 #
 # ```sh
 # ./collwise fit --platform gros

@@ -1,8 +1,8 @@
 """Nuriyev & Lastovetsky 2021 as printed: tables 2 to 8, and the choices of its formulas with its parameters.
 
 IEEE Access 9, doi 10.1109/ACCESS.2021.3101689. Nothing is fitted or adjusted here. The formulas can be read in several
-ways, which READINGS lists. A table is one of TABLES, a reading and a gamma are names of READINGS and GAMMAS. Sizes are
-in the paper's KB (KiB), slowdowns in percent, times in seconds.
+ways, which READINGS lists. A `table` is one of TABLES; `reading` and `gamma` are names in READINGS and GAMMAS. Sizes
+are in the paper's KB (KiB), slowdowns in percent, times in seconds.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PUBLISHED = tables_of("nuriyev2021")
 
 
 def _printed(number: int, cluster: str, collective: str, procs: int, rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
-    """The rows of a table, or of one half of it. The paper's KB are multiples of its segment, so 1024 bytes each."""
+    """The rows of a table or of half a table. Its KB have 1024 bytes, since its sizes are multiples of the segment."""
     columns = ["kib", "best", "model", "model_percent", "openmpi", "openmpi_percent"]
     return pd.DataFrame(rows, columns=columns).assign(
         table=f"Table {number}, {collective} on {cluster}, P = {procs}",
@@ -77,9 +77,9 @@ GAMMAS = {
         "p - 1, the upper bound of (2)": _gamma(1.0, 2.0),
     }
 }
-"""By cluster, gamma by name. Table 6 ends at p = 7; gamma continues as a straight line (section IV-B) or is constant.
+"""By cluster, gamma by name. Beyond p = 7, where table 6 ends, gamma is a straight line (section IV-B) or constant.
 
-That of Shaheen II is not published. Those of the other two, and the bounds that inequality (2) gives, stand in for it.
+Shaheen II's gamma is not published. The gammas of the other two clusters, and the bounds of inequality (2), stand in.
 """
 
 PLUS, PRODUCT = "plus", "product"
@@ -151,8 +151,8 @@ READINGS = {
     collective: {name: {**MODELS[AS_PRINTED].formulas[collective], **replaced} for name, replaced in readings.items()}
     for collective, readings in _REPLACED.items()
 }
-"""The formulas of every collective by reading and algorithm: those of the model as printed, with some replaced."""
-# The reading of the project's models. For (7) it is what follows from (6): the times of the stages are added.
+"""By collective, reading and algorithm, the formulas of the model as printed, of which a reading replaces some."""
+# The reading of the project's models. For (7) it follows from (6), which adds the times of the stages.
 ADOPTED = {collective: next(iter(readings)) for collective, readings in READINGS.items()}
 # Formula (7) word for word: the text of the article has no sign between the two terms.
 LITERAL = f"(7) with {PRODUCT}, {FLOOR}, {OUTSIDE}"
@@ -185,14 +185,14 @@ def slowdowns(seconds: pd.DataFrame) -> pd.DataFrame:
 
 
 def named(values: pd.DataFrame, algorithms: pd.Series) -> pd.Series:
-    """The value of each row in the column of the algorithm that is named for it."""
+    """The value of each row in the column of the algorithm that `algorithms` names for the row."""
     return pd.Series(values.to_numpy()[range(len(values)), values.columns.get_indexer(algorithms)], algorithms.index)
 
 
 def published_choices(table: pd.DataFrame, reading: str = "", gamma: str = "") -> pd.DataFrame:
     """The rows of a table with the `choice` of the formulas. The default is the adopted reading and the first gamma.
 
-    `matches`: it is the printed choice; `excess`: how much longer the printed one is predicted to take (0.1: 10 %).
+    `matches`: the choice is the printed one; `excess`: the predicted slowdown of the printed choice (0.1: 10 %).
     `within_rounding`: some alpha and beta that round to the printed ones would make the printed choice.
     `openmpi_slowdown`: the predicted slowdown of Open MPI's printed choice against the measured best.
     """
@@ -247,8 +247,8 @@ def row_by_row(choices: pd.DataFrame) -> pd.DataFrame:
 def segment_ratios_that_match(table: pd.DataFrame, first: str, second: str, reading: str, gamma: str) -> list[float]:
     """The least and largest ratio of the segment times of `first` and `second` that give the printed choices.
 
-    Only rows whose printed choice is one of the two count; the lower bound exceeds the upper one when no ratio fits
-    them all. The segment time is alpha + m_s beta.
+    Only rows whose printed choice is one of the two count. If no ratio fits all of these rows, the least ratio exceeds
+    the largest. The segment time is alpha + m_s beta.
     """
     seconds = predicted_seconds(table, reading, gamma)
     units = {name: seconds[name] / segment_seconds(table.cluster[0], name) for name in (first, second)}
@@ -274,10 +274,10 @@ def openmpi_contradictions() -> pd.DataFrame:
 
 
 def alpha_beta_ratios() -> pd.DataFrame:
-    """The ratios m_s alpha / beta of the broadcasts in tables 4, 5 and 7, with the range of their digits.
+    """The ratios m_s alpha / beta of the broadcasts in tables 4, 5 and 7, with the range that their rounding allows.
 
-    A ratio of 1 means alpha : beta = 1 : m_s as numbers, the direction of the smallest pair with a given alpha + m_s
-    beta.
+    A ratio of 1 means alpha : beta = 1 : m_s as numbers. The pair of least norm with a given alpha + m_s beta has this
+    ratio.
     """
     rows = []
     for cluster in BCAST_CLUSTERS:
@@ -292,8 +292,8 @@ def alpha_beta_ratios() -> pd.DataFrame:
 def minimum_norm_pair(algorithm: str, true: Hockney) -> Hockney:
     """The least-norm solution for alpha and beta of a least-squares fit to exact broadcast times on 40 processes.
 
-    Where all messages have the size of a segment, the equations are the same but for a factor, and any pair with the
-    same alpha + m_s beta solves them. The linear tree and split-binary's exchange have messages of other sizes.
+    If all messages have the size of a segment, the equations differ only by a factor, and any pair with the same
+    alpha + m_s beta solves them. The linear tree and split-binary's exchange have messages of other sizes.
     """
     points = Points.of(40, np.array(BCAST_SIZES), 0 if algorithm == "linear" else SEGMENT_BYTES)
     parts = bcast.AS_PRINTED[algorithm](points, GAMMAS["grisou"]["table 6"])

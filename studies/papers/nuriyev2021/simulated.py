@@ -1,7 +1,7 @@
 """The method of Nuriyev & Lastovetsky 2021 repeated in simulation, and the simulated best beside the measured one.
 
 - `fitted_tables`: the paper's tables from parameters fitted in simulation;
-- `picks_over_procs`, `traditional_and_ours`: its figures 6 and 3;
+- `picks_over_procs`, `traditional_and_ours`: the paper's figures 6 and 3;
 - `agreement_with_measured_best`: whether the simulated best is the one that the paper measured;
 - `shaheen`: table 8, on a simulated Shaheen II.
 """
@@ -85,7 +85,7 @@ class LiteralModel(ImplementationAware):
 
 @dataclass(frozen=True)
 class ClusterUse:
-    """The cases in which the study uses a cluster, as published.toml says."""
+    """The process counts with which the study uses a cluster, from published.toml."""
 
     name: str
     procs: tuple[int, ...]
@@ -106,7 +106,7 @@ SecondsOfTables = Mapping[tuple[str, str], pd.DataFrame]
 """Seconds by cluster and collective, frames by message size and algorithm."""
 NAMED = ("model", "openmpi", "best")
 """The columns of printed tables that name an algorithm."""
-# The columns of choices by their makers, and what these are called in comparisons.
+# The columns of tables of picks, and the titles of their sources in comparisons.
 SOURCES = {
     "by parts": BY_PARTS,
     "as printed": AS_PRINTED,
@@ -151,12 +151,12 @@ def over_all(tables: Sequence[FittedTable], label: str) -> SlowdownSummary:
 
 
 def mean_and_worst(found: SlowdownSummary) -> dict[str, float]:
-    """The two as results are published."""
+    """The mean and the worst slowdown, in the form in which results are published."""
     return {"mean": found.mean, "worst": found.worst}
 
 
 def with_algorithm_1(context: SimulationContext) -> SimulationContext:
-    """The same context, but with the broadcasts of the paper's Algorithm 1, which post no receive ahead, under SMPI."""
+    """The context. Under SMPI, it has the broadcasts of the paper's Algorithm 1, which post no receive ahead."""
     return replace(context, engine=SMPI_ALGORITHM_1) if context.engine is SMPI else context
 
 
@@ -186,7 +186,7 @@ def _grid(cluster: ClusterUse, collective: str, procs: Sequence[int], sizes: Seq
 def _compared(
     cluster: ClusterUse, grid: Grid, parameters: ModelParameters, models: Sequence[str], context: SimulationContext
 ) -> Scores:
-    """The scores of models and of Open MPI, both as the paper compares it and with its segments."""
+    """The scores of models and of Open MPI, which has the paper's common segments, and also its own ones."""
     predictions = [predicted(ImplementationAware(parameters, name), grid) for name in models]
     scores = beside_simulation(load(cluster.name), predictions[0].grid, predictions, context, PAPERS)
     scores.right.complete()
@@ -205,15 +205,15 @@ def picks_over_procs(table: FittedTable, context: SimulationContext) -> Scores:
 
 
 BY_RANGES = "by parts, fitted on 64 and 1024"
-"""The model whose parameters are those of the nearest range of P: here of 1024 processes."""
+"""The model with parameters for the nearest range of P, which here is 1024 processes."""
 
 
 @dataclass(frozen=True)
 class Shaheen:
     """Table 8 on a simulated Shaheen II: the schedule engine's comparison, and seconds by message size and algorithm.
 
-    Models are fitted in SMPI on 64 processes, and by the engine on 1024 (BY_RANGES). `smpi` are SMPI's times of the
-    sizes that it reaches, `eager` those of the schedule engine if segments were eager.
+    Models are fitted in SMPI on 64 processes, and by the schedule engine on 1024 (BY_RANGES). `smpi` has SMPI's times
+    of the sizes that it can simulate, `eager` the schedule engine's times if segments were eager.
     """
 
     table: FittedTable
@@ -262,9 +262,9 @@ def picks_of_models(of: Shaheen, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def printed_picks(of: Shaheen) -> pd.DataFrame:
-    """The slowdowns in percent of every algorithm that a row of table 8 names, against the best.
+    """The slowdown against the best, in percent, of every algorithm that a row of table 8 names.
 
-    They are as measured, by the published formulas, simulated, and simulated with eager segments.
+    The columns have it as measured, by the published formulas, simulated, and simulated with eager segments.
     """
     printed = [TABLE_8_SHAHEEN.assign(best_percent=0)[["kib", one, f"{one}_percent"]] for one in NAMED]
     rows = pd.concat([one.set_axis(["m (KB)", "algorithm", "measured"], axis=1) for one in printed])
@@ -280,7 +280,7 @@ def printed_picks(of: Shaheen) -> pd.DataFrame:
     return rows.reset_index(drop=True)
 
 
-# Figure 3, and what the published parameters are beside those fitted here.
+# Figure 3, and the published parameters beside the parameters fitted here.
 
 
 def traditional_and_ours(table: FittedTable) -> dict[str, pd.DataFrame]:
@@ -340,7 +340,7 @@ def parameter_rows(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_schedule(tables: Sequence[FittedTable], context: SimulationContext) -> SecondsOfTables:
-    """Seconds of the schedule engine at the points of tables 2 and 3, as `by_own_engine`."""
+    """Seconds of the schedule engine at the points of tables 2 and 3, in the form of `by_own_engine`."""
     found = {}
     for one in tables:
         grid = replace(one.scores.right.grid, procs=(one.cluster.table_procs,), besides=())
@@ -350,7 +350,7 @@ def by_schedule(tables: Sequence[FittedTable], context: SimulationContext) -> Se
 
 
 def by_own_engine(tables: Sequence[FittedTable]) -> SecondsOfTables:
-    """Seconds by message size and algorithm of each table's own scores, by cluster and collective."""
+    """Seconds of each table's own scores, by cluster and collective, then by message size and algorithm."""
     return {(one.cluster.name, one.collective): one.seconds() for one in tables}
 
 
@@ -359,9 +359,9 @@ def agreement_with_measured_best(
 ) -> pd.DataFrame:
     """Every row of the printed tables, by default 2 and 3, beside the simulation of the same point.
 
-    `SOURCE_slowdown` is the slowdown of the printed pick against the simulated best; `SOURCE_same_way` says whether the
-    pick is near optimal in both or in neither. `best_within_precision` says whether the paper's measurements do not
-    distinguish the simulated best from the measured one.
+    `SOURCE_slowdown` is the slowdown of the printed pick against the simulated best; `SOURCE_same_way` is true if the
+    pick is near optimal in both or in neither. `best_within_precision` is true if the paper's measurements cannot
+    distinguish the simulated best from the measured best.
     """
     return pd.concat(
         [_agreement(one, simulated[one.cluster[0], one.collective[0]]) for one in printed], ignore_index=True
@@ -384,7 +384,8 @@ def _agreement(printed: pd.DataFrame, seconds: pd.DataFrame) -> pd.DataFrame:
 def agreement_rows(by_engine: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Rows of `agreement_with_measured_best` by several engines for readers, slowdowns in percent.
 
-    By each engine there are its best, and the slowdown of the measured best; picks have theirs, measured and by engine.
+    An engine's column has its best, and the slowdown of the measured best. A pick's column has the pick and its
+    slowdowns, measured and by each engine.
     """
     first = next(iter(by_engine.values()))
     shown = {"m (KB)": first.kib, "measured best": first.best}

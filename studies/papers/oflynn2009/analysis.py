@@ -55,7 +55,7 @@ THRESHOLDS = row_of(Thresholds, PUBLISHED["thresholds"])
 PROCS = 16
 ALL_PAIRS = tuple(combinations(range(PROCS), 2))
 PAIR = (0, 8)
-"""The pair of figure 5.2, the root, of type 1, and a node of type 3. The thesis does not name its own pair."""
+"""The pair for figure 5.2: the root (type 1) and a node of type 3. The thesis does not name its pair."""
 SIZES_OF_ALL_PAIRS = (3 * KIB, 24 * KIB, 56 * KIB, 96 * KIB, 176 * KIB)
 MODELS: Mapping[str, str] = {
     "hockney": "Hockney, homogeneous",
@@ -85,7 +85,7 @@ def shown(found: pd.DataFrame) -> pd.Series:
 
 
 def percent(part: float) -> str:
-    """'12.3', without a minus sign for nothing."""
+    """'12.3': a share in percent. Zero has no minus sign."""
     return f"{100 * part:z.1f}"
 
 
@@ -105,7 +105,7 @@ ESTIMATES = {
 def estimates(
     platform: HostPlatform, context: SimulationContext, names: Iterable[str] = ESTIMATES
 ) -> dict[str, FittedParameters]:
-    """The entries of ESTIMATES with these names, each with the effort of its estimation."""
+    """The estimated parameters of these entries of ESTIMATES, each with the effort of its estimation."""
     return {name: parameters_on(Simulated(platform, context), ESTIMATES[name]) for name in names}
 
 
@@ -136,7 +136,7 @@ def types_of_nodes(platform: HeterogeneousPlatform) -> list[str]:
 
 
 def table_7_1(platform: HeterogeneousPlatform, regression: Hockney, two_sizes: Hockney) -> pd.DataFrame:
-    """Every cell that the thesis prints, beside the means of the estimates over its pairs of nodes.
+    """Every cell that the thesis prints, beside the means of the estimates over all pairs of nodes of two types.
 
     The columns are alpha (seconds) and beta (seconds per byte): `published`, by `two_sizes` and by `regression`.
     """
@@ -181,7 +181,7 @@ def homogeneous_hockneys(platform: HeterogeneousPlatform, regression: Hockney, t
 
 
 def cells_like(cells: pd.DataFrame, model: pd.Series) -> list[str]:
-    """The published cells of `table_7_1` that have a homogeneous model's parameters, digit for digit: '1-2'."""
+    """The published cells of `table_7_1`, such as '1-2', that equal a homogeneous model digit for digit."""
     return list(cells.index[np.isclose(cells.published, model, rtol=1e-9, atol=0).all(axis=1)])
 
 
@@ -199,10 +199,10 @@ class OneAfterAnother:
 
 
 def side_by_side(platform: HostPlatform, context: SimulationContext) -> tuple[Effort, Effort, float]:
-    """Section 4.4: what measuring disjoint pairs at one time saves, and whether it changes the parameters.
+    """Section 4.4: the effort that measuring disjoint pairs at once saves, and the change of the parameters.
 
-    Returns the efforts of estimating heterogeneous Hockney that way and with pairs one after another, and the largest
-    relative difference of a parameter.
+    Returns the efforts of estimating heterogeneous Hockney with pairs at once and with pairs one after another, and the
+    largest relative difference of a parameter.
     """
     lab, alone = context.laboratory(platform), OneAfterAnother(context.laboratory(platform))
     parallel, effort = with_effort(lab, lambda: hockney_by_regression(lab, heterogeneous=True))
@@ -260,7 +260,7 @@ def message_seconds(
 
 
 def message_errors(fits: Mapping[str, FittedParameters], simulated: Array, eager: bool) -> pd.DataFrame:
-    """Errors over all pairs, at those of SIZES_OF_ALL_PAIRS that are below the eager limit, or not.
+    """Errors over all pairs, at the sizes of SIZES_OF_ALL_PAIRS below the eager limit if `eager`, or at the others.
 
     `simulated`: seconds, shape (pair, size).
     """
@@ -330,9 +330,10 @@ def errors_by_region(scores: Mapping[str, Scores], eager: np.ndarray) -> pd.Data
 
 
 def choices(scores: Scores, linear: Choice, where: np.ndarray) -> pd.DataFrame:
-    """The number of sizes at which each model takes the `linear` scatter rather than the binomial one, and is `right`.
+    """The number of sizes at which each model picks the `linear` scatter, and at which its pick is `right`.
 
-    'simulation' is among the models.
+    The other choice is the binomial scatter. A pick is right if it is the pick of 'simulation', which is listed among
+    the models.
     """
     both = compare(scores.right.only((linear, BINOMIAL).__contains__), *scores.times.values())
     picks = {"simulation": both.right.best} | both.picks
@@ -402,7 +403,7 @@ def on_the_exact_platform(context: SimulationContext) -> tuple[pd.DataFrame, pd.
         return errors_of(scores_of(times, named), choice, everywhere)
 
     linear = found(platform, LINEAR, scatter=lmo, hockney_scatter=hockney)
-    # (4.1) takes the maximum over the others: their order does not change it.
+    # (4.1) takes the maximum over the others, so their order does not change it.
     served = found(slowest_last, LINEAR, slowest_last=lmo)
     every = pd.concat([linear, served, found(platform, BINOMIAL, binomial=lmo)])
     return pd.DataFrame(recover(platform, [ESTIMATES["LMO"]], lambda one: fits["LMO"])), every
@@ -476,11 +477,11 @@ def latencies(lines: Iterable[str]) -> pd.DataFrame:
 # Escalations: figures 7.3 and 7.4.
 
 BED = Path(__file__).parent / "bed.toml"
-"""Eight nodes at 100 Mbit/s with 32 kB in each port of the switch, 30605 B without headers; nothing is measured."""
+"""Eight nodes at 100 Mbit/s, with 32 kB (30605 B without headers) in each switch port. Nothing of it was measured."""
 MYRINET = Path(__file__).parent / "myrinet.toml"
 """The 64 nodes of figure 7.4, as far as the thesis describes them."""
 MEASURED = tables_of("oflynn2009", "escalations")
-"""M1, M2 and how gathers between them escalated on such a bed."""
+"""M1, M2, and the escalations of gathers of sizes between the two, measured on such a bed."""
 BED_THRESHOLDS = Thresholds(
     gather_irregular_from_bytes=MEASURED["gather_irregular_from_bytes"],
     gather_regular_from_bytes=MEASURED["gather_regular_from_bytes"],
@@ -516,8 +517,8 @@ def predicted_gathers(context: SimulationContext, file: Path, procs: int, thresh
 def escalations_beside_measured(predicted: pd.DataFrame) -> pd.DataFrame:
     """Gathers of blocks from M1 to M2, measured and predicted: a row for each algorithm.
 
-    `mean` and `worst` are relative to linear gather without escalation; `share` is that of repetitions with a time-out,
-    `predicted_share` that of sizes with one.
+    `mean` and `worst` are relative to linear gather without escalation. `share` is the share of repetitions with a
+    time-out, `predicted_share` the share of sizes with a predicted time-out.
     """
     found = pd.DataFrame(MEASURED["gathers"]).set_index("algorithm")
     return found.assign(**predicted_escalations(predicted, BED_THRESHOLDS).add_prefix("predicted_"))

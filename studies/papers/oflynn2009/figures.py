@@ -23,7 +23,7 @@ def size_curves(
 ) -> Figure:
     """Panels side by side, with a dotted line at the eager limit.
 
-    `shown` are seconds by the panel's title and the curve's name; simulated ones begin with 'simulated'.
+    `shown` has seconds by the panel's title and the curve's name. Names of simulated curves begin with 'simulated'.
     """
     drawn = {
         name: {label: (seconds * 1e3).set_axis(seconds.index / 1024) for label, seconds in curves.items()}

@@ -94,7 +94,8 @@ here.say("effort")
 # %% [markdown]
 # ## (b) Single messages: figure 5.2
 #
-# Simulated: half a roundtrip. LogGP by Culler's procedure and, as in the thesis, from PLogP's parameters.
+# The simulated time is half a roundtrip. LogGP is estimated by Culler's procedure and, as in the thesis, also taken
+# from PLogP's parameters.
 
 # %%
 predicted = thesis.message_predictions(fits, thesis.SIZES, thesis.PAIR)

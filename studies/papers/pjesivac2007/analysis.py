@@ -44,7 +44,7 @@ PUBLISHED = tables_of("pjesivac2007")
 LARGEST_BYTES = 8 * MIB
 SMALL_SEGMENT, LARGE_SEGMENT = KIB, 8 * KIB
 MEASURED = "measured"
-"""Ends the name of the condition that takes PLogP as measured."""
+"""The end of the name of the condition that uses PLogP as measured."""
 
 
 SIZES: dict[str, tuple[int, int]] = {name: (least, largest) for name, (least, largest) in PUBLISHED["sizes"].items()}
@@ -55,9 +55,10 @@ SIZES: dict[str, tuple[int, int]] = {name: (least, largest) for name, (least, la
 class Claim:
     """A statement of the paper and its place. `reason` explains why simulation disagrees; 'open' if nobody knows.
 
-    A claim on decision maps is about those `of` models or of the best, at `sizes` of SIZES and between the pairs of
-    process counts in `procs`. It says that these `picks` are made, `every` one of them somewhere, or from smaller sizes
-    on than in the map `before`, or that penalties are more than the least, up to the most, or about so many percent.
+    A claim on decision maps is about the maps of the sources in `of` (models, or the best), at the `sizes` of that name
+    in SIZES, and at process counts within the ranges whose ends are pairs in `procs`. It says that the sources make
+    these `picks` (if `every`, each of them somewhere), or make them from smaller sizes on than the source `before`, or
+    that penalties are above `min_percent` and at most `max_percent`, or near `about_percent`.
     """
 
     where: str
@@ -88,7 +89,7 @@ CLAIMS = {name: row_of(Claim, one) for name, one in PUBLISHED["claims"].items()}
 
 
 def doubling(largest: int, by: int = 2) -> tuple[int, ...]:
-    """Message sizes, starting at 1 byte."""
+    """Message sizes from 1 byte to at most `largest`, each `by` times the one before."""
     return tuple(by**k for k in range(64) if by**k <= largest)
 
 
@@ -107,7 +108,7 @@ MODEL_SETS = {
     "printed formulas, usual procedures": (USUAL_PROCEDURES, True),
     DERIVED: (USUAL_PROCEDURES, False),
 }
-"""Both kinds of procedures with printed formulas (true) and with derived ones, which tells their effects apart."""
+"""Both kinds of procedures, each with printed formulas (true) and with derived ones, to separate the effects."""
 
 
 def models_of_set(name: str, platform: HostPlatform, context: SimulationContext) -> list[CollectiveModel]:
@@ -123,7 +124,7 @@ PROCEDURES = ("culler", "hoefler", "kielmann", "fitted")
 def table_5(platform: Platform, context: SimulationContext) -> dict[str, LogGP]:
     """LogGP as published, as the description has it, and as each procedure estimates it in simulation.
 
-    The description charges sending with g, which is its send overhead. Raises UsageError for a platform whose
+    The description's g is its send overhead. Raises UsageError for a platform whose
     parameters are not straight lines.
     """
     truth, printed = point_to_point(platform), platform.published["loggp"]
@@ -161,7 +162,7 @@ def worst_difference(parameters: pd.DataFrame, procedure: str) -> float:
 
 @dataclass(frozen=True)
 class Figure1:
-    """The parameters of Hockney and PLogP on a platform as functions of m; those of PLogP measured and fitted."""
+    """The parameters of Hockney and of PLogP on a platform as functions of m. PLogP is measured and fitted."""
 
     hockney: HockneyBySize
     measured: PLogP
@@ -193,19 +194,19 @@ BARRIERS = Grid.of("barrier", tuple(range(2, 33)), (0,), 1, (0,), ("bruck", "rec
 """Figure 2."""
 
 REDUCTIONS = Grid.of("reduce", (8, 24), doubling(MIB), 1, (0, SMALL_SEGMENT), ("binomial", "pipeline"))
-"""Figures 3 and 4; the figure's largest message is not in the text."""
+"""Figures 3 and 4. The text does not state the largest message of the figure."""
 
 CUT = f", {format_size(SMALL_SEGMENT)}"
 """The end of the label of a method with small segments."""
 
 EXCHANGES = Grid.of("alltoall", tuple(range(2, 25, 2)), doubling(64 * KIB, 4), 1, (0,), ("pairwise",))
-"""Figure 5; message bytes are those of one block; every process sends P blocks."""
+"""Figure 5. The message bytes are the bytes of one block; every process sends P blocks."""
 
 BROADCASTS = Grid.of(
     "bcast", tuple(range(3, 33)), doubling(LARGEST_BYTES), 1, (0, SMALL_SEGMENT, LARGE_SEGMENT),
     ("linear", "binomial", "binary", "split_binary", "chain"),
 )  # fmt: skip
-"""Figures 6 and 7: section 6.3. Our linear algorithm knows no segments; they would only make it slower."""
+"""Figures 6 and 7: section 6.3. Our linear algorithm has no segments, which would only make it slower."""
 
 FEW_BROADCASTS = replace(BROADCASTS, procs=(3, 8, 16, 32), message_bytes=doubling(256 * KIB, 4))
 """Few points, for a quick run."""
@@ -231,7 +232,7 @@ def segmentation_by_plogp(plogp: PLogP, sizes: Sequence[int], per_byte: float) -
 
 
 def segmentation_conditions(found: Figure1, sizes: Sequence[int], per_byte: float) -> dict[str, pd.DataFrame]:
-    """The conditions of Hockney and of PLogP measured and fitted, at the sizes that are cut into segments.
+    """The conditions of Hockney, and of PLogP measured and fitted, at the sizes that are cut into segments.
 
     Segments would help where `whole` is larger than `segmented`. `per_byte` is the time of the local reduction,
     seconds per byte.
@@ -248,7 +249,7 @@ def segmentation_conditions(found: Figure1, sizes: Sequence[int], per_byte: floa
 
 
 def chain_steps(maps: Scores, loggp: LogGP) -> pd.DataFrame:
-    """The time per further segment of the chain in simulation, beside LogGP's gap and a whole message.
+    """The time per further segment of the chain in simulation, beside LogGP's gap and LogGP's time of a message.
 
     The steps for 1 and 8 KiB are from the two largest messages of the map on its largest process count.
     """
@@ -264,7 +265,7 @@ def chain_steps(maps: Scores, loggp: LogGP) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Repeated:
-    """Everything that the paper shows, by one engine; `loggp` and `parameters` by cluster, `maps` by MODEL_SETS."""
+    """Everything that the paper shows, by one engine. `loggp` and `parameters` are by cluster, `maps` by MODEL_SETS."""
 
     loggp: Mapping[str, Mapping[str, LogGP]]
     parameters: Mapping[str, Figure1]

@@ -33,9 +33,7 @@ YES, IN_PART, NO = "yes", "in part", "no"
 SMALL, LARGE = SIZES["small"], SIZES["large"]
 
 NEARLY_ALL, A_FEW = 0.9, 0.1
-"""The shares of points at which a claim about points holds or fails. It holds from the first on, and fails up to the
-second.
-"""
+"""The share of points from which on a claim about points holds, and the share up to which it fails."""
 
 # The paper's words as shares: "about" and "largely", "reasonable", "the same" or a difference worth mentioning.
 _ABOUT, _REASONABLE, _SAME = 0.5, 0.25, 0.1
@@ -76,7 +74,7 @@ def percent(share: float) -> str:
 
 
 def at_share(claim: str, points: object, text: str) -> CheckedClaim:
-    """A finding on a claim that holds at these points, booleans, whose share the text has as '{}'."""
+    """The check of a claim by `points`, true where it holds. Their share replaces '{}' in the text."""
     share = float(np.mean(np.asarray(points)))
     return CheckedClaim(claim, text.format(percent(share)), by_share(share))
 
@@ -104,12 +102,12 @@ def parameters(found: Figure1) -> Iterator[CheckedClaim]:
 
 
 def _methods(scores: Scores) -> tuple[dict[str, pd.DataFrame], dict[str, dict[str, pd.DataFrame]]]:
-    """Seconds by method, simulated, and predicted by model."""
+    """Simulated seconds by method, and predicted seconds by model and method."""
     return methods(scores.right), {name: methods(times) for name, times in scores.times.items()}
 
 
 def same_order(claim: str, text: str, scores: Scores, labels: Iterable[str] | None = None) -> CheckedClaim:
-    """True for each model that ranks the methods as simulation does. A tie agrees with any rank."""
+    """Checks at which share of points each model ranks the methods as simulation does. A tie agrees with any rank."""
     ours, models = _methods(scores)
     shares = {}
     for name, theirs in models.items():
@@ -125,7 +123,7 @@ def mean_errors(scores: Scores, label: str) -> dict[str, float]:
 
 
 def barriers(scores: Scores, measured: PLogP) -> Iterator[CheckedClaim]:
-    """The claims about figure 2. T_min and T_max take PLogP as `measured`: what is fitted to T_min cannot test it."""
+    """The claims about figure 2. T_min and T_max use PLogP as `measured`: PLogP fitted to T_min cannot test T_min."""
     (ours, models), procs = _methods(scores), np.array(scores.right.procs, dtype=float)
     linear, *rounds = (ours[name][0].to_numpy() for name in ("linear", "bruck", "recursive_doubling"))
     over = {name: float(of["linear"][0].iloc[-1] / linear[-1]) for name, of in models.items()}
@@ -191,8 +189,9 @@ def reductions(
 
 
 def _steepening(seconds: pd.DataFrame, part: tuple[int, int], eager_limit_bytes: int) -> float:
-    """The extra cost of a byte in a part of the sizes against the rest below the eager limit. The largest over P
-    counts.
+    """The extra time per byte in a part of the sizes, relative to the other sizes below the eager limit.
+
+    The largest value over P counts.
     """
     sizes = seconds.columns.to_numpy()
     inside = (sizes >= part[0]) & (sizes <= part[1])
@@ -217,7 +216,7 @@ def exchanges(scores: Scores) -> Iterator[CheckedClaim]:
 
 BEST = "the best"
 MODELS = ("Hockney", "LogGP", "PLogP")
-"""The models in their order among those that a map compares; the map of the simulated best is called BEST."""
+"""The models in the order in which a map compares them. The map of the simulated best is called BEST."""
 
 
 def inside(values: DataArray, claim: Claim) -> DataArray:
@@ -251,16 +250,16 @@ class Map:
         return [choice.label for choice in choices if choice is not None]
 
     def share(self, claim: Claim) -> float:
-        """The share of the picks there that are among the claim's; nan without any picks."""
+        """The share of the picks at the claim's points that are among the claim's `picks`; nan if nothing is picked."""
         picked = self.labels(claim)
         return float(np.mean([label in claim.picks for label in picked])) if picked else math.nan
 
     def penalties(self, claim: Claim) -> DataArray:
-        """The slowdowns of the picks there."""
+        """The slowdowns of the picks at the claim's points."""
         return inside(self.scores.slowdown[self.title], claim)
 
     def worst(self, claim: Claim) -> tuple[float, str]:
-        """The worst penalty there and where it is: '7 % (P = 8, 1 KiB: linear)'."""
+        """The worst penalty at the claim's points, and a text with its place: '7 % (P = 8, 1 KiB: linear)'."""
         lost = self.penalties(claim)
         at = lost.where(np.isfinite(lost), -np.inf).argmax(...)
         cost, pick = lost.isel(at), inside(self.picks, claim).isel(at)
@@ -269,7 +268,7 @@ class Map:
         return float(cost), f"{percent(float(cost))} ({where})"
 
     def settles_from(self, claim: Claim) -> Array:
-        """The size from which on all picks are the claim's, for each P; infinite where the last one is not."""
+        """The size from which on all picks are the claim's, for each P; infinite if the largest size's pick is not."""
         sizes = self.picks.message_bytes.values
         wanted = [index for index, one in enumerate(self.scores.right.grid.timed) if one.label in claim.picks]
         settled = np.logical_and.accumulate(np.isin(self.picks.values, wanted)[:, ::-1], axis=1)[:, ::-1]
@@ -285,7 +284,7 @@ def on_maps(scores: Scores, *figures: str) -> Iterator[CheckedClaim]:
 
 
 def _usual(claim: Claim, *maps: Map) -> tuple[str, str]:
-    """The simulated numbers beside those of a claim, and the verdict."""
+    """The simulated numbers for a claim, as text, and the verdict."""
     if claim.before:
         return _earlier(claim, *maps, Map(maps[0].scores, claim.before))
     return _picked(claim, *maps) if claim.picks else _bounded(claim, *maps)
@@ -355,14 +354,14 @@ _SPECIAL: dict[str, Callable[..., tuple[str, str]]] = {
 
 
 def _range(sizes: Array) -> str:
-    """'8 KiB' or '8 KiB to 1 MiB'; 'no size' for none that is finite."""
+    """'8 KiB' or '8 KiB to 1 MiB'; 'no size' if no size is finite."""
     known = sorted({int(size) for size in sizes if np.isfinite(size)})
     ends = [format_size(size) for size in (known[:1] + known[-1:])]
     return " to ".join(dict.fromkeys(ends)) or "no size"
 
 
 def all_of(of: Repeated, models: str) -> dict[str, CheckedClaim]:
-    """Every claim, checked by one engine, by its name; on maps with one of MODEL_SETS."""
+    """Every claim by name, checked by one engine. Claims about maps are checked with one of MODEL_SETS."""
     boba, made = of.parameters["boba"], of.maps[models]
     found = [
         *parameters(boba),
@@ -381,7 +380,7 @@ def tally(found: Iterable[CheckedClaim]) -> dict[str, int]:
 
 
 def findings_table(first: Mapping[str, CheckedClaim], *others: Mapping[str, CheckedClaim]) -> Iterator[tuple[str, ...]]:
-    """The claims that do not hold in full by every engine, with their verdicts, by the reason that they have."""
+    """The claims that do not hold in full by every engine, with their verdicts, grouped by their reason."""
     by_reason: dict[str, list[str]] = {}
     for name, one in first.items():
         verdicts = list(dict.fromkeys(found[name].verdict for found in (first, *others)))

@@ -43,7 +43,7 @@ def parameters(found: Mapping[str, Figure1], title: str) -> Figure:
         one = list(found.values())[number // 3]
         limit = axis.axvline(one.eager_limit_bytes, color="#999999", linewidth=1)
         largest = one.hockney.time.message_bytes[-1]
-        # The sizes themselves lie close together where the functions bend.
+        # The functions' own sizes are too close together for ticks where the functions bend.
         size_axis(axis, [32**k for k in range(1 + int(np.log(largest) / np.log(32) + 0.5))])
         if number % 3 == 2:
             seconds_axis(axis)
@@ -56,7 +56,7 @@ def parameters(found: Mapping[str, Figure1], title: str) -> Figure:
 
 
 def _styles(models: Iterable[str], markersize: float, **others: Any) -> Styles:
-    """A line for each model, and markers for what is simulated."""
+    """The styles: a line for each model, and markers for simulated times."""
     looks = zip(models, PALETTE, _LINES, strict=False)
     styles: Styles = {name: {"color": colour, "linestyle": line} for name, colour, line in looks}
     simulated = {"color": _SIMULATED, "linestyle": "", "marker": "o", "markersize": markersize}
@@ -64,7 +64,7 @@ def _styles(models: Iterable[str], markersize: float, **others: Any) -> Styles:
 
 
 def _by_source(scores: Scores) -> dict[str, dict[str, pd.DataFrame]]:
-    """Seconds of every method, by model and then simulated."""
+    """Seconds of every method, by model; the last entry is 'simulated'."""
     return {name: methods(times) for name, times in scores.times.items()} | {"simulated": methods(scores.right)}
 
 

@@ -4,10 +4,10 @@
 # J. Pješivac-Grbović et al., "Performance analysis of MPI collective operations", Cluster Computing 10 (2007), predict
 # collectives by Hockney, LogP/LogGP and PLogP, and compare with two clusters, Boba and Frodo. Here SMPI and the
 # schedule engine simulate both from table 5's LogGP. **By construction** the network is as simple as LogGP, so that
-# formulas are at their best; what TCP, switches and libraries of those years did besides cannot appear. Decision
+# formulas are at their best; further effects of the TCP, switches and libraries of those years cannot appear. Decision
 # functions from times measured under Open MPI are in [models against measured times](models-measured.md).
 #
-# The curves of the figures are not printed as numbers; the text's claims about them are, and each is checked. **As
+# The curves of the figures are not printed as numbers. So each claim of the text about them is checked instead. **As
 # printed** stands for the formulas of tables 1 to 4 and parameters by the paper's procedures, **derived** for formulas
 # that follow from the algorithms ([models](models.md)) and the usual procedures. Nothing is adjusted to agree.
 
@@ -124,7 +124,7 @@ here.table("Reasons, or open questions", claims.findings_table(*found.values()),
 # ## What the authors could not do
 #
 # The paper reads switching points off maps on a grid, and remarks that for large messages they depend on P. A decision
-# table made from a model holds them to the byte, and as rules that Open MPI reads:
+# table made from a model has switching points that are exact to the byte, and becomes rules that Open MPI reads:
 #
 # ```sh
 # ./collwise fit --platform frodo --model loggp

@@ -26,8 +26,8 @@ FORMATS = (
 class Imported:
     """The times in a file, and the number of cases that its run was to measure.
 
-    That number is larger if the run ended early. Failed cases are those of our own scripts. Others are `marked` by the
-    reader if their times cannot be true.
+    `asked` is larger than the number of times if the run ended early. If `marked`, cases without a time were marked by
+    the reader, since their times cannot be true. Otherwise they failed when one of our own scripts ran.
     """
 
     timings: Sequence[Timing]
@@ -38,8 +38,8 @@ class Imported:
 def import_file(path: Path, store: Store, missing: MissingFacts) -> Imported:
     """Reads a whole file, archive or folder, then stores and returns its times.
 
-    `missing` supplies what the file does not say. Raises UsageError naming file, line and what was expected; nothing of
-    the file is stored then.
+    `missing` supplies facts that the file does not contain. Raises UsageError naming file, line and what was expected;
+    then nothing of the file is stored.
     """
     from collwise.validation.measurement import scripts
     from collwise.validation.measurement.imports.reading import Lines
@@ -59,7 +59,7 @@ def import_file(path: Path, store: Store, missing: MissingFacts) -> Imported:
 def read_file(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[Configuration, list[Timing]]]:
     """The times of another program's file, archive or folder, by their configurations; nothing is stored.
 
-    Without `values` the times of runs of PICO and of tables are not looked at: each cell has failed as NOT_READ.
+    Without `values`, the times of tables and of runs of PICO are not read, and each cell has the error NOT_READ.
     """
     from collwise.validation.measurement.imports import pico, table
     from collwise.validation.measurement.imports.reading import Lines

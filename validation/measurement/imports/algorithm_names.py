@@ -1,4 +1,4 @@
-"""Names by which libraries and other programs call the algorithms of the catalogue; others keep their own."""
+"""Names that libraries and other programs have for the catalogue's algorithms. Other algorithms keep their names."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from collwise.validation.libraries.openmpi_untuned import ONE_CHAIN
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 WHOLE_BYTES = 1 << 30
-"""A first part that no block exceeds, so that no second part is left."""
+"""The size of a first part that no block exceeds, so that there is no second part."""
 
 NEEDS_LIBRARY = "an id needs the library that has it"
-"""The beginning of the objection to an id of a library that is not known."""
+"""The beginning of the objection to an algorithm's id if the library is not known."""
 _OPENMPI: Mapping[str, Sequence[str]] = MappingProxyType(
     {
         "bcast": (
@@ -47,20 +47,20 @@ _OPENMPI: Mapping[str, Sequence[str]] = MappingProxyType(
         "reduce_scatter": ("non_overlapping nonoverlapping", "recursive_halving", "ring", "butterfly"),
     }
 )
-"""The names of coll/tuned's variables by collective, in the order of ids, which begin at 1; some have several."""
+"""Algorithms' names in coll/tuned's variables, by collective in the order of ids from 1. Some have several names."""
 _MPICH = {"rabenseifner": "reduce_scatter_allgather"}
-"""Names under which others force MPICH's algorithms, where they are not its own."""
+"""Names by which other programs force MPICH's algorithms, and MPICH's own names if they differ."""
 _VERSION = re.compile(r"Open ?MPI\s*v?(\d+)\.(\d+)", re.IGNORECASE)
 _MIN_VERSION = (4, 0)
 _OPENMPI_3 = {"bcast": 6, "allreduce": 5, "reduce": 6}
-"""The largest ids of Open MPI 3, where later versions have more."""
+"""The largest ids of Open MPI 3, if later versions have more."""
 
 
 def openmpi_choice(collective: str, name: str, procs: int, *, by_rules: bool = True) -> Choice | None:
-    """The choice of an algorithm that Open MPI's variables call so; None where the catalogue has none.
+    """The choice of an algorithm with this name in Open MPI's variables; None if the catalogue does not have it.
 
-    It has neither segments nor a limit of requests. `by_rules`: nor a number of chains, as rules with zeros say, by
-    which several chains become one.
+    The choice has neither segments nor a limit of requests. With `by_rules` it has a single chain, since rules with
+    zeros turn several chains into one.
     """
     plain = name.lower().replace("-", "_")
     found = next((place for place, names in enumerate(_OPENMPI.get(collective, ()), 1) if plain in names.split()), 0)
@@ -71,17 +71,17 @@ def openmpi_choice(collective: str, name: str, procs: int, *, by_rules: bool = T
 
 
 def mpich_choice(collective: str, name: str) -> Choice | None:
-    """The choice of an algorithm that MPICH's variables call so; None where the catalogue has none."""
+    """The choice of an algorithm with this name in MPICH's variables; None if the catalogue does not have it."""
     entries = Catalogue.load().collective(collective).algorithms.values()
     wanted = (name, _MPICH.get(name, name))
     return next((Choice(one.name) for one in entries if one.mpich in wanted), None)
 
 
 def choice_of(collective: str, name: str, library: str, procs: int) -> tuple[Choice, str]:
-    """The choice that a name or an id stands for, and an objection to it. The objection is empty if there is none.
+    """The choice that a name or an id stands for, and an objection to it, or an empty text.
 
-    A number is an id of the library: Open MPI or Intel MPI. A name is one of the catalogue, or of an algorithm that it
-    does not have. No name, 'default' and '-' are the library's own decision.
+    A number is an id of the library, Open MPI or Intel MPI. A name is a name of the catalogue, or of an algorithm that
+    the catalogue does not have. An empty name, 'default' and '-' stand for the library's own decision.
     """
     if name.lower() in ("", "-", "default"):
         return LIBRARY_DECIDES, ""
@@ -103,7 +103,7 @@ def choice_of(collective: str, name: str, library: str, procs: int) -> tuple[Cho
 
 
 def code_of(collective: str, choice: Choice) -> str:
-    """The algorithm whose code a choice runs: a different one if it has a single chain or no limit of requests."""
+    """The algorithm whose code a choice runs. With a single chain or no limit of requests, it is a different one."""
     if (collective, choice.algorithm) == ("alltoall", "linear_sync"):
         return "linear"
     single = ONE_CHAIN.get((collective, choice.algorithm)) if choice.parameter == 1 else None

@@ -16,16 +16,15 @@ _LARGEST_BYTES = 256 << 20
 
 
 def is_archive(path: Path) -> bool:
-    """True if the name is that of an archive."""
+    """True if the file's name ends like an archive's."""
     return path.name.endswith(SUFFIXES)
 
 
 def files_in(path: Path) -> dict[str, bytes]:
-    """The contents of all files of a folder or an archive by their names in it.
+    """The contents of all files of a folder or an archive, by their names in it.
 
-    Names of a folder's files begin with its own name.
-    Raises UsageError, in one line, for an archive that is truncated or damaged, for names and links that lead out of
-    it, and for files above 256 MiB.
+    The names of a folder's files begin with the folder's name. Raises UsageError, in one line, for a truncated or
+    damaged archive, for names and links that lead out of the archive or folder, and for files above 256 MiB.
     """
     try:
         if path.is_dir():

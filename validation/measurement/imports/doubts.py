@@ -1,4 +1,4 @@
-"""Marks cells of others' measurements that cannot be true to their names, with the reason."""
+"""Marks imported times that cannot be true for the algorithm that they name, with the reason."""
 
 from __future__ import annotations
 
@@ -15,25 +15,31 @@ from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import BUILTIN, choice_of
 
 _MIN_MESSAGE_SECONDS = 0.49e-6
-"""No message between two nodes is published to take less: a put on Tofu D (Ajima et al., CLUSTER 2018)."""
+"""The shortest published time of a message between two nodes: a put on Tofu D (Ajima et al., CLUSTER 2018)."""
 _IN_ROUNDS = ("bcast", "allreduce", "allgather", "reduce_scatter", "barrier")
-"""Collectives of which the last process hears from the first one only after ceil(log2 nodes) messages."""
+"""Collectives in which the last process hears from the first one only after ceil(log2 nodes) successive messages."""
 _FLOOR, _UNKNOWN_FLOOR = 0.02, 0.2
-"""The relative differences of times of one algorithm within a run, with and without intervals."""
+"""Relative differences up to which times within a run count as equal, with and without known intervals."""
 _ALIKE, _MIN_SIZES = 0.8, 4
-"""The share of sizes at which a column equals the default one. The smallest number of sizes for such a conclusion."""
+"""The share of sizes at which an unforced algorithm equals the default, and the number of sizes needed."""
 
 _USUAL_ELEMENT_BYTES = 4
-"""The elements of reductions in OSU's and Intel's benchmarks, and PICO's; broadcasts there have bytes, or these."""
+"""The size of elements in reductions of OSU's, Intel's and PICO's benchmarks.
+
+Elements of broadcasts in these benchmarks have 1 byte or this size.
+"""
 
 
 def doubted(timings: Sequence[Timing], library: str, to_last: bool, element_bytes: int = 0) -> list[Timing]:
-    """The timings of one run. Impossible ones have the reason as their error, and no time.
+    """The timings of one run. An impossible timing has the reason as its error, and no time.
 
-    They are: times of 0; a collective that is faster than its least number of messages one after another, where times
-    end with the last process (`to_last`); algorithms that do not run on P processes, or with so few elements, so that
-    the library ran another one; and all algorithms of a collective where the force did not act: at most sizes those
-    that were forced equal the library's own decision. `element_bytes` 0: those of the usual benchmarks.
+    Impossible are:
+    - times of 0;
+    - times below the collective's minimum of successive messages, if times end with the last process (`to_last`);
+    - algorithms that cannot run on P processes or with so few elements, so that the library ran another algorithm;
+    - all algorithms of a collective if the force did not act, since at most sizes the forced algorithms' times equal
+      the time of the library's own decision.
+    With `element_bytes` 0, elements are as large as in the usual benchmarks.
     """
     singly = [_marked(one, _reason(one, library, to_last, element_bytes)) for one in timings]
     kinds = sorted(singly, key=_kind)
@@ -81,7 +87,7 @@ def _reason(timing: Timing, library: str, to_last: bool, element_bytes: int) -> 
 
 
 def _no_force(collective: str, procs: int, timings: Sequence[Timing], library: str) -> str:
-    """The reason why no algorithm of a collective ran as forced; empty if they did, or nothing tells."""
+    """The reason why no algorithm of a collective ran as forced; empty if they did, or if this is unknown."""
     default = {one.case.message_bytes: one for one in timings if one.case.experiment == BUILTIN and one.ok}
     columns: dict[str, dict[int, Timing]] = {}
     for one in filter(_is_forced, timings):
@@ -112,7 +118,7 @@ def _equal_share(column: Mapping[int, Timing], default: Mapping[int, Timing]) ->
 
 
 def _decided(library: str, collective: str, procs: int, message_bytes: int) -> str | None:
-    """The algorithm that the library runs untuned, by its published rules; None where these are not known."""
+    """The algorithm that the library runs untuned, by its published rules; None if the rules are not known."""
     decide = decide_by_openmpi if library.startswith("Open MPI") else decide_by_mpich if "MPICH" in library else None
     if decide is None:
         return None

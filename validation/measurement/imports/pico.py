@@ -1,8 +1,8 @@
 """Runs of PICO (HLC-Lab): an archive or a folder, the metadata next to it, and the ranks' hosts.
 
-A run is RUN/TEST/COUNT_ALGORITHM_TYPE.csv, a line an iteration. The column `highest` is the longest time over all ranks
-in nanoseconds, after a barrier. COUNT elements are the whole buffer. Gather, scatter, allgather and alltoall have
-blocks of COUNT / P.
+A run has files RUN/TEST/COUNT_ALGORITHM_TYPE.csv, with one line for each iteration. The column `highest` is the longest
+time over all ranks after a barrier, in nanoseconds. The whole buffer has COUNT elements. Gather, scatter, allgather and
+alltoall have blocks of COUNT / P elements.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _BLOCKS = ("gather", "scatter", "allgather", "alltoall")
 _WARM_UP_SHARE = 5
 _REFUSED = "invalid-value"
 _SUMMARY = "Average runtime"
-"""The beginning of the last line on Fugaku, which may have been cut anywhere."""
+"""The beginning of the last line of files from Fugaku. The line may be cut off anywhere."""
 _NS = 1e-9
 _Z = 1.96
 
 
 @dataclass(frozen=True)
 class _Test:
-    """The metadata of a test: its library, collective, and the ranks on each of its hosts."""
+    """The metadata of a test: its library, its collective, and the host of each rank."""
 
     machine: str
     row: Mapping[str, str]
@@ -74,10 +74,10 @@ class _Test:
 
 
 def read(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[Configuration, list[Timing]]]:
-    """The times of all runs in a folder or an archive, each by its configuration. Impossible cells are marked.
+    """The times of all runs in a folder or an archive, by configuration. Impossible cells are marked.
 
-    `missing` may name the platform, which else is that of the metadata's file, and facts about the times. Without
-    `values` no file with times is looked into, and each cell has failed as NOT_READ.
+    `missing` may have facts about the times, and the platform, by default the name of the metadata's file. Without
+    `values`, files with times are not read, and each cell has the error NOT_READ.
     """
     files = files_in(path)
     tests: dict[tuple[str, str], list[tuple[re.Match[str], str]]] = {}
@@ -103,7 +103,7 @@ def read(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[C
 
 
 def _operation(metadata: Mapping[tuple[str, str], tuple[str, dict[str, str]]], run: str) -> str:
-    """The operations of a run's reductions; all its tests have them as a fact, since they are one job."""
+    """The operations of a run's reductions. All tests of the run have them as a fact, since the run is one job."""
     rows = [row for (name, _), (_, row) in metadata.items() if name == run]
     return ", ".join(dict.fromkeys(one for row in rows if (one := row.get("MPI_Op", "")) not in ("", "null")))
 
@@ -124,9 +124,9 @@ def _configuration(test: _Test, run: str, missing: MissingFacts, licence: str, o
 
 
 def _metadata(path: Path, files: Mapping[str, bytes]) -> Iterator[tuple[tuple[str, str], tuple[str, dict[str, str]]]]:
-    """The rows of all metadata by run and test, with the machine of the file's name.
+    """The rows of all metadata by run and test, with the machine that the file's name begins with.
 
-    Their files are in the run, next to it and above it.
+    Metadata files are in the run, next to it, and in the folder above.
     """
     texts = [(name, _text(path, name, data)) for name, data in files.items() if name.endswith(_METADATA)]
     around = (path.resolve().parent, path.resolve().parent.parent)
@@ -154,8 +154,8 @@ def _test(
 ) -> _Test:
     if (run, number) not in metadata:
         raise UsageError(
-            f"{path}: no metadata of test {number} of run {run}; expected a row of it in MACHINE{_METADATA} in, beside "
-            "or above it"
+            f"{path}: no metadata of test {number} of run {run}; expected its row in MACHINE{_METADATA}, in the run, "
+            "next to it or in the folder above"
         )
     machine, row = metadata[run, number]
     collective = collective_of(row["collective_type"])
@@ -220,7 +220,7 @@ def _timing(
 
 
 def _choice(test: _Test, algorithm: str) -> Choice:
-    """The choice of a file's name; implementations other than the library's keep their own names."""
+    """The choice that a file's name stands for. Implementations that are not the library's keep their own names."""
     prefix, _, fujitsu = algorithm.partition("-")
     if test.row["mpi_lib"] == _FUJITSU and prefix == "default":
         name, library = fujitsu, "ompi"
@@ -237,7 +237,7 @@ def _choice(test: _Test, algorithm: str) -> Choice:
 
 
 def _values(path: Path, name: str, text: str) -> list[float]:
-    """The nanoseconds of all iterations; none where the program ended before it wrote any."""
+    """The nanoseconds of all iterations; empty if the program ended before it wrote any."""
     lines = text.splitlines()
     if not lines:
         return []
@@ -261,9 +261,9 @@ def _values(path: Path, name: str, text: str) -> list[float]:
 
 
 def _half_width(values: Sequence[float]) -> float:
-    """Half of the 95 % confidence interval of the median, by order statistics; of few values half of their range.
+    """Half of the 95 % confidence interval of the median, by order statistics. For few values, it is half their range.
 
-    It is infinite, which says that it is not known, for a single value.
+    For a single value it is infinite, which means that it is not known.
     """
     ordered, number = sorted(values), len(values)
     if number == 1:

@@ -1,4 +1,4 @@
-"""Readers of other programs' output; each raises UsageError naming the line for what it does not know."""
+"""Readers of other programs' output. Each raises UsageError, naming the line, for text that it cannot read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OSU_NAMES = re.compile(
 _TAG = re.compile(r"^(?:\[\d+,\d+\]<std(?:out|err)>: ?|\d+: )")
 _LAUNCH = re.compile(r"(?:mpirun|mpiexec|srun|prterun|aprun|jsrun)\b.*?\s(?:-np?|--np|--ntasks|--n)[ =](\d+)\b.*\bosu_")
 _LATENCY, _STREAM = "-", "bandwidth"
-# Names in titles that are not the collectives' own.
+# Collectives by the names that titles have for them, if these differ from MPI's.
 _OSU_COLLECTIVES = {
     "broadcast": "bcast",
     "all-to-all personalized exchange": "alltoall",
@@ -40,11 +40,11 @@ _OSU_COLLECTIVES = {
 
 
 def _read_osu(lines: Lines) -> Found:
-    """Output of the OSU micro-benchmarks: collectives, with and without -f, osu_latency and osu_bw.
+    """The times in output of the OSU micro-benchmarks: collectives, with and without -f, osu_latency and osu_bw.
 
-    Times are in microseconds, rates in MB/s. Each table has a configuration. Its times are those of the slowest
-    process, or else means over processes. Logs of jobs may have launchers' marks before lines, the commands that
-    started a benchmark, which say P, and other words.
+    Times are in microseconds, rates in MB/s. Each table has a configuration. Its times are the slowest process's, or
+    means over processes if the table has no maxima. Logs of jobs may also contain launchers' marks before lines, other
+    text, and the commands that started a benchmark, which give P.
     """
     found: Found = []
     columns: list[str] = []
@@ -73,7 +73,7 @@ def _read_osu(lines: Lines) -> Found:
 
 
 def _osu_benchmark(lines: Lines, number: int, what: str) -> str:
-    """The collective of a title, or one of osu_latency and osu_bw."""
+    """The collective of a title, or the mark of osu_latency or osu_bw."""
     name = what.lower().strip()
     if name == "latency" or (name == "" and "Latency" in lines.lines[number - 1]):
         return _LATENCY
@@ -115,9 +115,9 @@ _IMB_PINGPONG = "PingPong"
 
 
 def _read_imb(lines: Lines) -> Found:
-    """Output of the Intel MPI Benchmarks, IMB-MPI1. Times in microseconds.
+    """The times in output of the Intel MPI Benchmarks, IMB-MPI1, which are in microseconds.
 
-    Tables of known collectives (the slowest process's mean) and of PingPong (half of a roundtrip) are read.
+    Only tables of known collectives (the slowest process's mean) and of PingPong (half of a roundtrip) are read.
     """
     version = next((match[1] for line in lines.lines if (match := _IMB_VERSION.match(line))), "-")
     maker = lines.configuration(f"IMB-MPI1 {version}", {"timing": "maximum"})
@@ -161,10 +161,10 @@ _REPRO_DETAILS = ("clocktype", "clock", "sync", "datatype", "operation")
 
 
 def _read_repro(lines: Lines) -> Found:
-    """Output of ReproMPI, as in Hunold & Carpen-Amarie 2018, listing 2, and its summary. Times in seconds.
+    """The times in output of ReproMPI (Hunold & Carpen-Amarie 2018, listing 2) or in its summary, which are in seconds.
 
-    The times are the mean of the runs of every collective and size, or the mean that a summary gives. Runs with an
-    error code, which did not begin in their window, do not count.
+    A time is the mean over the runs of a collective and size, or the mean that a summary gives. Runs with an error code
+    do not count, since they did not begin in their window.
     """
     facts: dict[str, str] = {}
     samples: dict[Case, list[float]] = {}
@@ -216,10 +216,11 @@ _NETGAUGE_COLUMNS = ["size", "n", "prtt_1_0", "prtt_n_0", "prtt_n_d", "L", "o_s"
 
 
 def _read_netgauge(lines: Lines) -> Found:
-    """The file that netgauge's pattern loggp writes (netgauge -x loggp -o FILE). Times in microseconds.
+    """The times in a file of netgauge's pattern loggp (netgauge -x loggp -o FILE), which are in microseconds.
 
-    Its PRTT(n, d, s) are the experiments of that name: n messages of s bytes with a delay d between them, then one
-    back. L, o, g and G, which it computes from them, are not read. If a size has several rows, the last one counts.
+    The columns PRTT(n, d, s) are experiments of this name: n messages of s bytes with a delay d between them, then one
+    message back. The columns L, o, g and G, which netgauge computes from these times, are not read. If a size has
+    several rows, the last row counts.
     """
     timings: dict[Case, Timing] = {}
     for number, line in enumerate(lines.lines, 1):
@@ -253,4 +254,4 @@ READERS: Mapping[re.Pattern[str], Callable[[Lines], Found]] = {
     _REPRO_TITLE: _read_repro,
     _NETGAUGE_TITLE: _read_netgauge,
 }
-"""Each program's reader by the line that its output has."""
+"""The reader of each program, by a line that only this program's output has."""

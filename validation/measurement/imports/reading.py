@@ -1,4 +1,4 @@
-"""Tools of the readers of files: numbered lines, errors that name them, and cases of built-in collectives."""
+"""Tools for readers of files: numbered lines, errors that name a line, and cases of built-in collectives."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.measurement.imports.algorithm_names import choice_of
 from collwise.validation.times.grid import BUILTIN, case_of
 
-# Our names by MPI's name in lower case without 'MPI_' and underscores. In all of these programs, as here, the size is
-# that of one block where a collective has a block per process or pair, and that of the whole vector in reductions.
+# Our names by MPI's names in lower case without 'MPI_' and underscores. In these programs, as in collwise, the size is
+# one block's if a collective has a block per process or pair, and the whole vector's in reductions.
 COLLECTIVES = {
     name.replace("_", ""): name
     for name in ("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "barrier", "bcast", "gather",
                  "gatherv", "reduce", "reduce_scatter", "scatter", "scatterv", "scan", "exscan")
 }  # fmt: skip
 NOT_READ = "not read"
-"""The error of cells whose times were not to be looked at."""
+"""The error of cells whose times were deliberately not read."""
 LONGEST_SECONDS = 3600.0
-"""A longer call is a misread number."""
+"""The longest plausible time of a call. A longer time is a misread number."""
 STREAM_COUNT, STREAM_REPLY_BYTES = 64, 4
-"""The messages in a row of osu_bw, and the size of its reply."""
+"""The number of successive messages of osu_bw, and the size of the reply."""
 # A larger size is a misread number.
 _MAX_BYTES = 1 << 40
 
@@ -34,9 +34,9 @@ _MAX_BYTES = 1 << 40
 class MissingFacts:
     """Facts that files of other programs do not contain.
 
-    They are the platform's name, often P, the processes per node, the MPI library with its version, the algorithm that
-    was forced, by the catalogue's name or the library's id (empty: none), and what else is to be kept `about` the
-    times, such as job, source and licence.
+    They are the platform's name, often P, the processes per node, the MPI library with its version, and the forced
+    algorithm by the catalogue's name or the library's id (empty: none). `about` has other facts about the times, such
+    as job, source and licence.
     """
 
     platform: str = ""
@@ -57,14 +57,14 @@ class Lines:
 
     @classmethod
     def of(cls, path: Path, missing: MissingFacts) -> Lines:
-        """The lines of a text, which gzip may have packed. Raises UsageError if it cannot be read, or is empty."""
+        """The lines of a text file, possibly packed by gzip. Raises UsageError if it is unreadable or empty."""
         text = read_text(path)
         if not text.strip():
             raise UsageError(f"{path}: the file is empty")
         return cls(path, tuple(text.splitlines()), missing)
 
     def objection(self, number: int, expected: str) -> UsageError:
-        """The error for a line: what it says and what was expected."""
+        """The error for a line, with the line's text and what was expected."""
         line = self.lines[number - 1].strip() if number <= len(self.lines) else "the end"
         return UsageError(f"{self.path}:{number}: expected {expected}, not '{line[:80]}'")
 
@@ -82,13 +82,13 @@ class Lines:
         return found
 
     def whole(self, number: int, value: float, what: str, least: int = 0) -> int:
-        """A size or a count. Raises UsageError, naming the line."""
+        """A size or a count. Raises UsageError, naming the line, if it is not a whole number of at least `least`."""
         if value != int(value) or not least <= value <= _MAX_BYTES:
             raise self.objection(number, f"{what} as a whole number of at least {least}")
         return int(value)
 
     def procs(self, stated: int) -> int:
-        """P from the file or from --procs. Raises UsageError when neither gives it, or when the two differ."""
+        """P from the file or from --procs. Raises UsageError if neither gives P, or if the two differ."""
         given = self.missing.procs
         if stated and given and stated != given:
             raise UsageError(f"--procs {given}: {self.path} has times of {stated} processes")
@@ -97,7 +97,7 @@ class Lines:
         return stated or given
 
     def case(self, collective: str, procs: int, message_bytes: int) -> Case:
-        """A call of a library's own collective, by the algorithm that was forced if one was; '-': a roundtrip."""
+        """A call of a library's own collective, with the forced algorithm if there is one; '-' is a roundtrip."""
         experiment = ROUNDTRIP if collective == "-" else BUILTIN
         per_node = min(self.missing.processes_per_node, procs)
         if self.missing.algorithm and collective != "-":
@@ -108,21 +108,22 @@ class Lines:
         return Case(collective, "-", procs, message_bytes, processes_per_node=per_node, experiment=experiment)
 
     def stream(self, message_bytes: int) -> Case:
-        """Messages in a row from one process to another, as osu_bw sends them."""
+        """Successive messages from one process to another, as osu_bw sends them."""
         one = self.case("-", 2, message_bytes)
         return replace(one, experiment=SATURATION, count=STREAM_COUNT, reply_bytes=STREAM_REPLY_BYTES)
 
     def mean(self, case: Case, seconds: float, repetitions: int) -> Timing:
-        """A mean of unknown exactness; programs give half of a roundtrip."""
+        """A mean without a known interval. A roundtrip's time is doubled, since programs give half of it."""
         unknown = math.inf
         if case.experiment == ROUNDTRIP:
             return Timing(case, 2 * seconds, 2 * seconds, unknown, repetitions)
         return Timing(case, seconds, half_width_seconds=unknown, repetitions=repetitions)
 
     def configuration(self, program: str, details: dict[str, str]) -> Configuration:
-        """The configuration of another program's times, with what is said about them.
+        """The configuration of another program's times, with facts about them.
 
-        Its maker is the MPI library, if that is known, else the program. Raises UsageError if the platform has no name.
+        The maker is the MPI library if it is known, otherwise the program. Raises UsageError if the platform has no
+        name.
         """
         if not self.missing.platform:
             raise UsageError(f"{self.path} does not say where it was measured; give --platform NAME")

@@ -1,4 +1,4 @@
-"""A short CSV of times with facts above it, for times from anywhere: docs/clusters.md describes it."""
+"""A short CSV of times from anywhere, with facts above the table. docs/clusters.md describes the format."""
 
 from __future__ import annotations
 
@@ -29,25 +29,28 @@ from collwise.validation.times.choice import LIBRARY_DECIDES
 from collwise.validation.times.grid import BUILTIN, case_of
 
 UNITS = {"seconds": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-"""The columns of which one has the times, and the seconds that 1 in it is."""
+"""The possible names of the column with the times, and their units in seconds."""
 NEEDED = ("collective", "algorithm", "procs", "bytes")
 OPTIONAL = ("ppn", "segment", "parameter", "half_width", "repetitions", "least", "greatest", "mark")
 FACTS = ("machine", "library", "timing", "job", "hosts", "notes", "source", "commit", "licence")
-"""The facts that may stand above the table, '# name: value' each; others are kept, too."""
+"""Facts that may stand above the table, as lines '# name: value'. Other facts are also kept."""
 DEFAULT = "default"
 """The algorithm in rows where the library decided."""
 OUTSIDE = "outside"
-"""The fact that names algorithms, by commas, that the catalogue is known not to have."""
+"""The fact with the algorithms, separated by commas, that the catalogue is known not to have."""
 COLLECTIVE = "collective"
 """The experiment of a collective by an algorithm."""
 LATENCY, STREAM = "latency", "stream"
-"""Messages between two processes in place of a collective: half of a roundtrip; 64 messages and a short reply."""
+"""Names for messages between two processes: half of a roundtrip, and 64 messages with a short reply.
+
+They stand in the column of collectives.
+"""
 _TO_LAST = "maximum"
 _FACT = re.compile(r"^#\s*([a-z_]+)\s*:\s*(.*?)\s*$")
 _LIKE = 0.8
 """The least similarity of a misspelt name to one of the catalogue, by difflib."""
 _SHORTEST_SECONDS = 1e-9
-"""A call of a collective that takes less has a wrong unit, as one that takes longer than LONGEST_SECONDS."""
+"""The shortest plausible time. A shorter time has a wrong unit, as has a time above LONGEST_SECONDS."""
 
 
 def recognised(lines: Lines) -> bool:
@@ -57,7 +60,7 @@ def recognised(lines: Lines) -> bool:
 
 
 def read(lines: Lines, values: bool = True) -> list[tuple[Configuration, list[Timing]]]:
-    """The times of a table; without `values` they are not looked at, and each cell has failed as NOT_READ."""
+    """The times of a table. Without `values` they are not read, and each cell has the error NOT_READ."""
     facts = dict(lines.missing.about)
     columns: list[str] = []
     timings: dict[Case, Timing] = {}
@@ -92,22 +95,22 @@ def read(lines: Lines, values: bool = True) -> list[tuple[Configuration, list[Ti
 
 
 def _warn_of(path: Path, collective: str, name: str, outside: Sequence[str]) -> None:
-    """Warns of a name that is nearly one of the catalogue's.
+    """Warns of a name that is similar to a name of the catalogue.
 
-    Names that are said to be outside, or that contain one of the catalogue's, are left out.
+    There is no warning for names in `outside`, and for names that contain the similar name.
     """
     known = Catalogue.load().collectives.get(collective)
     if known is None or name in known.algorithms or name in outside:
         return
     if near := [one for one in get_close_matches(name, known.algorithms, cutoff=_LIKE) if one not in name]:
         warn(
-            f"{path}: the catalogue has no {collective} '{name}', so that its times are no choice; did you "
-            f"mean {' or '.join(near)}? If it is another one, say above the table: # {OUTSIDE}: {name}"
+            f"{path}: the catalogue has no {collective} '{name}', so its times belong to no choice; did you "
+            f"mean {' or '.join(near)}? If it is another algorithm, write above the table: # {OUTSIDE}: {name}"
         )
 
 
 def text_of(configuration: Configuration, timings: Sequence[Timing]) -> str:
-    """A table of times, which `read` reads again. For marked times it has the median, if that is known.
+    """A table of times, which `read` can read. For marked times it has the median, if it is known.
 
     Raises ValueError for experiments that such a table cannot hold.
     """

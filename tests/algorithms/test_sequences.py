@@ -143,7 +143,7 @@ def test_calls_that_libcollwise_ran_otherwise_are_found(tmp_path: Path) -> None:
     report.write_text(json.dumps({"collwise_report": 1, "processes": 2, "seconds": 1.0, "rows": [row]}))
     (tmp_path / "board").write_bytes(entry("the end", FINISHED, by_ours=3) + entry("the end", FINISHED))
     processes = sequences._read_board(tmp_path / "board")
-    said = "libcollwise reports 4 calls by our algorithms, and by its rules they are 3"
+    said = "libcollwise reports 4 calls by our algorithms, but its rules choose them for 3"
     assert sequences._problem(ENDED, processes, report) == said
 
 

@@ -271,7 +271,7 @@ def test_cases_that_cost_their_workers_fail_and_the_others_go_on(tmp_path: Path)
         result = context.simulate(GROS, CASES)
         assert 0 < len(result.failed) < len(CASES)
         assert {timing.error for timing in result.failed} == {
-            "every worker that simulated the case and others with it was lost"
+            "every worker that simulated this case, together with others, was lost"
         }
         again = context.simulate(GROS, CASES)
         assert (again.failed, again.reused) == ([], len(CASES) - len(result.failed))

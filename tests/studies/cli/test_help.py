@@ -48,5 +48,5 @@ def test_the_help_of_a_derived_command_names_its_argument_and_another_command(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert "REFERENCE holds the reference times." in said(capsys, "compare", "--help")[1]
-    assert "--exact keeps that" in " ".join(said(capsys, "select", "--help")[1].split())
+    assert "--exact keeps this loss" in " ".join(said(capsys, "select", "--help")[1].split())
     assert "'collwise search algorithms' takes less time" in " ".join(said(capsys, "measure", "--help")[1].split())

@@ -92,7 +92,7 @@ def test_expected_savings_by_decisions(capsys: Capture) -> None:
     asked = "program profile before.json --decisions d.json --baseline openmpi-4.1"
     shown, _ = done(asked, capsys)
     assert "300 ms (x4.00)" in shown
-    assert "no saving known: 1000 calls of allreduce on 4 processes: the decisions have none for it" in shown
+    assert "no saving known: 1000 calls of allreduce on 4 processes: the decisions do not cover this collective" in shown
     assert run(f"{asked} --csv", capsys)[1].startswith("collective,communicator,ranks,")
 
 
@@ -123,7 +123,7 @@ def test_runs_of_different_programs_are_warned_of(capsys: Capture) -> None:
     assert "warning" not in run(asked, capsys)[2]
     write("after.json", CALL | {"calls": 7}, PART)
     said = run(asked, capsys)[2]
-    assert "warning: before.json and after.json have 2 of 3 kinds of calls" in said
+    assert "warning: before.json and after.json differ in how often they made 2 of 3 kinds of calls" in said
 
 
 def test_what_a_later_run_saved(capsys: Capture) -> None:

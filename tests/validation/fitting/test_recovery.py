@@ -175,8 +175,8 @@ def test_platforms_whose_truth_is_not_known() -> None:
     [
         ("loggp", "hoefler", "exact", "takes sending and receiving to cost the same"),
         ("lmo", "triplets", "exact-sender", "takes sending and receiving to cost the same"),
-        ("plogp", "kielmann", "exact-symmetric", "takes all of a message's growth for the gap's"),
-        ("plogp", "fitted", "exact", "takes the messages of a barrier to be received side by side"),
+        ("plogp", "kielmann", "exact-symmetric", "takes all growth with the message size to be the gap's"),
+        ("plogp", "fitted", "exact", "takes the messages of a barrier to be received concurrently"),
         ("plogp", "saturation", "exact", ""),
         ("plogp", "kielmann", "exact", ""),
         ("loggp", "fitted", "exact-sender", ""),

@@ -455,8 +455,8 @@ def test_a_misspelt_algorithm_is_named(tmp_path: Path, capsys: pytest.CaptureFix
     rows += "bcast,binomail,8,64,5\nbcast,binomail,8,128,5\nbcast,binomial_over,8,64,5\nbcast,ours,8,64,5\n"
     read_file(write(tmp_path, head + rows, "a.csv"), MissingFacts())
     says = (
-        f"collwise: warning: {tmp_path / 'a.csv'}: the catalogue has no bcast 'binomail', so that its times are no "
-        "choice; did you mean binomial? If it is another one, say above the table: # outside: binomail\n"
+        f"collwise: warning: {tmp_path / 'a.csv'}: the catalogue has no bcast 'binomail', so its times belong to no "
+        "choice; did you mean binomial? If it is another algorithm, write above the table: # outside: binomail\n"
     )
     assert capsys.readouterr().err == says
     read_file(write(tmp_path, f"{head}# outside: ours, binomail\n{rows}", "b.csv"), MissingFacts())

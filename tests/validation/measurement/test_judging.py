@@ -403,9 +403,9 @@ def test_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (row["cells"], row["mean"], row["median_error"]) == (2, pytest.approx(0.5), None)
     assert "no platform is called like unknown: its runs are left out" in output.parts
     assert "fugaku: P = 16 are left out: fugaku has 8 nodes of 48 cores" in output.parts
-    assert "nowhere two algorithms that the catalogue has, and so no cell: fugaku (other)" in output.parts
+    assert "no cell, since no point has two algorithms of the catalogue: fugaku (other)" in output.parts
     tables = {part.title: part for part in output.parts if isinstance(part, Table)}
-    beside = [row[:2] for row in tables["Choices beside the library untuned"].rows]
+    beside = [row[:2] for row in tables["Choices compared with the untuned library"].rows]
     assert beside == [("mare_nostrum", PREDICTED), ("mare_nostrum", RULES)]
     parts = tables["By message size, and by processes on a node"].rows
     assert [row[1] for row in parts if row[0] == "fugaku"] == ["to 2 KiB", "all, 1 on a node", "all, 2 on a node"]
@@ -467,7 +467,7 @@ def test_more_processes_than_hosts_have(tmp_path: Path, monkeypatch: pytest.Monk
     found = check_machines(tmp_path / "leonardo.times.csv", models=False)
     in_order, alone = found.notes
     assert in_order == "predicted on nodes in order: leonardo (leonardo): its hosts are too few for its processes"
-    assert alone.startswith("how sure choices are, and what is robust, by what predictions of aws_c5n, fugaku,")
+    assert alone.startswith("how sure choices are, and which are robust, follows from the errors of predictions of aws_c5n, fugaku,")
     (cell,) = found.cells
     assert cell.choices[ROBUST] in ("binomial", "chain")
 

@@ -157,8 +157,8 @@ def test_wide_steps_are_named_with_the_process_counts_to_add() -> None:
     table = timed(table, (4, 16, 64, 2048), (8,))
     assert table.wide_steps() == [(64, 2048)]
     assert wide_steps_texts([table]) == [
-        "nothing was decided from P = 65 to 2047, where the choices for fewer processes hold; --procs with 256,1024 "
-        "as well decides there, too"
+        "nothing was decided from P = 65 to 2047, where the choices for fewer processes hold; to decide there, "
+        "add 256,1024 to --procs"
     ]
     assert wide_steps_texts([replace(table, source="predicted")]) == []
     header = " ".join(openmpi_rules([table], "4.1").replace("\n# ", " ").split())
@@ -192,7 +192,7 @@ def test_wide_steps_between_sizes_are_named_with_the_sizes_to_add() -> None:
     assert table.wide_size_steps() == [(32, 1000), (1000, 16 * 1024)]
     assert wide_steps_texts([table]) == [
         "nothing was decided between 32 B and 1000 B and between 1000 B and 16 KiB, where the choices for smaller "
-        "messages hold; --sizes with 128B,512B,4000B,16000B as well decides there, too"
+        "messages hold; to decide there, add 128B,512B,4000B,16000B to --sizes"
     ]
     assert wide_steps_texts([replace(table, source="predicted")]) == []
     assert wide_steps_texts([replace(table, times=None)]) == []

@@ -269,5 +269,5 @@ def test_times_that_cannot_decide_are_refused() -> None:
     with pytest.raises(UsageError, match="exact is for predicted times; simulated ones are known at single sizes only"):
         select(times, exact=True)
     over = times.data.expand_dims({"factor": [1.0, 2.0]}, axis=3)
-    with pytest.raises(UsageError, match="times of bcast differ by factor, too; select by one of them"):
+    with pytest.raises(UsageError, match="times of bcast differ by factor; select by one of its values"):
         select(replace(times, data=over))

@@ -69,7 +69,7 @@ def _make(words: str, folder: Path) -> None:
     if not kept.exists():
         with pytest.MonkeyPatch.context() as patch:
             # The file is all that is read.
-            patch.setattr("collwise.studies.present.shown.shown", lambda _: Shown([], []))
+            patch.setattr("collwise.studies.cli.derive.shown", lambda _: Shown([], []))
             ran = run(words, folder)
         assert ran.code != 2, f"{words}: {ran.err}"
         kept.parent.mkdir(exist_ok=True)

@@ -195,7 +195,7 @@ def test_tables_without_a_rule_for_a_run(rules: str, said: str, tmp_path: Path) 
         (
             (4, 16),
             8,
-            "was not decided for P = 8, so that calls of all processes take other rows (bcast: those of P = 4)",
+            "was not decided for P = 8, so that calls on all processes use rows for another P (bcast: P = 4)",
         ),
         ((4, 16), 32, "(bcast: those of P = 16)"),
         ((4, 16), 2, ""),

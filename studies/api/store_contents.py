@@ -156,7 +156,7 @@ def _only(what: str, found: Collection[str], store: Path) -> str:
 
 
 def configurations(store: str | Path | None = None) -> pd.DataFrame:
-    """Lists configurations, which are all that times depend on except cases.
+    """Lists configurations, on which times depend besides the case.
 
     Times of different configurations never mix.
 

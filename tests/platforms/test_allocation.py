@@ -188,7 +188,11 @@ def test_switches_that_a_description_does_not_fill_count_as_whole(tmp_path: Path
     ("ranks", "node_map", "message"),
     [
         ("rank,host\n0,vega3\n0,vega3\n", CELLS, r"ranks:3: expected a rank and its host, each rank once, not"),
-        ("rank,host\n0,vega3\n2,vega3\n", CELLS, r"expected all ranks, starting at 0; found 2 ranks, up to 2, but not rank 1"),
+        (
+            "rank,host\n0,vega3\n2,vega3\n",
+            CELLS,
+            r"expected all ranks, starting at 0; found 2 ranks, up to 2, but not rank 1",
+        ),
         ("rank,host\n0,vega3\n1,", CELLS, r"ranks:3: expected a rank and its host, each rank once, not '1,'"),
         ("rank,host\n0,vega0003\n1,vega4\n", CELLS, r"ranks:3: host 'vega4' is not in .*map"),
         ("rank,name\n0,a\n", CELLS, r"ranks:1: expected the columns .*rank,host; no host in 'rank,name'"),

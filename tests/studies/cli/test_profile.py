@@ -92,7 +92,9 @@ def test_expected_savings_by_decisions(capsys: Capture) -> None:
     asked = "program profile before.json --decisions d.json --baseline openmpi-4.1"
     shown, _ = done(asked, capsys)
     assert "300 ms (x4.00)" in shown
-    assert "no saving known: 1000 calls of allreduce on 4 processes: the decisions do not cover this collective" in shown
+    assert (
+        "no saving known: 1000 calls of allreduce on 4 processes: the decisions do not cover this collective" in shown
+    )
     assert run(f"{asked} --csv", capsys)[1].startswith("collective,communicator,ranks,")
 
 

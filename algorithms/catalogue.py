@@ -131,11 +131,6 @@ class Algorithm:
         return {name: value for name, value in values.items() if name in self.parameters and value}
 
     @property
-    def takes_what_comes_first(self) -> bool:
-        """True if the order of a process's operations depends on which messages arrive first, as with tasks."""
-        return self.name.startswith(("tasks_", "multi_leader_"))
-
-    @property
     def pipelined(self) -> bool:
         """True if the message is cut into segments of a size that can be chosen."""
         return "segment_bytes" in self.parameters

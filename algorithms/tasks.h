@@ -1,6 +1,6 @@
 /* Collectives from tasks, as HAN's (Luo et al. 2020, section III): operations that are schedules of rounds (rounds.c,
- * round_collectives.c, library.c, windows.c), and sequences of tasks, each of which runs one operation on every level,
- * on successive segments (tasks.c). */
+ * progress.c, round_collectives.c, library.c, windows.c), and sequences of tasks, each of which runs one operation on
+ * every level, on successive segments (tasks.c). */
 #ifndef COLLWISE_TASKS_H
 #define COLLWISE_TASKS_H
 
@@ -43,10 +43,11 @@ void collwise_add_round(collwise_rounds *to);
 /* Scratch memory, kept until the next call for more. */
 char *collwise_rounds_scratch(collwise_rounds *of, size_t bytes);
 
-/* Starts the first round. */
+/* Starts all actions of the next round. Returns 0 if there is none. */
+int collwise_rounds_next(collwise_rounds *of);
+
+/* Starts the first round (progress.c). */
 void collwise_rounds_start(collwise_rounds *of);
-/* Starts all rounds whose time has come, without waiting. Returns whether all operations are over. */
-int collwise_rounds_test(collwise_rounds *const *list, int count);
 /* Lets all operations go on, each whenever its messages arrive, until they are over. */
 void collwise_rounds_wait(collwise_rounds *const *list, int count);
 

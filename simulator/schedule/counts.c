@@ -6,7 +6,7 @@ void schedule_count(const schedule *of, uint32_t *counts) {
         for (size_t k = 0; k < program->length; k++) {
             schedule_word word = program->words[k];
             schedule_kind kind = schedule_kind_of(word);
-            if (kind != SCHEDULE_WAIT && (schedule_is_local(kind) || schedule_peer_of(word) != 0)) {
+            if (schedule_is_local(kind) || (schedule_is_message(kind) && schedule_peer_of(word) != 0)) {
                 counts[(i * SCHEDULE_KINDS + kind) * of->size_count + schedule_size_of(word)]++;
             }
         }

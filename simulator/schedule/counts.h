@@ -6,8 +6,8 @@
 
 enum { SCHEDULE_KINDS = SCHEDULE_ALLOCATE + 1 };
 
-/* Adds the number of operations of each program, kind and size to `counts`, in this order. Waits, and messages of a
- * process to itself, do not count. */
+/* Adds the number of operations of each program, kind and size to `counts`, in this order. Waits, forks, and
+ * messages of a process to itself, do not count. */
 void schedule_count(const schedule *of, uint32_t *counts);
 
 #endif

@@ -8,7 +8,12 @@
  *     arrives  after latency and transfer, and a gap after the message that the process received before
  *
  * so that no event has to wait for an event of another process; models.c plays these without a trace. Over ports,
- * ports.c computes the times. */
+ * ports.c computes the times.
+ *
+ * A process with several strands takes their requests in the order in which they are complete, however late its clock
+ * is, and goes on with a strand when it has taken all that this one waits for. It takes a request only when time has
+ * come so far that no other one can be complete before: over ports in an event, under models when no process can do
+ * more before that time. */
 #include "one_way.h"
 #include "play.h"
 #include "symmetry.h"
@@ -91,6 +96,41 @@ static int32_t connection_to(const play *all, int destination, uint32_t relative
 
 /* --- Requests ----------------------------------------------------------------------------------------------------- */
 
+static int is_of_strand(const process *of, uint32_t slot) { return slot > of->mask + 1; }
+
+/* The process takes what is complete first, not before all is known that is complete until then. */
+static void plan_fork(play *all, int rank) {
+    strands *of = all->processes[rank].strands;
+    of->next_seconds = play_later(of->complete[of->first].seconds, all->now);
+    if (all->ports != NULL) {
+        play_ports_start_fork(all, rank, of->next_seconds);
+    } else if (!play_events_add(&all->forks_go_on, (event){of->next_seconds, rank, 0})) {
+        play_fail(all, "out of memory");
+    }
+}
+
+static int is_before(moment one, moment other) {
+    return one.seconds < other.seconds || (one.seconds == other.seconds && one.number < other.number);
+}
+
+/* A request of a strand that waits for it is complete at a known time. */
+static void add_complete(play *all, int rank, moment added) {
+    strands *of = all->processes[rank].strands;
+    if (of->end == of->room) {
+        memmove(of->complete, of->complete + of->first, (of->end - of->first) * sizeof *of->complete);
+        of->end -= of->first;
+        of->first = 0;
+    }
+    uint32_t place = of->end++;
+    for (; place > of->first && is_before(added, of->complete[place - 1]); place--) {
+        of->complete[place] = of->complete[place - 1];
+    }
+    of->complete[place] = added;
+    if (place == of->first) {
+        plan_fork(all, rank);
+    }
+}
+
 static void complete(play *all, int rank, uint32_t slot, double seconds, int32_t after) {
     process *of = &all->processes[rank];
     request *one = &of->requests[slot];
@@ -98,7 +138,9 @@ static void complete(play *all, int rank, uint32_t slot, double seconds, int32_t
     one->after = after;
     if (one->is_awaited) {
         one->is_awaited = 0;
-        if (--of->unknown == 0) {
+        if (is_of_strand(of, slot)) {
+            add_complete(all, rank, (moment){seconds, slot});
+        } else if (--of->unknown == 0) {
             all->ready[all->ready_count++] = rank;
         }
     }
@@ -396,15 +438,112 @@ static void await(process *of, request *one) {
     }
 }
 
+/* Posts a send or receive, which completes the request. */
+static void post(play *all, int rank, schedule_word word, uint32_t slot) {
+    const schedule_network *network = all->network;
+    process *now = &all->processes[rank];
+    schedule_kind kind = schedule_kind_of(word);
+    uint32_t size = schedule_size_of(word), ahead = schedule_peer_of(word);
+    int peer = schedule_peer(all->played, rank, ahead), is_within = network->node_of[peer] == now->node;
+    peer = all->procs < all->played->procs ? peer % all->procs : peer;
+    int is_receive = kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE;
+    now->requests[slot] =
+        (request){.seconds = INFINITY, .size = size, .after = NONE, .is_receive = is_receive, .is_local = is_within};
+    if (is_receive) {
+        post_receive(all, (message_ends){peer, rank, ahead, is_within}, size, slot, now->clock);
+        return;
+    }
+    size_t at = class_index(all, rank, size);
+    double overhead = (kind == SCHEDULE_SEND ? network->send_seconds : network->start_seconds)[at];
+    spend(all, rank, SCHEDULE_SPENT_SENDING, peer, size, is_within && network->without_local_overheads ? 0 : overhead);
+    message_ends ends = {rank, peer, schedule_back(all->played, ahead), is_within};
+    post_send(all, ends, size, slot, now->clock, play_protocol_of(kind, network->protocol[size]));
+}
+
+static void work(play *all, int rank, schedule_word word) {
+    int which = (int)schedule_kind_of(word) - SCHEDULE_REDUCE;
+    uint32_t size = schedule_size_of(word);
+    spend(all, rank, SCHEDULE_SPENT_REDUCING + which, rank, size, all->network->local_seconds[which][size]);
+}
+
+/* --- Strands ------------------------------------------------------------------------------------------------------ */
+
+/* A strand waits for what it has started. */
+static void open_requests(play *all, int rank, strand *of) {
+    process *now = &all->processes[rank];
+    for (uint32_t slot = of->first_slot; slot < of->first_slot + of->made; slot++) {
+        request *one = &now->requests[slot];
+        one->is_awaited = one->seconds == INFINITY;
+        of->open += one->seconds != COMPLETE_AT_ONCE;
+        if (!one->is_awaited && one->seconds != COMPLETE_AT_ONCE) {
+            add_complete(all, rank, (moment){one->seconds, slot});
+        }
+    }
+    of->made = 0;
+}
+
+/* Goes on with a strand to its next wait or its end. */
+static void go_on_to_wait(play *all, int rank, strand *of) {
+    const schedule_word *words = all->processes[rank].program->words;
+    while (of->at < of->end) {
+        schedule_word word = words[of->at++];
+        if (schedule_kind_of(word) == SCHEDULE_WAIT) {
+            open_requests(all, rank, of);
+            return;
+        }
+        if (schedule_is_local(schedule_kind_of(word))) {
+            work(all, rank, word);
+        } else {
+            post(all, rank, word, of->first_slot + of->made++);
+        }
+    }
+}
+
+/* Goes on with a strand, whose wait is over, until it has to wait or is over. */
+static void go_on_with(play *all, int rank, strand *of) {
+    while (of->open == 0 && of->at < of->end) {
+        go_on_to_wait(all, rank, of);
+    }
+    all->processes[rank].strands->left -= of->open == 0;
+}
+
+/* Begins the strands of the fork that the process has come to: all start what they do first, then those go on that need
+ * not wait. Returns 1 if all are over. */
+static int begin_fork(play *all, int rank, uint32_t count) {
+    process *now = &all->processes[rank];
+    strands *of = now->strands;
+    size_t at = now->at + 1;
+    uint32_t slot = now->mask + 2;
+    of->count = of->left = count;
+    of->latest_seconds = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        schedule_word head = now->program->words[at++];
+        of->list[i] = (strand){.at = at, .end = at + schedule_size_of(head), .first_slot = slot};
+        slot += schedule_peer_of(head);
+        at += schedule_size_of(head);
+        go_on_to_wait(all, rank, &of->list[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        go_on_with(all, rank, &of->list[i]);
+    }
+    return of->left == 0;
+}
+
+static strand *strand_of(const strands *of, uint32_t slot) {
+    uint32_t i = of->count - 1;
+    while (slot < of->list[i].first_slot) {
+        i--;
+    }
+    return &of->list[i];
+}
+
 /* Does what a word says, or finishes it after a wait. Returns 0 if the process has to stop here. */
 static int perform(play *all, int rank, schedule_word word, int is_resumed) {
-    const schedule_network *network = all->network;
     process *now = &all->processes[rank];
     schedule_kind kind = schedule_kind_of(word);
     uint32_t size = schedule_size_of(word), count = schedule_peer_of(word);
     if (schedule_is_local(kind)) {
-        int which = (int)kind - SCHEDULE_REDUCE;
-        spend(all, rank, SCHEDULE_SPENT_REDUCING + which, rank, size, network->local_seconds[which][size]);
+        work(all, rank, word);
         return 1;
     }
     if (kind == SCHEDULE_WAIT) {
@@ -418,25 +557,18 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
         take_all(all, rank, first, count);
         return 1;
     }
-    int peer = schedule_peer(all->played, rank, count), is_within = network->node_of[peer] == now->node;
-    peer = all->procs < all->played->procs ? peer % all->procs : peer;
+    if (kind == SCHEDULE_FORK) {
+        if (!is_resumed && !begin_fork(all, rank, count)) {
+            return 0;
+        }
+        now->at += size;
+        return 1;
+    }
     int is_blocking = kind == SCHEDULE_SEND || kind == SCHEDULE_RECEIVE;
-    int is_receive = kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE;
     uint32_t slot = is_blocking ? now->mask + 1 : (uint32_t)now->made & now->mask;
     if (!is_resumed) {
-        now->requests[slot] = (request){
-            .seconds = INFINITY, .size = size, .after = NONE, .is_receive = is_receive, .is_local = is_within};
         now->made += (uint64_t)!is_blocking;
-        if (is_receive) {
-            post_receive(all, (message_ends){peer, rank, count, is_within}, size, slot, now->clock);
-        } else {
-            size_t at = class_index(all, rank, size);
-            double overhead = (kind == SCHEDULE_SEND ? network->send_seconds : network->start_seconds)[at];
-            spend(all, rank, SCHEDULE_SPENT_SENDING, peer, size,
-                  is_within && network->without_local_overheads ? 0 : overhead);
-            message_ends ends = {rank, peer, schedule_back(all->played, count), is_within};
-            post_send(all, ends, size, slot, now->clock, play_protocol_of(kind, network->protocol[size]));
-        }
+        post(all, rank, word, slot);
     }
     if (is_blocking) {
         if (!is_resumed) {
@@ -480,7 +612,56 @@ void play_processes(play *all) {
     }
 }
 
+void play_fork(play *all, int rank, double seconds) {
+    process *now = &all->processes[rank];
+    strands *of = now->strands;
+    if (of->first == of->end || of->next_seconds != seconds) {
+        return; /* something else was complete before this */
+    }
+    moment next = of->complete[of->first++];
+    const request *taken = &now->requests[next.number];
+    strand *on = strand_of(of, next.number);
+    play_compare(all, COMPARED_ORDER, (size_t)rank, taken->size, of->latest_seconds, next.seconds);
+    of->latest_seconds = next.seconds;
+    if (of->first < of->end) {
+        plan_fork(all, rank);
+    }
+    take(all, rank, taken);
+    if (--on->open == 0) {
+        go_on_with(all, rank, on);
+    }
+    if (of->left == 0) {
+        go_on(all, rank, 1);
+    }
+}
+
 /* --- The whole ---------------------------------------------------------------------------------------------------- */
+
+/* Room for what processes do at once. */
+static void make_strands(play *all) {
+    size_t forking = 0, count = 0, requests = 0;
+    for (int rank = 0; rank < all->procs; rank++) {
+        const schedule_program *program = all->processes[rank].program;
+        forking += program->strands > 0;
+        count += program->strands;
+        requests += program->strand_requests;
+    }
+    all->strands = play_checked(all, calloc(forking + 1, sizeof *all->strands));
+    all->each_strand = play_checked(all, malloc((count + 1) * sizeof *all->each_strand));
+    all->complete = play_checked(all, malloc((requests + 1) * sizeof *all->complete));
+    strands *next = all->strands;
+    for (int rank = 0; rank < all->procs; rank++) {
+        const schedule_program *program = all->processes[rank].program;
+        if (program->strands > 0) {
+            count -= program->strands;
+            requests -= program->strand_requests;
+            *next = (strands){.list = all->each_strand + count,
+                              .complete = all->complete + requests,
+                              .room = program->strand_requests};
+            all->processes[rank].strands = next++;
+        }
+    }
+}
 
 static void make_processes(play *all) {
     size_t procs = (size_t)all->procs, requests = 0, max_requests = 0, connections = 0;
@@ -498,7 +679,7 @@ static void make_processes(play *all) {
         one->after = one->port_after = one->receive_after = NONE;
         one->first_connection = (int32_t)connections;
         connections += one->sources.count;
-        requests += (size_t)one->mask + 2;
+        requests += (size_t)one->mask + 2 + one->program->strand_requests;
         max_requests = one->mask >= max_requests ? (size_t)one->mask + 1 : max_requests;
     }
     if (connections > INT32_MAX) {
@@ -513,7 +694,23 @@ static void make_processes(play *all) {
     request *next = all->requests;
     for (size_t rank = 0; rank < procs; rank++) {
         all->processes[rank].requests = next;
-        next += (size_t)all->processes[rank].mask + 2;
+        next += (size_t)all->processes[rank].mask + 2 + all->processes[rank].program->strand_requests;
+    }
+    if (all->played->has_strands) {
+        make_strands(all);
+    }
+}
+
+/* Under point-to-point models only forks wait for a time to come. */
+static void play_forks(play *all) {
+    event next;
+    while (all->forks_go_on.filled != 0) {
+        if (!play_events_take(&all->forks_go_on, &next)) {
+            play_fail(all, "out of memory");
+        }
+        all->now = next.seconds;
+        play_fork(all, next.message, next.seconds);
+        play_processes(all);
     }
 }
 
@@ -524,6 +721,8 @@ static void play_together(play *all) {
     }
     if (all->ports != NULL) {
         play_ports_run(all);
+    } else {
+        play_forks(all);
     }
 }
 
@@ -585,6 +784,10 @@ static void release(play *all) {
     free(all->connections);
     free(all->local_free_seconds);
     free(all->sorted);
+    free(all->strands);
+    free(all->each_strand);
+    free(all->complete);
+    play_events_free(&all->forks_go_on);
     free(all->ready);
     free(all->link_of);
     play_one_way_free(all->one_way);

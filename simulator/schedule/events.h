@@ -13,8 +13,8 @@
 
 typedef struct {
     double seconds;
-    int32_t message;
-    uint8_t stage; /* of the message, that its first byte reaches; 0 starts it */
+    int32_t message; /* or what else the kind of event is about */
+    uint8_t stage;   /* of the message, that its first byte reaches; 0 starts it */
 } event;
 
 enum { EVENT_BUCKETS = 64 };

@@ -6,7 +6,7 @@ import ctypes
 import math
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from collwise.algorithms.catalogue import Memory
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.folders import builds_folder
 from collwise.simulator.execution.builds import Build
-from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, Doubles, Network, NetworkTables, Proportions, address
+from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, Doubles, Network, NetworkTables, address
 from collwise.simulator.timing import Case
 
 PROBLEM_BYTES = 200
@@ -39,19 +39,9 @@ class _Schedule(ctypes.Structure):
         ("extra_integer_bytes", c_size_t),
         ("is_begin", c_int),
         ("has_synchronous", c_int),
+        ("has_strands", c_int),
         ("is_mirrored", c_int),
         ("blocks", c_void_p),
-    )
-
-
-class _Proportions(ctypes.Structure):
-    _fields_ = (
-        ("latency_bytes", c_uint64),
-        ("local_latency_bytes", c_uint64),
-        ("local_share", c_double),
-        ("reduce_share", c_double),
-        ("eager_bytes", c_uint64),
-        ("leaves_at_once", c_int),
     )
 
 
@@ -120,7 +110,6 @@ class _Case(ctypes.Structure):
         ("node_of", c_void_p),
         ("socket_of", c_void_p),
         ("library", _ASK),
-        ("proportions", POINTER(_Proportions)),
     )
 
 
@@ -237,7 +226,6 @@ class Schedule:
         *,
         root_alone: bool = False,
         max_words: int = 0,
-        proportions: Proportions | None = None,
     ) -> None:
         """Records a case. Raises UsageError if its algorithm cannot run on it.
 
@@ -245,8 +233,7 @@ class Schedule:
         split communicators by these. By default processes are placed by blocks, `case.processes_per_node` on each node.
         `library` says what runs for the collectives that a mock-up calls. With `root_alone`, only the root and the
         process after it are recorded, for `own_seconds`; this fails if they have to know of other processes. With
-        `max_words`, the recording of each process ends after about that many operations, for `begins_longer`. Processes
-        that take whichever message comes first do so as on a network with `proportions`, by default usual ones.
+        `max_words`, the recording of each process ends after at most that many operations, for `begins_longer`.
         """
         self._library = load_library()
         nodes, sockets = _placed(case, node_of)
@@ -265,7 +252,6 @@ class Schedule:
             node_of=None if nodes is None else address(nodes),
             socket_of=None if sockets is None else address(sockets),
             library=asked.function,
-            proportions=None if proportions is None else ctypes.pointer(_Proportions(*astuple(proportions))),
         )
         problem = ctypes.create_string_buffer(PROBLEM_BYTES)
         if max_words > 0:
@@ -425,8 +411,8 @@ def library_file() -> Path:
 
 
 _STRUCTURES: Sequence[type[ctypes.Structure] | np.dtype[Any]] = (
-    *(_Schedule, _Choice, _Case, _Proportions, SPANS),
-    *(_Trace, COMPARISONS, _Log, _Result, Network),
+    *(_Schedule, _Choice, _Case, SPANS, _Trace, COMPARISONS, _Log, _Result),
+    Network,
 )
 """The structures that C shares with this module, in the order of layout.c."""
 

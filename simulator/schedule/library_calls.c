@@ -5,7 +5,7 @@
 #include "recording/recording.h"
 
 static void record(collwise_collective kind, size_t message_bytes, int root, int in_place) {
-    recording_library_call(
+    recording_now->record_library_call(
         &(recorded_call){.kind = kind, .message_bytes = message_bytes, .root = root, .in_place = in_place});
 }
 
@@ -26,21 +26,21 @@ static void record_rooted_by_counts(collwise_collective kind, const int *counts,
     int rank = collwise_rank_in(MPI_COMM_WORLD);
     size_t own = (size_t)(rank == root ? counts[rank] : own_count);
     size_t *offsets = offsets_of(rank == root ? counts : NULL, own);
-    recording_library_call(
+    recording_now->record_library_call(
         &(recorded_call){.kind = kind, .message_bytes = own, .root = root, .offsets = offsets, .in_place = in_place});
     recording_free(offsets);
 }
 
 static void record_by_counts(collwise_collective kind, const int *counts, int in_place) {
     size_t procs = (size_t)collwise_size_of(MPI_COMM_WORLD), *offsets = offsets_of(counts, 0);
-    recording_library_call(&(recorded_call){
+    recording_now->record_library_call(&(recorded_call){
         .kind = kind, .message_bytes = offsets[procs] / procs, .offsets = offsets, .in_place = in_place});
     recording_free(offsets);
 }
 
 static void record_reduction(collwise_collective kind, size_t elements, const collwise_operation *op, int root,
                              int in_place) {
-    recording_library_call(&(recorded_call){
+    recording_now->record_library_call(&(recorded_call){
         .kind = kind, .message_bytes = elements * op->element_bytes, .root = root, .op = op, .in_place = in_place});
 }
 
@@ -129,11 +129,11 @@ void collwise_mpi_allreduce(const char *data, char *result, size_t elements, con
 void collwise_mpi_reduce_scatter(const char *data, char *mine, const int *counts, const collwise_operation *op,
                                  MPI_Comm comm) {
     size_t procs = (size_t)collwise_size_of(comm), *offsets = offsets_of(counts, 0);
-    recording_library_call(&(recorded_call){.kind = COLLWISE_REDUCE_SCATTER,
-                                            .message_bytes = offsets[procs] * op->element_bytes,
-                                            .offsets = offsets,
-                                            .op = op,
-                                            .in_place = data == mine});
+    recording_now->record_library_call(&(recorded_call){.kind = COLLWISE_REDUCE_SCATTER,
+                                                        .message_bytes = offsets[procs] * op->element_bytes,
+                                                        .offsets = offsets,
+                                                        .op = op,
+                                                        .in_place = data == mine});
     recording_free(offsets);
 }
 
@@ -141,10 +141,10 @@ void collwise_mpi_reduce_scatter_block(const char *data, char *mine, size_t bloc
                                        const collwise_operation *op, MPI_Comm comm) {
     size_t *offsets = offsets_of(NULL, block_elements);
     (void)data, (void)mine, (void)comm;
-    recording_library_call(&(recorded_call){.kind = COLLWISE_REDUCE_SCATTER_BLOCK,
-                                            .message_bytes = block_elements * op->element_bytes,
-                                            .offsets = offsets,
-                                            .op = op});
+    recording_now->record_library_call(&(recorded_call){.kind = COLLWISE_REDUCE_SCATTER_BLOCK,
+                                                        .message_bytes = block_elements * op->element_bytes,
+                                                        .offsets = offsets,
+                                                        .op = op});
     recording_free(offsets);
 }
 

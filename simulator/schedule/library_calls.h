@@ -14,7 +14,4 @@ typedef struct {
     int in_place;                 /* the process's own block is not copied */
 } recorded_call;
 
-/* Records the algorithm that the library runs for a call (recorder.c). */
-void recording_library_call(const recorded_call *call);
-
 #endif

@@ -28,7 +28,6 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -37,7 +36,7 @@ from collwise.algorithms.catalogue import ELEMENT_BYTES
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.live_groups import Group, LiveTimes, Terms
 from collwise.simulator.schedule.pipelines import bytes_a_step, sizes_after
-from collwise.simulator.schedule.shared import NodeOf, Sizes, proportions_for, recorded
+from collwise.simulator.schedule.shared import NodeOf, Sizes, recorded
 from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.timing import Case
 
@@ -80,16 +79,14 @@ class LiveCases:
         node_of: Callable[[int], NodeOf],
         jobs: int | None = None,
         exact: bool = False,
-        recorded_on: TablesFor | None = None,
     ) -> None:
         """Records the cases; `node_of` gives the node of each process for a process count.
 
-        Processes that take whichever message comes first do so as on the network `recorded_on`, whatever network is
-        played. `jobs` is the number of threads, by default one per core; `exact` plays every case whole.
+        `jobs` is the number of threads, by default one per core; `exact` plays every case whole.
         """
         self._jobs = jobs or os.cpu_count() or 1
         self._groups: defaultdict[int, Group] = defaultdict(Group)
-        self._node_of, self._exact, self._recorded_on = node_of, exact, recorded_on
+        self._node_of, self._exact = node_of, exact
         self._count = len(cases)
         self._with_reductions = any(case.entry.reduces for case in cases)
         # Cases of one algorithm and process count share recordings, of which few are kept.
@@ -142,9 +139,7 @@ class LiveCases:
         found = None if self._exact else self._short_pipelines(case, group, node_of)
         if found is not None:
             return found
-        on = None if self._recorded_on is None else partial(self._recorded_on, case.procs)
-        proportions = None if on is None else proportions_for(case, on)
-        return Terms([group.position(*recorded(case, node_of, proportions))])
+        return Terms([group.position(*recorded(case, node_of))])
 
     def _play_units(self, case: Case, units: int) -> int:
         """The position of the play of the case with a message of `units` times P doubles."""

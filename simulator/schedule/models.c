@@ -606,8 +606,8 @@ static void release(pass *of) {
     free(of->called);
 }
 
-int play_models_can(const schedule_network *network) {
-    return network->out_rate == NULL && network->switches == 0 && network->sockets == 0;
+int play_models_can(const schedule *played, const schedule_network *network) {
+    return !played->has_strands && network->out_rate == NULL && network->switches == 0 && network->sockets == 0;
 }
 
 /* Processes that differ in free work alone are alike (symmetry.c). */
@@ -628,7 +628,8 @@ size_t play_models_together(const schedule *played, const schedule_network *cons
     size_t most = entries * MAX_SETS <= MAX_ENTRIES ? MAX_SETS : MAX_ENTRIES / entries;
     for (; sets < count && sets < most; sets++) {
         const schedule_network *next = networks[sets];
-        int is_alike = play_models_can(next) && next->nodes == first->nodes && next->classes == first->classes &&
+        int is_alike = play_models_can(played, next) && next->nodes == first->nodes &&
+                       next->classes == first->classes &&
                        memcmp(next->node_of, first->node_of, (size_t)played->procs * sizeof *next->node_of) == 0 &&
                        memcmp(next->class_of, first->class_of, (size_t)next->nodes * sizeof *next->class_of) == 0 &&
                        memcmp(next->protocol, first->protocol, played->size_count) == 0 &&

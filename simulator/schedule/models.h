@@ -4,8 +4,9 @@
 
 #include "engine.h"
 
-/* True if a network is a point-to-point model that play_by_models plays. */
-int play_models_can(const schedule_network *network);
+/* True if a network is a point-to-point model on which play_by_models plays the schedule. Strands need an order of time
+ * that differs between networks. */
+int play_models_can(const schedule *played, const schedule_network *network);
 /* The number of networks, from the first on, that play_by_models can play together: those with the nodes and protocols
  * of the first, and no more than fit into a bounded memory. */
 size_t play_models_together(const schedule *played, const schedule_network *const *networks, size_t count);

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from collwise.common.errors import UsageError
 from collwise.simulator.schedule.library import Played, Schedule
-from collwise.simulator.schedule.shared import NodeOf, Sizes, TablesOf, proportions_for, recorded, segmented_bytes
+from collwise.simulator.schedule.shared import NodeOf, Sizes, TablesOf, recorded, segmented_bytes
 from collwise.simulator.schedule.tables import Doubles
 from collwise.simulator.timing import Case
 
@@ -95,7 +95,7 @@ def play_case_within(
             extrapolated = _extrapolated(case, period_bytes, tables_of, node_of)
             if extrapolated is not None:
                 return extrapolated
-    schedule, sizes = recorded(case, node_of, proportions_for(case, tables_of))
+    schedule, sizes = recorded(case, node_of)
     for other, other_sizes, most, played in known or ():
         answers = played is not None or max_seconds <= most
         if answers and np.array_equal(sizes, other_sizes) and (schedule is other or schedule.equals(other)):
@@ -129,13 +129,13 @@ def begins_longer(
     much more to record. `paces` has the seconds per operation that were found for other message sizes on the same
     network, by case with size 0; they suggest how much to record first. The pace of this case is added.
     """
-    words, proportions = _WORDS * messages / case.procs, proportions_for(case, tables_of)
+    words = _WORDS * messages / case.procs
     kind, paces = replace(case, message_bytes=0), {} if paces is None else paces
     suggested = _FURTHER * max_seconds / paces[kind] / words if kind in paces else 0.0
     share = max(_FIRST_SHARE, _MIN_WORDS / words, min(suggested, _MAX_SHARE))
     while share <= _MAX_SHARE:
         try:
-            begin = Schedule(case, node_of, max_words=math.ceil(share * words), proportions=proportions)
+            begin = Schedule(case, node_of, max_words=math.ceil(share * words))
         except UsageError:
             return False
         reached = begin.begins_longer(tables_of(begin.sizes), max_seconds)
@@ -162,11 +162,7 @@ def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: N
     """The times of a long pipeline if three short ones show that they grow evenly, else None."""
     periods = case.message_bytes // period_bytes - PERIODS_BEFORE
     shortest = case.message_bytes - periods * period_bytes
-    proportions = proportions_for(case, tables_of)
-    schedules = [
-        Schedule(replace(case, message_bytes=shortest + i * period_bytes), node_of, proportions=proportions)
-        for i in range(3)
-    ]
+    schedules = [Schedule(replace(case, message_bytes=shortest + i * period_bytes), node_of) for i in range(3)]
     sizes = sizes_after(schedules, range(3), periods)
     if sizes is None or schedules[-1].messages > _MAX_MESSAGES:
         return None

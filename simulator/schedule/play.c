@@ -36,7 +36,7 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
     if (log != NULL) {
         *log = (schedule_log){0};
     }
-    if (trace != NULL || log != NULL || !play_models_can(network)) {
+    if (trace != NULL || log != NULL || !play_models_can(played, network)) {
         return play_by_events(played, network, root, ends, INFINITY, trace, log);
     }
     schedule_play_many(played, &network, 1, root, ends, &result);
@@ -45,7 +45,7 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
 
 schedule_result schedule_play_within(const schedule *played, const schedule_network *network, int root, double *ends,
                                      double max_seconds) {
-    if (play_models_can(network) && !played->is_begin) {
+    if (play_models_can(played, network) && !played->is_begin) {
         return schedule_play(played, network, root, ends, NULL, NULL);
     }
     return play_by_events(played, network, root, ends, max_seconds, NULL, NULL);
@@ -56,9 +56,9 @@ void schedule_play_many(const schedule *played, const schedule_network *const *n
     size_t procs = (size_t)played->procs;
     for (size_t first = 0, sets; first < count; first += sets) {
         const schedule_network *const *some = networks + first;
-        sets = play_models_can(*some) ? play_models_together(played, some, count - first) : 1;
+        sets = play_models_can(played, *some) ? play_models_together(played, some, count - first) : 1;
         int period = play_period(played, *some, NULL);
-        double *rows = play_models_can(*some) ? malloc((size_t)period * sets * sizeof *rows) : NULL;
+        double *rows = play_models_can(played, *some) ? malloc((size_t)period * sets * sizeof *rows) : NULL;
         int is_done = rows != NULL && play_by_models(played, some, sets, period, rows);
         for (size_t set = 0; set < sets; set++) {
             double *own_ends = ends == NULL ? NULL : ends + (first + set) * procs;
@@ -87,11 +87,10 @@ double schedule_own_seconds(const schedule *played, const schedule_network *netw
     for (size_t i = 0; i < program->length; i++) {
         schedule_kind kind = schedule_kind_of(program->words[i]);
         uint32_t size = schedule_size_of(program->words[i]);
-        if (kind == SCHEDULE_WAIT) {
-            continue;
-        }
         if (schedule_is_local(kind)) {
             seconds += network->local_seconds[kind - SCHEDULE_REDUCE][size];
+        }
+        if (!schedule_is_message(kind)) {
             continue;
         }
         int is_within = node_of[schedule_peer(played, rank, schedule_peer_of(program->words[i]))] == node_of[rank];

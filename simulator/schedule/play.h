@@ -5,6 +5,7 @@
 #define COLLWISE_PLAY_H
 
 #include "engine.h"
+#include "events.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -53,6 +54,30 @@ typedef struct {
     uint32_t size : 28, is_receive : 1, is_local : 1, is_awaited : 1, is_free : 1; /* free: without an overhead */
 } request;
 
+/* The time when one of several requests is complete. */
+typedef struct {
+    double seconds;
+    uint32_t number;
+} moment;
+
+/* One of the things that a process does at once. */
+typedef struct {
+    size_t at, end;      /* its next word, and behind its last one */
+    uint32_t first_slot; /* of its requests */
+    uint32_t made;       /* requests since its last wait */
+    uint32_t open;       /* those that it waits for, and the process has not taken */
+} strand;
+
+/* A process does several things at once: it waits for what comes first. */
+typedef struct {
+    strand *list;
+    uint32_t count, left; /* how many there are, and how many are not over */
+    moment *complete;     /* requests that they wait for, by time, from `first` to before `end` of `room` */
+    uint32_t first, end, room;
+    double next_seconds;   /* when the process takes the first one of these */
+    double latest_seconds; /* when that was complete which it took last */
+} strands;
+
 typedef struct {
     const schedule_program *program;
     size_t at;                /* the next word */
@@ -62,20 +87,15 @@ typedef struct {
     double clock;
     int32_t after;     /* the span whose end the clock shows */
     uint64_t made;     /* requests */
-    request *requests; /* a ring of mask + 1, and one more for blocking operations */
+    request *requests; /* a ring of mask + 1, one more for blocking operations, and those of strands */
     uint32_t mask;
+    strands *strands;         /* NULL if its program has no strands */
     int32_t first_connection; /* to it; the others follow by the numbers of its program's sources */
     uint32_t unknown; /* of the requests waited for, how many have no time yet; while it is not 0 the process stops */
     double port_free_seconds;          /* point-to-point models: when the next message may leave */
     double receive_free_seconds;       /* the same: when the next message may arrive */
     int32_t port_after, receive_after; /* the spans that end then */
 } process;
-
-/* The time when one of several requests is complete. */
-typedef struct {
-    double seconds;
-    uint32_t number;
-} moment;
 
 typedef struct ports ports;
 typedef struct one_way one_way;
@@ -118,7 +138,11 @@ typedef struct {
     size_t connection_count;
     request *requests; /* of all processes */
     moment *sorted;    /* those that a process has waited for, room for two copies */
-    int32_t *ready;    /* processes that can go on */
+    strands *strands;  /* of the processes that have some; and of all of these: */
+    strand *each_strand;
+    moment *complete;
+    events forks_go_on; /* point-to-point models: when processes with strands take what comes first */
+    int32_t *ready;     /* processes that can go on */
     size_t ready_count;
     int unfinished;
     schedule_trace *trace; /* NULL if none is wanted */
@@ -216,6 +240,8 @@ void play_message_arrived(play *all, int32_t index, double seconds);
 void play_answer(play *all, int32_t index, double queued_seconds);
 /* Lets all processes go on that can. */
 void play_processes(play *all);
+/* A process with strands may take the next of their messages, at a time that has come. */
+void play_fork(play *all, int rank, double seconds);
 
 /* Makes room for the transit of one more message. */
 void play_ports_make_room(play *all, size_t count);
@@ -229,6 +255,8 @@ void play_ports_start_answer(play *all, int32_t index, double seconds);
 void play_ports_use_inboxes(play *all);
 /* Goes back to the start, where only that node's processes are played, whose messages are there. */
 void play_ports_begin_node(play *all, int32_t node);
+/* At that time, which is not in the past, the process may go on that does several things at once. */
+void play_ports_start_fork(play *all, int rank, double seconds);
 /* Handles events until there are none. */
 void play_ports_run(play *all);
 /* Finds the numbers of the ports and links on a message's way, at most MAX_STAGES, and its latency; returns how many

@@ -15,7 +15,8 @@
  * each connection that sends there as much as TCP keeps there.
  *
  * Events are handled in the order of time. At the same instant, stages that end messages come first, by number, then
- * arrivals at stages, in the order in which they were scheduled. A message sent at that instant sets out at once. */
+ * arrivals at stages and forks that go on, in the order in which they were scheduled. A message sent at that instant
+ * sets out at once. */
 #include "events.h"
 #include "packets.h"
 #include "play.h"
@@ -95,8 +96,8 @@ struct ports {
 
 enum { OUT, IN, PORTS };
 
-/* The kind of event besides those of stages, and of packets. */
-enum { ANSWER_LEAVES = UINT8_MAX };
+/* The kinds of events besides those of stages, and of packets. */
+enum { FORK_GOES_ON = UINT8_MAX - 1, ANSWER_LEAVES };
 
 static int32_t port(int node, int direction) { return node * PORTS + direction; }
 
@@ -552,6 +553,8 @@ void play_ports_start_answer(play *all, int32_t index, double seconds) {
     }
 }
 
+void play_ports_start_fork(play *all, int rank, double seconds) { schedule_event(all, seconds, rank, FORK_GOES_ON); }
+
 void play_ports_run(play *all) {
     ports *to = all->ports;
     /* Every message is received before the last process ends. Of packets, a time-out may come that no longer matters.
@@ -576,6 +579,8 @@ void play_ports_run(play *all) {
                 set_out(all, next.message, next.seconds);
             } else if (next.stage == ANSWER_LEAVES) {
                 send_answer(all, next.message, next.seconds);
+            } else if (next.stage == FORK_GOES_ON) {
+                play_fork(all, next.message, next.seconds);
             } else if (next.stage >= PACKETS_START) {
                 play_packets_handle(all, to->packets, next);
             } else {

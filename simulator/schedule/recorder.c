@@ -8,14 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* --- The collective of one process -------------------------------------------------------------------------------- */
 
 /* Calls the algorithm as algorithms/collwise.c does for contiguous data, whose own blocks it copies. */
 static void call_algorithm(const recording *to, const collwise_algorithm *algorithm, const recorded_call *call,
                            collwise_parameters with) {
-    int root = call->root, at_root = to->now->rank == root;
+    int root = call->root, at_root = to->now.rank == root;
     const MPI_Comm comm = MPI_COMM_WORLD;
     char *send = recording_payload(0), *receive = recording_payload(1);
     const collwise_operation *op = call->op;
@@ -136,7 +135,7 @@ static const library_choice *choice_for(recording *to, const recorded_call *call
     return known;
 }
 
-void recording_library_call(const recorded_call *call) {
+static void record_library_call(const recorded_call *call) {
     const library_choice *choice = choice_for(recording_now, call);
     call_algorithm(recording_now, choice->algorithm, call, choice->with);
 }
@@ -163,51 +162,32 @@ static void call_experiment(const recording *to) {
     }
 }
 
-static process *begin_process(recording *to, int rank) {
-    process *one = to->spare;
-    if (one == NULL) {
-        one = recording_checked(calloc(1, sizeof *one));
-        one->next_made = to->processes;
-        to->processes = one;
-    } else {
-        to->spare = one->next_spare;
-    }
-    one->rank = rank;
-    one->length = 0;
-    one->copied = 0;
-    one->requests = 0;
-    one->max_requests = 0;
-    one->is_cut = 0;
-    to->progress_of[rank] = UNDER_WAY;
-    return one;
+static void begin_process(recording *to, int rank) {
+    to->now = (process){.rank = rank, .words = to->now.words, .room = to->now.room};
+    recording_begin_attempt(to);
 }
 
-static void end_process(recording *to, process *one) {
-    recording_keep(to, one);
-    to->progress_of[one->rank] = RECORDED;
-    to->changes++;
-    recording_forget_hierarchy(one);
-    if (one->is_cut) {
-        recording_free_all(one);
+static void end_process(recording *to) {
+    process *done = &to->now;
+    if (!done->is_abandoned) {
+        recording_keep(to, done);
+        to->made->messages += done->messages;
+        to->made->bytes += done->bytes;
+        to->exchanges[done->rank].is_recorded = 1;
     }
-    free(one->integers);
-    one->integers = NULL;
-    one->next_spare = to->spare;
-    to->spare = one;
+    recording_forget_hierarchy(done);
+    recording_free_all(done);
+    free(done->integers);
+    done->integers = NULL;
 }
 
-/* May be called while another process is being recorded, which then goes on. */
-void recording_process(recording *to, int rank) {
-    process *before = to->now;
-    to->now = begin_process(to, rank);
-    if (to->made->procs > 1) {
-        if (setjmp(to->now->ends) == 0) {
-            call_experiment(to);
-            recording_add_copies();
-        }
+static void record_process(recording *to, int rank) {
+    begin_process(to, rank);
+    if (to->made->procs > 1 && setjmp(to->now.ends) == 0) {
+        call_experiment(to);
+        recording_add_copies();
     }
-    end_process(to, to->now);
-    to->now = before;
+    end_process(to);
 }
 
 /* --- The whole ---------------------------------------------------------------------------------------------------- */
@@ -269,57 +249,56 @@ static size_t *make_offsets(const recording *to) {
     return offsets;
 }
 
-/* Those from whom others receive data of the program's own come first: a gatherv's sizes go towards the root. */
-static void record_all(recording *to) {
-    int procs = to->made->procs;
-    if (recording_is_symmetric(to)) {
-        recording_process(to, to->wanted->root);
-        to->made->messages *= (uint64_t)procs;
-        to->made->bytes *= (uint64_t)procs;
-        return;
-    }
-    int towards_root = to->algorithm != NULL && to->algorithm->kind == COLLWISE_GATHERV;
-    int count = to->processes_alone > 0 && to->processes_alone < procs ? to->processes_alone : procs;
-    if (count < procs) {
-        towards_root = 0;
-        recording_keep(to, &(process){.rank = 0});
-    }
-    for (int i = 0; i < count; i++) {
-        int rank = (to->wanted->root + (towards_root ? procs - 1 - i : i)) % procs;
-        if (to->progress_of[rank] == NOT_YET) {
-            recording_process(to, rank);
-            recording_finish_fibers(to);
+/* Records the processes of the queue, and those again that needed something of others first. */
+static void record_queue(recording *to) {
+    for (int rank = recording_next(to); rank != NOBODY; rank = recording_next(to)) {
+        if (!to->exchanges[rank].is_recorded) {
+            record_process(to, rank);
         }
     }
 }
 
-static void release(recording *to) {
-    while (to->in_transit != NULL) {
-        own_data *next = to->in_transit->next;
-        free(to->in_transit);
-        to->in_transit = next;
+static void record_all(recording *to) {
+    int procs = to->made->procs, alone = to->processes_alone;
+    if (recording_is_symmetric(to)) {
+        record_process(to, to->wanted->root);
+        to->made->messages *= (uint64_t)procs;
+        to->made->bytes *= (uint64_t)procs;
+        return;
     }
+    int count = alone > 0 && alone < procs ? alone : procs;
+    if (count < procs) {
+        recording_keep(to, &(process){.rank = 0});
+    }
+    for (int i = 0; i < count; i++) {
+        recording_queue(to, (to->wanted->root + i) % procs);
+    }
+    record_queue(to);
+    for (int i = 0; i < count; i++) {
+        int rank = (to->wanted->root + i) % procs;
+        if (!to->exchanges[rank].is_recorded && to->max_words == 0) {
+            recording_fail(
+                to,
+                "process %d waits for ever for processes that do not split a communicator with it or send it nothing",
+                rank);
+        }
+        to->stops = 1;
+        recording_queue(to, rank);
+    }
+    record_queue(to);
+}
+
+static void release(recording *to) {
+    recording_free_exchanges(to);
     recording_free(to->nodes);
     recording_free(to->sockets);
     recording_communicators_free(to->communicators);
     free(to->levels);
-    recording_arrivals_free(to->arrivals);
-    free(to->fiber_of);
-    if (to->stacks != NULL) {
-        munmap(to->stacks, (to->fiber_count + 1) * STACK_BYTES);
-    }
-    free(to->fibers);
-    while (to->processes != NULL) {
-        process *next = to->processes->next_made;
-        free(to->processes->words);
-        recording_forget_hierarchy(to->processes);
-        recording_free_all(to->processes);
-        free(to->processes->integers);
-        free(to->processes);
-        to->processes = next;
-    }
+    free(to->now.words);
+    recording_forget_hierarchy(&to->now);
+    recording_free_all(&to->now);
+    free(to->now.integers);
     free(to->offsets);
-    free(to->progress_of);
     free(to->program_table);
     free(to->size_table);
     free(to->seen_by);
@@ -345,6 +324,7 @@ static schedule *record(const schedule_case *wanted, const collwise_algorithm *a
                       .max_words = max_words,
                       .algorithm = algorithm,
                       .program_is_collective = is(wanted, "collective"),
+                      .record_library_call = record_library_call,
                       .problem = problem,
                       .problem_bytes = problem_bytes};
     if (task_window_read(wanted->experiment, &to->window)) {
@@ -367,7 +347,8 @@ static schedule *record(const schedule_case *wanted, const collwise_algorithm *a
         to->made = recording_checked(calloc(1, sizeof *to->made));
         to->made->procs = wanted->procs;
         to->made->program_of = recording_checked(calloc(procs, sizeof *to->made->program_of));
-        to->progress_of = recording_checked(calloc(procs, 1));
+        to->exchanges = recording_checked(calloc(procs, sizeof *to->exchanges));
+        to->queue = recording_checked(malloc(procs * sizeof *to->queue));
         to->program_table = recording_checked(calloc(to->program_places, sizeof *to->program_table));
         to->size_table = recording_checked(calloc(to->size_places, sizeof *to->size_table));
         to->seen_by = recording_checked(calloc(procs, sizeof *to->seen_by));

@@ -3,11 +3,13 @@
  * A program is a list of 8-byte words. Peers are relative to the process, so that processes which do the same, such as
  * those of a ring, share one program. They are so many ranks ahead, modulo P; in a mirrored schedule, of algorithms
  * whose partners differ in a bit of their ranks, they are given by the bits in which the ranks differ. A size is given
- * by its position in the schedule's table of sizes. */
+ * by its position in the schedule's table of sizes.
+ *
+ * A process that does several things at once, each of which waits for messages of its own, has a list of words for each
+ * of them: a strand. Which one goes on next depends on which message comes first on the network that is played. */
 #ifndef COLLWISE_RECORDER_H
 #define COLLWISE_RECORDER_H
 
-#include "arrivals.h"
 #include "collwise.h"
 
 #include <stddef.h>
@@ -19,10 +21,13 @@ typedef enum {
     SCHEDULE_START_SEND,        /* a non-blocking send: makes a request */
     SCHEDULE_START_SYNCHRONOUS, /* the same, complete only when its receive has started */
     SCHEDULE_START_RECEIVE,     /* a non-blocking receive: makes a request */
-    SCHEDULE_WAIT,              /* for `peer` requests, of which the first was made `size` requests ago */
-    SCHEDULE_REDUCE,            /* a local reduction of that size */
-    SCHEDULE_COPY,              /* a local copy of that size */
-    SCHEDULE_ALLOCATE           /* memory of that size for the algorithm's own use */
+    SCHEDULE_WAIT,              /* for `peer` requests, of which the first was made `size` requests ago; in a strand:
+                                   for all that it has made since its last wait */
+    SCHEDULE_FORK,              /* `peer` strands follow, in `size` words; then the process goes on when all are over */
+    SCHEDULE_STRAND,  /* a strand of `size` words follows, which makes at most `peer` requests between waits */
+    SCHEDULE_REDUCE,  /* a local reduction of that size */
+    SCHEDULE_COPY,    /* a local copy of that size */
+    SCHEDULE_ALLOCATE /* memory of that size for the algorithm's own use */
 } schedule_kind;
 
 /* kind: 4 bits, peer: 28 bits, size: 32 bits. */
@@ -38,6 +43,8 @@ static inline uint32_t schedule_size_of(schedule_word word) { return (uint32_t)w
 /* Local work, without other processes: kinds from SCHEDULE_REDUCE on. */
 enum { SCHEDULE_LOCAL_KINDS = SCHEDULE_ALLOCATE - SCHEDULE_REDUCE + 1 };
 static inline int schedule_is_local(schedule_kind kind) { return kind >= SCHEDULE_REDUCE; }
+/* Sends and receives. */
+static inline int schedule_is_message(schedule_kind kind) { return kind < SCHEDULE_WAIT; }
 
 /* The processes that a program receives from, as a table: relative to the process and 1 more than that, 0 where there
  * is none; and their numbers. */
@@ -55,8 +62,10 @@ typedef struct {
 typedef struct {
     schedule_word *words;
     size_t length;
-    int is_cut;        /* it is the beginning of what the process does */
-    uint32_t requests; /* the largest number of requests between the oldest one waited for and the newest */
+    int is_cut;               /* it is the beginning of what the process does */
+    uint32_t requests;        /* the largest number of requests between the oldest one waited for and the newest */
+    uint32_t strands;         /* the most at once */
+    uint32_t strand_requests; /* the most that strands make at once between their waits */
     schedule_sources sources;
 } schedule_program;
 
@@ -81,6 +90,7 @@ typedef struct {
     collwise_memory extra;         /* the largest extra memory of a process: that of a mock-up */
     int is_begin;                  /* some programs are cut */
     int has_synchronous;           /* some sends are synchronous */
+    int has_strands;               /* some programs have */
     int is_mirrored;               /* peers are relative by the bits of ranks; P is a power of two */
     struct schedule_block *blocks; /* the memory of the programs */
 } schedule;
@@ -118,8 +128,6 @@ typedef struct {
                                process has a node of its own */
     const int32_t *socket_of;  /* of each process, on its node; NULL: a node is one socket */
     schedule_library *library; /* for mock-ups, which call a library's collectives; NULL: they cannot be recorded */
-    const arrivals_proportions *proportions; /* of the network, by which messages arrive in sequences of tasks; NULL:
-                                                usual ones */
 } schedule_case;
 
 /* Records a case. Returns NULL, with the reason in `problem`, if there is no such algorithm, if it does not run on
@@ -128,12 +136,12 @@ schedule *schedule_record(const schedule_case *wanted, char *problem, size_t pro
 /* The same with an algorithm that need not be in the catalogue; the case's names are not used. */
 schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_algorithm *algorithm, char *problem,
                                     size_t problem_bytes);
-/* The same for the root and the process after it alone: the programs of others are empty. Waits for any of several
- * messages take these in some order. Fails also for algorithms whose processes have to know of others: those that split
- * communicators, but for the ones of nodes and leaders, or send data of their own. */
+/* The same for the root and the process after it alone: the programs of others are empty. Fails also for algorithms
+ * whose processes have to know of others: those that split communicators, but for the ones of nodes and leaders, or
+ * send data of their own. */
 schedule *schedule_record_root(const schedule_case *wanted, char *problem, size_t problem_bytes);
-/* The same for the beginning of what each process does, about `max_words` words: for algorithms in which the order of
- * arrivals counts on average, for others at most. The programs that are not recorded to their end are cut. */
+/* The same for the beginning of what each process does, at most `max_words` words. The programs that are not recorded
+ * to their end are cut, never between strands. */
 schedule *schedule_record_begin(const schedule_case *wanted, uint64_t max_words, char *problem, size_t problem_bytes);
 void schedule_free(schedule *made);
 

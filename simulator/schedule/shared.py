@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from collwise.algorithms.catalogue import ELEMENT_BYTES, Catalogue
+from collwise.algorithms.catalogue import ELEMENT_BYTES
 from collwise.platforms.hosts import Places
 from collwise.simulator.schedule.library import Schedule
-from collwise.simulator.schedule.tables import NetworkTables, Proportions
+from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.timing import Case
 
 _MAX_MESSAGE_BYTES = 2**30
@@ -29,23 +29,16 @@ Sizes = npt.NDArray[np.uint64]
 TablesOf = Callable[[Sizes], NetworkTables]
 """A network: its tables for messages of given sizes."""
 
-_EVERY_SIZE = np.unique(np.exp2(np.arange(4 * 30) / 4).astype(np.uint64))
-"""Sizes among which the rendezvous threshold is found, four in each factor of two."""
-
 NodeOf = tuple[int, ...] | Places | None
 """The node of each process, and its socket there, if these matter. None places processes by blocks."""
 
 
-def recorded(case: Case, node_of: NodeOf = None, proportions: Proportions | None = None) -> tuple[Schedule, Sizes]:
+def recorded(case: Case, node_of: NodeOf = None) -> tuple[Schedule, Sizes]:
     """The schedule of a case, and its sizes.
 
     Algorithms cut messages into at most P equal parts. If a message is a multiple of P doubles, all sizes of its
-    schedule are therefore linear in the message size, and one recorded schedule serves all such messages. If processes
-    take whichever message comes first, the schedule is recorded for this size alone, on a network of `proportions`.
+    schedule are therefore linear in the message size, and one recorded schedule serves all such messages.
     """
-    if _takes_what_comes_first(case):
-        schedule = Schedule(case, node_of, proportions=proportions)
-        return schedule, schedule.sizes
     unit_bytes = ELEMENT_BYTES * case.procs
     if case.message_bytes > 0 and case.message_bytes % unit_bytes == 0 and uncut(case) is not None:
         unit = replace(case, message_bytes=unit_bytes, segment_bytes=0)
@@ -58,21 +51,6 @@ def recorded(case: Case, node_of: NodeOf = None, proportions: Proportions | None
                 return schedule, sizes.astype(np.uint64)
     schedule = Schedule(case, node_of)
     return schedule, schedule.sizes
-
-
-def proportions_for(case: Case, tables_of: TablesOf) -> Proportions | None:
-    """The proportions, for a case's segments, on which its recording depends; None if it depends on none."""
-    if not _takes_what_comes_first(case):
-        return None
-    sizes = (case.message_bytes, case.segment_bytes, case.limit_bytes)
-    message_bytes = min((size for size in sizes if size > 0), default=1)
-    found = np.append(np.uint64(message_bytes), _EVERY_SIZE)
-    return tables_of(found).proportions(found)
-
-
-def _takes_what_comes_first(case: Case) -> bool:
-    entry = Catalogue.load().find(case.collective, case.algorithm)
-    return entry is not None and entry.takes_what_comes_first
 
 
 def uncut(case: Case) -> Case | None:

@@ -32,26 +32,6 @@ _INTEGER_ARRAYS: Mapping[str, type] = {
 """The types of the arrays that do not hold doubles."""
 
 
-@dataclass(frozen=True)
-class Proportions:
-    """Times of messages on a network, relative to the time that a byte takes to leave a node.
-
-    If processes take whichever message comes first, their recording depends on these values, and on nothing else of a
-    network. The latencies between nodes and within them are given as the bytes that leave a node in the same time.
-    `local_share` and `reduce_share` are the times of a byte within a node and of a byte that is reduced.
-    """
-
-    latency_bytes: int
-    local_latency_bytes: int
-    local_share: float
-    reduce_share: float
-    eager_bytes: int
-    leaves_at_once: bool
-
-
-_MAX_LATENCY_BYTES = 2**40
-_DIGITS = 3
-
 _PACKET_FIELDS = ("buffer_bytes", "retransmission_seconds", "packet_bytes", "initial_window_packets")
 
 
@@ -147,52 +127,6 @@ class NetworkTables:
     def shares_nodes(self) -> bool:
         """True if several processes are on one node."""
         return len(np.unique(self.node_of)) < len(self.node_of)
-
-    def proportions(self, sizes: npt.NDArray[np.uint64]) -> Proportions | None:
-        """The proportions for messages of the first size of the tables; None if their bytes take no time.
-
-        The other sizes show which messages are eager. A latency includes all time of a message except at the sender's
-        port: overheads, the handshake, the mean of all routes, and by how much a single connection is slower than the
-        port. If most nodes are equal, the others, such as a slow node, do not count.
-        """
-        classes, counts = np.unique(self.class_of, return_counts=True)
-        usual = classes[counts > counts.sum() / 2]
-        usual = usual if len(usual) > 0 else np.arange(len(self.send_seconds))
-
-        def of_classes(table: Doubles) -> float:
-            return float(table[usual, 0].mean())
-
-        def of_pairs(table: Doubles) -> float:
-            return float(table[usual][:, usual, 0].mean())
-
-        between, within = of_pairs(self.transfer_seconds), of_classes(self.local_transfer_seconds)
-        on_port = of_pairs(self.gap_seconds)
-        if self.out_rate is not None and self.load_bytes is not None:
-            on_port = float(self.load_bytes[0] / self.out_rate[usual].mean())
-        if on_port <= 0:
-            return None
-        overheads = of_classes(self.start_seconds) + of_classes(self.receive_seconds)
-        waits = self.protocol[0] == RENDEZVOUS
-        latency = overheads + of_pairs(self.latency_seconds) + max(0.0, between - on_port)
-        latency += of_pairs(self.handshake_seconds) if waits else 0.0
-        if self.route_seconds is not None and self.latency_factor is not None:
-            handshakes = self.handshake_factor[0] if waits and self.handshake_factor is not None else 0.0
-            latency += float(self.route_seconds.mean() * (self.latency_factor[0] + handshakes))
-        local_latency = of_classes(self.local_latency_seconds)
-        local_latency += 0.0 if self.without_local_overheads else overheads
-        in_bytes = float(sizes[0]) / on_port
-
-        def rounded(share: float) -> float:
-            return float(f"{share:.{_DIGITS}g}")
-
-        def bytes_in(seconds: float) -> int:
-            return min(int(rounded(seconds * in_bytes)), _MAX_LATENCY_BYTES)
-
-        shares = rounded(within / on_port), rounded(float(self.reduce_seconds[0]) / on_port)
-        eager = self.protocol != RENDEZVOUS
-        eager_bytes = _MAX_LATENCY_BYTES if eager.all() else int(sizes[~eager].min())
-        leaves_at_once = bool((self.protocol[eager] == EAGER).all())
-        return Proportions(bytes_in(latency), bytes_in(local_latency), *shares, eager_bytes, leaves_at_once)
 
     @cached_property
     def structure(self) -> Network:

@@ -57,17 +57,15 @@ def time_tasks(case: Case, tables_of: TablesOf, places: Places) -> Timing:
     import numpy as np
 
     from collwise.simulator.schedule.library import Schedule
-    from collwise.simulator.schedule.shared import proportions_for
 
     Schedule(case, places)  # names an experiment that is not one
-    proportions = proportions_for(case, tables_of)
     _, first, end, steps = [*case.experiment.split(":"), "", "", ""][:4]
     begin, last = int(first or 0), task_count(case)
     leaders = _leaders(np.array(places)[:, 0], case.root)
     plays = []
     for task in range(begin + 1, min(int(end or last), last) + 1):
         window = replace(case, experiment=f"{EXPERIMENT}:{begin}:{task}:{steps}")
-        schedule = Schedule(window, places, proportions=proportions)
+        schedule = Schedule(window, places)
         plays.append(schedule.play(tables_of(schedule.sizes)))
     ends = np.array([played.ends[leaders] for played in plays])
     return Timing(case, plays[-1].seconds, plays[-1].root_seconds, samples=tuple(ends.T.ravel().tolist()))

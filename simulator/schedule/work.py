@@ -18,9 +18,9 @@ from collwise.simulator.schedule.tables import DEFERRED, Doubles, NetworkTables,
 
 _Columns = npt.NDArray[np.uint32]
 
-# The kinds of simulator/schedule/recorder.h, without waits.
-_SEND, _RECEIVE, _START_SEND, _START_SYNCHRONOUS, _START_RECEIVE, _, _REDUCE, _COPY, _ALLOCATE = range(9)
-_KINDS = 9
+# The kinds of simulator/schedule/recorder.h, without waits and forks.
+_SEND, _RECEIVE, _START_SEND, _START_SYNCHRONOUS, _START_RECEIVE, *_, _REDUCE, _COPY, _ALLOCATE = range(11)
+_KINDS = 11
 
 _SENDING, _STARTING, _RECEIVING, _REDUCING, _COPYING, _ALLOCATING, _LEAVING, _ARRIVING = range(8)
 _COSTS = 8

@@ -125,12 +125,10 @@ def _recorded(platform: HostPlatform, case: Case, called: Baseline) -> tuple[Sch
     """The schedule of a case, and the tables of the platform's network for it."""
     from collwise.simulator.schedule.library import Schedule
     from collwise.simulator.schedule.networks import network_tables
-    from collwise.simulator.schedule.shared import proportions_for
 
-    tables_of = partial(network_tables, platform, case.procs, case.processes_per_node)
     places = platform.places(case.procs, case.processes_per_node)
-    recorded = Schedule(case, places, library_decisions(called), proportions=proportions_for(case, tables_of))
-    return recorded, tables_of(recorded.sizes)
+    recorded = Schedule(case, places, library_decisions(called))
+    return recorded, network_tables(platform, case.procs, case.processes_per_node, recorded.sizes)
 
 
 @command(

@@ -162,7 +162,7 @@ static void check_messages_between_nodes(const schedule *made, int only_leaders,
         const schedule_program *program = &made->programs[made->program_of[rank]];
         for (size_t i = 0; i < program->length; i++) {
             schedule_kind kind = schedule_kind_of(program->words[i]);
-            if (kind >= SCHEDULE_WAIT) {
+            if (!schedule_is_message(kind)) {
                 continue;
             }
             int peer = (rank + (int)schedule_peer_of(program->words[i])) % procs;

@@ -60,7 +60,7 @@ class LiveMap:
         if key not in self._recorded:
             # To save memory, only the latest recording with shortcuts and the latest without shortcuts are kept.
             others = {old: cases for old, cases in self._recorded.items() if old[0] != exact}
-            live = LiveCases(self._cases, node_of.__getitem__, self._jobs, exact, tables_for)
+            live = LiveCases(self._cases, node_of.__getitem__, self._jobs, exact)
             self._recorded = {**others, key: live}
         times = self._recorded[key].times(tables_for, every)
         state = self._without_times.copy()

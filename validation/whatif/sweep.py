@@ -19,7 +19,6 @@ from collwise.platforms.changes import CHANGES, Change, Changed, changed, factor
 from collwise.simulator.schedule.critical_path import path_parts
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
-from collwise.simulator.schedule.shared import proportions_for
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 from collwise.simulator.timing import Case, Timing
@@ -298,9 +297,9 @@ the ports of nodes, in the memory of a node, on the path between a node's socket
 def limits_of(platform: HostPlatform, case: Case) -> dict[str, float]:
     """The share of each limit in the critical path of a case, by the schedule engine. The shares add up to 1."""
     node_of = platform.places(case.procs, case.processes_per_node)
-    tables_of = partial(network_tables, platform, case.procs, case.processes_per_node)
-    schedule = Schedule(case, node_of, proportions=proportions_for(case, tables_of))
-    _, parts = path_parts(schedule, tables_of(schedule.sizes), every=False)
+    schedule = Schedule(case, node_of)
+    tables = network_tables(platform, case.procs, case.processes_per_node, schedule.sizes)
+    _, parts = path_parts(schedule, tables, every=False)
     share = parts.share.to_dict()
     return {limit: float(sum(share.get(name, 0.0) for name in names)) for limit, names in LIMITS.items()}
 

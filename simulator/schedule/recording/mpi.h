@@ -1,10 +1,10 @@
 /* An MPI that records: the algorithms' sources include it as <mpi.h> in the recording build. It has only the functions
  * that algorithms may use, so that any other call fails to compile.
  *
- * Each process is recorded alone, from its start to its end, or to a split of a communicator, where it waits until the
- * others have come there. Nothing is sent: each call appends words to the process's program (recorder.h). Messages
- * carry no data, so an algorithm's control flow must not depend on what it receives, with one exception: data in the
- * program's own memory, such as lists of block sizes, does arrive. */
+ * Each process is recorded alone, from its start to its end. Nothing is sent: each call appends words to the process's
+ * program (recorder.h). Messages carry no data, so an algorithm's control flow must not depend on what it receives,
+ * with one exception: data in the program's own memory, such as lists of block sizes, does arrive. A process that needs
+ * such data, or has to know how others split a communicator, is recorded again when these have been (exchanges.c). */
 #ifndef COLLWISE_RECORDING_MPI_H
 #define COLLWISE_RECORDING_MPI_H
 
@@ -47,10 +47,6 @@ int MPI_Issend(const void *data, int count, MPI_Datatype type, int destination, 
                MPI_Request *request);
 int MPI_Irecv(void *data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request);
 int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses);
-/* In sequences of tasks: the request that completes first on the network of the recording (arrivals.h). */
-int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status);
-/* Completes none, since no time passes; `index` is MPI_UNDEFINED. */
-int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status);
 
 /* The library's own collectives, which mock-ups call: the algorithms that the library runs for such calls are recorded
  * in their place (library_calls.h). Types are MPI_BYTE. */

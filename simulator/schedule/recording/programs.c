@@ -16,10 +16,6 @@ _Noreturn void recording_fail(recording *to, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(to->problem, to->problem_bytes, format, arguments);
     va_end(arguments);
-    if (to->running != NULL) {
-        to->has_failed = 1;
-        recording_leave_fiber(to);
-    }
     longjmp(to->give_up, 1);
 }
 
@@ -65,7 +61,7 @@ static uint64_t mixed(uint64_t value) {
 
 void recording_require_others(recording *to) {
     if (to->processes_alone > 0) {
-        recording_fail(to, "process %d has to know of others", to->now->rank);
+        recording_fail(to, "process %d has to know of others", to->now.rank);
     }
 }
 
@@ -148,11 +144,13 @@ static void set_sources(recording *to, schedule_program *program) {
     }
 }
 
+static int is_receive(schedule_kind kind) { return kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE; }
+
 static void find_sources(recording *to, schedule_program *program, uint32_t mark) {
     for (size_t i = 0; i < program->length; i++) {
         schedule_kind kind = schedule_kind_of(program->words[i]);
         uint32_t peer = schedule_peer_of(program->words[i]);
-        if ((kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE) && to->seen_by[peer] != mark) {
+        if (is_receive(kind) && to->seen_by[peer] != mark) {
             to->seen_by[peer] = mark;
             to->sources[program->sources.count++] = peer;
         }
@@ -180,7 +178,7 @@ void recording_add_sources(recording *to) {
         for (size_t i = 0; i < program->length; i++) {
             schedule_kind kind = schedule_kind_of(program->words[i]);
             uint32_t ahead = schedule_peer_of(program->words[i]);
-            if (kind == SCHEDULE_SEND || kind == SCHEDULE_START_SEND || kind == SCHEDULE_START_SYNCHRONOUS) {
+            if (schedule_is_message(kind) && !is_receive(kind)) {
                 schedule_program *other = &made->programs[made->program_of[schedule_peer(made, rank, ahead)]];
                 if (other->is_cut) {
                     add_source(to, other, schedule_back(made, ahead));
@@ -196,6 +194,10 @@ static uint32_t open_requests(const process *cut) {
     unsigned char *is_over = recording_checked(calloc(cut->length + 1, 1));
     for (size_t i = 0; i < cut->length; i++) {
         schedule_kind kind = schedule_kind_of(cut->words[i]);
+        if (kind == SCHEDULE_FORK) {
+            i += schedule_size_of(cut->words[i]); /* strands wait for all requests that they make */
+            continue;
+        }
         made += kind == SCHEDULE_START_SEND || kind == SCHEDULE_START_SYNCHRONOUS || kind == SCHEDULE_START_RECEIVE;
         if (kind == SCHEDULE_WAIT) {
             memset(is_over + made - schedule_size_of(cut->words[i]), 1, schedule_peer_of(cut->words[i]));
@@ -224,8 +226,11 @@ void recording_keep(recording *to, const process *done) {
         uint32_t open = done->is_cut ? open_requests(done) : 0;
         *added = (schedule_program){.length = done->length,
                                     .is_cut = done->is_cut,
-                                    .requests = open > done->max_requests ? open : done->max_requests};
+                                    .requests = open > done->max_requests ? open : done->max_requests,
+                                    .strands = done->strands,
+                                    .strand_requests = done->strand_requests};
         made->is_begin = made->is_begin || done->is_cut;
+        made->has_strands = made->has_strands || done->strands > 0;
         added->words = recording_kept(made, done->length * sizeof *added->words);
         if (done->length > 0) {
             memcpy(added->words, done->words, done->length * sizeof *added->words);
@@ -239,31 +244,28 @@ void recording_keep(recording *to, const process *done) {
 
 /* --- Words -------------------------------------------------------------------------------------------------------- */
 
-/* Messages arrive in the order of time at all processes together, whose recordings end together therefore. */
-static void cut_if_full(recording *to) {
-    to->words++;
-    if (to->arrivals != NULL) {
-        to->stops = to->stops || to->words >= to->max_words * (uint64_t)to->made->procs;
-    }
-    if (to->stops || (to->arrivals == NULL && to->now->length >= to->max_words)) {
+static void append(schedule_kind kind, uint32_t peer, uint32_t size) {
+    recording *to = recording_now;
+    process *now = &to->now;
+    now->words = recording_grown(now->words, now->length, &now->room, sizeof *now->words);
+    now->words[now->length++] = schedule_make_word(kind, peer, size);
+    if (to->max_words > 0 && now->length >= to->max_words) {
         recording_cut(to);
     }
 }
 
-static void append(schedule_kind kind, uint32_t peer, uint32_t size) {
-    process *now = recording_now->now;
-    now->words = recording_grown(now->words, now->length, &now->room, sizeof *now->words);
-    now->words[now->length++] = schedule_make_word(kind, peer, size);
-    if (recording_now->max_words > 0) {
-        cut_if_full(recording_now);
-    }
+_Noreturn void recording_cut(recording *to) {
+    process *now = &to->now;
+    now->length = now->fork > 0 ? now->fork - 1 : now->length;
+    now->is_cut = 1;
+    longjmp(now->ends, 1);
 }
 
 /* Copies in succession are one word. */
 void recording_add_copies(void) {
-    uint64_t copied = recording_now->now->copied;
+    uint64_t copied = recording_now->now.copied;
     if (copied > 0) {
-        recording_now->now->copied = 0;
+        recording_now->now.copied = 0;
         append(SCHEDULE_COPY, 0, recording_size_number(recording_now, copied));
     }
 }

@@ -1,18 +1,18 @@
-/* The shared parts of the recorder: the state of a recording; failure, memory, words and programs (programs.c);
- * processes that wait for others (fibers.c); which algorithms have processes that all do the same (symmetric.c); the
- * recording MPI (calls.c); what the algorithms need besides it (runtime.c); and what records a case by these
- * (recorder.c). */
+/* The shared parts of the recorder: the state of a recording; failure, memory, words and programs (programs.c); memory
+ * of the algorithms (allocations.c); ranks (ranks.c); what processes tell one another meanwhile (exchanges.c);
+ * operations that a process does at once (strands.c); which algorithms have processes that all do the same
+ * (symmetric.c); the recording MPI (calls.c); what the algorithms need besides it (runtime.c, places.c); and what
+ * records a case by these (recorder.c). */
 #ifndef COLLWISE_RECORDING_H
 #define COLLWISE_RECORDING_H
 
 #include "../../programs/task_window.h"
-#include "../arrivals.h"
 #include "../communicators.h"
+#include "../library_calls.h"
 #include "../recorder.h"
 #include "tasks.h"
 
 #include <setjmp.h>
-#include <ucontext.h>
 
 /* Users' data lies at addresses that nobody ever reads or writes, and that no process has: processors know no more than
  * 57 bits. There are buffers for what is sent and received, the memory of mock-ups and scratch memory. */
@@ -31,10 +31,20 @@ static inline char *recording_payload(int which) {
 /* Data of the program's own that one process sends another. */
 typedef struct own_data {
     struct own_data *next;
-    int source, destination;
+    int source;
+    int is_taken; /* in the present attempt */
     size_t bytes;
     char data[];
 } own_data;
+
+/* A process and others tell one another the same in all attempts to record it. */
+typedef struct {
+    own_data *first, *last; /* sent to it */
+    size_t sent;            /* by it */
+    MPI_Comm *parts;        /* what its splits have given, COMMUNICATORS_UNKNOWN until all members have come there */
+    size_t splits, split_room;
+    unsigned char is_queued, is_recorded;
+} exchange;
 
 /* Memory that an algorithm has allocated, among that of its process. */
 typedef struct allocation {
@@ -43,22 +53,25 @@ typedef struct allocation {
 } allocation;
 
 /* A process that is being recorded. */
-typedef struct process {
-    struct process *next_made, *next_spare;
+typedef struct {
     int rank;
     schedule_word *words;
     size_t length, room;
-    uint64_t copied;  /* bytes of copies since the last word */
-    int64_t requests; /* made so far */
+    uint64_t messages, bytes; /* that it sends */
+    uint64_t copied;          /* bytes of copies since the last word */
+    int64_t requests;         /* made so far */
     uint32_t max_requests;
-    collwise_hierarchy *hierarchy; /* NULL unless its algorithm asks for it */
-    int *integers;                 /* the buffer of a mock-up, else NULL */
+    size_t fork;        /* one more than the place of the fork in whose strands it is; 0: it is in none */
+    uint32_t in_strand; /* the same as max_requests, of the strand */
+    uint32_t strands, strand_requests; /* the most of a fork */
+    size_t splits, sent;               /* in this attempt */
+    collwise_hierarchy *hierarchy;     /* NULL unless its algorithm asks for it */
+    int *integers;                     /* the buffer of a mock-up, else NULL */
     allocation *allocations;
-    int is_cut;   /* it does more than is recorded */
-    jmp_buf ends; /* where a process goes on that is cut */
+    int is_cut;       /* it does more than is recorded */
+    int is_abandoned; /* it needs something of others first */
+    jmp_buf ends;     /* where a process goes on that is cut or abandoned */
 } process;
-
-typedef enum { NOT_YET, UNDER_WAY, RECORDED } progress;
 
 /* The algorithm that the MPI library runs for the latest call of a collective. */
 typedef struct {
@@ -67,26 +80,12 @@ typedef struct {
     collwise_parameters with;
 } library_choice;
 
-/* A process that runs on a stack of its own. */
-typedef struct {
-    jmp_buf goes_on;   /* if it has begun */
-    const char *frame; /* the latest one in which it waited for messages, NULL before that */
-    int has_begun;
-    int rank;
-    int awaits_messages; /* it can go on when one arrives, not when others do anything else */
-} fiber;
-
-/* The stacks are mapped together, and take memory only where they are used. Nothing on the algorithms' stacks is large:
- * the recording build refuses frames of more than 16 KiB. */
-enum { STACK_BYTES = 256 << 10 };
-
 typedef struct {
     const schedule_case *wanted;
     int processes_alone;       /* how many are recorded from the root on; 0: all */
     int program_is_collective; /* the experiment is the collective alone */
-    uint64_t max_words; /* after which the recording of a process ends, 0: never; if messages arrive, on average */
-    uint64_t words;     /* of all processes */
-    int stops;          /* all processes are cut as soon as they go on */
+    uint64_t max_words;        /* after which the recording of a process ends, 0: never */
+    int stops;                 /* whoever needs something of others is cut */
     int has_tasks;
     task_window window;
     collwise_observer tasks; /* what is run of a collective made of tasks */
@@ -94,35 +93,23 @@ typedef struct {
     size_t *offsets; /* of the blocks, for the collectives with a size for each process */
     collwise_operation op;
     library_choice library[COLLWISE_COLLECTIVES];
+    void (*record_library_call)(const recorded_call *call);
     schedule *made;
-    process *now;
-    unsigned char *progress_of; /* a `progress` for each process */
-    uint32_t *program_table;    /* programs by hash, 1 more than their number; a power of two places */
+    process now;
+    exchange *exchanges; /* of each process */
+    int *queue;          /* a ring of P: processes to be recorded */
+    int queue_first, queue_length;
+    uint32_t *program_table; /* programs by hash, 1 more than their number; a power of two places */
     size_t program_places, program_room;
     uint32_t *size_table; /* sizes by hash, 1 more than their number */
     size_t size_places, size_room;
     uint32_t latest_size;        /* 1 more than the number found last */
     uint32_t latest_program;     /* the same; many processes do what the one before them does */
     uint32_t *seen_by, *sources; /* each relative process: 1 more than the last program that receives from it; a list */
-    own_data *in_transit;
-    collwise_nodes *nodes;        /* of all processes, NULL before the first one asks */
-    collwise_nodes *sockets;      /* the same by socket */
+    collwise_nodes *nodes;       /* of all processes, NULL before the first one asks */
+    collwise_nodes *sockets;     /* the same by socket */
     communicators *communicators; /* NULL before the first one but that of all processes */
     MPI_Comm *levels; /* those of each node, then those of the leaders at each place of a node; NULL: not made yet */
-    fiber *fibers;    /* NULL before processes wait for one another */
-    size_t fiber_count;
-    char *stacks;
-    ucontext_t begins,
-        left;           /* long, and therefore not on the stacks of processes that wait: that of a fiber that begins,
-                           and one to which nothing returns (AddressSanitizer knows swapcontext, not setcontext) */
-    fiber *running;     /* NULL: the process that was recorded when the first split came */
-    jmp_buf resumes;    /* it, while a fiber runs */
-    uint64_t changes;   /* which could end the wait of a process */
-    arrivals *arrivals; /* of messages, NULL before a sequence of tasks begins */
-    fiber **fiber_of;   /* of each process, while there are arrivals; NULL for that without one */
-    size_t idle;        /* fibers that await messages or are done */
-    int has_failed;     /* in a fiber */
-    process *processes, *spare; /* all that were made, and those whose words can be used again */
     jmp_buf give_up;
     char *problem;
     size_t problem_bytes;
@@ -142,7 +129,7 @@ _Noreturn void recording_fail(recording *to, const char *format, ...);
 void *recording_checked(void *memory);
 /* Makes room for one more item; rooms double. */
 void *recording_grown(void *items, size_t count, size_t *room, size_t item_bytes);
-/* Ends the recording of the process, which does more. */
+/* Ends the recording of the process, which does more: that of a fork is not begun. */
 _Noreturn void recording_cut(recording *to);
 /* Processes that are recorded alone do not know others. */
 void recording_require_others(recording *to);
@@ -157,38 +144,38 @@ void recording_add_sources(recording *to);
 /* Appends a word to the recorded process's program, and a word for its copies since the last one. */
 void recording_add(schedule_kind kind, uint32_t peer, uint32_t size);
 void recording_add_copies(void);
-static inline void recording_copy(size_t bytes) { recording_now->now->copied += bytes; }
+static inline void recording_copy(size_t bytes) { recording_now->now.copied += bytes; }
 
 /* True if processes are best told apart by the bits of their ranks (symmetric.c). */
 int recording_is_mirrored(const recording *to);
 /* True if all processes do the same (symmetric.c). */
 int recording_is_symmetric(const recording *to);
 
-/* Records a process, also while another one is being recorded, which then goes on. */
-void recording_process(recording *to, int rank);
+/* Queues a process to be recorded, unless it is queued or recorded. */
+void recording_queue(recording *to, int rank);
+/* Takes the next one from the queue. Returns NOBODY if that is empty. */
+enum { NOBODY = -1 };
+int recording_next(recording *to);
+/* The present process has received nothing yet in this attempt to record it. */
+void recording_begin_attempt(recording *to);
+/* Data of the program's own. Where it has not been sent yet the process is abandoned. */
+void recording_deposit(const void *data, size_t bytes, int destination);
+void recording_collect(void *data, size_t bytes, int source);
+/* The part of a communicator that a process gets. Where others have not come there yet it is abandoned. */
+MPI_Comm recording_split(recording *to, MPI_Comm comm, int colour, int key);
+void recording_free_exchanges(recording *to);
 
 /* Makes room for communicators, unless there are some. */
 void recording_make_communicators(recording *to);
 
-/* Gives a stack to each process that has not begun, unless processes have stacks. */
-void recording_make_fibers(recording *to);
-void recording_finish_fibers(recording *to);
-/* Goes on with what resumed the fiber that runs, which never goes on. */
-_Noreturn void recording_leave_fiber(recording *to);
-/* The process can go on only after something has changed. */
-void recording_wait_for_others(recording *to);
-/* The same where only a message can be what has changed. */
-void recording_wait_for_messages(recording *to);
-/* From now on messages arrive at times of their own. */
-void recording_begin_arrivals(recording *to);
-void recording_reduce(uint64_t bytes);
-void recording_post(int is_send, int source, int destination, uint64_t bytes, int64_t request);
-
+/* Memory of collwise_allocate belongs to no process any more. */
+void recording_disown(void *memory);
 /* Frees memory of collwise_allocate: the algorithms' free(). */
 void recording_free(void *memory);
 void recording_free_all(process *of);
 
-/* The process's own rank in a communicator, and the process that has a rank in it. */
+/* The size of a communicator, the process's own rank in it, and the process that has a rank in it. */
+int recording_size_of(MPI_Comm comm);
 int recording_rank_in(MPI_Comm comm);
 int recording_process_of(MPI_Comm comm, int rank);
 

@@ -13,7 +13,6 @@ from collwise.algorithms.catalogue import Algorithm
 from collwise.simulator.schedule import pipelines
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.pipelines import play_case
-from collwise.simulator.schedule.shared import Sizes, proportions_for
 from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, NetworkTables
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS
@@ -62,11 +61,8 @@ def network(
 
 
 def whole(case: Case, **kind: object) -> np.ndarray:
-    def tables_of(sizes: Sizes) -> NetworkTables:
-        return network(case.procs, sizes, **kind)  # type: ignore[arg-type]
-
-    schedule = Schedule(case, proportions=proportions_for(case, tables_of))
-    return schedule.play(tables_of(schedule.sizes)).ends
+    schedule = Schedule(case)
+    return schedule.play(network(case.procs, schedule.sizes, **kind)).ends  # type: ignore[arg-type]
 
 
 def steps_bytes(algorithm: Algorithm, procs: int) -> int:

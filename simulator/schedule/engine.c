@@ -146,7 +146,7 @@ static void complete(play *all, int rank, uint32_t slot, double seconds, int32_t
     }
 }
 
-void play_message_left(play *all, int32_t index, double seconds) {
+static void message_left(play *all, int32_t index, double seconds) {
     const message *one = &all->messages[index];
     if (one->protocol == SCHEDULE_RENDEZVOUS) {
         int32_t after = note_message(all, SCHEDULE_SPENT_LEAVING, index, seconds, spans_of(all, index)->started);
@@ -162,7 +162,7 @@ static int32_t received_after(const play *all, int32_t index) {
     return one->arrival_seconds >= one->receive_seconds ? spans->arrived : spans->posted;
 }
 
-void play_answer(play *all, int32_t index, double queued_seconds) {
+static void answer(play *all, int32_t index, double queued_seconds) {
     const message *one = &all->messages[index];
     double latency = one->is_local ? play_local_latency(all, one)
                                    : between_nodes(all, one, all->network->answer_seconds, all->network->answer_factor);
@@ -188,14 +188,14 @@ static void finish_if_done(play *all, int32_t index) {
         if (one->protocol != SCHEDULE_CONFIRMED) {
             free_message(all, index);
         } else if (all->ports == NULL) {
-            play_answer(all, index, 0);
+            answer(all, index, 0);
         } else {
             play_ports_start_answer(all, index, seconds);
         }
     }
 }
 
-void play_message_arrived(play *all, int32_t index, double seconds) {
+static void message_arrived(play *all, int32_t index, double seconds) {
     message *one = &all->messages[index];
     one->arrival_seconds = seconds;
     message_spans *spans = spans_of(all, index);
@@ -229,8 +229,8 @@ static void start_by_model(play *all, int32_t index, double seconds) {
                                 from->port_free_seconds, spans_of(all, index)->started);
         arrival = leaves + between_nodes_latency(all, one) + network->transfer_seconds[at];
     }
-    play_message_left(all, index, arrival);
-    play_message_arrived(all, index, arrival);
+    message_left(all, index, arrival);
+    message_arrived(all, index, arrival);
 }
 
 /* Starts a message as soon as its protocol allows. */
@@ -383,33 +383,6 @@ static void take(play *all, int rank, const request *one) {
         spend(all, rank, SCHEDULE_SPENT_RECEIVING, rank, one->size,
               all->network->receive_seconds[class_index(all, rank, one->size)]);
     }
-}
-
-/* How many items from the first one on are in order. */
-static size_t run_length(const moment *items, size_t count) {
-    size_t length = 1;
-    while (length < count && items[length - 1].seconds <= items[length].seconds) {
-        length++;
-    }
-    return length;
-}
-
-/* What is completed together mostly has its order already, so runs are merged two by two. */
-moment *play_sort(moment *items, moment *other, size_t count) {
-    while (run_length(items, count) < count) {
-        for (size_t done = 0; done < count;) {
-            size_t left = done, middle = left + run_length(items + left, count - left);
-            size_t right = middle, end = right + (right < count ? run_length(items + right, count - right) : 0);
-            while (left < middle || right < end) {
-                int takes_right = left == middle || (right < end && items[right].seconds < items[left].seconds);
-                other[done++] = items[takes_right ? right++ : left++];
-            }
-        }
-        moment *sorted = other;
-        other = items;
-        items = sorted;
-    }
-    return items;
 }
 
 /* Takes `count` complete requests from the one with number `first` on. */
@@ -606,13 +579,13 @@ static void go_on(play *all, int rank, int is_resumed) {
     all->unfinished--;
 }
 
-void play_processes(play *all) {
+static void go_on_all(play *all) {
     while (all->ready_count > 0) {
         go_on(all, all->ready[--all->ready_count], 1);
     }
 }
 
-void play_fork(play *all, int rank, double seconds) {
+static void fork_goes_on(play *all, int rank, double seconds) {
     process *now = &all->processes[rank];
     strands *of = now->strands;
     if (of->first == of->end || of->next_seconds != seconds) {
@@ -634,6 +607,12 @@ void play_fork(play *all, int rank, double seconds) {
         go_on(all, rank, 1);
     }
 }
+
+static const play_listener processes = {.message_left = message_left,
+                                        .message_arrived = message_arrived,
+                                        .answer = answer,
+                                        .fork = fork_goes_on,
+                                        .go_on = go_on_all};
 
 /* --- The whole ---------------------------------------------------------------------------------------------------- */
 
@@ -709,15 +688,15 @@ static void play_forks(play *all) {
             play_fail(all, "out of memory");
         }
         all->now = next.seconds;
-        play_fork(all, next.message, next.seconds);
-        play_processes(all);
+        fork_goes_on(all, next.message, next.seconds);
+        go_on_all(all);
     }
 }
 
 static void play_together(play *all) {
     for (int rank = 0; rank < all->procs; rank++) {
         go_on(all, rank, 0);
-        play_processes(all);
+        go_on_all(all);
     }
     if (all->ports != NULL) {
         play_ports_run(all);
@@ -735,7 +714,7 @@ static void play_nodes(play *all) {
         play_ports_begin_node(all, node);
         for (int32_t place = order->first[node]; place < order->first[node + 1]; place++) {
             go_on(all, order->ranks[place], 0);
-            play_processes(all);
+            go_on_all(all);
         }
         play_ports_run(all);
     }
@@ -803,6 +782,7 @@ schedule_result play_by_events(const schedule *played, const schedule_network *n
     *all = (play){.max_seconds = max_seconds,
                   .trace = trace,
                   .log = log,
+                  .tell = &processes,
                   .played = played,
                   .network = network,
                   .sizes = played->size_count,

@@ -69,6 +69,7 @@ struct packets {
     size_t packet_count, packet_room;
     int32_t free_packet;
     events *events;
+    packets_way *way_of;
 };
 
 static void schedule_event(play *all, packets *of, double seconds, int32_t index, int kind) {
@@ -179,7 +180,7 @@ static void note_left(play *all, parcel *from, double bytes_before, double begin
     double buffer = all->network->send_buffer_bytes;
     if (!from->has_left && from->bytes <= buffer && !all->network->senders_wait_for_arrival) {
         from->has_left = 1;
-        play_message_left(all, from->message, bytes_before <= buffer ? begin : sent->passed_seconds);
+        all->tell->message_left(all, from->message, bytes_before <= buffer ? begin : sent->passed_seconds);
     }
 }
 
@@ -257,9 +258,9 @@ static void arrive(play *all, flow *over, const packet *one) {
     while (over->arriving < over->sending && over->parcels[over->arriving].end <= over->expected) {
         int32_t message = over->parcels[over->arriving++].message;
         if (all->network->senders_wait_for_arrival) {
-            play_message_left(all, message, one->passed_seconds);
+            all->tell->message_left(all, message, one->passed_seconds);
         }
-        play_message_arrived(all, message, one->passed_seconds);
+        all->tell->message_arrived(all, message, one->passed_seconds);
     }
     if (over->arriving == over->parcel_count) {
         over->arriving = over->sending = over->parcel_count = 0;
@@ -388,7 +389,7 @@ static int32_t flow_for(play *all, packets *of, const message *one) {
                        .time_out_factor = 1,
                        .timer_seconds = INFINITY,
                        .next_in_line = NONE};
-        made->stages = play_ports_find_way(all, one, made->way, &made->latency_seconds);
+        made->stages = of->way_of(all, one, made->way, &made->latency_seconds);
         made->round_trip_seconds = 2 * made->latency_seconds;
         *known = (int32_t)of->flow_count++;
     }
@@ -440,7 +441,7 @@ void play_packets_handle(play *all, packets *of, event happened) {
 
 /* --- The whole ---------------------------------------------------------------------------------------------------- */
 
-packets *play_packets_make(play *all, size_t links, events *to) {
+packets *play_packets_make(play *all, size_t links, events *to, packets_way *way_of) {
     const schedule_network *network = all->network;
     int is_whole = network->packet_bytes >= 1 && network->initial_window_packets >= 1;
     if (!is_whole || network->buffer_bytes < network->packet_bytes || !(network->retransmission_seconds > 0)) {
@@ -450,6 +451,7 @@ packets *play_packets_make(play *all, size_t links, events *to) {
     }
     packets *made = play_checked(all, calloc(1, sizeof *made));
     made->events = to;
+    made->way_of = way_of;
     made->free_packet = NONE;
     made->links = calloc(links + 1, sizeof *made->links);
     made->flow_of = malloc((all->connection_count + 1) * sizeof *made->flow_of);

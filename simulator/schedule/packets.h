@@ -24,12 +24,16 @@ typedef struct packets packets;
 /* The kinds of events of packets, above those of ports. */
 enum { PACKETS_START = MAX_STAGES, PACKETS_PORT_FREE, PACKETS_REACH, PACKETS_ACKNOWLEDGED, PACKETS_TIME_OUT };
 
+/* Finds the numbers of the ports and links on a message's way, at most MAX_STAGES, and its latency; returns how many
+ * they are. */
+typedef int packets_way(play *all, const message *one, int32_t *way, double *latency_seconds);
+
 /* Packets on so many ports and links, whose costs play_packets_set_link then gives. */
-packets *play_packets_make(play *all, size_t links, events *to);
+packets *play_packets_make(play *all, size_t links, events *to, packets_way *way_of);
 void play_packets_set_link(packets *of, size_t number, double rate, double burst_bytes, int32_t opposite);
 void play_packets_free(packets *of);
 
-/* A message starts, over the links that play_ports_find_way gives. */
+/* A message starts, over the links that `way_of` gives. */
 void play_packets_start(play *all, packets *of, int32_t message, double seconds);
 void play_packets_handle(play *all, packets *of, event happened);
 

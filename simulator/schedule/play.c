@@ -6,14 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-int play_some_wait_for_receives(const schedule *played, const schedule_network *network) {
-    size_t size = 0;
-    while (size < played->size_count && !play_waits_for_receive(network->protocol[size])) {
-        size++;
-    }
-    return size < played->size_count;
-}
-
 /* The times of the whole from those of the processes that were played. */
 static void set_result(schedule_result *result, double *ends, const double *seconds, size_t stride, int played,
                        int procs, int root) {

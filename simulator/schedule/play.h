@@ -99,6 +99,19 @@ typedef struct {
 
 typedef struct ports ports;
 typedef struct one_way one_way;
+typedef struct play play;
+
+/* Ports and packets tell processes what happens. Times may lie in the future, unless it is said otherwise. */
+typedef struct {
+    void (*message_left)(play *all, int32_t index, double seconds); /* the sender's request is complete */
+    void (*message_arrived)(play *all, int32_t index, double seconds);
+    /* The answer to a synchronous message leaves the receiver's node, so long after this had the message. */
+    void (*answer)(play *all, int32_t index, double queued_seconds);
+    /* It is the time, at which a process may go on that does several things at once. */
+    void (*fork)(play *all, int rank, double seconds);
+    /* What happens at the present time has been told: all processes go on that can. */
+    void (*go_on)(play *all);
+} play_listener;
 
 /* The kinds of comparisons, and the entity of each (schedule_comparison). Those of a connection have a number for each
  * stage. */
@@ -117,7 +130,7 @@ typedef enum {
     COMPARED_QUEUE    /* of a stage: what is left of its next message, and what of each is in its queue */
 } compared;
 
-typedef struct {
+struct play {
     const schedule *played;
     const schedule_network *network;
     /* The processes that are played: all, or if what they do repeats along the ranks and nodes, those of the first
@@ -145,15 +158,16 @@ typedef struct {
     int32_t *ready;     /* processes that can go on */
     size_t ready_count;
     int unfinished;
-    schedule_trace *trace; /* NULL if none is wanted */
-    schedule_log *log;     /* NULL if none is wanted */
-    ports *ports;          /* NULL for point-to-point models */
-    one_way *one_way;      /* the order in which nodes are played, NULL: all together */
-    double now;            /* the time that events have reached */
-    double max_seconds;    /* after which playing may stop */
+    schedule_trace *trace;     /* NULL if none is wanted */
+    schedule_log *log;         /* NULL if none is wanted */
+    const play_listener *tell; /* what the processes are told */
+    ports *ports;              /* NULL for point-to-point models */
+    one_way *one_way;          /* the order in which nodes are played, NULL: all together */
+    double now;                /* the time that events have reached */
+    double max_seconds;        /* after which playing may stop */
     jmp_buf give_up;
     schedule_result result;
-} play;
+};
 
 /* Plays what waits for events, is traced or compared, or fails. */
 schedule_result play_by_events(const schedule *played, const schedule_network *network, int root, double *ends,
@@ -186,7 +200,13 @@ static inline int play_waits_for_receive(uint8_t protocol) {
 }
 
 /* Returns whether messages of any of the schedule's sizes wait for their receives. */
-int play_some_wait_for_receives(const schedule *played, const schedule_network *network);
+static inline int play_some_wait_for_receives(const schedule *played, const schedule_network *network) {
+    size_t size = 0;
+    while (size < played->size_count && !play_waits_for_receive(network->protocol[size])) {
+        size++;
+    }
+    return size < played->size_count;
+}
 
 /* Notes a comparison of the entity with that number among those that have such comparisons. */
 void play_note_comparison(play *all, compared what, size_t number, uint32_t detail, double one, double other);
@@ -233,16 +253,6 @@ static inline double between_nodes_latency(const play *all, const message *one) 
     return between_nodes(all, one, all->network->latency_seconds, all->network->latency_factor);
 }
 
-/* The sender's request is complete, or the message is at the receiver; both may lie in the future. */
-void play_message_left(play *all, int32_t index, double seconds);
-void play_message_arrived(play *all, int32_t index, double seconds);
-/* The answer to a synchronous message leaves the receiver's node, so long after this had the message. */
-void play_answer(play *all, int32_t index, double queued_seconds);
-/* Lets all processes go on that can. */
-void play_processes(play *all);
-/* A process with strands may take the next of their messages, at a time that has come. */
-void play_fork(play *all, int rank, double seconds);
-
 /* Makes room for the transit of one more message. */
 void play_ports_make_room(play *all, size_t count);
 ports *play_ports_make(play *all);
@@ -259,9 +269,6 @@ void play_ports_begin_node(play *all, int32_t node);
 void play_ports_start_fork(play *all, int rank, double seconds);
 /* Handles events until there are none. */
 void play_ports_run(play *all);
-/* Finds the numbers of the ports and links on a message's way, at most MAX_STAGES, and its latency; returns how many
- * they are. */
-int play_ports_find_way(play *all, const message *one, int32_t *way, double *latency_seconds);
 /* Returns the resource that a message on its way, or just arrived, waited for last. */
 schedule_resource play_ports_waited_for(const play *all, int32_t index);
 

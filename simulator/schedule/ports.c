@@ -307,7 +307,7 @@ static void pass(play *all, int32_t index, double seconds) {
         way->behind++;
         int left = way->behind == 1 && !is_buffered(all, &all->messages[index]);
         if (left && !all->network->senders_wait_for_arrival) {
-            play_message_left(all, index, way->passed_seconds);
+            all->tell->message_left(all, index, way->passed_seconds);
         }
     }
     if (way->behind == way->stages) {
@@ -316,9 +316,9 @@ static void pass(play *all, int32_t index, double seconds) {
         }
         double arrival = way->passed_seconds + (way->stages == 1 ? latency : 0);
         if (all->network->senders_wait_for_arrival) {
-            play_message_left(all, index, arrival);
+            all->tell->message_left(all, index, arrival);
         }
-        play_message_arrived(all, index, arrival);
+        all->tell->message_arrived(all, index, arrival);
     }
 }
 
@@ -334,7 +334,7 @@ static void end_first(play *all, int32_t number, double seconds) {
     if (served_releases_sender(ended)) {
         adjust(all, at);
         settle(all->ports, number);
-        play_message_left(all, index, seconds);
+        all->tell->message_left(all, index, seconds);
         return;
     }
     at->count--;
@@ -444,7 +444,8 @@ static void find_way(play *all, const message *one, transit *over) {
     over->stages = (uint8_t)(links + 2);
 }
 
-int play_ports_find_way(play *all, const message *one, int32_t *way, double *latency_seconds) {
+/* For packets. */
+static int way_of(play *all, const message *one, int32_t *way, double *latency_seconds) {
     transit over = {.follower = NONE};
     find_way(all, one, &over);
     for (int place = 0; place < over.stages; place++) {
@@ -482,8 +483,8 @@ static void start_on_own_path(play *all, int32_t index, double seconds) {
     play_compare(all, COMPARED_PATH, (size_t)one->connection, one->size, *free_seconds, seconds);
     *free_seconds = play_later(seconds, *free_seconds) + transfer_of(all, one);
     double arrival = *free_seconds + latency_of(all, one);
-    play_message_left(all, index, all->network->senders_wait_for_arrival ? arrival : *free_seconds);
-    play_message_arrived(all, index, arrival);
+    all->tell->message_left(all, index, all->network->senders_wait_for_arrival ? arrival : *free_seconds);
+    all->tell->message_arrived(all, index, arrival);
 }
 
 /* Its connection's next message sets out. */
@@ -540,12 +541,12 @@ static void send_answer(play *all, int32_t index, double seconds) {
     int32_t number = port(all->processes[answered->destination].node, OUT);
     const stage *at = use(all, number);
     compare_event(all, at, answered, 0, seconds);
-    play_answer(all, index, at->count > 0 ? queue_seconds(all, at, seconds) : 0);
+    all->tell->answer(all, index, at->count > 0 ? queue_seconds(all, at, seconds) : 0);
 }
 
 void play_ports_start_answer(play *all, int32_t index, double seconds) {
     if (all->messages[index].is_local || all->ports->packets != NULL || !(all->network->queue_bytes > 0)) {
-        play_answer(all, index, 0);
+        all->tell->answer(all, index, 0);
     } else if (seconds > all->now) {
         schedule_event(all, seconds, index, ANSWER_LEAVES);
     } else {
@@ -580,14 +581,14 @@ void play_ports_run(play *all) {
             } else if (next.stage == ANSWER_LEAVES) {
                 send_answer(all, next.message, next.seconds);
             } else if (next.stage == FORK_GOES_ON) {
-                play_fork(all, next.message, next.seconds);
+                all->tell->fork(all, next.message, next.seconds);
             } else if (next.stage >= PACKETS_START) {
                 play_packets_handle(all, to->packets, next);
             } else {
                 reach(all, next.message, next.stage, next.seconds);
             }
         }
-        play_processes(all);
+        all->tell->go_on(all);
     }
 }
 
@@ -627,7 +628,7 @@ ports *play_ports_make(play *all) {
         to->busy.place_of[i] = UNUSED;
     }
     if (network->buffer_bytes > 0) {
-        to->packets = play_packets_make(all, to->stage_count, &to->events);
+        to->packets = play_packets_make(all, to->stage_count, &to->events, way_of);
         for (size_t i = 0; i < to->stage_count; i++) {
             const stage *at = use(all, (int32_t)i);
             play_packets_set_link(to->packets, i, at->rate, at->burst_bytes, at->opposite);

@@ -212,7 +212,9 @@ class Collective:
     @property
     def by_node(self) -> tuple[str, ...]:
         """Names of the algorithms that treat the processes of one node differently and can be simulated."""
-        return tuple(name for name, one in self.algorithms.items() if one.by_node and not one.real_mpi_only)
+        return tuple(
+            name for name, algorithm in self.algorithms.items() if algorithm.by_node and not algorithm.real_mpi_only
+        )
 
 
 @dataclass(frozen=True)
@@ -251,7 +253,11 @@ class Catalogue:
         """The algorithm of that name. Raises UsageError, with similar names, if there is none."""
         known = self.collective(collective).algorithms
         if name not in known:
-            same = [f"SMPI's {name} is '{one.name}' here; " for one in known.values() if one.smpi.endswith(f"_{name}")]
+            same = [
+                f"SMPI's {name} is '{algorithm.name}' here; "
+                for algorithm in known.values()
+                if algorithm.smpi.endswith(f"_{name}")
+            ]
             raise unknown_name(f"{collective} algorithm", name, known, f"{''.join(same)}see 'collwise show algorithms'")
         return known[name]
 

@@ -48,13 +48,13 @@ def _is_whole(value: object) -> bool:
 
 
 def _is_wholes(value: object) -> bool:
-    return isinstance(value, dict) and all(_is_whole(one) for one in value.values())
+    return isinstance(value, dict) and all(_is_whole(item) for item in value.values())
 
 
 _Form = tuple[Callable[[object], bool], str]
 _TEXT: _Form = (lambda v: isinstance(v, str) and bool(v.strip()), "text that is not empty")
 _WHOLE: _Form = (_is_whole, "a whole number")
-_TEXTS: _Form = (lambda v: isinstance(v, list) and all(isinstance(one, str) for one in v), "a list of names")
+_TEXTS: _Form = (lambda v: isinstance(v, list) and all(isinstance(item, str) for item in v), "a list of names")
 _TRUTH: _Form = (lambda v: isinstance(v, bool), "true or false")
 _FORMULA: _Form = (
     lambda v: isinstance(v, str) and bool(re.fullmatch(r"[nPIcC0-9+*/() -]+", v)),
@@ -68,7 +68,10 @@ _COLLECTIVE: Mapping[str, _Form] = {
     "openmpi_message": _TEXT,
     "arguments": _TEXTS,
     "size_from": _TEXT,
-    "algorithm": (lambda v: isinstance(v, list) and all(isinstance(one, dict) for one in v), "tables [[...algorithm]]"),
+    "algorithm": (
+        lambda v: isinstance(v, list) and all(isinstance(item, dict) for item in v),
+        "tables [[...algorithm]]",
+    ),
 }
 _COLLECTIVE_OPTIONS: Mapping[str, _Form] = {"root_only": _TEXT, "in_place": _TEXT}
 _ALGORITHM: Mapping[str, _Form] = {
@@ -232,11 +235,11 @@ def _names(collective: str, entry: Mapping[str, Any], where: str, known: _Known,
         elif not 1 <= number <= largest:
             valid = f"1 to {largest}" if largest else "none"
             yield f"{where}.openmpi", f"Open MPI {version} has no algorithm {number} of {collective}; valid: {valid}"
-    for library in (one for one in LIBRARIES if one in entry):
+    for library in (name for name in LIBRARIES if name in entry):
         names.append((library, str(entry[library]), entry[library]))
         valid_names = known[library].get(collective, [])
         if entry[library] not in valid_names:
-            texts = [str(one) for one in valid_names]
+            texts = [str(name) for name in valid_names]
             what = f"{entry[library]} is not in {LIBRARIES_PATH.name}{_near(str(entry[library]), texts)}"
             yield f"{where}.{library}", f"{what}; valid: {', '.join(texts) or 'none'}"
     for key, shown, value in names:

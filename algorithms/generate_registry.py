@@ -73,8 +73,8 @@ def registry_source(catalogue: dict) -> str:
     """C source that defines `collwise_registry`, one designated initialiser per algorithm."""
     every = [(collective, algorithm) for collective, about in catalogue.items() for algorithm in about["algorithm"]]
     return _REGISTRY.substitute(
-        declarations="\n".join(line for one in every for line in _declarations(*one)),
-        entries="\n".join(f"    {{{', '.join(_initialisers(*one))}}}," for one in every),
+        declarations="\n".join(line for entry in every for line in _declarations(*entry)),
+        entries="\n".join(f"    {{{', '.join(_initialisers(*entry))}}}," for entry in every),
     )
 
 

@@ -109,7 +109,7 @@ def new_file(path: Path, force: bool = False) -> Path:
 
 def _why_not_writable(folder: Path) -> str:
     """The reason why no file can be created in the folder; empty if one can. Folders made for the test are removed."""
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".collwise-{os.getpid()}.part"
@@ -118,7 +118,7 @@ def _why_not_writable(folder: Path) -> str:
     except OSError as problem:
         return problem.strerror or str(problem)
     finally:
-        for one in missing:
+        for path in missing:
             with contextlib.suppress(OSError):
-                one.rmdir()
+                path.rmdir()
     return ""

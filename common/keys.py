@@ -72,7 +72,7 @@ class Keys:
         value = self.get(key)
         if not isinstance(value, list):
             raise self.wrong(key, "a list of tables")
-        return (self.entry(key, one, f"[{number}]") for number, one in enumerate(value, start=1))
+        return (self.entry(key, item, f"[{number}]") for number, item in enumerate(value, start=1))
 
     def entry(self, key: str, values: Any, index: str) -> Keys:
         """A table within the lists under the key; `index` says where, for instance '[0][1]'."""
@@ -121,7 +121,7 @@ class Keys:
         return found
 
     def _numbers(self, key: str, value: Any, minimum: float) -> tuple[float, ...]:
-        if not isinstance(value, list) or not all(_is_number(one) and one >= minimum for one in value):
+        if not isinstance(value, list) or not all(_is_number(item) and item >= minimum for item in value):
             raise self.wrong(key, "a list of numbers" + ("" if minimum == -math.inf else f" of at least {minimum:g}"))
         return tuple(map(float, value))
 

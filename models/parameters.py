@@ -38,7 +38,7 @@ def plain(value: Any) -> Any:
     if is_dataclass(value):
         value = vars(value)
     if isinstance(value, Mapping):
-        return {str(name): plain(one) for name, one in value.items() if one is not None}
+        return {str(name): plain(item) for name, item in value.items() if item is not None}
     if isinstance(value, list | tuple):
         return list(map(plain, value))
     return {} if value is None else value
@@ -79,7 +79,7 @@ class ParameterFile(ABC):
             "int": lambda name: keys.whole(name, cls._MIN.get(name, 0)),
             "float": lambda name: keys.number(name, 0),
         }
-        types = {one.name: one.type for one in fields(cls)}  # type: ignore[arg-type]
+        types = {item.name: item.type for item in fields(cls)}  # type: ignore[arg-type]
         return cls._read(keys, {name: readers[types[name]](name) for name in cls.KEYS})
 
     def save(self, path: str | Path) -> None:
@@ -229,7 +229,7 @@ def thresholds_text(thresholds: Thresholds, comment: str) -> str:
 
 
 def _thresholds(keys: Keys) -> Thresholds:
-    valid = [one.name for one in fields(Thresholds)]
+    valid = [item.name for item in fields(Thresholds)]
     for name in keys.values:
         if name not in valid:
             raise UsageError(f"{keys.path}: {unknown_name('threshold', name, valid)}")
@@ -296,7 +296,7 @@ class FittedToObservations:
     def reach(self, collective: str) -> tuple[int, float]:
         """The largest P and m of the experiments; 0 if there are none."""
         fits = self.parameters.observations.get(collective, {}).values()
-        points = [(one.procs, one.message_bytes) for each in fits for one in each]
+        points = [(observation.procs, observation.message_bytes) for each in fits for observation in each]
         return max((p for p, _ in points), default=0), max((m for _, m in points), default=0)
 
     def document(self) -> dict[str, Any]:

@@ -172,9 +172,11 @@ def coverage(collectives: Sequence[str] = ()) -> dict[tuple[str, str], dict[str,
     catalogue = Catalogue.load()
     chosen = [catalogue.collective(name) for name in collectives] or list(catalogue.collectives.values())
     return {
-        (one.name, algorithm): {name: algorithm in kind.algorithms(one.name) for name, kind in MODELS.items()}
-        for one in chosen
-        for algorithm in _own(one)
+        (collective.name, algorithm): {
+            name: algorithm in kind.algorithms(collective.name) for name, kind in MODELS.items()
+        }
+        for collective in chosen
+        for algorithm in _own(collective)
     }
 
 

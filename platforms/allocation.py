@@ -367,7 +367,7 @@ def read_node_map(path: Path) -> NodeMap:
     found: dict[str, tuple[str, str]] = {}
     for where, host, place in read(lines):
         if found.setdefault(host, place) != place:
-            here, before = (" of group ".join(filter(None, one)) for one in (place, found[host]))
+            here, before = (" of group ".join(filter(None, entry)) for entry in (place, found[host]))
             raise UsageError(f"{where}: host '{host}' is at switch {here}, but earlier at {before}")
     return NodeMap(path, found)
 

@@ -406,9 +406,9 @@ def _with_node_fault(platform: Platform, node: int, overheads: float = 1.0, rate
     """The platform with a node's overheads and rate multiplied by further factors."""
     before, before_rate = platform.factors_of_nodes[node]
     fault = NodeFault(node, before * overheads, before_rate * rate)
-    others = [one for one in platform.node_faults if one.node != node]
+    others = [node_fault for node_fault in platform.node_faults if node_fault.node != node]
     found = [*others, fault] if fault.factors != (1.0, 1.0) else others
-    return replace(platform, node_faults=tuple(sorted(found, key=lambda one: one.node)))
+    return replace(platform, node_faults=tuple(sorted(found, key=lambda node_fault: node_fault.node)))
 
 
 def _with_cable_fault(platform: Described, text: str) -> Platform:
@@ -451,9 +451,9 @@ def _with_other_node(
                 kind_of[part.name] = kind.name
     types = {kind.name: kind for kind in base.node_types}
     wires = []
-    for one, another in needed_wires({kind.name: kind.nodes for kind in kinds}):
-        wire = base.wire(types[kind_of[one]], types[kind_of[another]])
-        wires.append(replace(wire, one=one, other=another))
+    for name, another in needed_wires({kind.name: kind.nodes for kind in kinds}):
+        wire = base.wire(types[kind_of[name]], types[kind_of[another]])
+        wires.append(replace(wire, one=name, other=another))
     return replace(base, node_types=tuple(kinds), wires=tuple(wires))
 
 

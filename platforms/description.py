@@ -353,15 +353,15 @@ class HeterogeneousPlatform(Description):
         """The described number of processes per node, or the smallest number of CPUs of any node."""
         return self.processes_per_node or min(kind.cpus_per_node for kind in self.node_types)
 
-    def wire(self, one: NodeType, other: NodeType) -> Wire:
+    def wire(self, node_type: NodeType, other: NodeType) -> Wire:
         """The wire between nodes of two types, in any order. Raises KeyError if there is none."""
-        return self._wires[frozenset((one.name, other.name))]
+        return self._wires[frozenset((node_type.name, other.name))]
 
-    def route(self, one: NodeType, other: NodeType) -> tuple[float, float]:
+    def route(self, node_type: NodeType, other: NodeType) -> tuple[float, float]:
         """Latency, seconds, and bandwidth, bytes per second, between nodes of two types."""
-        wire = self.wire(one, other)
-        latency = one.link_latency_seconds + wire.latency_seconds + other.link_latency_seconds
-        return latency, min(wire.bytes_per_second, one.link_bytes_per_second, other.link_bytes_per_second)
+        wire = self.wire(node_type, other)
+        latency = node_type.link_latency_seconds + wire.latency_seconds + other.link_latency_seconds
+        return latency, min(wire.bytes_per_second, node_type.link_bytes_per_second, other.link_bytes_per_second)
 
     @cached_property
     def _wires(self) -> dict[frozenset[str], Wire]:
@@ -381,4 +381,4 @@ class HeterogeneousPlatform(Description):
 def needed_wires(node_types: Mapping[str, int]) -> list[tuple[str, str]]:
     """The pairs of types between which a wire is needed, given the number of nodes of each type."""
     pairs = combinations_with_replacement(node_types, 2)
-    return [(one, other) for one, other in pairs if one != other or node_types[one] > 1]
+    return [(name, other) for name, other in pairs if name != other or node_types[name] > 1]

@@ -315,7 +315,7 @@ class _Reader:
         switches, cables = topology.switches(nodes), topology.sound_cables(nodes, 1.0)
         for number, row in enumerate(faults, start=1):
             where = f"topology.cable_faults[{number}]"
-            unknown = [one for one in row["switches"] if one >= switches]
+            unknown = [item for item in row["switches"] if item >= switches]
             if unknown:
                 self._add(where, "switches", f"there is no switch {unknown[0]} (valid: 0 to {switches - 1})")
             elif not topology.cables_at(row["switches"], cables):
@@ -603,7 +603,7 @@ def _field(name: str) -> str:
 
 
 def _list(described: Sequence[object], keys: Mapping[str, Key]) -> list[dict[str, Any]] | None:
-    return [_values(one, keys) for one in described] or None
+    return [_values(value, keys) for value in described] or None
 
 
 def _values(described: object, keys: Mapping[str, Key]) -> dict[str, Any]:

@@ -98,10 +98,10 @@ def _heterogeneous(platform: HeterogeneousPlatform) -> PointToPoint:
     kinds = platform.types_of_hosts
     n = len(kinds)
     latency, rate = np.zeros((n, n)), np.zeros((n, n))
-    for i, one in enumerate(kinds):
+    for i, node_type in enumerate(kinds):
         for j, other in enumerate(kinds):
             if i != j:
-                latency[i, j], bandwidth = platform.route(one, other)
+                latency[i, j], bandwidth = platform.route(node_type, other)
                 rate[i, j] = 1 / bandwidth
     overheads = [
         np.array([getattr(kind, name) for kind in kinds])

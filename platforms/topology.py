@@ -163,9 +163,9 @@ class FatTree(Topology):
         switches, pods = self.switches(nodes), self.pods(nodes)
         rate, hop = self.nodes_per_switch * node_rate / self.oversubscription, self.hop_latency_seconds
         if not self.switches_per_pod:
-            return [Cable(one, switches, rate, hop) for one in range(switches)]
+            return [Cable(index, switches, rate, hop) for index in range(switches)]
         pod_rate = self.switches_per_pod * rate / self.pod_oversubscription
-        found = [Cable(one, switches + one // self.switches_per_pod, rate, hop) for one in range(switches)]
+        found = [Cable(index, switches + index // self.switches_per_pod, rate, hop) for index in range(switches)]
         return found + [Cable(switches + pod, switches + pods, pod_rate, hop) for pod in range(pods)]
 
     def route(self, nodes: int, one: int, other: int) -> list[int]:
@@ -217,8 +217,8 @@ class Dragonfly(Topology):
         """A cable from each switch to its group's middle, then one between every two groups."""
         switches, hop = self.groups * self.switches_per_group, self.hop_latency_seconds
         found = [
-            Cable(one, switches + one // self.switches_per_group, self.local_bytes_per_second, hop / 2)
-            for one in range(switches)
+            Cable(index, switches + index // self.switches_per_group, self.local_bytes_per_second, hop / 2)
+            for index in range(switches)
         ]
         pairs = combinations(range(switches, switches + self.groups), 2)
         return found + [Cable(one, other, self.global_bytes_per_second, 2 * hop) for one, other in pairs]
@@ -273,10 +273,10 @@ class Torus(Topology):
     def _cable_of(self) -> dict[tuple[int, int], int]:
         """The cable from a switch to the next in a dimension. A ring of two switches has one cable, not two."""
         found: dict[tuple[int, int], int] = {}
-        for one in range(math.prod(self.dimensions)):
+        for index in range(math.prod(self.dimensions)):
             for number, (length, stride) in enumerate(zip(self.dimensions, self.strides, strict=True)):
-                if length > 2 or (length == 2 and one // stride % 2 == 0):
-                    found[one, number] = len(found)
+                if length > 2 or (length == 2 and index // stride % 2 == 0):
+                    found[index, number] = len(found)
         return found
 
     def dimension_of(self, cable: int) -> int:
@@ -345,9 +345,9 @@ def routes_among(topology: Topology, nodes: int, node_rate: float, switches: tup
     cables = topology.cables(nodes, node_rate)
     latency = [cable.latency_seconds for cable in cables]
     first, links, seconds = [0], [], []
-    for one in switches:
+    for switch in switches:
         for other in switches:
-            route = topology.route(nodes, one, other)
+            route = topology.route(nodes, switch, other)
             links += route
             first.append(len(links))
             seconds.append(math.fsum(latency[link // 2] for link in route))

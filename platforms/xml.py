@@ -104,10 +104,10 @@ def _router(platform: Platform, vertex: int, level: int) -> str:
     return f"{platform.host_prefix}router-{vertex}-{level}{platform.host_suffix}"
 
 
-def _route(one: str, other: str, links: Sequence[tuple[str, str]], symmetrical: bool = True) -> list[str]:
+def _route(name: str, other: str, links: Sequence[tuple[str, str]], symmetrical: bool = True) -> list[str]:
     """A route over links, each with the direction of a split-duplex link, or ''."""
     ways = {} if symmetrical else {"symmetrical": "NO"}
-    head = _tag("route", src=one, dst=other, **ways).replace("/>", ">")
+    head = _tag("route", src=name, dst=other, **ways).replace("/>", ">")
     parts = [_tag("link_ctn", id=link, **({"direction": way} if way else {})) for link, way in links]
     return [head, *(f"  {part}" for part in parts), "</route>"]
 
@@ -121,14 +121,16 @@ def heterogeneous_xml(platform: HeterogeneousPlatform) -> str:
         lines += _host_lines(host, kind, properties | _local_work(platform.calibration))
         lines.append(_link(f"{host}_link", kind.link_bytes_per_second, kind.link_latency_seconds, "SPLITDUPLEX"))
     lines.append(_link("loopback", platform.loopback_bytes_per_second, platform.loopback_latency_seconds, "FATPIPE"))
-    for one, other in combinations_with_replacement(platform.node_types, 2):
-        if one is not other or one.nodes > 1:
-            wire = platform.wire(one, other)
-            lines.append(_link(_wire_id(platform, one, other), wire.bytes_per_second, wire.latency_seconds, "FATPIPE"))
+    for node_type, other in combinations_with_replacement(platform.node_types, 2):
+        if node_type is not other or node_type.nodes > 1:
+            wire = platform.wire(node_type, other)
+            lines.append(
+                _link(_wire_id(platform, node_type, other), wire.bytes_per_second, wire.latency_seconds, "FATPIPE")
+            )
     for host in hosts:
         lines += _route(host, host, [("loopback", "")], symmetrical=False)
-    for (one_host, one), (other_host, other) in combinations(zip(hosts, kinds, strict=True), 2):
-        between = (_wire_id(platform, one, other), "")
+    for (one_host, node_type), (other_host, other) in combinations(zip(hosts, kinds, strict=True), 2):
+        between = (_wire_id(platform, node_type, other), "")
         lines += _route(one_host, other_host, [(f"{one_host}_link", "UP"), between, (f"{other_host}_link", "DOWN")])
     return _document(platform.site, platform.smpi_options(), lines)
 
@@ -165,9 +167,9 @@ def _link(name: str, bytes_per_second: float, latency_seconds: float, sharing: s
     return _tag("link", id=name, bandwidth=bandwidth, latency=latency, sharing_policy=sharing)
 
 
-def _wire_id(platform: HeterogeneousPlatform, one: NodeType, other: NodeType) -> str:
+def _wire_id(platform: HeterogeneousPlatform, node_type: NodeType, other: NodeType) -> str:
     # Numbers instead of names, so that renaming a node type does not change the digest.
-    first, second = sorted((platform.node_types.index(one), platform.node_types.index(other)))
+    first, second = sorted((platform.node_types.index(node_type), platform.node_types.index(other)))
     return f"wire_{first + 1}_{second + 1}"
 
 

@@ -57,18 +57,21 @@ def description_of(platform: HostPlatform) -> Platform | HeterogeneousPlatform:
 @lru_cache(maxsize=8)
 def _description(platform: XmlPlatform) -> Platform:
     root, fail = ElementTree.fromstring(platform.text), partial(_refusal, platform)
-    if other := next((one.tag for kind in _OTHERS for one in root.iter(kind)), None):
+    if other := next((element.tag for kind in _OTHERS for element in root.iter(kind)), None):
         raise fail(f"it has <{other}> elements; expected <cluster> elements, or <host> elements with routes")
-    zones = [one for one in root.iter() if one.find("cluster") is not None or one.find("host") is not None]
+    zones = [
+        element for element in root.iter() if element.find("cluster") is not None or element.find("host") is not None
+    ]
     if len(zones) != 1 or (zones[0].find("cluster") is not None and zones[0].find("host") is not None):
         raise fail("its hosts are in several zones, or in a zone with clusters; expected one zone of hosts or clusters")
     (zone,) = zones
     elements = zone.findall("cluster") or zone.findall("host")
     given, properties = elements[0].attrib, _properties(elements[0])
-    for one in elements[1:]:
-        if _kind(one) != _kind(elements[0]) or _properties(one) != properties:
+    for element in elements[1:]:
+        if _kind(element) != _kind(elements[0]) or _properties(element) != properties:
             raise fail(
-                f"<{one.tag}> '{one.get('id')}' differs from '{given['id']}' in its attributes; expected equal nodes"
+                f"<{element.tag}> '{element.get('id')}' differs from '{given['id']}' in its attributes; expected equal "
+                "nodes"
             )
     needed = _NEEDED[elements[0].tag]
     if absent := next((name for name in needed if name not in given), None):
@@ -92,7 +95,7 @@ def _description(platform: XmlPlatform) -> Platform:
 
 
 def _properties(element: Element) -> dict[str, str]:
-    return {one.attrib["id"]: one.attrib["value"] for one in element.findall("prop")}
+    return {item.attrib["id"]: item.attrib["value"] for item in element.findall("prop")}
 
 
 def _kind(element: Element) -> dict[str, str]:
@@ -111,7 +114,7 @@ def _of_hosts(platform: XmlPlatform, zone: Element, elements: Sequence[Element])
     if len(alike) > 1 or len(memories) not in (0, len(hosts)):
         raise fail("the hosts' routes to themselves differ, or share a link; expected equal ones")
     loopback, *memory = within[0]
-    if loopback.policy != "FATPIPE" or [(one.policy, one.latency) for one in memory] not in ([], [("SHARED", 0.0)]):
+    if loopback.policy != "FATPIPE" or [(item.policy, item.latency) for item in memory] not in ([], [("SHARED", 0.0)]):
         raise fail(
             f"the route of a host to itself is over link '{loopback.link}'; expected a FATPIPE link, and optionally a "
             "SHARED link without latency for the host's memory"
@@ -144,7 +147,7 @@ def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Elemen
     shape = _SHAPES.get(kind)
     if shape is None or (len(elements) > 1 and kind != "FLAT"):
         raise fail(f"its topology is {kind} (valid: {', '.join(_SHAPES)}; with several clusters FLAT)")
-    sizes = [len(parse_radical(one.attrib["radical"])) for one in elements]
+    sizes = [len(parse_radical(element.attrib["radical"])) for element in elements]
     # Flows between clusters pass the backbone in both directions.
     backbone = _backbone(given, rate * max(sizes) * min(2, len(elements)))
     if backbone.get("backbone_is_shared") and (len(elements) > 1 or kind != "FLAT"):
@@ -159,8 +162,8 @@ def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Elemen
         if backbone:
             flow, within = backbone["backbone_bytes_per_second"], backbone["backbone_latency_seconds"]
             near = (Leg("backbone", "", flow, within, "FATPIPE"),)
-        names, routes = [one.attrib["id"] for one in elements], routes_of(zone, fail)
-        routers = {one.attrib["id"]: _router(one.attrib) for one in elements}
+        names, routes = [element.attrib["id"] for element in elements], routes_of(zone, fail)
+        routers = {element.attrib["id"]: _router(element.attrib) for element in elements}
         for way in zone.findall("zoneRoute"):
             for end in ("src", "dst"):
                 if way.get(f"gw_{end}") != routers.get(way.attrib[end], way.get(f"gw_{end}")):
@@ -238,7 +241,7 @@ def _flat(_: str, rate: float, latency: float) -> dict[str, Any]:
 def _fat_tree(text: str, rate: float, latency: float) -> dict[str, Any]:
     """Reads SimGrid's 'LEVELS;children;parents;links', by level from the nodes up."""
     levels, *lists = text.split(";")
-    down, up, links = ([int(one) for one in part.split(",")] for part in lists)
+    down, up, links = ([int(name) for name in part.split(",")] for part in lists)
     if not {int(levels)} == {len(down), len(up), len(links)} or len(down) > 3:
         raise ValueError(text)
     node_rate = up[0] * links[0] * rate
@@ -256,7 +259,7 @@ def _fat_tree(text: str, rate: float, latency: float) -> dict[str, Any]:
 def _dragonfly(text: str, rate: float, latency: float) -> dict[str, Any]:
     """Reads SimGrid's 'groups,links;chassis,links;routers,links;nodes'."""
     *levels, nodes = text.split(";")
-    (groups, blue), (chassis, black), (routers, green) = ([int(one) for one in level.split(",")] for level in levels)
+    (groups, blue), (chassis, black), (routers, green) = ([int(name) for name in level.split(",")] for level in levels)
     shape = Dragonfly(
         int(nodes),
         latency,
@@ -270,7 +273,7 @@ def _dragonfly(text: str, rate: float, latency: float) -> dict[str, Any]:
 
 def _torus(text: str, rate: float, latency: float) -> dict[str, Any]:
     """Reads SimGrid's 'X,Y,Z', where every node has its own switch, and no link except the switch's cables."""
-    dimensions = tuple(int(one) for one in text.split(","))
+    dimensions = tuple(int(name) for name in text.split(","))
     shape = Torus(1, latency, dimensions=dimensions, cable_bytes_per_second=rate)
     return _link(2 * len(dimensions) * rate, 0.0) | {"topology": shape}
 

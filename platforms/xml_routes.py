@@ -49,18 +49,22 @@ Between = Callable[[int, int], Route]
 def routes_of(zone: Element, fail: Fail) -> dict[tuple[str, str], Route]:
     """The routes that a zone gives, including reverse routes, by source and destination."""
     links = {}
-    for one in zone.findall("link"):
-        policy = one.get("sharing_policy", "SHARED")
-        if policy not in _POLICIES or not _LINK_KEYS.issuperset(one.keys()):
+    for item in zone.findall("link"):
+        policy = item.get("sharing_policy", "SHARED")
+        if policy not in _POLICIES or not _LINK_KEYS.issuperset(item.keys()):
             valid = ", ".join(_POLICIES)
-            raise fail(f"link '{one.get('id')}' is {policy}, or has a time-varying profile (valid: {valid})")
-        links[one.attrib["id"]] = (bytes_per_second(one.attrib["bandwidth"]), seconds(one.get("latency", "0")), policy)
+            raise fail(f"link '{item.get('id')}' is {policy}, or has a time-varying profile (valid: {valid})")
+        links[item.attrib["id"]] = (
+            bytes_per_second(item.attrib["bandwidth"]),
+            seconds(item.get("latency", "0")),
+            policy,
+        )
     found: dict[tuple[str, str], Route] = {}
     for element in [*zone.findall("route"), *zone.findall("zoneRoute")]:
         source, target = element.attrib["src"], element.attrib["dst"]
         legs = []
-        for one in element.findall("link_ctn"):
-            name, way = one.attrib["id"], one.get("direction", "")
+        for item in element.findall("link_ctn"):
+            name, way = item.attrib["id"], item.get("direction", "")
             if name not in links and name.endswith(("_UP", "_DOWN")):
                 name, _, way = name.rpartition("_")
             if name not in links or (links[name][2] == "SPLITDUPLEX") != (way in ("UP", "DOWN")):
@@ -110,11 +114,11 @@ def between_hosts(zone: Element, hosts: Sequence[str], fail: Fail) -> Between:
     return along
 
 
-def route_between(given: Mapping[tuple[str, str], Route], one: str, other: str, fail: Fail) -> Route:
+def route_between(given: Mapping[tuple[str, str], Route], name: str, other: str, fail: Fail) -> Route:
     """The given route from one vertex to another."""
-    if (one, other) not in given:
-        raise fail(f"there is no route from '{one}' to '{other}'")
-    return given[one, other]
+    if (name, other) not in given:
+        raise fail(f"there is no route from '{name}' to '{other}'")
+    return given[name, other]
 
 
 def of_hosts(hosts: Sequence[str], between: Between, fail: Fail) -> dict[str, Any]:

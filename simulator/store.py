@@ -249,7 +249,7 @@ class Store:
                 "select source, platform, maker, details, timings.* from timings "
                 "join configurations on configurations.key = timings.configuration "
                 f"where {where} order by made_at, timings.rowid",
-                tuple(one for value in choices.values() for one in value),
+                tuple(item for value in choices.values() for item in value),
             )
             field_of = {column: name for name, column in _COLUMN_NAMES.items()}
             names = [field_of.get(column[0], column[0]) for column in cursor.description]

@@ -43,7 +43,7 @@ def kielmann_plogp(
 ) -> PLogP:
     """PLogP, the mean over `pairs` of processes, by default only (0, 1)."""
     found = of_pairs(lab, lambda pair: _ways(lab.min_bytes, [pair], sizes, doubling, saturate), pairs)
-    return PLogP.mean([one for (one,) in found.values()])
+    return PLogP.mean([p for (p,) in found.values()])
 
 
 def kielmann_heterogeneous_plogp(

@@ -186,7 +186,11 @@ def request(family: str, procedure: str | None = None, heterogeneous: bool | Non
     check_name(f"procedure for {family}", name, PROCEDURES[family])
     can = not PROCEDURES[family][name].means_only
     if heterogeneous and not can:
-        others = [f"{family} by {other}" for other, one in PROCEDURES[family].items() if not one.means_only]
+        others = [
+            f"{family} by {other}"
+            for other, fit_procedure in PROCEDURES[family].items()
+            if not fit_procedure.means_only
+        ]
         valid = f"valid: {', '.join(others)}" if others else "leave out --heterogeneous"
         raise UsageError(f"{family} by {name} has no heterogeneous form; {valid}")
     return FitRequest(family, name, can if heterogeneous is None else heterogeneous)

@@ -69,30 +69,38 @@ def fit_algorithm(
         raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
     formula = formula or MODELS[model].formulas[collective][algorithm]
     equations = _equations(model, collective, formula, observations, gamma, eager_limit_bytes)
-    seconds = np.array([one.seconds for one in observations])
+    seconds = np.array([observation.seconds for observation in observations])
     parameters = _solve(equations, seconds)
-    segments = sorted({one.segment_bytes for one in observations if one.experiment in ("collective", "bcast_gather")})
+    segments = sorted(
+        {
+            observation.segment_bytes
+            for observation in observations
+            if observation.experiment in ("collective", "bcast_gather")
+        }
+    )
     by_segment = {}
     if model == BY_PARTS and len(segments) > 1:
         for segment in segments:
-            used = [index for index, one in enumerate(observations) if _tells_about(one, segment)]
+            used = [index for index, observation in enumerate(observations) if _tells_about(observation, segment)]
             by_segment[segment] = _solve([equations[index] for index in used], seconds[used])
     fitted = AlgorithmFit(parameters, (), by_segment)
     residuals = tuple(
-        _predicted(equation, fitted.parameters_for(one.segment_bytes)) / one.seconds - 1
-        for equation, one in zip(equations, observations, strict=True)
+        _predicted(equation, fitted.parameters_for(observation.segment_bytes)) / observation.seconds - 1
+        for equation, observation in zip(equations, observations, strict=True)
     )
     return replace(fitted, residuals=residuals)
 
 
-def _tells_about(one: Observation, segment_bytes: int) -> bool:
+def _tells_about(observation: Observation, segment_bytes: int) -> bool:
     """True if an observation would be the same with that segment size.
 
     It has that segment size, or its message is one segment with both sizes; with size 0 every message is one segment.
     """
-    if one.experiment in ("exchange", "gather") or one.segment_bytes == segment_bytes:
+    if observation.experiment in ("exchange", "gather") or observation.segment_bytes == segment_bytes:
         return True
-    return all(one.message_bytes <= (segment or np.inf) for segment in (one.segment_bytes, segment_bytes))
+    return all(
+        observation.message_bytes <= (segment or np.inf) for segment in (observation.segment_bytes, segment_bytes)
+    )
 
 
 def _solve(equations: Sequence[Mapping[str, tuple[float, float]]], seconds: Array) -> dict[str, Hockney]:
@@ -123,15 +131,15 @@ def _equations(
     """
     found: list[dict[str, tuple[float, float]]] = [{} for _ in observations]
     alike: dict[tuple[str, int], list[int]] = {}
-    for index, one in enumerate(observations):
-        alike.setdefault((one.experiment, one.parameter), []).append(index)
+    for index, observation in enumerate(observations):
+        alike.setdefault((observation.experiment, observation.parameter), []).append(index)
     for (experiment, parameter), indices in alike.items():
         some = [observations[index] for index in indices]
-        procs = [one.procs for one in some]
+        procs = [observation.procs for observation in some]
         points = Points.of(
             procs,
-            [one.message_bytes for one in some],
-            [one.segment_bytes for one in some],
+            [observation.message_bytes for observation in some],
+            [observation.segment_bytes for observation in some],
             parameter,
             eager_limit_bytes=eager_limit_bytes,
         )
@@ -142,7 +150,7 @@ def _equations(
             parts += formula(points, gamma)
         if experiment in ("bcast_gather", "gather"):
             name = "main" if model == AS_PRINTED else "closing_gather"
-            closing = gather.linear(Points.of(procs, [one.gather_bytes for one in some]), gamma)
+            closing = gather.linear(Points.of(procs, [observation.gather_bytes for observation in some]), gamma)
             parts += [Messages(name, part.count, part.bytes_each) for part in closing]
         for name, (counts, totals) in protocol_sums(model, collective, parts, points).items():
             for index, count, total in zip(indices, counts, totals, strict=True):

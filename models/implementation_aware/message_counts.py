@@ -77,7 +77,7 @@ Formula = Callable[[Points, Gamma], Sequence[Messages]]
 
 def by_algorithm(*formulas: Callable[..., Sequence[Messages]]) -> dict[str, Formula]:
     """The formulas by the algorithms after which they are named."""
-    return {one.__name__.removesuffix("_as_printed").removeprefix("traditional_"): one for one in formulas}
+    return {formula.__name__.removesuffix("_as_printed").removeprefix("traditional_"): formula for formula in formulas}
 
 
 def floor_log2(value: Array) -> Array:

@@ -94,7 +94,7 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
     # A fact about hosts comes from a batch system.
     launch = (
         "salloc --exclusive --nodes {} --ntasks-per-node {} "
-        if any(one.what == "hosts" for one in described.facts)
+        if any(fact.what == "hosts" for fact in described.facts)
         else ""
     )
     target = '--launcher srun --mpirun-args "--cpu-bind=cores"' if launch else "--hosts HOSTS"
@@ -181,7 +181,7 @@ def _complete_topology(facts: Facts, default: Any) -> None:
     """Adds estimates of the missing facts that a topology needs; drops the facts of other topologies."""
     kind = facts["topology"].value
     if facts["topology"].how == GIVEN:
-        for what in [one for one in _OF_TOPOLOGY if one in facts and facts[one].how == READ]:
+        for what in [name for name in _OF_TOPOLOGY if name in facts and facts[name].how == READ]:
             if kind == "one-switch" or (kind == "torus" and what != "nodes per switch"):
                 del facts[what]
     if kind == "fat-tree":
@@ -220,9 +220,9 @@ def _missing(made: Platform, node: Mapping[str, Any]) -> Iterator[Fact]:
 def _sources(facts: tuple[Fact, ...]) -> Iterator[Source]:
     for how in (READ, GIVEN, ESTIMATED):
         by_place: dict[str, list[str]] = {}
-        for one in facts:
-            if one.how == how:
-                by_place.setdefault(one.where, []).append(f"{one.what} {shown(one.value)}")
+        for fact in facts:
+            if fact.how == how:
+                by_place.setdefault(fact.where, []).append(f"{fact.what} {shown(fact.value)}")
         for where, figures in by_place.items():
             yield Source(f"{', '.join(figures)}: {how}", where)
 

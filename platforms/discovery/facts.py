@@ -31,7 +31,7 @@ _OF_LINKS = ("interconnect", "Gbit/s", "links")
 
 def facts(*found: Fact) -> Facts:
     """Facts by what they are about."""
-    return {one.what: one for one in found}
+    return {fact.what: fact for fact in found}
 
 
 def merged(*sources: Facts) -> Facts:
@@ -40,10 +40,10 @@ def merged(*sources: Facts) -> Facts:
     Facts about links come from a single source, so that the kind of one network never gets the rate of another.
     """
     together: Facts = {}
-    for one in sources:
+    for source in sources:
         linked = "interconnect" in together
         together |= {
-            what: fact for what, fact in one.items() if what not in together and not (linked and what in _OF_LINKS)
+            what: fact for what, fact in source.items() if what not in together and not (linked and what in _OF_LINKS)
         }
     return together
 

@@ -68,13 +68,13 @@ def lstopo_facts(text: str, where: str) -> Facts:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError:
         return {}
-    kinds = [one.get("type") for one in root.iter("object")]
+    kinds = [element.get("type") for element in root.iter("object")]
     if root.tag != "topology" or "Core" not in kinds:
         return {}
     # Before hwloc 2 packages were named sockets, and a machine of one domain had no NUMANode.
     sockets = max(kinds.count("Package") + kinds.count("Socket"), 1)
     node = _node_facts(sockets, kinds.count("Core"), max(kinds.count("NUMANode"), 1), where)
-    node |= _memory_facts([one.get("local_memory", "") for one in root.iter("object")], where)
+    node |= _memory_facts([element.get("local_memory", "") for element in root.iter("object")], where)
     return node | link_facts(list(_hwloc_ports(root, where)))
 
 
@@ -165,7 +165,7 @@ def _ports(sys: Path) -> Iterator[Port]:
         elif (interface / "device").exists() and _text(interface / "type") == "1":
             yield Port(SLINGSHOT if _is_slingshot(interface, bool(cxi)) else ETHERNET, _gbits(interface, sys),
                        str(interface / "speed"))  # fmt: skip
-    if cxi and not any(_is_slingshot(one, True) for one in interfaces):
+    if cxi and not any(_is_slingshot(path, True) for path in interfaces):
         yield from (Port(SLINGSHOT, None, str(device)) for device in cxi)
 
 

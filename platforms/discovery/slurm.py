@@ -66,14 +66,14 @@ def slurm_facts(source: str, partition: str | None = None) -> Facts:
         raise UsageError(
             f"--slurm: no NodeName in {found.where}; give slurm.conf, or what 'scontrol show nodes' prints"
         )
-    all_nodes = sum(len(one.names) for one in nodes)
+    all_nodes = sum(len(node.names) for node in nodes)
     nodes, whose = _selected(found, nodes, partition)
     kinds: Counter[tuple[int | None, int | None]] = Counter()
-    for one in nodes:
-        kinds[one.sockets, one.cores] += len(one.names)
+    for node in nodes:
+        kinds[node.sockets, node.cores] += len(node.names)
     (sockets, cores), count = kinds.most_common(1)[0]
-    chosen = [one for one in nodes if (one.sockets, one.cores) == (sockets, cores)]
-    names = [name for one in chosen for name in one.names]
+    chosen = [node for node in nodes if (node.sockets, node.cores) == (sockets, cores)]
+    names = [name for item in chosen for name in item.names]
     left_out = all_nodes - count
     where = found.where + whose
     where += f"; {counted(left_out, 'other node')} left out, --partition selects" if left_out else ""
@@ -100,7 +100,7 @@ def _node_facts(found: SlurmConfiguration, sockets: int | None, cores: int | Non
 
 def _memory_fact(found: SlurmConfiguration, nodes: Sequence[_Nodes]) -> Iterator[Fact]:
     """The smallest memory that Slurm gives to jobs on one of the nodes. No fact unless all of them have RealMemory."""
-    known = [one.memory for one in nodes if one.memory is not None]
+    known = [node.memory for node in nodes if node.memory is not None]
     if len(known) == len(nodes):
         yield read("bytes of memory", min(known), f"{found.where}: RealMemory")
 
@@ -248,7 +248,7 @@ def _in_partitions(nodes: Sequence[_Nodes], partitions: Sequence[Record]) -> lis
     if any(listed.upper() == "ALL" for listed in lists):
         return list(nodes)
     wanted = {name for listed in lists for name in _names(listed, "Nodes")}
-    kept = [(one, tuple(name for name in one.names if name in wanted)) for one in nodes]
+    kept = [(node, tuple(name for name in node.names if name in wanted)) for node in nodes]
     return [replace(one, names=names) for one, names in kept if names]
 
 
@@ -290,9 +290,9 @@ def _tree_facts(found: SlurmConfiguration, nodes: set[str]) -> list[Fact]:
 def _ports(found: SlurmConfiguration, nodes: Sequence[_Nodes]) -> Iterator[Port]:
     """The network named by features that most nodes have, or by the switch type; features also give its rate."""
     having: Counter[str] = Counter()
-    for one in nodes:
-        having.update(dict.fromkeys(one.features, len(one.names)))
-    count = sum(len(one.names) for one in nodes)
+    for node in nodes:
+        having.update(dict.fromkeys(node.features, len(node.names)))
+    count = sum(len(node.names) for node in nodes)
     named = []
     for word in sorted(having):
         of = "" if having[word] == count else f" of {having[word]} of {count} nodes"

@@ -251,7 +251,7 @@ def format_hosts(hosts: Sequence[str]) -> str:
 def hosts_in(text: str) -> tuple[str, ...]:
     """The host of each process, by blocks, read from the text of `format_hosts`; empty for any other text."""
     found = [_COUNTED.fullmatch(entry) for entry in text.split(",")]
-    return tuple(one[1] for one in found if one for _ in range(int(one[2]))) if all(found) else ()
+    return tuple(item[1] for item in found if item for _ in range(int(item[2]))) if all(found) else ()
 
 
 def common_name(hosts: Sequence[str]) -> str:

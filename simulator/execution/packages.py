@@ -68,11 +68,11 @@ def require_extra(extra: str) -> None:
 def _missing_from(extra: str) -> Iterable[str]:
     from importlib.metadata import requires
 
-    for requirement, _, condition in (one.partition(";") for one in requires("collwise") or ()):
+    for requirement, _, condition in (text.partition(";") for text in requires("collwise") or ()):
         if re.search(rf"\b{extra}\b", condition):
             if nested := re.fullmatch(r"collwise\[(.+)\]\s*", requirement):
-                for one in nested[1].split(","):
-                    yield from _missing_from(one)
+                for item in nested[1].split(","):
+                    yield from _missing_from(item)
             elif find_spec(name := re.split(r"[^\w]", requirement)[0]) is None:
                 yield name
 

@@ -146,7 +146,7 @@ def differing_calls(before: Profile, after: Profile) -> tuple[int, int]:
     first, second = rows_by_key(before.rows), rows_by_key(after.rows)
     kinds = first.keys() | second.keys()
     numbers = ([sum(row.calls for row in rows.get(kind, ())) for kind in kinds] for rows in (first, second))
-    return sum(one != other for one, other in zip(*numbers, strict=True)), len(kinds)
+    return sum(item != other for item, other in zip(*numbers, strict=True)), len(kinds)
 
 
 def rows_by_key(rows: Iterable[ProfileRow]) -> dict[Key, list[ProfileRow]]:
@@ -163,24 +163,24 @@ def profile_of_runs(profiles: Sequence[Profile]) -> Profile:
     """
     if len(profiles) == 1:
         return profiles[0]
-    if len(sizes := sorted({one.processes for one in profiles})) > 1:
+    if len(sizes := sorted({profile.processes for profile in profiles})) > 1:
         raise UsageError(
             f"the reports are of runs of {' and '.join(map(str, sizes))} processes; give reports of equal runs"
         )
-    if any(one.run_seconds for one in profiles):
+    if any(profile.run_seconds for profile in profiles):
         raise UsageError("a report already covers several runs; give reports of one run each")
-    typical = sorted(profiles, key=lambda one: one.collective_seconds)[(len(profiles) - 1) // 2]
+    typical = sorted(profiles, key=lambda profile: profile.collective_seconds)[(len(profiles) - 1) // 2]
     found: dict[tuple[object, ...], list[ProfileRow]] = {}
-    for one in profiles:
-        for place, row in _placed(one):
+    for profile in profiles:
+        for place, row in _placed(profile):
             found.setdefault(place, []).append(row)
     rows = []
     for place, row in _placed(typical):
         seconds = [same.seconds for same in found[place]]
         fastest, slowest = min(seconds), max(seconds)
         rows.append(replace(row, seconds=median(seconds), fastest_run_seconds=fastest, slowest_run_seconds=slowest))
-    total = median(one.seconds for one in profiles)
-    return Profile(typical.processes, total, tuple(rows), tuple(one.collective_seconds for one in profiles))
+    total = median(profile.seconds for profile in profiles)
+    return Profile(typical.processes, total, tuple(rows), tuple(profile.collective_seconds for profile in profiles))
 
 
 def _placed(profile: Profile) -> Iterable[tuple[tuple[object, ...], ProfileRow]]:

@@ -127,7 +127,7 @@ class Anchor:
         still = columns.least(np.where(waits, 0.0, 1.0)) > 0
         # All other costs change the beginning of a message only by how long other messages take.
         decisive = (*_OVERHEAD, "protocol")
-        has_same_order = all(np.array_equal(getattr(self.tables, one), getattr(tables, one)) for one in decisive)
+        has_same_order = all(np.array_equal(getattr(self.tables, text), getattr(tables, text)) for text in decisive)
         margin = MARGIN if has_same_order else _MARGIN_OF_OTHERS
         return np.where(still, np.nan_to_num(np.fmax(together, by_parts)) / (1 + margin), 0.0)
 
@@ -183,12 +183,12 @@ def _slower(before: NetworkTables, after: NetworkTables) -> float:
     return least
 
 
-def _is_comparable(one: NetworkTables, other: NetworkTables) -> bool:
+def _is_comparable(tables: NetworkTables, other: NetworkTables) -> bool:
     """True if two networks have sizes, differ in their costs alone, and lose no packets."""
-    if len(one.protocol) == 0 or one.buffers is not None or other.buffers is not None:
+    if len(tables.protocol) == 0 or tables.buffers is not None or other.buffers is not None:
         return False
     for field in fields(NetworkTables):
-        mine, others = getattr(one, field.name), getattr(other, field.name)
+        mine, others = getattr(tables, field.name), getattr(other, field.name)
         if (mine is None) != (others is None) or np.shape(mine) != np.shape(others):
             return False
         if field.name not in _MAY_DIFFER and mine is not None and not np.array_equal(mine, others):

@@ -123,7 +123,7 @@ class Group:
             self._plays[number] = terms.plays[0]
             self._plays[number, :count] = terms.plays
             self._weights[number, :count], self._error_weights[number, :count] = terms.weights, terms.error_weights
-        work = sum(one.messages * one.programs / one.procs for one in self.schedules)
+        work = sum(schedule.messages * schedule.programs / schedule.procs for schedule in self.schedules)
         self._has_little_work = work < LITTLE_WORK
         self._min_errors = np.array([terms.min_error for terms in self._terms])
         self._first_shares = np.array([terms.first_share for terms in self._terms])

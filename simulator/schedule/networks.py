@@ -269,10 +269,10 @@ def _paths(platform: Platform | HeterogeneousPlatform, classes: Sequence[_NodeCl
         limit = platform.backbone_bytes_per_second or np.inf
         return np.full(between.shape, platform.route[0]), np.minimum(between, limit)
     latencies, rates = np.zeros((len(classes), len(classes))), np.ones((len(classes), len(classes)))
-    for i, one in enumerate(platform.node_types):
+    for i, node_type in enumerate(platform.node_types):
         for j, other in enumerate(platform.node_types):
-            if one is not other or one.nodes > 1:
-                latencies[i, j], rates[i, j] = platform.route(one, other)
+            if node_type is not other or node_type.nodes > 1:
+                latencies[i, j], rates[i, j] = platform.route(node_type, other)
     return latencies, rates
 
 

@@ -184,9 +184,9 @@ def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: N
 def sizes_after(schedules: Sequence[Schedule], lengths: Sequence[int], periods: int) -> Sizes | None:
     """The sizes after this many periods; None unless sizes and messages of the schedules are linear in `lengths`."""
     found = [schedule.sizes.astype(np.int64) for schedule in schedules]
-    if len({len(one) for one in found}) > 1:
+    if len({len(item) for item in found}) > 1:
         return None
-    first, second, third = (np.append(one, of.messages) for one, of in zip(found, schedules, strict=True))
+    first, second, third = (np.append(item, of.messages) for item, of in zip(found, schedules, strict=True))
     early, late = lengths[1] - lengths[0], lengths[2] - lengths[1]
     if ((third - second) * early != (second - first) * late).any() or second[-1] == first[-1]:
         return None
@@ -252,21 +252,21 @@ def _repeats(
     tolerance: float,
 ) -> bool:
     """True if the ends, and all comparisons shortly before, grow evenly and have the same results throughout."""
-    if _differ([one.ends for one in plays], tolerance / further).any():
+    if _differ([play.ends for play in plays], tolerance / further).any():
         return False
     entities = len(begin)
     if int(plays[2].entity.max(initial=0)) >= entities:
         return False
-    counts = [one.counts(entities) for one in plays]
+    counts = [play.counts(entities) for play in plays]
     added = counts[1] - counts[0]
     if (counts[2] - counts[1] != added).any():
         return False
-    ends = [one.end_of(begin + i * added, tolerance) for i, one in enumerate(plays)]
-    if any((one["kind"] != ends[0]["kind"]).any() for one in ends[1:]):
+    ends = [play.end_of(begin + i * added, tolerance) for i, play in enumerate(plays)]
+    if any((end["kind"] != ends[0]["kind"]).any() for end in ends[1:]):
         return False
-    if any(_differ([one[side] for one in ends], tolerance / further).any() for side in ("one", "other")):
+    if any(_differ([end[side] for end in ends], tolerance / further).any() for side in ("one", "other")):
         return False
-    leads = [one["one"] - one["other"] for one in ends]
+    leads = [end["one"] - end["other"] for end in ends]
     leads.append(leads[2] + further * (leads[2] - leads[1]))
     never_later = np.all([lead <= tolerance for lead in leads], axis=0)
     never_earlier = np.all([lead >= -tolerance for lead in leads], axis=0)

@@ -44,7 +44,7 @@ def parts_of(collective: str, within: int = 0) -> tuple[str, ...]:
     if within != BY_SOCKET:
         return PARTS[collective]
     between_sockets = {"sr": ("sr", "nr"), "sb": ("nb", "sb")}
-    return tuple(part for one in PARTS[collective] for part in between_sockets.get(one, (one,)))
+    return tuple(part for name in PARTS[collective] for part in between_sockets.get(name, (name,)))
 
 
 def is_of_tasks(case: Case) -> bool:
@@ -86,5 +86,5 @@ def _leaders(node_of: npt.NDArray[np.int64], root: int) -> list[int]:
 
     nodes = dict.fromkeys(node_of.tolist())
     members = [np.flatnonzero(node_of == node) for node in nodes]
-    place = next(int(np.flatnonzero(one == root)[0]) for one in members if root in one)
-    return [int(one[min(place, len(one) - 1)]) for one in members]
+    place = next(int(np.flatnonzero(member == root)[0]) for member in members if root in member)
+    return [int(member[min(place, len(member) - 1)]) for member in members]

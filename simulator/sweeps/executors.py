@@ -289,7 +289,7 @@ def _runner_of(order: bytes) -> DividedRunner:
 def _check_code(wanted: Mapping[str, str]) -> None:
     found = code_here()
     if found[_CODE] != wanted[_CODE]:
-        there, here = (", ".join(f"{key} {value[:12]}" for key, value in one.items()) for one in (found, wanted))
+        there, here = (", ".join(f"{key} {value[:12]}" for key, value in item.items()) for item in (found, wanted))
         raise UsageError(
             f"its collwise ({there}) differs from that of the sweep ({here}); install the same version and restart the "
             "worker"

@@ -115,7 +115,8 @@ class ExperimentRunner(DividedRunner):
         count = min(slots, -(-len(rounds) // _ROUNDS_PER_PROCESS))
         shares = [rounds[number::count] for number in range(count)]
         return [
-            _Share([by_experiment[one] for together in share for one in together], rounds=share) for share in shares
+            _Share([by_experiment[experiment] for together in share for experiment in together], rounds=share)
+            for share in shares
         ]
 
     def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
@@ -230,9 +231,9 @@ def plan_rounds(experiments: Sequence[Experiment], in_parallel: bool) -> list[li
     if not in_parallel:
         return [[experiment] for experiment in experiments]
     alike: dict[object, list[Experiment]] = {}
-    for one in experiments:
-        size = (one.message_bytes + one.reply_bytes).bit_length()
-        alike.setdefault((one.kind, one.count, one.delay_seconds, size), []).append(one)
+    for item in experiments:
+        size = (item.message_bytes + item.reply_bytes).bit_length()
+        alike.setdefault((item.kind, item.count, item.delay_seconds, size), []).append(item)
     return [made for group in alike.values() for made in _pack(group)]
 
 
@@ -242,11 +243,11 @@ def _pack(experiments: list[Experiment]) -> list[list[Experiment]]:
     Among equals the sum of ranks modulo P decides, since pairs with the same sum are disjoint. All pairs thus take P or
     P - 1 rounds.
     """
-    procs = 1 + max(rank for one in experiments for rank in one.processes)
-    experiments = sorted(experiments, key=lambda one: sum(one.processes) % procs)
+    procs = 1 + max(rank for experiment in experiments for rank in experiment.processes)
+    experiments = sorted(experiments, key=lambda experiment: sum(experiment.processes) % procs)
     takes = np.zeros((len(experiments), procs), dtype=bool)
-    for number, one in enumerate(experiments):
-        takes[number, list(one.processes)] = True
+    for number, experiment in enumerate(experiments):
+        takes[number, list(experiment.processes)] = True
     left = np.ones(len(experiments), dtype=bool)
     rounds: list[list[Experiment]] = []
     while left.any():
@@ -273,10 +274,11 @@ def _timing(case: Case, record: Mapping[str, Any]) -> Timing:
 
 def experiment_lines(rounds: _Rounds, repetitions: Mapping[Experiment, int]) -> str:
     """The experiments as programs/experiments reads them: ids are positions."""
-    numbered = [(number, one) for number, together in enumerate(rounds) for one in together]
+    numbered = [(number, experiment) for number, together in enumerate(rounds) for experiment in together]
     return "".join(
-        f"{position} {number} {one.kind} {one.message_bytes} {one.reply_bytes} {one.count} {one.delay_seconds!r} "
-        f"{repetitions.get(one, 0)} {len(one.processes)} "
-        f"{' '.join(map(str, one.processes[:1] if one.kind in ON_MANY else one.processes))}\n"
-        for position, (number, one) in enumerate(numbered)
+        f"{position} {number} {experiment.kind} {experiment.message_bytes} {experiment.reply_bytes} "
+        f"{experiment.count} {experiment.delay_seconds!r} "
+        f"{repetitions.get(experiment, 0)} {len(experiment.processes)} "
+        f"{' '.join(map(str, experiment.processes[:1] if experiment.kind in ON_MANY else experiment.processes))}\n"
+        for position, (number, experiment) in enumerate(numbered)
     )

@@ -130,13 +130,13 @@ class ExperimentLaboratory:
         runner = self.runners[in_parallel]
         if in_parallel not in self._known:
             self._known[in_parallel] = successful_timings(self.store, runner.configuration)
-        cases = {one: case_of(one, self.processes_per_node) for one in asked}
+        cases = {item: case_of(item, self.processes_per_node) for item in asked}
         made = run_cases(runner, list(cases.values()), self.store, known=self._known[in_parallel])
         found = made.complete().timings
         timings = {one: found[case] for one, case in cases.items()}
         self.effort.measurements += sum(timing.repetitions for timing in timings.values())
         self.effort.seconds += sum(
-            max(timings[one].root_seconds * timings[one].repetitions for one in together)
+            max(timings[item].root_seconds * timings[item].repetitions for item in together)
             for together in plan_rounds(asked, in_parallel)
         )
         return [

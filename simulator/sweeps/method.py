@@ -145,23 +145,23 @@ def combine(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
 
     if len(launches) == 1:
         return launches[0]
-    for one in launches:
-        if not one.ok:
-            return one
-    means = [one.seconds for one in launches]
+    for launch in launches:
+        if not launch.ok:
+            return launch
+    means = [launch.seconds for launch in launches]
     samples: tuple[float, ...] | None = ()
-    for one in launches:
-        samples = None if samples is None or one.samples is None else samples + one.samples
+    for launch in launches:
+        samples = None if samples is None or launch.samples is None else samples + launch.samples
     return replace(
         launches[0],
         seconds=float(np.mean(means)),
         half_width_seconds=half_width(means, confidence),
-        repetitions=sum(one.repetitions for one in launches),
-        median_seconds=float(np.median([one.median_seconds for one in launches])),
-        least_seconds=min(one.least_seconds for one in launches),
-        greatest_seconds=max(one.greatest_seconds for one in launches),
-        late_starts=sum(one.late_starts for one in launches),
-        clock_resolution_seconds=max(one.clock_resolution_seconds for one in launches),
-        precise=all(one.precise for one in launches),
+        repetitions=sum(launch.repetitions for launch in launches),
+        median_seconds=float(np.median([launch.median_seconds for launch in launches])),
+        least_seconds=min(launch.least_seconds for launch in launches),
+        greatest_seconds=max(launch.greatest_seconds for launch in launches),
+        late_starts=sum(launch.late_starts for launch in launches),
+        clock_resolution_seconds=max(launch.clock_resolution_seconds for launch in launches),
+        precise=all(launch.precise for launch in launches),
         samples=samples,
     )

@@ -105,7 +105,7 @@ class ScheduleRunner(DividedRunner):
                 known[contest_of(case)][case] = timing.seconds
         # The longest first, so that no core waits for another at the end.
         for group in sorted(_shares(list(contests.values()), slots), key=lambda group: group[0].procs, reverse=True):
-            found.append(Part(group, {one: known[one] for one in set(map(contest_of, group)) if one in known}))
+            found.append(Part(group, {item: known[item] for item in set(map(contest_of, group)) if item in known}))
         return found
 
     def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:

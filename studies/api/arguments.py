@@ -95,7 +95,7 @@ def describe(
     """
     from collwise.platforms import Node, new_platform, write_description
 
-    of_node = {one.name: figures.pop(one.name) for one in fields(Node) if one.name in figures}
+    of_node = {field.name: figures.pop(field.name) for field in fields(Node) if field.name in figures}
     made = new_platform(name, nodes, Node(**of_node), link_bytes_per_second, latency_seconds, interconnect, **figures)
     if output is not None:
         write_text(Path(output), write_description(made))
@@ -170,8 +170,8 @@ def opened(context: SimulationContext | None, engine: str = "smpi") -> AbstractC
 def times(*given: TimesLike) -> dict[str, Times]:
     """Times by collective. Raises UsageError for words that name no times, and for a collective given twice."""
     found: dict[str, Times] = {}
-    for one in given:
-        several = _named_times(str(one)) if isinstance(one, (str, Path)) else one
+    for item in given:
+        several = _named_times(str(item)) if isinstance(item, (str, Path)) else item
         for name, each in (several if isinstance(several, Mapping) else {several.collective: several}).items():
             if name in found:
                 raise UsageError(f"times of {name} are given twice: on {found[name].platform} and on {each.platform}")
@@ -223,11 +223,11 @@ def _numbers(
     if isinstance(given, str):
         return tuple(parse(given))
     values: set[int] = set()
-    for one in given if isinstance(given, Iterable) else (given,):
-        number = parse_one(one) if isinstance(one, str) else one
+    for item in given if isinstance(given, Iterable) else (given,):
+        number = parse_one(item) if isinstance(item, str) else item
         if not isinstance(number, Integral) or isinstance(number, bool) or number < least:
             raise UsageError(
-                f"{one!r} is not a {kind}; valid: whole numbers of at least {least}, or text such as '8KiB'"
+                f"{item!r} is not a {kind}; valid: whole numbers of at least {least}, or text such as '8KiB'"
             )
         values.add(int(number))
     if not values:
@@ -261,14 +261,14 @@ def algorithms(collective: str, given: Names | None, exclude: Names = ()) -> tup
     catalogue = Catalogue.load()
     known = catalogue.collective(collective)
     wanted = (names(given) if given is not None else ()) or ("all",)
-    found = [one for name in wanted for one in (getattr(known, GROUPS[name]) if name in GROUPS else (name,))]
+    found = [item for name in wanted for item in (getattr(known, GROUPS[name]) if name in GROUPS else (name,))]
     if not found:
         others = [
-            one.name for one in catalogue.collectives.values() if any(getattr(one, GROUPS[name]) for name in wanted)
+            item.name for item in catalogue.collectives.values() if any(getattr(item, GROUPS[name]) for name in wanted)
         ]
         raise UsageError(f"{collective} has no algorithms that are {', '.join(wanted)}; valid: {', '.join(others)}")
     left_out = names(exclude)
-    every = dict.fromkeys(name for one in catalogue.collectives.values() for name in one.algorithms)
+    every = dict.fromkeys(name for item in catalogue.collectives.values() for name in item.algorithms)
     for name in left_out:
         check_name("algorithm", name, every)
     left = [one for name in found if (one := catalogue.algorithm(collective, name).name) not in left_out]
@@ -290,8 +290,8 @@ def possible(names: Iterable[str], make: Callable[[str], _Made]) -> dict[str, _M
             problems.append(problem)
     if problems and not found:
         raise problems[0]
-    for one in problems:
-        note(f"{one}; left out")
+    for error in problems:
+        note(f"{error}; left out")
     return found
 
 

@@ -75,7 +75,7 @@ def fitted_to_times(nominal: Platform, paths: Sequence[Path]) -> FittedFigures:
     _check_factors(nominal, factors)
     made = multiplied(described, factors, six_digits)
     figures = _figures(described, made, fitted, nominal.name)
-    if not any(one["told"] for one in figures.values()):
+    if not any(figure["told"] for figure in figures.values()):
         raise UsageError(
             f"--times: the times determine no figure of {nominal.name}; give more sizes, messages or collectives"
         )
@@ -95,7 +95,7 @@ def _timed(nominal: Platform, measured: Sequence[MeasuredRun]) -> list[TimedCase
     from collwise.validation.measurement.training import timed
 
     given = (timed(run, nominal, as_described=True, messages=True) for run in measured)
-    runs = [one for one in given if one is not None]
+    runs = [item for item in given if item is not None]
     if not runs:
         raise UsageError(
             "--times: no times of messages between two nodes or of two algorithms of a collective, with one process on "

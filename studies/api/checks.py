@@ -45,12 +45,12 @@ def recovery(platform: PlatformLike | None = None, *, context: SimulationContext
 
     rows, left_out = [], []
     with arguments.opened(context) as simulations:
-        for one in map(arguments.platform, PLATFORMS if platform is None else [platform]):
-            wanted, truth = requests(one.heterogeneous), point_to_point(one)
+        for host_platform in map(arguments.platform, PLATFORMS if platform is None else [platform]):
+            wanted, truth = requests(host_platform.heterogeneous), point_to_point(host_platform)
             for asked in wanted:
                 if why := objection(asked, truth):
-                    left_out.append(f"{one.name}: {asked.family} by {asked.procedure} {why}; left out")
-            rows += recover(one, wanted, partial(parameters_on, Simulated(one, simulations)))
+                    left_out.append(f"{host_platform.name}: {asked.family} by {asked.procedure} {why}; left out")
+            rows += recover(host_platform, wanted, partial(parameters_on, Simulated(host_platform, simulations)))
     frame = pd.DataFrame([asdict(row) | {"ok": row.ok} for row in rows])
     frame.attrs |= {"title": "Estimated and true parameters, in seconds (per byte)", "lines": left_out}
     if wrong := [row for row in rows if not row.ok]:
@@ -149,7 +149,7 @@ def check_machines(
     paths = folders or (MACHINES,)
     measured = runs_in(paths) if train else None
     training = trained(measured) if measured else {}
-    factors = {machine: one.factors for machine, one in training.items()}
+    factors = {machine: item.factors for machine, item in training.items()}
     with arguments.opened(context, engine="schedule") as simulations:
         found = predicted(runs_in(paths, values=False, maps=[MACHINES]), simulations, models, factors)
     text = predictions_text(found.predictions)

@@ -52,15 +52,15 @@ def compare(reference: TimesLike, /, *others: Compared) -> AllScores:
     from collwise.validation.compare.scores import AllScores, compare as compare_times
 
     by_name = _typical(reference)
-    known = [_known(one) for one in others]
+    known = [_known(other) for other in others]
     if not known:
         raise UsageError(f"name what to compare with: times, decisions, rules or one of {', '.join(BASELINES)}")
-    common = [name for name in by_name if all(name in one for one in known if isinstance(one, Mapping))]
+    common = [name for name in by_name if all(name in item for item in known if isinstance(item, Mapping))]
     if not common:
         raise UsageError(f"no collective of the reference times ({', '.join(by_name)}) is in all other times")
 
     def scores(name: str) -> Scores:
-        given = [one[name] if isinstance(one, Mapping) else one for one in known]
+        given = [item[name] if isinstance(item, Mapping) else item for item in known]
         for baseline in given:
             if isinstance(baseline, Baseline):
                 baseline.decide(name, 2, 1)
@@ -82,7 +82,7 @@ def _typical(given: TimesLike) -> Mapping[str, Times]:
     """Times by collective; the medians if there are several allocations."""
     from collwise.validation.times.allocations import over_allocations
 
-    return {name: over_allocations(one) for name, one in arguments.times(given).items()}
+    return {name: over_allocations(times) for name, times in arguments.times(given).items()}
 
 
 def decider(given: DeciderLike) -> Decider:
@@ -148,7 +148,7 @@ def figure(result: Any, /, kind: str | None = None, procs: int | None = None) ->
         title = f"{result.right.collective} on {result.right.platform}"
         draw = maps.slowdown_figure if kind == "slowdowns" else maps.decision_figure
         return draw(result, title)
-    if isinstance(result, Mapping) and all(isinstance(one, Times) for one in result.values()):
+    if isinstance(result, Mapping) and all(isinstance(item, Times) for item in result.values()):
         if len(result) != 1:
             raise UsageError(
                 f"a figure shows one collective, not {', '.join(result)}; take one, for example times['bcast']"

@@ -139,10 +139,10 @@ def select(
     found = _trusted(arguments.times(*times))
     if filled_by is not None:
         others = arguments.times(filled_by)
-        found |= {name: one.filled(others[name], agreement / 100) for name, one in found.items() if name in others}
+        found |= {name: item.filled(others[name], agreement / 100) for name, item in found.items() if name in others}
     found = _without(found, arguments.names(exclude))
-    drawn = {name: one for name, one in found.items() if ALLOCATION in one.seconds.dims}
-    found = {name: over_allocations(one) for name, one in found.items()}
+    drawn = {name: item for name, item in found.items() if ALLOCATION in item.seconds.dims}
+    found = {name: over_allocations(item) for name, item in found.items()}
 
     def decided(name: str) -> DecisionTable:
         single = needs_one_choice(name, consumer) if one_choice is None else one_choice
@@ -153,7 +153,7 @@ def select(
         return replace(table, times=found[name].only(table.times.choices.__contains__))
 
     tables = tuple(arguments.possible(found, decided).values())
-    if nothing := next((one for one in tables if not one.rules and one.source == "measured"), None):
+    if nothing := next((item for item in tables if not item.rules and item.source == "measured"), None):
         raise UsageError(f"{nothing.collective} on {nothing.platform}: no time at any of the process counts and sizes")
     told = [line for table in tables for line in found[table.collective].notes]
     told += [f"{table.collective}: {line}" for table in tables for line in _told(found[table.collective])]
@@ -164,7 +164,7 @@ def select(
     told += [all_at_once_text(simulated) if doubtful else left_out_text(found.values())]
     for text in filter(None, told):
         note(text)
-    failed = tuple(timing for one in found.values() for timing in one.failed)
+    failed = tuple(timing for item in found.values() for timing in item.failed)
     if failed:
         warn(f"{counted(len(failed), 'case')} failed and cannot be chosen; first: {failed[0].error}")
     return Decisions(tables, failed, consumer, tolerance, robust)
@@ -172,10 +172,10 @@ def select(
 
 def _without(found: dict[str, Times], exclude: Sequence[str]) -> dict[str, Times]:
     """The times without algorithms of these names. Raises UsageError for a name that no times have."""
-    known = dict.fromkeys(name for one in found.values() for name in one.grid.names)
+    known = dict.fromkeys(name for times in found.values() for name in times.grid.names)
     for name in exclude:
         check_name("algorithm with times", name, known)
-    return {name: one.only(lambda choice: choice.algorithm not in exclude) for name, one in found.items()}
+    return {name: times.only(lambda choice: choice.algorithm not in exclude) for name, times in found.items()}
 
 
 def _trusted(found: dict[str, Times]) -> dict[str, Times]:
@@ -183,15 +183,15 @@ def _trusted(found: dict[str, Times]) -> dict[str, Times]:
 
     If no collective has other messages, all times stay.
     """
-    kept = {name: one.trusted() for name, one in found.items()}
-    nothing = [name for name, one in kept.items() if not one.message_bytes]
+    kept = {name: times.trusted() for name, times in found.items()}
+    nothing = [name for name, times in kept.items() if not times.message_bytes]
     if nothing and len(nothing) < len(kept):
         where = found[nothing[0]].platform
         note(
             f"{', '.join(nothing)} left out: on {where} short messages take no processor time, "
             "so that any number of them looks free"
         )
-    return {name: one for name, one in kept.items() if one.message_bytes} or found
+    return {name: times for name, times in kept.items() if times.message_bytes} or found
 
 
 def _told(times: Times) -> list[str]:
@@ -263,16 +263,16 @@ def export(
     if check and (format_name not in _CHECKED or output is None):
         raise UsageError(f"--check needs -o FILE and one of the formats {', '.join(_CHECKED)}")
     if procs is not None and not FORMATS[format_name].one_procs:
-        known = ", ".join(name for name, one in FORMATS.items() if one.one_procs)
+        known = ", ".join(name for name, item in FORMATS.items() if item.one_procs)
         raise UsageError(f"--procs applies only to the formats {known}, not to {format_name}")
     version = version or _VERSIONS.get(format_name, "")
     path = None if output is None else Path(output)
-    files = [Path(one) for one in decisions if not isinstance(one, Decisions)]
+    files = [Path(decision) for decision in decisions if not isinstance(decision, Decisions)]
     if any(file.suffix == ".prf" for file in files):
         found = ExportedRules(_table_of_profiles(files, format_name), format_name, (), path=path)
     else:
-        each = (one if isinstance(one, Decisions) else Decisions.load(one) for one in decisions)
-        tables = tuple(table for one in each for table in one.tables)
+        each = (decision if isinstance(decision, Decisions) else Decisions.load(decision) for decision in decisions)
+        tables = tuple(table for item in each for table in item.tables)
         made = exported(tables, format_name, version=version, procs=procs)
         _tell(made, format_name, version)
         found = ExportedRules(made.text, format_name, tables, version, path)
@@ -297,12 +297,12 @@ def _tell(made: Exported, format_name: str, version: str) -> None:
     for line in lines[:_MAX_SUBSTITUTIONS]:
         note(line)
     if len(lines) > _MAX_SUBSTITUTIONS:
-        costs = [one.cost for one in made.substitutions if not math.isnan(one.cost)]
+        costs = [substitution.cost for substitution in made.substitutions if not math.isnan(substitution.cost)]
         worst = f", the worst of which is {max(costs) * 100:.1f} % slower" if costs else ""
         note(f"{len(lines)} choices cannot be expressed{worst}; {_MAX_SUBSTITUTIONS} are listed")
     consumer = FORMATS[format_name].consumer
     consumer = f"{OPENMPI}-{version}" if consumer == OPENMPI else consumer
-    if consumer in ALL_CONSUMERS and any(not one.too_few for one in made.substitutions):
+    if consumer in ALL_CONSUMERS and any(not substitution.too_few for substitution in made.substitutions):
         note(
             "replacements are the best among the timed choices, which are often few; "
             f"'collwise simulate ... --for {consumer}' times all that these rules can express"

@@ -52,7 +52,7 @@ class Guidelines(dict[str, "GuidelinesResult"]):
 
         from collwise.studies.present.guidelines import comparison_records
 
-        return pd.DataFrame([record for one in self.values() for record in comparison_records(one)])
+        return pd.DataFrame([record for result in self.values() for record in comparison_records(result)])
 
     def save(self, folder: str | Path) -> list[Path]:
         """Writes tables for libcollwise (NAME.rules) and PGMPITuneLib's profiles; none where nothing is violated."""

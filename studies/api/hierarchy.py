@@ -255,7 +255,7 @@ def search_tasks(
             timer, true = machine.measured(exact), machine.true(exact)
             names["maker"] += f", drawn by seed {drawn}"
         return TaskSearches(
-            {name: tune(one, asked, timer, predictor, budget, true, tasks, **names) for name, one in spaces.items()}
+            {name: tune(space, asked, timer, predictor, budget, true, tasks, **names) for name, space in spaces.items()}
         )
 
 

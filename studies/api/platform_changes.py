@@ -73,8 +73,8 @@ def whatif(
         grid_for(consumer, grid)
         for grid in _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, made)
     ]
-    tables = None if rules is None else {one.collective: one for one in arguments.decisions(rules).tables}
-    if tables is not None and (lacking := [one.collective for one in grids if one.collective not in tables]):
+    tables = None if rules is None else {item.collective: item for item in arguments.decisions(rules).tables}
+    if tables is not None and (lacking := [item.collective for item in grids if item.collective not in tables]):
         raise UsageError(f"{rules} has no decisions for {lacking[0]} (valid: {', '.join(tables)})")
     new = changed(where, made)
 
@@ -205,7 +205,7 @@ def explorer(
 def changes_of(given: Changes) -> tuple[Change, ...]:
     """The changes given, as text or as they are. Raises UsageError for unknown ones."""
     several = [given] if isinstance(given, str | Change) else given
-    return tuple(one if isinstance(one, Change) else parse_change(one) for one in several)
+    return tuple(item if isinstance(item, Change) else parse_change(item) for item in several)
 
 
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
@@ -250,8 +250,8 @@ def _grids(
     grids = asked_points(
         platform,
         [
-            Grid.of(one, counts, sizes_of(one, asked), per_node, cut, arguments.algorithms(one, *algorithms))
-            for one in arguments.collectives(collective)
+            Grid.of(name, counts, sizes_of(name, asked), per_node, cut, arguments.algorithms(name, *algorithms))
+            for name in arguments.collectives(collective)
         ],
     )
     warn_of_doubtful(platform, grids)

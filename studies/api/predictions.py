@@ -230,12 +230,12 @@ def predict(
     usual = (fitted.segment_bytes,) if consumer is None else SEGMENTS
     cut = segments_for(consumer, usual if segments is None else arguments.sizes(segments))
 
-    def grid_of(one: str) -> Grid:
-        choices = candidates(one, cut, _with_formula(fitted, one, algorithms))
-        grid = Grid(one, choices, counts, sizes_of(one, asked_sizes), fitted.processes_per_node or 1)
+    def grid_of(name: str) -> Grid:
+        choices = candidates(name, cut, _with_formula(fitted, name, algorithms))
+        grid = Grid(name, choices, counts, sizes_of(name, asked_sizes), fitted.processes_per_node or 1)
         if margin is not None:
             # Algorithms that cannot be chosen must not be the best ones.
-            grid = grid.only(lambda choice: can_choose(consumer, one, choice))
+            grid = grid.only(lambda choice: can_choose(consumer, name, choice))
         return choosable_for(consumer, grid)
 
     grids = [*arguments.possible(arguments.collectives(collective), grid_of).values()]
@@ -308,7 +308,7 @@ def predicted_times(model: CollectiveModel, cases: Sequence[Case]) -> dict[Case,
         for case in cases
         if case.algorithm in model.algorithms(case.collective)
     }
-    return {case: one for case, one in found.items() if not math.isnan(one)}
+    return {case: value for case, value in found.items() if not math.isnan(value)}
 
 
 def _with_formula(model: CollectiveModel, collective: str, given: Names | None) -> list[str]:

@@ -108,7 +108,7 @@ def run_program(
                 return code
             note(f"{number} of {repetitions} runs")
         assert report_to is not None
-        write_text(Path(report_to), profile_of_runs([read_profile(one) for one in files]).text)
+        write_text(Path(report_to), profile_of_runs([read_profile(path) for path in files]).text)
     return 0
 
 
@@ -135,9 +135,9 @@ class ProfileResult:
         run adds `ran_after`, the algorithm that ran, `seconds_after` within these calls, and `achieved_seconds`, by
         which it was shorter.
         """
-        known = {} if self.savings is None else {one.row: one for one in self.savings.rows}
+        known = {} if self.savings is None else {saving.row: saving for saving in self.savings.rows}
         changed = {before.row: after for before, after in self.pairs}
-        later = {one.row: one for one in self.achieved}
+        later = {achieved.row: achieved for achieved in self.achieved}
         rows = []
         for row in sorted(self.profile.rows, key=lambda row: -row.seconds * row.processes):
             spent = row.seconds * row.processes / self.profile.processes
@@ -172,10 +172,10 @@ class ProfileResult:
         from collwise.validation.whatif.workload import Calls
 
         if self.savings is not None and self.changed is not None:
-            changed = {Calls(one.row).anywhere: one for one in self.changed.rows}
-            for one in self.savings.rows:
-                if (row := Calls(one.row).anywhere) in changed:
-                    yield one, changed[row]
+            changed = {Calls(saving.row).anywhere: saving for saving in self.changed.rows}
+            for saving in self.savings.rows:
+                if (row := Calls(saving.row).anywhere) in changed:
+                    yield saving, changed[row]
 
     @cached_property
     def achieved(self) -> tuple[Achieved, ...]:
@@ -294,15 +294,15 @@ def profile(
         if not changes:
             return found
         then = called if new.processes_per_node is None else called.placed(new.processes_per_node)
-        defaults = {Calls(one.row).anywhere: (one.default, one.default_is) for one in before.rows}
+        defaults = {Calls(saving.row).anywhere: (saving.default, saving.default_is) for saving in before.rows}
         times = then.simulated(new.platform, simulations, library, cut)
         return replace(found, changed=savings(then, times, lambda calls, _: defaults.get(calls.anywhere)))
 
 
 def _profile_of(reports: Sequence[str | Path]) -> Profile:
-    profiles = [read_profile(Path(one)) for one in reports]
+    profiles = [read_profile(Path(report)) for report in reports]
     whole = profile_of_runs(profiles)
-    differing, kinds = max(differing_calls(whole, one) for one in profiles)
+    differing, kinds = max(differing_calls(whole, item) for item in profiles)
     if differing:
         of = counted(kinds, "kind")
         warn(f"the runs of {_names(reports)} differ in how often they made {differing} of {of} of calls")
@@ -439,7 +439,7 @@ def gain(
     """
     from collwise.validation.measurement.gain import measure_gain
 
-    tables = {one.collective: one for one in arguments.decisions(decisions).tables}
+    tables = {table.collective: table for table in arguments.decisions(decisions).tables}
     names = [*tables] if collective is None else arguments.collectives(collective)
     if missing := [name for name in names if name not in tables]:
         raise UsageError(f"{decisions}: no decisions for {missing[0]}; there are some for {', '.join(tables)}")

@@ -76,7 +76,7 @@ def results(
     with _opened(store) as opened:
         chosen = chosen_configurations(opened, configuration, source, platform)
         if configuration is not None or source is not None or platform is not None:
-            wanted["configuration"] = tuple(one.key for one in chosen)
+            wanted["configuration"] = tuple(item.key for item in chosen)
         frame = pd.DataFrame(opened.rows(**wanted), columns=list(COLUMNS))
     frame["configuration"] = frame["configuration"].str[:KEY_CHARACTERS]
     frame["error"] = frame["error"].fillna("")
@@ -121,14 +121,18 @@ def stored(query: str, store: str | Path | None = None) -> AllTimes:
     with _opened(asked.get("file", store)) as opened:
         keys = asked.get("configuration")
         there = chosen_configurations(opened, keys, asked.get("source"), asked.get("platform"))
-        source = _only("source", dict.fromkeys(one.configuration.source for one in there), opened.path)
-        platform = _only("platform", dict.fromkeys(one.configuration.platform for one in there), opened.path)
-        has = dict.fromkeys(name for one in there for name in one.collectives if name != "-")
+        source = _only(
+            "source", dict.fromkeys(configuration.configuration.source for configuration in there), opened.path
+        )
+        platform = _only(
+            "platform", dict.fromkeys(configuration.configuration.platform for configuration in there), opened.path
+        )
+        has = dict.fromkeys(name for configuration in there for name in configuration.collectives if name != "-")
         names = arguments.collectives(asked["collective"]) if "collective" in asked else tuple(has)
         ppn = int(asked["ppn"]) if "ppn" in asked else None
-        wanted = [one.key for one in there] if keys is not None else []
+        wanted = [configuration.key for configuration in there] if keys is not None else []
         found = arguments.possible(names, lambda name: stored_times(opened, source, platform, name, ppn, wanted))
-        return AllTimes.of(one.only(procs=procs, message_bytes=sizes) for one in found.values())
+        return AllTimes.of(times.only(procs=procs, message_bytes=sizes) for times in found.values())
 
 
 _WORDS = ("source", "platform", "collective", "procs", "sizes", "ppn", "configuration", "file")
@@ -175,7 +179,7 @@ def configurations(store: str | Path | None = None) -> pd.DataFrame:
     found = []
     if path.exists():
         with Store(path) as opened:
-            found = [_record(one) for one in opened.configurations()]
+            found = [_record(configuration) for configuration in opened.configurations()]
     columns = [*_CONFIGURATION, "collectives", "rows", "failed", "first_made", "last_made", "details"]
     frame = pd.DataFrame(found, columns=columns)
     frame.attrs |= {"title": str(path.absolute()), "columns": columns[:-1]}
@@ -210,7 +214,7 @@ def prune(
         raise UsageError("name what to delete: --configuration, --source, --platform or --before")
     time = None if before is None else time_of(before)
     with _opened(store) as opened:
-        keys = [one.key for one in chosen_configurations(opened, configuration, source, platform)]
+        keys = [item.key for item in chosen_configurations(opened, configuration, source, platform)]
         if number := opened.count(keys, time):
             confirm(f"{number} times of {len(keys)} configurations in {opened.path}")
         return Deleted(opened.prune(keys, time) if number else 0)
@@ -283,18 +287,27 @@ def chosen_configurations(
     """The store's configurations whose key begins with one of `keys`, of these sources and platforms."""
     found = stored = store.configurations()
     for begin in () if keys is None else arguments.names(keys):
-        if not re.fullmatch("[0-9a-f]{4,}", begin) or not any(one.key.startswith(begin) for one in found):
+        if not re.fullmatch("[0-9a-f]{4,}", begin) or not any(
+            configuration.key.startswith(begin) for configuration in found
+        ):
             raise unknown_name(
-                "configuration", begin, [one.key[:KEY_CHARACTERS] for one in found], "see 'collwise times list'"
+                "configuration",
+                begin,
+                [configuration.key[:KEY_CHARACTERS] for configuration in found],
+                "see 'collwise times list'",
             )
     if keys is not None:
-        found = [one for one in found if one.key.startswith(arguments.names(keys))]
+        found = [configuration for configuration in found if configuration.key.startswith(arguments.names(keys))]
     for kind, given in (("source", source), ("platform", platform)):
         if given is not None:
-            known = dict.fromkeys(getattr(one.configuration, kind) for one in stored)
+            known = dict.fromkeys(getattr(configuration.configuration, kind) for configuration in stored)
             for name in arguments.names(given):
                 check_name(kind, name, known, f"those in the store {store.path}")
-            found = [one for one in found if getattr(one.configuration, kind) in arguments.names(given)]
+            found = [
+                configuration
+                for configuration in found
+                if getattr(configuration.configuration, kind) in arguments.names(given)
+            ]
     return found
 
 
@@ -310,9 +323,21 @@ def _one_or_several(value: Any) -> Any:
     return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
 
 
-def _record(one: StoredConfiguration) -> Sequence[Any]:
-    made = one.configuration
+def _record(configuration: StoredConfiguration) -> Sequence[Any]:
+    made = configuration.configuration
     return (
-        *(one.key[:KEY_CHARACTERS], made.source, made.platform, made.maker, ",".join(one.collectives)),
-        *(one.rows, one.failed, one.first_made, one.last_made, dict(made.details)),
+        *(
+            configuration.key[:KEY_CHARACTERS],
+            made.source,
+            made.platform,
+            made.maker,
+            ",".join(configuration.collectives),
+        ),
+        *(
+            configuration.rows,
+            configuration.failed,
+            configuration.first_made,
+            configuration.last_made,
+            dict(made.details),
+        ),
     )

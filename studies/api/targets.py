@@ -35,7 +35,7 @@ class TargetOptions:
     @property
     def named(self) -> bool:
         """True if any option names a target."""
-        return any(one is not None for one in (self.library, self.hosts, self.launcher, self.testbed))
+        return any(item is not None for item in (self.library, self.hosts, self.launcher, self.testbed))
 
 
 TargetLike: TypeAlias = "str | TargetOptions | ExecutionTarget"

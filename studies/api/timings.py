@@ -101,16 +101,18 @@ def simulate(
     if margin is not None:
         arguments.check_percent("margin", margin)
 
-    def grid_of(one: str) -> Grid:
-        grid = Grid(one, competing[one], process_counts, sizes_of(one, asked_sizes), per_node, root)
+    def grid_of(text: str) -> Grid:
+        grid = Grid(text, competing[text], process_counts, sizes_of(text, asked_sizes), per_node, root)
         return grid_for(consumer, grid)
 
     grids = asked_points(where, arguments.possible(competing, grid_of).values())
     if not any(grid.cases() for grid in grids):
         raise nothing_runs(competing, process_counts, sizes_of(asked[0], asked_sizes))
-    also = [decider(one) for one in (arguments.names(deciders) if isinstance(deciders, str) else deciders)]
+    also = [decider(item) for item in (arguments.names(deciders) if isinstance(deciders, str) else deciders)]
     grids = [timed_besides(grid, also) for grid in grids]
-    by_size = {} if margin is None else {one: margin / 100 for one in competing if not needs_one_choice(one, consumer)}
+    by_size = (
+        {} if margin is None else {text: margin / 100 for text in competing if not needs_one_choice(text, consumer)}
+    )
     if allocations is not None and margin is not None:
         raise UsageError(
             "--margin leaves out choices that may be fast on another allocation; give either --margin or --allocations"
@@ -121,7 +123,7 @@ def simulate(
         each = [sources.simulate(draw, grids, simulations, by_size, label) for draw in draws]
     found = each[0]
     if allocations is not None:
-        sums = {name: sum(one[0].facts[name] for one in each) for name in ("reused", "processes_started")}
+        sums = {name: sum(item[0].facts[name] for item in each) for name in ("reused", "processes_started")}
         numbers = range(1, allocations + 1)
         found = [joined(drawn, ALLOCATION, numbers).with_facts(**sums) for drawn in zip(*each, strict=True)]
     warn_of_free_messages(where)
@@ -129,7 +131,7 @@ def simulate(
     if not charges_overheads(where.smpi_options()):
         # If messages are free, the barrier with the most messages would win.
         least = MIN_DECIDED if asked_sizes is None else {}
-        found = [one.with_facts(trusted_from={**least, "barrier": 1}.get(one.collective, 0)) for one in found]
+        found = [times.with_facts(trusted_from={**least, "barrier": 1}.get(times.collective, 0)) for times in found]
     return AllTimes.of(found)
 
 
@@ -186,7 +188,7 @@ def measure(
     competing = choices(asked, ours, segments, counts or {}, thresholds)
     pieces, asked_sizes = arguments.sizes(segments), None if sizes is None else arguments.sizes(sizes)
     remark_on_sizes(
-        [Grid.of(one, arguments.counts(procs), sizes_of(one, asked_sizes), segments=pieces) for one in asked]
+        [Grid.of(name, arguments.counts(procs), sizes_of(name, asked_sizes), segments=pieces) for name in asked]
     )
     described = None if platform is None else arguments.platform(platform)
     how = replace(method or Method(), keep_samples=raw is not None)
@@ -210,9 +212,9 @@ def measure(
     confidence, maker = how.precision.confidence, place.installation.label
     return AllTimes.of(
         times_of_launches(
-            one, [each for each in every if each[0].case.collective == one], place.name, maker, confidence
+            name, [each for each in every if each[0].case.collective == name], place.name, maker, confidence
         )
-        for one in competing
+        for name in competing
     )
 
 
@@ -290,9 +292,9 @@ def search_algorithms(
         predictions = []
         if described is not None:
             algorithm = Catalogue.load().algorithm
-            simulated = [one for one in wanted if not algorithm(one.collective, one.algorithm).real_mpi_only]
+            simulated = [item for item in wanted if not algorithm(item.collective, item.algorithm).real_mpi_only]
             sweep = opened.simulate(described, simulated)
-            predictions.append({case: one.seconds for case, one in sweep.timings.items() if one.ok})
+            predictions.append({case: timing.seconds for case, timing in sweep.timings.items() if timing.ok})
         if model is not None:
             predictions.append(predicted_times(model_from(model), wanted))
         how = method or Method()
@@ -334,11 +336,11 @@ def choices(
         raise UsageError("--algorithms: names belong to one collective; several were asked for")
     given = {name: arguments.counts(numbers) for name, numbers in counts.items() if numbers is not None}
     cut = arguments.sizes(segments)
-    names = arguments.possible(collectives, lambda one: arguments.algorithms(one, algorithms, exclude))
-    found = {one: candidates(one, cut, each, given, between_segment) for one, each in names.items()}
-    entries = [Catalogue.load().algorithm(one, each.algorithm) for one, among in found.items() for each in among]
+    names = arguments.possible(collectives, lambda text: arguments.algorithms(text, algorithms, exclude))
+    found = {text: candidates(text, cut, each, given, between_segment) for text, each in names.items()}
+    entries = [Catalogue.load().algorithm(text, each.algorithm) for text, among in found.items() for each in among]
     check_thresholds_matter(entries, thresholds)
-    return {one: with_thresholds(one, among, thresholds) for one, among in found.items()}
+    return {text: with_thresholds(text, among, thresholds) for text, among in found.items()}
 
 
 def cases_to_measure(

@@ -164,27 +164,27 @@ def tune(
                 context=opened,
             )
             measured = _measured(opened.store, times)
-    elif given := [name for name, one in zip(_SIMULATED, (procs, sizes, nodes, allocations), strict=True) if one]:
+    elif given := [name for name, item in zip(_SIMULATED, (procs, sizes, nodes, allocations), strict=True) if item]:
         raise UsageError(f"--{given[0]} is for simulated clusters; times have their own")
     decisions = select(times, consumer=consumer, tolerance=tolerance, exclude=exclude, doubtful=doubtful, robust=robust)
     said, replaced = for_consumer(decisions.tables, consumer)
     drawn = [
-        said_of_losses(times[one.collective], times[one.collective].picks_of(one.choice_at))
-        for one in said
-        if ALLOCATION in times[one.collective].seconds.dims
+        said_of_losses(times[table.collective], times[table.collective].picks_of(table.choice_at))
+        for table in said
+        if ALLOCATION in times[table.collective].seconds.dims
     ]
-    times = AllTimes.of(over_allocations(one) for one in times.values())
+    times = AllTimes.of(over_allocations(item) for item in times.values())
     deciders: list[Decider] = [Rules(said, RULES, baseline), *([baseline] if baseline else [])]
-    scores = AllScores(compare(times[one.collective], *deciders) for one in said)
+    scores = AllScores(compare(times[table.collective], *deciders) for table in said)
     folder = None if output is None else writable_folder(Path(output))
     wanted = OPENMPI if openmpi_version(consumer) else consumer
-    form = next(one for one in FORMATS.values() if one.consumer == wanted)
+    form = next(item for item in FORMATS.values() if item.consumer == wanted)
     rules = export(
         decisions,
         output=None if folder is None else folder / f"{next(iter(times.values())).platform}{_ending(consumer)}",
         format_name=form.name,
         version=openmpi_version(consumer),
-        procs=max(max(one.procs) for one in times.values()) if form.one_procs else None,
+        procs=max(max(item.procs) for item in times.values()) if form.one_procs else None,
     )
     found = Tuned(
         *(consumer, times, decisions, rules, scores, baseline, tuple(said), replaced, platform, measured, folder),
@@ -260,10 +260,10 @@ def _measured(store: Store, times: Mapping[str, Times]) -> dict[str, Times]:
     from collwise.validation.times.measured import measured_platform, stored_times
 
     found = {}
-    for name, one in times.items():
+    for name, item in times.items():
         try:
-            where = measured_platform(store, one.platform)
-            found[name] = stored_times(store, "measured", where, name, one.processes_per_node)
+            where = measured_platform(store, item.platform)
+            found[name] = stored_times(store, "measured", where, name, item.processes_per_node)
         except UsageError:
             continue  # Nothing of it is measured.
     return found
@@ -273,8 +273,8 @@ def _for_libcollwise(tuned: Tuned) -> list[DecisionTable]:
     """The decisions. Open MPI decides where its own choice is faster, as it does by its rules."""
     if openmpi_version(tuned.consumer) is None:
         return [*tuned.decisions.tables]
-    tables = (with_untuned(one, tuned.baseline) for one in tuned.decisions.tables)
-    return [left_to_library(one, sees_sizes(COLLWISE, one.collective)) for one in tables]
+    tables = (with_untuned(table, tuned.baseline) for table in tuned.decisions.tables)
+    return [left_to_library(table, sees_sizes(COLLWISE, table.collective)) for table in tables]
 
 
 def _write(tuned: Tuned) -> None:

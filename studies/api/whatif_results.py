@@ -186,12 +186,14 @@ class Sweep:
 
     def crossovers(self) -> pd.DataFrame:
         """A row per cross-over point: `procs`, `message_bytes`, `factor`, `below` and `above`, the choices."""
-        rows = [(*one.point, one.value, one.below.label, one.above.label) for one in self.found]
+        rows = [
+            (*crossing.point, crossing.value, crossing.below.label, crossing.above.label) for crossing in self.found
+        ]
         return pd.DataFrame(rows, columns=[PROCS, BYTES, FACTOR, "below", "above"])
 
     def at(self, procs: int, message_bytes: int) -> list[CrossOver]:
         """The cross-over points of one P and m."""
-        return [one for one in self.found if one.point == (procs, message_bytes)]
+        return [crossing for crossing in self.found if crossing.point == (procs, message_bytes)]
 
     def frame(self) -> pd.DataFrame:
         """A row per factor and point: `factor`, `procs`, `message_bytes`, the best `choice`, and its `seconds`."""
@@ -224,8 +226,8 @@ class Sweep:
         for procs, size in self.times.grid.points:
             first = self.times.best.sel({PROCS: procs, BYTES: size}).values[0]
             crossings = [
-                (one, _amount(self.platform, name, one.value), *self._parts(one, procs, size))
-                for one in self.at(procs, size)
+                (crossing, _amount(self.platform, name, crossing.value), *self._parts(crossing, procs, size))
+                for crossing in self.at(procs, size)
             ]
             points.append((f"P = {procs}, m = {format_size(size)}", _label(self.times.choice(first)), crossings))
         span = f"x{self.factors.values[0]:g} to x{self.factors.values[-1]:g}"
@@ -247,7 +249,7 @@ class Sweep:
         from collwise.studies.figures.whatif import sweep_figure
 
         grid = self.times.grid
-        nearest = min(self.found, key=lambda one: abs(np.log(one.value)), default=None)
+        nearest = min(self.found, key=lambda crossing: abs(np.log(crossing.value)), default=None)
         point = nearest.point if nearest is not None else grid.points[-1]
         procs = int(point[0]) if procs is None else procs
         size = int(point[1]) if message_bytes is None else message_bytes
@@ -290,23 +292,23 @@ class _ByCollective(dict[str, _Answer], Generic[_Answer]):
 
     def frame(self) -> pd.DataFrame:
         """The rows of all answers, with their `collective` first."""
-        return _joined({name: one.frame() for name, one in self.items()})
+        return _joined({name: item.frame() for name, item in self.items()})
 
     def summary(self) -> list[str]:
         """The sentences of all answers, each with its collective if there are several."""
         several = len(self) > 1
-        return [f"{name}: {line}" if several else line for name, one in self.items() for line in one.summary()]
+        return [f"{name}: {line}" if several else line for name, item in self.items() for line in item.summary()]
 
     @property
     def failed(self) -> list[Timing]:
         """The simulations that failed."""
-        return [timing for one in self.values() for timing in one.times.failed]
+        return [timing for item in self.values() for timing in item.times.failed]
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self.values()))
 
     def _repr_html_(self) -> str:
-        return "".join(one._repr_html_() for one in self.values())
+        return "".join(item._repr_html_() for item in self.values())
 
 
 class WhatIfs(_ByCollective[WhatIf]):
@@ -318,7 +320,7 @@ class Sweeps(_ByCollective[Sweep]):
 
     def crossovers(self) -> pd.DataFrame:
         """A row per cross-over point; see `Sweep.crossovers`."""
-        return _joined({name: one.crossovers() for name, one in self.items()})
+        return _joined({name: sweep.crossovers() for name, sweep in self.items()})
 
 
 def _joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

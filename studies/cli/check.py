@@ -132,13 +132,13 @@ def algorithms(
                     )
     columns = ["engine", "collective", "algorithm", "cases", "skipped", "failures"]
     rows = [(f"{r.engine} {r.version}", r.collective, r.algorithm, r.cases, r.skipped, r.failures) for r in results]
-    failed = [f"{one.name}: {one.first_failure}" for one in results if one.first_failure is not None]
-    cases, skipped, failures = (sum(getattr(one, name) for one in results) for name in columns[3:])
+    failed = [f"{result.name}: {result.first_failure}" for result in results if result.first_failure is not None]
+    cases, skipped, failures = (sum(getattr(result, name) for result in results) for name in columns[3:])
     total = f"{len(results)} results: {cases} cases, {failures} failures; {skipped} skipped as not applicable"
-    wrong = [f"{one.name}: {one.first_failure or 'no case ran'}" for one in results if not one.ok]
+    wrong = [f"{result.name}: {result.first_failure or 'no case ran'}" for result in results if not result.ok]
     problem = f"{len(wrong)} of {len(results)} failed; first: {wrong[0]}" if wrong else ""
     table = Table("Verification", columns, rows, left=3)
-    return Shown([table, *failed, total], [asdict(one) for one in results], problem=problem)
+    return Shown([table, *failed, total], [asdict(result) for result in results], problem=problem)
 
 
 SMPI_COLUMNS = (
@@ -190,7 +190,10 @@ def others(
             tables.append(Table("Ours and Open MPI's own", OPENMPI_COLUMNS, list(map(openmpi_cells, openmpi)), 2))
             reasons += judge.explained(openmpi, known.OPENMPI)
     problem = f"{len(found)} findings; first: {found[0]}" if len(found) > 1 else "".join(found)
-    parts: list[Table | str] = [*(one for one in tables if one.rows), *(f"{name}: {text}" for name, text in reasons)]
+    parts: list[Table | str] = [
+        *(table for table in tables if table.rows),
+        *(f"{name}: {text}" for name, text in reasons),
+    ]
     return Shown(parts, records, {"findings": found}, problem=problem)
 
 
@@ -271,7 +274,7 @@ def three_way(
     [promises] = report.limits(result).tables
     columns, rows = promises.columns[:-1], [row[:-1] for row in promises.rows]
     table = Table("Simulated against measured", columns, rows, left=promises.left)
-    wrong = [one for one in result.verified if not one.ok]
+    wrong = [item for item in result.verified if not item.ok]
     problem = f"{len(wrong)} algorithms are wrong; first: {wrong[0].name}: {wrong[0].first_failure}" if wrong else ""
     facts = report.document(result)
     took = f"{page}: {format_seconds(sum(stage.seconds for stage in result.stages))}"
@@ -305,7 +308,7 @@ def _on_cluster(
     procs: Sequence[int],
     planned: dict[str, Any],
 ) -> tuple[plans.ThreeWayPlan, dict[str, Any]]:
-    given = [one for one in described if one is not None]
+    given = [item for item in described if item is not None]
     if len(given) != 1:
         raise UsageError("name what to simulate: --platform, used as it is, or --nominal, which is calibrated first")
     if planned["transport"] not in (None, *OF_HOSTS):
@@ -328,7 +331,7 @@ def _highest_rate(main: plans.Scenario) -> float:
     from collwise.validation.three_way.pipeline import USUAL_NAME
 
     def tell(rate: float, found: BedCheck) -> None:
-        scaling = " and ".join(f"{one.scaling:.0%}" for one in found.exchanges)
+        scaling = " and ".join(f"{exchange.scaling:.0%}" for exchange in found.exchanges)
         note(
             f"{main.nodes} nodes at {format_rate(rate)}: an alltoall at half the rate takes {scaling} of twice the time"
         )

@@ -211,7 +211,7 @@ class AllCommands(CommandGroup):
             return None
         home = next((module for module, names in _MODULES.items() if cmd_name in names.split()), cmd_name)
         known = vars(import_module(f"collwise.studies.cli.{home.replace('-', '_')}")).values()
-        return next(one for one in known if isinstance(one, click.Command) and one.name == cmd_name)
+        return next(item for item in known if isinstance(item, click.Command) and item.name == cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the summaries by section."""

@@ -74,7 +74,9 @@ def option(
     further attributes of click.Option. With `in_project` the project's file may give the default of a required option.
     """
     kind = _ProjectOption if in_project else click.Option
-    values = {word: one if isinstance(one, str | int | float) else ", ".join(one) for word, one in (said or {}).items()}
+    values = {
+        word: item if isinstance(item, str | int | float) else ", ".join(item) for word, item in (said or {}).items()
+    }
 
     def make(name: str, command: str) -> click.Parameter:
         text = text_of(command, key or name)
@@ -102,7 +104,7 @@ def group(make: Callable[..., Any], **members: Any) -> Any:
     """Options that together fill one parameter. `make` takes their values by name and returns its value."""
 
     def parameters(_: str, command: str) -> list[click.Parameter]:
-        return [one for name, member in members.items() for one in member.parameters(name, command)]
+        return [parameter for name, member in members.items() for parameter in member.parameters(name, command)]
 
     def value(_: str, given: Mapping[str, Any]) -> Any:
         return make(**{name: member.value(name, given) for name, member in members.items()})
@@ -126,16 +128,18 @@ def made(
     """
     called = words.partition(" --")[0].split()
     full = " ".join(called[: called.index(name) + 1])
-    parameters = [one for inner, place in places.items() for one in place.parameters(inner, full)]
-    files = [one for one in parameters if isinstance(one.type, Written) and one.type is not FOLDER]
+    parameters = [parameter for inner, place in places.items() for parameter in place.parameters(inner, full)]
+    files = [
+        parameter for parameter in parameters if isinstance(parameter.type, Written) and parameter.type is not FOLDER
+    ]
     if files:
         parameters.insert(parameters.index(files[-1]) + 1, _force())
 
     def callback(**given: Any) -> Any:
         _require_packages(click.get_current_context().find_root())
-        for one in parameters:
-            if isinstance(one.type, Written) and one.name is not None and given[one.name] is not None:
-                one.type.check(given[one.name])
+        for parameter in parameters:
+            if isinstance(parameter.type, Written) and parameter.name is not None and given[parameter.name] is not None:
+                parameter.type.check(given[parameter.name])
         return function(**{inner: place.value(inner, given) for inner, place in places.items()})
 
     making = (parent or click).command(
@@ -185,4 +189,6 @@ def refuse_options(names: Sequence[str], of: str) -> None:
 def refuse_others(kept: Sequence[str], of: str) -> None:
     """Refuses all options of the running command except `kept`, --json and --csv, as refuse_options does."""
     parameters = click.get_current_context().command.params
-    refuse_options([str(one.name) for one in parameters if one.name not in (*kept, "as_json", "as_csv")], of)
+    refuse_options(
+        [str(parameter.name) for parameter in parameters if parameter.name not in (*kept, "as_json", "as_csv")], of
+    )

@@ -110,11 +110,11 @@ def derived(
     If the function returns an int (the exit code) or None, nothing more is printed.
     """
     parameters = list(inspect.signature(function).parameters.values())
-    others = next((one.name for one in parameters if one.kind is inspect.Parameter.VAR_KEYWORD), "")
+    others = next((parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.VAR_KEYWORD), "")
     filled = {
-        one.name: places[one.name] if one.name in places else _place(one)
-        for one in parameters
-        if places.get(one.name, one) is not None
+        parameter.name: places[parameter.name] if parameter.name in places else _place(parameter)
+        for parameter in parameters
+        if places.get(parameter.name, parameter) is not None
     }
     running = {"context": filled.pop("context")} if "context" in filled else {}
     returned = str(inspect.signature(function).return_annotation)
@@ -126,7 +126,7 @@ def derived(
     printing |= {"as_json": options.JSON} if returned not in _PRINTED else {}
 
     def call(**given: Any) -> Any:
-        asked = {one: given.pop(one) for one in printing}
+        asked = {text: given.pop(text) for text in printing}
         if "pd.DataFrame" in returned and asked.get("output") is not None:
             from collwise.studies.present.frame import checked_ending
 
@@ -137,10 +137,10 @@ def derived(
         if others:
             given |= given.pop(others)
         unnamed: list[Any] = []
-        for one in parameters:
-            if one.name in filled and one.kind in _UNNAMED:
-                value = given.pop(one.name)
-                unnamed += value if one.kind is inspect.Parameter.VAR_POSITIONAL else [value]
+        for parameter in parameters:
+            if parameter.name in filled and parameter.kind in _UNNAMED:
+                value = given.pop(parameter.name)
+                unnamed += value if parameter.kind is inspect.Parameter.VAR_POSITIONAL else [value]
         with ExitStack() as stack:
             if running:
                 given["context"] = stack.enter_context(given["context"].context())
@@ -162,7 +162,10 @@ def _as_typed(text: str, filled: Mapping[str, declare.Filling]) -> str:
             return f"'collwise {COMMANDS_OF_FUNCTIONS[found[1]]}'"
         declared = filled[found[1]].parameters(found[1], "") if found[1] in filled else []
         return (
-            " and ".join(one.name.upper() if isinstance(one, click.Argument) else one.opts[0] for one in declared)
+            " and ".join(
+                parameter.name.upper() if isinstance(parameter, click.Argument) else parameter.opts[0]
+                for parameter in declared
+            )
             or found[0]
         )
 
@@ -218,7 +221,7 @@ def show(
         _save(result, output)
     if report is not None:
         write_text(report, markdown_of(presented, titled=True))
-    drawn = {} if figures is None else {figures / f"{stem}.png": one for stem, one in presented.figures.items()}
+    drawn = {} if figures is None else {figures / f"{stem}.png": figure for stem, figure in presented.figures.items()}
     if draw is not None:
         (drawn[draw],) = presented.figures.values()
     if figures is not None and not drawn:

@@ -333,7 +333,7 @@ def calibrate(
         "link_bytes_per_second": made.link_bytes_per_second,
         "link_latency_seconds": made.link_latency_seconds,
         "eager_limit_bytes": made.calibration.eager_limit_bytes,
-        "segments": {kind: [asdict(one) for one in found] for kind, found in result.segments.items()},
+        "segments": {kind: [asdict(segment) for segment in found] for kind, found in result.segments.items()},
     }
     return Shown(
         [
@@ -358,12 +358,12 @@ def _published(platform: Platform, procs: int | None, ppn: int | None, output: P
     if output is not None:
         write_text(output, write_description(calibrated))
     rows = [
-        (one.name, f"{one.published:.4g}", f"{one.simulated:.4g}", f"{one.relative_error * 100:+.1f} %")
-        for one in figures
+        (figure.name, f"{figure.published:.4g}", f"{figure.simulated:.4g}", f"{figure.relative_error * 100:+.1f} %")
+        for figure in figures
     ]
     title = f"{platform.title}: published figures and the calibrated simulation (gather times in seconds)"
     table = Table(title, ["figure", "published", "simulated", "error"], rows)
-    return Shown([table], [vars(one) | {"relative_error": one.relative_error} for one in figures])
+    return Shown([table], [vars(figure) | {"relative_error": figure.relative_error} for figure in figures])
 
 
 def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | None) -> Platform:

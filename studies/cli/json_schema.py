@@ -43,10 +43,10 @@ def schema(command: str | None = None) -> dict[str, Any]:
         },
         "allOf": [
             {
-                "if": {"properties": {"command": {"const": one}}},
-                "then": {"anyOf": [_form(form) for form in _FORMS[one]]},
+                "if": {"properties": {"command": {"const": name}}},
+                "then": {"anyOf": [_form(form) for form in _FORMS[name]]},
             }
-            for one in named
+            for name in named
         ],
     }
 

@@ -55,8 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(2)
     except click.NoSuchOption as problem:
         # All options begin with dashes, which would make any two similar.
-        options = {one.lstrip("-"): one for one in problem.possibilities or ()}
-        names = [options[one] for one in nearest(problem.option_name.lstrip("-"), options)]
+        options = {name.lstrip("-"): name for name in problem.possibilities or ()}
+        names = [options[name] for name in nearest(problem.option_name.lstrip("-"), options)]
         near = click.NoSuchOption(problem.option_name, problem.message, names, problem.ctx)
         _fail(near.format_message(), 2)
     except click.ClickException as problem:
@@ -82,7 +82,7 @@ def _resuming(arguments: Sequence[str]) -> str:
     for word in arguments:
         if isinstance(command, click.Group) and not word.startswith("-"):
             command = command.get_command(click.Context(command), word)
-    keeps = command is not None and any(one.name == "store" for one in command.params)
+    keeps = command is not None and any(param.name == "store" for param in command.params)
     return "; finished cases are in the store; the same command resumes there" if keeps else ""
 
 

@@ -49,7 +49,10 @@ def with_parameters(function: Callable[..., Any]) -> None:
     if "Parameters:" in text:
         return
     command = COMMANDS_OF_FUNCTIONS.get(function.__name__, function.__name__.replace("_", "-"))
-    about = {one.name: text_of(command, key_of(one)).get("help", "") for one in signature(function).parameters.values()}
+    about = {
+        parameter.name: text_of(command, key_of(parameter)).get("help", "")
+        for parameter in signature(function).parameters.values()
+    }
     lines = [f"    `{name}`: {' '.join(said.split())}" for name, said in about.items() if said]
     start = description_of(function)
     function.__doc__ = start + "\n\nParameters:\n" + "\n".join(lines) + text[len(start) :]

@@ -58,7 +58,7 @@ def placed(
     from collwise.platforms import allocated, placed as by_placement
 
     given = {"--placement": placement != BLOCK, "--allocation": allocation, "--node-map": node_map}
-    asked = [name for name, one in given.items() if one]
+    asked = [name for name, item in given.items() if item]
     if platform is None and asked:
         raise UsageError(f"{asked[0]} needs --platform")
     if node_map is not None and allocation is None:
@@ -196,7 +196,7 @@ def method(usual: Method, *without: str) -> Any:
         "warmup": option(click.IntRange(1), usual.warmup),
         "launches": option(click.IntRange(1), usual.launches),
     }
-    return group(Method, **{name: one for name, one in members.items() if name not in without})
+    return group(Method, **{name: member for name, member in members.items() if name not in without})
 
 
 def _confirm(oversubscribe: bool) -> Callable[[str], None]:
@@ -262,7 +262,7 @@ def _bench(platform: HostPlatform | None, **named: Any) -> HostPlatform | Target
 
 def _targets(make: Callable[..., Any], *without: str, **more: Any) -> Any:
     """The options that name a target, except `without`, and `more` options. `make` takes their values."""
-    return group(make, **more, **{name: one for name, one in _OF_TARGETS.items() if name not in without})
+    return group(make, **more, **{name: item for name, item in _OF_TARGETS.items() if name not in without})
 
 
 def target(*without: str) -> Any:

@@ -105,7 +105,7 @@ def check(file: Path = argument(PATH)) -> Shown:
             parts = [f"{file}: sound, {len(report.hosts)} hosts, simulated by {engine}", _understood(platform)]
     facts = {"file": str(file), "hosts": len(report.hosts), "engine": engine}
     problem = f"{file}: {counted(len(problems), 'problem')} found" if problems else ""
-    return Shown(parts, [{"problem": one} for one in problems], facts, problem=problem)
+    return Shown(parts, [{"problem": name} for name in problems], facts, problem=problem)
 
 
 @command("platforms write grisou -o grisou.xml", "write", parent=platforms)
@@ -119,7 +119,7 @@ def write(
     SimGrid 3.32 to 4.1 read the XML. If the name in -o ends in .toml, a description is written instead. --change first
     changes the platform, as in 'whatif'.
     """
-    platform = changed(platform, [parse_change(one) for one in changes]).platform
+    platform = changed(platform, [parse_change(change) for change in changes]).platform
     text = platform.xml_text()
     if output is None:
         click.echo(text, nl=False)

@@ -59,15 +59,15 @@ def algorithms(
     for entry in chosen:
         rows = [
             (
-                *(one.name + reservation_text(one), one.topology, parameters_text(one)),
-                *(", ".join(one.requires) or "-", ids_text(one), one.reference),
+                *(algorithm.name + reservation_text(algorithm), algorithm.topology, parameters_text(algorithm)),
+                *(", ".join(algorithm.requires) or "-", ids_text(algorithm), algorithm.reference),
             )
-            for one in entry.algorithms.values()
+            for algorithm in entry.algorithms.values()
         ]
         columns = ["algorithm", "topology", "parameters", "requires", "Open MPI ids", "reference"]
         title = f"{entry.title}: {entry.name} (message bytes: {entry.message_bytes})"
         parts.append(Table(title, columns, rows, left=len(columns), wrap=True))
-    return Shown(parts, [asdict(one) for entry in chosen for one in entry.algorithms.values()])
+    return Shown(parts, [asdict(algorithm) for entry in chosen for algorithm in entry.algorithms.values()])
 
 
 def reservation_text(algorithm: Algorithm) -> str:
@@ -238,14 +238,14 @@ def traffic(
         counts = {"messages": recorded.messages, "bytes": recorded.message_bytes}
         records.append(vars(choice_of(case)) | counts | between | {"seconds": trace.seconds})
     farthest = f"bytes_between_{[*places][-1]}"
-    records.sort(key=lambda one: (one[farthest], one["seconds"]))
+    records.sort(key=lambda entry: (entry[farthest], entry["seconds"]))
     rows = [
         (
-            *(one["algorithm"], one["messages"], format_size(one["bytes"])),
-            *(_share(one[f"bytes_between_{what}"], one["bytes"]) for what in places),
-            format_seconds(one["seconds"]),
+            *(record["algorithm"], record["messages"], format_size(record["bytes"])),
+            *(_share(record[f"bytes_between_{what}"], record["bytes"]) for what in places),
+            format_seconds(record["seconds"]),
         )
-        for one in records
+        for record in records
     ]
     heads = ("algorithm", "messages", "bytes", *(f"between {what}" for what in places), "time")
     title = f"{collective}, P = {procs}" + (f", m = {format_size(message_bytes)}" if message_bytes else "")

@@ -73,8 +73,8 @@ class WholeTable:
     def _widths(self, columns: Sequence[int], width: int) -> list[int]:
         """Widths at which the columns fit; the widest columns shrink first. Empty if the longest words do not fit."""
         cells = [[self.columns[column], *(row[column] for row in self.rows)] for column in columns]
-        natural = [max(cell_len(line) for cell in one for line in cell.split("\n")) for one in cells]
-        least = [max(cell_len(word) for cell in one for word in _words(cell)) for one in cells]
+        natural = [max(cell_len(line) for cell in item for line in cell.split("\n")) for item in cells]
+        least = [max(cell_len(word) for cell in item for word in _words(cell)) for item in cells]
         available = width - _BORDERS_PER_COLUMN * len(columns) - 1
         if sum(least) > available:
             return []

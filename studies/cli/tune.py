@@ -38,7 +38,7 @@ def _cluster_of_project() -> str:
 def _placed(cluster: str | None, **places: Any) -> Any:
     """The cluster, as a platform with ranks placed on its nodes where options say so."""
     word = cluster or _cluster_of_project()
-    asked = [name for name, one in places.items() if one and (name, one) != ("placement", options.BLOCK)]
+    asked = [name for name, place in places.items() if place and (name, place) != ("placement", options.BLOCK)]
     if asked and (word.isdecimal() or word in interconnect_names()):
         new = f"platforms new NAME --interconnect {INTERCONNECT if word.isdecimal() else word} --nodes N"
         raise UsageError(

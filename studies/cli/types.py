@@ -107,7 +107,7 @@ def _algorithms(context: click.Context) -> Iterable[str]:
     """The algorithms of the collectives on the command line, or of all collectives if it has none yet."""
     given = context.params.get("collective") or context.params.get("collectives")
     collectives = [given] if isinstance(given, str) else given or [None]
-    return dict.fromkeys(one.name for name in collectives for one in Catalogue.load().algorithms(name))
+    return dict.fromkeys(algorithm.name for name in collectives for algorithm in Catalogue.load().algorithms(name))
 
 
 def _one_name(text: str) -> str:

@@ -58,8 +58,8 @@ class Explorer:
         self._take(live)
         for slider in sliders:
             slider.observe(self._moved, "value")
-        for one in chosen:
-            one.observe(self._chosen, "value")
+        for item in chosen:
+            item.observe(self._chosen, "value")
         wrapped = widgets.Layout(flex_flow="row wrap", overflow="hidden")
         rows = (widgets.HBox(row, layout=wrapped) for row in (chosen, sliders, self._images))
         self._widget = widgets.VBox([*rows, self._label])

@@ -28,7 +28,7 @@ def guidelines_figure(found: GuidelinesResult, procs: int) -> Figure:
     figure, axes = panel_grid(len(found.plan.sizes), 2.9, columns=_COLUMNS, width=4.3)
     for axis, name in zip(axes, found.plan.sizes, strict=True):
         _draw(axis, found, name, procs)
-    gains = {one.call: found.gain(one.call) for one in found.repairs if one.call.procs == procs}
+    gains = {repair.call: found.gain(repair.call) for repair in found.repairs if repair.call.procs == procs}
     known = [(gain, call) for call, gain in gains.items() if not math.isnan(gain)]
     gain, call = max(known, key=lambda pair: pair[0], default=(math.nan, None))
     best = f"Repair gains most for {call.collective} of {format_size(call.message_bytes)}: x {gain:.2f}" if call else ""
@@ -69,12 +69,12 @@ def _points(
         for place, call in enumerate(calls)
         if call in times and times[call].medians and not math.isnan(default[call].seconds)
     ]
-    known = [one for one in known if one[1].seconds <= _HIGHEST * one[2]]
+    known = [entry for entry in known if entry[1].seconds <= _HIGHEST * entry[2]]
     if not known:
         return
-    middle = [one.seconds / base for _, one, base in known]
-    below = [(one.seconds - min(one.medians)) / base for _, one, base in known]
-    above = [min(max(one.medians) / base, _HIGHEST) - one.seconds / base for _, one, base in known]
+    middle = [launches.seconds / base for _, launches, base in known]
+    below = [(launches.seconds - min(launches.medians)) / base for _, launches, base in known]
+    above = [min(max(launches.medians) / base, _HIGHEST) - launches.seconds / base for _, launches, base in known]
     axis.errorbar(
         [place for place, _, _ in known], middle, [below, above], color=colour, marker=marker, label=label,
         markersize=5, linestyle="-" if joined else "none", linewidth=1, elinewidth=0.8,

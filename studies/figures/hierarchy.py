@@ -114,14 +114,14 @@ def search_costs(tunings: Mapping[str, Tuning], title: str = "") -> Figure:
     scores = {name: tuning.scores for name, tuning in tunings.items()}
     first = next(iter(tunings.values()))
     figure, axis = plt.subplots(figsize=(6.8, 3.8))
-    names = list(dict.fromkeys(one.search for group in scores.values() for one in group))
+    names = list(dict.fromkeys(score.search for group in scores.values() for score in group))
     width = 0.8 / len(names)
     for number, name in enumerate(names):
-        mine = [next((one for one in group if one.search == name), None) for group in scores.values()]
+        mine = [next((score for score in group if score.search == name), None) for group in scores.values()]
         at = np.arange(len(scores)) + (number - (len(names) - 1) / 2) * width
-        seconds = [one.machine_seconds * 1e3 if one is not None else 0.0 for one in mine]
+        seconds = [item.machine_seconds * 1e3 if item is not None else 0.0 for item in mine]
         bars = axis.bar(at, seconds, width, color=PALETTE[number], label=name)
-        shares = [f"{one.cost:.1%}" if one is not None else "" for one in mine]
+        shares = [f"{item.cost:.1%}" if item is not None else "" for item in mine]
         axis.bar_label(bars, shares, fontsize=7.5)
     axis.set_xticks(np.arange(len(scores)), list(scores))
     axis.set_ylabel("machine time of the benchmarks (ms)")
@@ -134,19 +134,19 @@ def search_quality(tuning: Tuning, place: tuple[int, int], title: str) -> Figure
     """The times of each search's choices over m, with the best, mean and median of all configurations: figure 9."""
     figure, axis = plt.subplots(figsize=(6.8, 4.4))
     times = {one: seconds for one, seconds in tuning.found[EXHAUSTIVE].by_input.items() if one.place == place}
-    sizes = [one.message_bytes for one in times]
+    sizes = [item.message_bytes for item in times]
     for name, colour, of in (("median", "#999999", np.median), ("mean", "#56B4E9", np.mean), ("best", "#000000", min)):
         values = [float(of(list(seconds.values()))) for seconds in times.values()]
         axis.plot(sizes, values, "-", color=colour, label=f"{name} of all")
     lost = {}
-    for number, one in enumerate(found for name, found in tuning.found.items() if name != EXHAUSTIVE):
-        seconds = [of_input[one.best[each]] for each, of_input in times.items()]
+    for number, item in enumerate(found for name, found in tuning.found.items() if name != EXHAUSTIVE):
+        seconds = [of_input[item.best[each]] for each, of_input in times.items()]
         axis.plot(
-            sizes, seconds, MARKERS[number], color=PALETTE[number], label=one.search, markersize=10 - number,
+            sizes, seconds, MARKERS[number], color=PALETTE[number], label=item.search, markersize=10 - number,
             markerfacecolor="none",
         )  # fmt: skip
         least = [min(of_input.values()) for of_input in times.values()]
-        lost[one.search] = float(np.mean(np.divide(seconds, least))) - 1
+        lost[item.search] = float(np.mean(np.divide(seconds, least))) - 1
     size_axis(axis, sizes)
     seconds_axis(axis)
     head(figure, f"Mean slowdown of choices: {least_and_most(lost)}" if lost else "", title)

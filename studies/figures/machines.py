@@ -24,9 +24,11 @@ def regrets_figure(means: Mapping[str, Mapping[str, float]], deciders: Sequence[
         across = np.arange(len(means)) + (place - (len(deciders) - 1) / 2) * width
         values = [known.get(decider, np.nan) for known in means.values()]
         bars = axis.bar(across, values, width, label=decider, color=PALETTE[place])
-        axis.bar_label(bars, [f"{100 * one:.0f}" if np.isfinite(one) else "" for one in values], fontsize=8, padding=1)
+        axis.bar_label(
+            bars, [f"{100 * item:.0f}" if np.isfinite(item) else "" for item in values], fontsize=8, padding=1
+        )
     axis.set_yscale("symlog", linthresh=_LINEAR)
-    axis.set_ylim(0, 1.6 * max((one for known in means.values() for one in known.values()), default=1.0) + _LINEAR)
+    axis.set_ylim(0, 1.6 * max((item for known in means.values() for item in known.values()), default=1.0) + _LINEAR)
     axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
     axis.set_xticks(range(len(means)), list(means))
     axis.set_ylabel("mean regret")

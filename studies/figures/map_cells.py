@@ -75,7 +75,7 @@ def cell_axis(axis: Axes, direction: str, centres: Sequence[int], labels: Mappin
     if len(centres) > MAX_EVEN:
         axis.set(**{f"{direction}scale": "log"})
     axis.set(**{f"{direction}lim": (edges[0], edges[-1])})
-    axis.set(**{f"{direction}ticks": [at[one] for one in labels], f"{direction}ticklabels": list(labels.values())})
+    axis.set(**{f"{direction}ticks": [at[item] for item in labels], f"{direction}ticklabels": list(labels.values())})
     (axis.xaxis if direction == "x" else axis.yaxis).set_minor_locator(NullLocator())
     axis.grid(False)
 
@@ -149,7 +149,7 @@ def _name_regions(axis: Axes, across: Array, upwards: Array, best: Indices, choi
             named.append(index)
     missing = {choices[index].algorithm for index in choices_shown(choices, [best])}
     for algorithm in missing - {choices[index].algorithm for index in named}:
-        mine = [index for index, one in enumerate(choices) if one.algorithm == algorithm]
+        mine = [index for index, item in enumerate(choices) if item.algorithm == algorithm]
         _name(axis, across, upwards, inches, np.isin(best, mine), (algorithm,), choice_colour(choices[mine[0]]))
 
 
@@ -171,7 +171,7 @@ def _name(
     done = False
     for number in range(1, count + 1):
         rectangles = _free_rectangles(regions == number)
-        for text, upright in ((one, turned) for turned in (False, True) for one in texts):
+        for text, upright in ((name, turned) for turned in (False, True) for name in texts):
             lines = text.split("\n")
             needed = [
                 _LETTER_INCHES * max(map(len, lines)) + _MARGIN_INCHES,
@@ -179,9 +179,12 @@ def _name(
             ]
             wide, high = needed[::-1] if upright else needed
             rooms = [
-                (min((inches[0][past] - inches[0][first]) / wide, (inches[1][above] - inches[1][lowest]) / high), one)
-                for one in rectangles
-                for first, past, lowest, above in [one]
+                (
+                    min((inches[0][past] - inches[0][first]) / wide, (inches[1][above] - inches[1][lowest]) / high),
+                    rectangle,
+                )
+                for rectangle in rectangles
+                for first, past, lowest, above in [rectangle]
             ]
             room, (first, past, lowest, above) = max(rooms)
             if room >= 1:
@@ -231,7 +234,7 @@ def explain_cells(
     Choices of one algorithm have one key. `layout` has keyword arguments of the legend.
     """
     keys = {choice.algorithm: choice_colour(choice) for choice in choices}
-    keys |= {one.label: one.face for one in dict.fromkeys(blanks)}
+    keys |= {blank.label: blank.face for blank in dict.fromkeys(blanks)}
     handles = [Patch(facecolor=colour, edgecolor="#777777", linewidth=0.4, label=name) for name, colour in keys.items()]
     if handles:
         figure.legend(handles=handles, fontsize=fontsize, **(layout or {"loc": "outside lower center", "ncols": 2}))

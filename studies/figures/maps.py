@@ -88,7 +88,7 @@ def decision_figure(scores: Scores, title: str) -> Figure:
     found = [f"{name} is best at {count} of {len(best)} points" for name, count in named]
     picked = [(one, name) for name in scores.others if (one := scores.summary(name)).points]
     picked.sort(key=lambda pair: -pair[0].best_share)
-    said = [f"{name} picks the best at {one.best_chosen} of {one.points}" for one, name in picked]
+    said = [f"{name} picks the best at {summary.best_chosen} of {summary.points}" for summary, name in picked]
     figure = method_map(panels, right.grid.timed, right.procs, right.message_bytes, timed=timed)
     head(figure, "; ".join(found + (said if len(said) < 3 else [said[0], said[-1]])), title)
     return figure
@@ -195,7 +195,7 @@ def score_maps(scores: AllScores, what: str = "mean_error") -> Figure:
         source: dict(zip(zip(rows.collective, rows.message_bytes, strict=True), rows[what], strict=True))
         for source, rows in known.groupby("source", sort=False)
     }
-    where = ", ".join(dict.fromkeys(one.right.platform for one in scores.values()))
+    where = ", ".join(dict.fromkeys(score.right.platform for score in scores.values()))
     means = least_and_most({source: float(np.mean([*values.values()])) for source, values in panels.items()})
     return collective_maps(panels, f"{what.replace('_', ' ').capitalize()} on {where}: {means}", _SCORES[what])
 

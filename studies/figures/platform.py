@@ -61,9 +61,9 @@ def _box(axes: Axes, at: Point, text: str, width: float = 0.8, height: float = 0
     axes.text(*at, text, ha="center", va="center", fontsize=7, color="white", zorder=3)
 
 
-def _line(axes: Axes, one: Point, other: Point, share: float = 0.0) -> None:
+def _line(axes: Axes, point: Point, other: Point, share: float = 0.0) -> None:
     """Draws a cable. `share` is its rate relative to the fastest cable."""
-    axes.plot([one[0], other[0]], [one[1], other[1]], color=_CABLE, linewidth=0.6 + 3.4 * share, zorder=1)
+    axes.plot([point[0], other[0]], [point[1], other[1]], color=_CABLE, linewidth=0.6 + 3.4 * share, zorder=1)
 
 
 def _fit(axes: Axes, points: list[Point], margin: float = 1.0) -> None:
@@ -105,11 +105,11 @@ def _draw_fat_tree(axes: Axes, platform: Platform, tree: FatTree) -> str:
     cables = tree.cables(nodes, platform.node_bytes_per_second)
     thickest = max(cable.bytes_per_second for cable in cables)
     shown = min(count, _MAX_SWITCHES)
-    places: dict[int, Point] = {one: (float(one), 0.0) for one in range(shown)}
+    places: dict[int, Point] = {index: (float(index), 0.0) for index in range(shown)}
     pods = tree.pods(nodes)
     if tree.switches_per_pod:
         for pod in range(pods):
-            members = [one for one in range(shown) if one // tree.switches_per_pod == pod]
+            members = [index for index in range(shown) if index // tree.switches_per_pod == pod]
             if members:
                 places[count + pod] = (sum(members) / len(members), 2.5)
     middle = (shown - 1) / 2
@@ -139,16 +139,16 @@ def _draw_dragonfly(axes: Axes, platform: Platform, fly: Dragonfly) -> str:
     shown = min(fly.groups, _MAX_GROUPS)
     radius = max(1.5, 0.32 * shown)
     places = [
-        (radius * math.sin(2 * math.pi * one / shown), radius * math.cos(2 * math.pi * one / shown))
-        for one in range(shown)
+        (radius * math.sin(2 * math.pi * index / shown), radius * math.cos(2 * math.pi * index / shown))
+        for index in range(shown)
     ]
-    for one in range(shown):
-        for other in range(one):
-            axes.plot(*zip(places[one], places[other], strict=True), color=_CABLE, linewidth=0.5, zorder=1)
+    for index in range(shown):
+        for other in range(index):
+            axes.plot(*zip(places[index], places[other], strict=True), color=_CABLE, linewidth=0.5, zorder=1)
     at = _at_switches(platform, fly)
     for group, (x, y) in enumerate(places):
         members = range(group * fly.switches_per_group, (group + 1) * fly.switches_per_group)
-        inside = sum(at.get(one, 0) for one in members)
+        inside = sum(at.get(member, 0) for member in members)
         _box(axes, (x, y), f"{group}", width=0.9, height=0.6)
         axes.text(1.16 * x, 1.16 * y, f"{inside}", ha="center", va="center", fontsize=7)
     _fit(axes, [(1.2 * x, 1.2 * y) for x, y in places], 0.6)

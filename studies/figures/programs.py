@@ -48,9 +48,9 @@ def _draw_bars(axis: Axes, times: pd.DataFrame) -> None:
     computing = times.seconds - times.mean_seconds
     axis.barh(times.collectives, times.mean_seconds, color=PALETTE[1], label="in collectives, mean over processes")
     axis.barh(times.collectives, computing, left=times.mean_seconds, color=PALETTE[5], label="otherwise")
-    for place, one in enumerate(times.itertuples()):
-        text = f" {one.mean_share * 100:.1f} %, {one.speedup:.2f}x"
-        axis.text(one.seconds, place, text, va="center", fontsize=8.5)
+    for place, item in enumerate(times.itertuples()):
+        text = f" {item.mean_share * 100:.1f} %, {item.speedup:.2f}x"
+        axis.text(item.seconds, place, text, va="center", fontsize=8.5)
     axis.set_xlim(0, 1.3 * times.seconds.max())
     axis.invert_yaxis()
     axis.grid(False)

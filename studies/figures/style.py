@@ -93,12 +93,12 @@ def _algorithm_styles() -> dict[str, tuple[str, str]]:
     can be chosen come first.
     """
     collectives = Catalogue.load().collectives.values()
-    chosen = [name for one in collectives for name in one.selectable]
-    names = dict.fromkeys([*chosen, *(name for one in collectives for name in one.algorithms)])
+    chosen = [name for collective in collectives for name in collective.selectable]
+    names = dict.fromkeys([*chosen, *(name for collective in collectives for name in collective.algorithms)])
     colours: dict[str, int] = {}
     for name in names:
-        beside = [one.selectable for one in collectives if name in one.selectable]
-        beside = beside or [tuple(one.algorithms) for one in collectives if name in one.algorithms]
+        beside = [collective.selectable for collective in collectives if name in collective.selectable]
+        beside = beside or [tuple(collective.algorithms) for collective in collectives if name in collective.algorithms]
         taken = Counter(colour for other, colour in colours.items() if any(other in some for some in beside))
         everywhere = Counter(colours.values())
         colours[name] = min(range(len(_ALGORITHM_COLOURS)), key=lambda colour: (taken[colour], everywhere[colour]))
@@ -238,11 +238,11 @@ def _tell_apart(lines: Iterable[Line2D]) -> None:
             )
 
 
-def _coincide(one: Array, other: Array) -> bool:
+def _coincide(array: Array, other: Array) -> bool:
     """True for two lines that look like one at half of their points or more."""
-    if one.shape != other.shape:
+    if array.shape != other.shape:
         return False
-    distances = np.abs(one - other).max(axis=1)
+    distances = np.abs(array - other).max(axis=1)
     known = distances[np.isfinite(distances)]
     return bool(known.size) and float(np.median(known)) < _COINCIDE
 

@@ -46,7 +46,7 @@ def scatter(every: AllScores, title: str) -> Figure:
         axis.set_ylabel("simulated")
         axis.set_title(name)
         axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.1, borderpad=0.1)
-    errors = [one.errors[SIMULATED].values.ravel() for one in every.values()]
+    errors = [item.errors[SIMULATED].values.ravel() for item in every.values()]
     error = np.nanmedian(np.abs(np.concatenate(errors))) if errors else np.nan
     head(figure, f"Median error of simulated times: {100 * error:.1f} %", f"{title}; grey: within {100 * band:.0f} %")
     return figure
@@ -57,7 +57,7 @@ def times(scores: Scores, title: str) -> Figure:
     right = scores.right
     names = {a: label(choice) for a, choice in enumerate(right.choices) if np.isfinite(right.array[a]).any()}
     measured, simulated = (
-        {name: one.array[a, 0] for a, name in names.items()} for one in (right, scores.times[SIMULATED])
+        {name: item.array[a, 0] for a, name in names.items()} for item in (right, scores.times[SIMULATED])
     )
     # Half-widths downwards and upwards: 0 for a single repetition, and never down to zero seconds.
     widths = np.where(np.isfinite(right.half_widths.values), right.half_widths.values, 0.0)[:, 0]
@@ -71,7 +71,7 @@ def times(scores: Scores, title: str) -> Figure:
 def slowdown_maps(picks: pd.DataFrame, title: str) -> Figure:
     """The slowdown of each source's picks (`AllScores.pick_rows`) in percent, one panel per source."""
     panels = {
-        str(source): {(one.collective, one.message_bytes): one.slowdown for one in found.itertuples()}
+        str(source): {(item.collective, item.message_bytes): item.slowdown for item in found.itertuples()}
         for source, found in picks.groupby("source", sort=False)
     }
     means = {source: float(np.mean([*values.values()])) for source, values in panels.items()}
@@ -85,7 +85,7 @@ def rank_map(ranks: pd.DataFrame, title: str) -> Figure:
     table = ranks.pivot(index="source", columns="collective", values="tau_distinguishable")
     values = table.reindex(index=sources, columns=collectives).to_numpy()
     figure, axis = plt.subplots(figsize=(2.6 + 0.86 * len(collectives), 1.7 + 0.3 * len(sources)))
-    across, upwards = named_cells(axis, collectives, [one.replace("_", " ") for one in sources])
+    across, upwards = named_cells(axis, collectives, [source.replace("_", " ") for source in sources])
     colours = (colormaps["PuOr"], Normalize(-1, 1))
     texts = {at: f"{value:z.2f}" for at, value in np.ndenumerate(values) if np.isfinite(value)}
     heat(axis, across, upwards, values, colours, texts)
@@ -93,6 +93,6 @@ def rank_map(ranks: pd.DataFrame, title: str) -> Figure:
     bar = figure.colorbar(ScalarMappable(colours[1], colours[0]), ax=axis, ticks=(-1, -0.5, 0, 0.5, 1), aspect=16)
     bar.set_label("Kendall's tau with\nthe measured order", fontsize=9)
     pooled = ranks[ranks.collective == ALL].dropna(subset="tau_distinguishable").sort_values("tau_distinguishable")
-    said = [f"{one.source.replace('_', ' ')} {one.tau_distinguishable:z.2f}" for one in pooled.itertuples()]
+    said = [f"{item.source.replace('_', ' ')} {item.tau_distinguishable:z.2f}" for item in pooled.itertuples()]
     head(figure, f"Kendall's tau: {said[0]} to {said[-1]}" if said[1:] else "", title)
     return figure

@@ -131,7 +131,7 @@ def sweep_figure(
     below.set_ylim(0, 100)
     _factor_axis(below, factors, over)
     last = crossovers[-1].above if crossovers else choices[int(np.nanargmin(ratios[:, 0]))]
-    turns = [(one.below.label, f"x{one.value:.3g}") for one in crossovers]
+    turns = [(crossover.below.label, f"x{crossover.value:.3g}") for crossover in crossovers]
     head(figure, in_turn(turns, last.label, "the choice", "at every factor"), title)
     label_lines(above, below)
     return figure
@@ -140,15 +140,18 @@ def sweep_figure(
 def sweep_map(times: Times, crossovers: Sequence[CrossOver], over: str, title: str) -> Figure:
     """The best choice over the factor and P, for times of one message size. `over` names what the factor multiplies."""
     factors, choices, best = times.seconds[FACTOR].values, times.choices, times.best.values[:, 0]
-    crossed = np.array([[choices.index(one.above) for one in crossovers]], dtype=np.int64)
+    crossed = np.array([[choices.index(crossover.above) for crossover in crossovers]], dtype=np.int64)
     used = choices_shown(choices, (best, crossed))
     rows = len(times.procs)
     figure, axis = plt.subplots(figsize=(8.4, 1.9 + 0.28 * rows))
     low, high = factors[0], factors[-1]
     for row, procs in enumerate(times.procs):
-        mine = [one for one in crossovers if one.point == (procs, times.message_bytes[0])]
-        starts = [(low, int(best[row, 0])), *((one.value, choices.index(one.above)) for one in mine)]
-        for (start, index), end in zip(starts, [*(one.value for one in mine), high], strict=True):
+        mine = [crossover for crossover in crossovers if crossover.point == (procs, times.message_bytes[0])]
+        starts = [
+            (low, int(best[row, 0])),
+            *((cross_over.value, choices.index(cross_over.above)) for cross_over in mine),
+        ]
+        for (start, index), end in zip(starts, [*(cross_over.value for cross_over in mine), high], strict=True):
             if index in used:
                 axis.barh(row + 0.5, end - start, left=start, height=1, color=choice_colour(choices[index]))
         for start, index in starts[1:]:
@@ -162,10 +165,12 @@ def sweep_map(times: Times, crossovers: Sequence[CrossOver], over: str, title: s
     _factor_axis(axis, factors, over)
     shown = [choices[index] for index in used]
     explain_cells(figure, [], shown, loc="outside right center", title="best choice", alignment="left")
-    crossings = [one for one in crossovers if one.point[1] == times.message_bytes[0]]
-    message = f"The best choice changes for {len({one.point[0] for one in crossings})} of {rows} process counts"
+    crossings = [crossover for crossover in crossovers if crossover.point[1] == times.message_bytes[0]]
+    message = (
+        f"The best choice changes for {len({crossing.point[0] for crossing in crossings})} of {rows} process counts"
+    )
     if crossings:
-        places = [one.value for one in crossings]
+        places = [crossing.value for crossing in crossings]
         message += f", between x{min(places):.3g} and x{max(places):.3g}"
     head(figure, message, title)
     return figure
@@ -205,7 +210,7 @@ class LiveFigure:
             canvas.restore_region(background)
         before = set(self._axes[0].get_children())
         fill_choices(self._axes[0], *self._borders, best, self._choices, NOT_TIMED)
-        for artist in [one for one in self._axes[0].get_children() if one not in before]:
+        for artist in [item for item in self._axes[0].get_children() if item not in before]:
             self._axes[0].draw_artist(artist)
             artist.remove()
         self._ratio.set_array(np.ma.masked_invalid(ratio))

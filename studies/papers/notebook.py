@@ -98,7 +98,7 @@ def _execute(document: NotebookNode, notebook: Path, settings: Mapping[str, str]
         try:
             client.execute(env={**os.environ, **settings}, stderr=log, cleanup_kc=True)
         except CellExecutionError as problem:
-            kinds = {one.__name__: one for one in (CollwiseError, UsageError)}
+            kinds = {item.__name__: item for item in (CollwiseError, UsageError)}
             if problem.ename in kinds:
                 raise kinds[problem.ename](problem.evalue) from None
             click.echo(str(problem), err=True)

@@ -113,8 +113,11 @@ def _own(decisions: DecisionTable) -> dict[str, int] | None:
         return None
     chosen = {point: decisions.choice_at(*point) for point in known.grid.points}
     own = {point: known.seconds_of(LIBRARY_DECIDES, *point) for point in chosen}
-    both = {point: one for point, one in chosen.items() if one and not math.isnan(own[point])}
-    return {"faster": sum(is_faster_than_own(known, one, *point) for point, one in both.items()), "points": len(both)}
+    both = {point: item for point, item in chosen.items() if item and not math.isnan(own[point])}
+    return {
+        "faster": sum(is_faster_than_own(known, choice, *point) for point, choice in both.items()),
+        "points": len(both),
+    }
 
 
 def rules(found: ExportedRules) -> Shown:
@@ -129,7 +132,7 @@ def rules(found: ExportedRules) -> Shown:
 
 def _lines(rules: ExportedRules, path: Path) -> Iterator[str]:
     known = FORMATS[rules.format_name]
-    collectives = f" for {arguments.several([one.collective for one in rules.tables])}" if rules.tables else ""
+    collectives = f" for {arguments.several([item.collective for item in rules.tables])}" if rules.tables else ""
     is_openmpi = rules.format_name == OPENMPI
     yield f"{path}: {f'rules for Open MPI {rules.version}' if is_openmpi else known.title + collectives}; use them with"
     yield f"  {how_to_use(rules.format_name, path)}"
@@ -143,7 +146,7 @@ def _lines(rules: ExportedRules, path: Path) -> Iterator[str]:
             yield f"{table.collective}, slower than the best between the sizes: {table.between}"
     if is_openmpi:
         said, _ = for_consumer(rules.tables, openmpi_consumer(rules.version))
-        yield from filter(None, (summary_over_untuned(one, openmpi_consumer(rules.version)) for one in said))
+        yield from filter(None, (summary_over_untuned(item, openmpi_consumer(rules.version)) for item in said))
     if rules.format_name == "ucc":
         yield ucc_summary(rules.tables, rules.text)
 
@@ -212,10 +215,10 @@ def _checked(found: UntunedDecisions) -> str:
     """
     if found.checks is None:
         return ""
-    wrong = [one for one in found.checks if not one.agrees]
-    for one in wrong:
-        collective, count, size = one.point
-        note(f"{collective}, P = {count}, {format_size(size)}: {one.found}, not {one.expected}")
+    wrong = [check for check in found.checks if not check.agrees]
+    for decision in wrong:
+        collective, count, size = decision.point
+        note(f"{collective}, P = {count}, {format_size(size)}: {decision.found}, not {decision.expected}")
     number, asked = len(found.checks), len(found.decisions)
     if wrong:
         return f"the installed library decides otherwise for {counted(len(wrong), 'call')} of {number}"

@@ -49,8 +49,10 @@ def shown(fitted: FittedModel) -> Shown:
     else:
         gamma = found.gamma(np.arange(2, 9), found.segment_bytes)
         first = f"gamma(2..8) at {format_size(found.segment_bytes)}: {', '.join(f'{value:.3f}' for value in gamma)}"
-    every = [one for algorithms in found.observations.values() for fit in algorithms.values() for one in fit]
-    title = f"{found.platform}, P = {', '.join(map(str, sorted({one.procs for one in every})))}"
+    every = [
+        observation for algorithms in found.observations.values() for fit in algorithms.values() for observation in fit
+    ]
+    title = f"{found.platform}, P = {', '.join(map(str, sorted({observation.procs for observation in every})))}"
     return Shown([first, Table(title, columns, rows, left=4), found.made_by], [found.as_document()])
 
 
@@ -119,7 +121,7 @@ def _rows_of_each(values: dict[str, Any]) -> Rows:
     rows: Rows = []
     for name, value in values.items():
         if isinstance(value, np.ndarray) and value.ndim == 1:
-            rows += [(f"{name}[{i}]", f"{one:.4g}") for i, one in enumerate(value)]
+            rows += [(f"{name}[{i}]", f"{item:.4g}") for i, item in enumerate(value)]
     for name, value in values.items():
         if isinstance(value, np.ndarray) and value.ndim == 2:
             pairs = [(i, j) for i in range(len(value)) for j in range(i + 1, len(value))]
@@ -136,9 +138,9 @@ def figures(found: FittedFigures) -> Shown:
     """The figures, how well each collective is predicted from the others, and what to measure next."""
     name = found.platform.name
     figures = [
-        (FIGURES[figure].title, f"{one['before']:.3g}", f"{one['fitted']:.3g}", f"x {one['factor']:.2f}",
-         f"x {one['low']:.2f} to {one['high']:.2f}", "yes" if one["told"] else "hardly")
-        for figure, one in found.figures.items()
+        (FIGURES[figure].title, f"{item['before']:.3g}", f"{item['fitted']:.3g}", f"x {item['factor']:.2f}",
+         f"x {item['low']:.2f} to {item['high']:.2f}", "yes" if item["told"] else "hardly")
+        for figure, item in found.figures.items()
     ]  # fmt: skip
     title = f"Figures of {name} by {found.used} of {found.measured} measured times (s, s per byte)"
     parts: list[Table | str] = [
@@ -146,15 +148,15 @@ def figures(found: FittedFigures) -> Shown:
     ]
     if found.crossed:
         crossed = [
-            (collective, percent(float(np.median(one.errors))), percent(float(np.mean(one.regrets or [math.nan]))))
-            for collective, one in found.crossed.items()
+            (collective, percent(float(np.median(cells.errors))), percent(float(np.mean(cells.regrets or [math.nan]))))
+            for collective, cells in found.crossed.items()
         ]
         parts.append(Table(_CROSSED, ("collective", "median error", "choices lose"), crossed))
-    telling = [(one.collective, one.algorithm, one.procs, format_size(one.message_bytes)) for one in found.telling]
+    telling = [(case.collective, case.algorithm, case.procs, format_size(case.message_bytes)) for case in found.telling]
     parts += [
         Table("To measure next: cases that would help most to choose", ("collective", "algorithm", "P", "m"), telling),
         "hardly determined figures stay mostly as before; the latency is that of both links of a message",
         *found.notes,
     ]
     facts = {"platform": name, "eager_limit_bytes": found.platform.calibration.eager_limit_bytes}
-    return Shown(parts, [{"figure": figure, **one} for figure, one in found.figures.items()], facts)
+    return Shown(parts, [{"figure": figure, **item} for figure, item in found.figures.items()], facts)

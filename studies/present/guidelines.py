@@ -27,15 +27,15 @@ _SIMGRIDS_PREFIX = re.compile(r"\[[^]]*\] \S+:\d+: \[[^]]*\] ")
 
 def shown(found: Guidelines) -> Shown:
     """The violations and the summary of each library, and a table of all libraries; figures for each library and P."""
-    parts = [part for one in found.values() for part in _parts(one)]
+    parts = [part for result in found.values() for part in _parts(result)]
     if len(found) > 1:
         parts.append(Table("All libraries", SUMMARY_COLUMNS, [*map(summary_row, found.values())], left=2))
     figures = {
-        f"guidelines-{name}-{procs}": drawing("guidelines.guidelines_figure", one, procs)
-        for name, one in found.items()
-        for procs in one.plan.procs
+        f"guidelines-{name}-{procs}": drawing("guidelines.guidelines_figure", result, procs)
+        for name, result in found.items()
+        for procs in result.plan.procs
     }
-    rows = [record for one in found.values() for record in comparison_records(one)]
+    rows = [record for result in found.values() for record in comparison_records(result)]
     return Shown(parts, rows, {"libraries": [*map(document, found.values())]}, figures, str(found.problem or ""))
 
 
@@ -48,41 +48,41 @@ def _parts(found: GuidelinesResult) -> Iterator[Table | str]:
     yield from summary_lines(found)
 
 
-def against(one: Comparison) -> str:
+def against(comparison: Comparison) -> str:
     """The text for what a call is compared with, such as 'gather + bcast', 'm = 64 KiB' or '4 x 8 KiB'."""
-    if one.kind == PATTERN:
-        return GUIDELINES[one.guideline].label
-    size = format_size(one.other_bytes)
-    return f"{one.calls} x {size}" if one.kind == SPLIT else f"m = {size}"
+    if comparison.kind == PATTERN:
+        return GUIDELINES[comparison.guideline].label
+    size = format_size(comparison.other_bytes)
+    return f"{comparison.calls} x {size}" if comparison.kind == SPLIT else f"m = {size}"
 
 
 def violation_rows(found: GuidelinesResult) -> list[tuple[str, ...]]:
     """A row of COLUMNS for each violation."""
-    outcomes = {(one.violation.guideline, one.violation.call): one for one in found.outcomes()}
+    outcomes = {(item.violation.guideline, item.violation.call): item for item in found.outcomes()}
     rows = []
-    for one in found.before.violations:
-        outcome, p_value = outcomes.get((one.guideline, one.call)), one.verdict.p_value
+    for violation in found.before.violations:
+        outcome, p_value = outcomes.get((violation.guideline, violation.call)), violation.verdict.p_value
         afterwards = "-" if outcome is None else outcome.reason or "repaired"
-        rows.append((*comparison_row(one), "-" if math.isnan(p_value) else f"{p_value:.2g}", afterwards))
+        rows.append((*comparison_row(violation), "-" if math.isnan(p_value) else f"{p_value:.2g}", afterwards))
     return rows
 
 
 def new_rows(found: GuidelinesResult) -> list[tuple[str, ...]]:
     """A row of LEFT_COLUMNS for each violation of the repaired library that the first check did not find."""
-    return [(*comparison_row(one.violation), one.reason) for one in found.new_violations()]
+    return [(*comparison_row(violation.violation), violation.reason) for violation in found.new_violations()]
 
 
-def comparison_row(one: Comparison) -> tuple[str, ...]:
+def comparison_row(comparison: Comparison) -> tuple[str, ...]:
     """The cells of a comparison under all columns except 'p' and 'afterwards'."""
     return (
-        one.call.collective,
-        str(one.call.procs),
-        format_size(one.call.message_bytes),
-        one.guideline,
-        format_seconds(one.time.seconds),
-        against(one),
-        format_seconds(one.other.seconds),
-        f"{one.ratio:.2f}",
+        comparison.call.collective,
+        str(comparison.call.procs),
+        format_size(comparison.call.message_bytes),
+        comparison.guideline,
+        format_seconds(comparison.time.seconds),
+        against(comparison),
+        format_seconds(comparison.other.seconds),
+        f"{comparison.ratio:.2f}",
     )
 
 
@@ -103,7 +103,7 @@ def summary_row(found: GuidelinesResult) -> tuple[str, ...]:
         str(len(found.own)),
         *(f"{before[kind]} of {checked[kind]}" for kind in KINDS),
         *("-" if after is None else str(after[kind]) for kind in KINDS),
-        f"{sum(one.repaired for one in outcomes)} of {len(found.before.violations)}",
+        f"{sum(outcome.repaired for outcome in outcomes)} of {len(found.before.violations)}",
         gain,
         f"{found.seconds + (found.tuned.seconds if found.tuned is not None else 0.0):.0f} s",
     )
@@ -122,7 +122,7 @@ def summary_lines(found: GuidelinesResult) -> list[str]:
         causes.setdefault(_SIMGRIDS_PREFIX.sub("", error), {}).setdefault(name, []).append(procs)
     criterion, comparisons = found.plan.criterion, found.before.comparisons
     # The number of launches that the test needs to find a single violation.
-    most = max(sum(one.kind == kind for one in comparisons) for kind in KINDS)
+    most = max(sum(comparison.kind == kind for comparison in comparisons) for kind in KINDS)
     needed = criterion.min_launches(most) if isinstance(criterion, RankTest) and comparisons else 0
     return said(
         "guidelines",
@@ -130,9 +130,9 @@ def summary_lines(found: GuidelinesResult) -> list[str]:
         before=", ".join(f"{kind} {before[kind]} of {checked[kind]}" for kind in KINDS if checked[kind]),
         after=", ".join(f"{kind} {after[kind]}" for kind in KINDS if checked[kind]) if after else "",
         outcomes=outcomes,
-        repaired=sum(one.repaired for one in outcomes),
+        repaired=sum(outcome.repaired for outcome in outcomes),
         greatest=found.greatest_gain(),
-        launches=max((len(one.medians) for one in found.own.values()), default=0),
+        launches=max((len(launches.medians) for launches in found.own.values()), default=0),
         most=most,
         needed=needed,
         unused=unused,
@@ -148,25 +148,29 @@ def comparison_records(found: GuidelinesResult) -> list[dict[str, Any]]:
             "library": found.library.title,
             "place": found.library.place,
             "phase": phase,
-            "kind": one.kind,
-            **plain(one),
-            **plain_times(one),
-            "p_value": one.verdict.p_value,
-            "violated": one.violated,
+            "kind": comparison.kind,
+            **plain(comparison),
+            **plain_times(comparison),
+            "p_value": comparison.verdict.p_value,
+            "violated": comparison.violated,
         }
         for phase, checked in phases.items()
-        for one in checked.comparisons
+        for comparison in checked.comparisons
     ]
 
 
-def plain(one: Comparison) -> dict[str, Any]:
+def plain(comparison: Comparison) -> dict[str, Any]:
     """The guideline and the call of a comparison."""
-    return {"guideline": one.guideline, **vars(one.call)}
+    return {"guideline": comparison.guideline, **vars(comparison.call)}
 
 
-def plain_times(one: Comparison) -> dict[str, Any]:
+def plain_times(comparison: Comparison) -> dict[str, Any]:
     """The times of both sides of a comparison."""
-    return {"seconds": one.time.seconds, "against": against(one), "against_seconds": one.other.seconds}
+    return {
+        "seconds": comparison.time.seconds,
+        "against": against(comparison),
+        "against_seconds": comparison.other.seconds,
+    }
 
 
 def document(found: GuidelinesResult) -> dict[str, Any]:
@@ -182,12 +186,16 @@ def document(found: GuidelinesResult) -> dict[str, Any]:
         "check_seconds": found.seconds,
         "repair_seconds": None if found.tuned is None else found.tuned.seconds,
         "repairs": [
-            {**vars(one.call), "guideline": one.guideline.name, "gain": found.gain(one.call)} for one in found.repairs
+            {**vars(repair.call), "guideline": repair.guideline.name, "gain": found.gain(repair.call)}
+            for repair in found.repairs
         ],
         "outcomes": [
-            {**plain(one.violation), "repaired": one.repaired, "reason": one.reason} for one in found.outcomes()
+            {**plain(outcome.violation), "repaired": outcome.repaired, "reason": outcome.reason}
+            for outcome in found.outcomes()
         ],
-        "new_violations": [{**plain(one.violation), "reason": one.reason} for one in found.new_violations()],
+        "new_violations": [
+            {**plain(violation.violation), "reason": violation.reason} for violation in found.new_violations()
+        ],
         "unused": [
             {"guideline": name, **vars(call), "reason": reason} for (name, call), reason in found.unused.items()
         ],
@@ -204,7 +212,7 @@ COMBINATION_COLUMNS = (
 
 def combinations(found: OwnChecked) -> Shown:
     """The combinations, and violations of monotony and split-robustness."""
-    others = [one for one in found.checked.violations if one.kind != PATTERN]
+    others = [violation for violation in found.checked.violations if violation.kind != PATTERN]
     parts: list[Table | str] = []
     if found.combinations:
         title = "Combinations that are faster than the table's choice"
@@ -215,38 +223,38 @@ def combinations(found: OwnChecked) -> Shown:
     facts = {
         "broken": found.checked.counts(),
         "checked": found.checked.checked(),
-        "others": [{**plain(one), **plain_times(one)} for one in others],
+        "others": [{**plain(other), **plain_times(other)} for other in others],
         "parts_from": dict(found.parts_from),
     }
     return Shown([*parts, *combination_lines(found)], [*map(_combination_record, found.combinations)], facts)
 
 
-def _combination_record(one: Combination) -> dict[str, Any]:
+def _combination_record(combination: Combination) -> dict[str, Any]:
     return {
-        **vars(one.call),
-        "choice": vars(one.chosen),
-        "seconds": one.seconds,
-        "guideline": one.guideline.name,
+        **vars(combination.call),
+        "choice": vars(combination.chosen),
+        "seconds": combination.seconds,
+        "guideline": combination.guideline.name,
         "parts": [
             {"collective": name, "message_bytes": size, "choice": None if choice is None else vars(choice)}
-            for name, size, choice in one.parts
+            for name, size, choice in combination.parts
         ],
-        "parts_seconds": one.parts_seconds,
+        "parts_seconds": combination.parts_seconds,
     }
 
 
-def combination_row(one: Combination) -> tuple[str, ...]:
+def combination_row(combination: Combination) -> tuple[str, ...]:
     """The row of COMBINATION_COLUMNS."""
     return (
-        one.call.collective,
-        str(one.call.procs),
-        format_size(one.call.message_bytes),
-        one.chosen.label,
-        format_seconds(one.seconds),
-        one.guideline.name,
-        " + ".join(_part(*part) for part in one.parts),
-        format_seconds(one.parts_seconds),
-        f"{one.seconds / one.parts_seconds:.2f}",
+        combination.call.collective,
+        str(combination.call.procs),
+        format_size(combination.call.message_bytes),
+        combination.chosen.label,
+        format_seconds(combination.seconds),
+        combination.guideline.name,
+        " + ".join(_part(*part) for part in combination.parts),
+        format_seconds(combination.parts_seconds),
+        f"{combination.seconds / combination.parts_seconds:.2f}",
     )
 
 

@@ -107,8 +107,8 @@ def shown(found: JudgedMachines) -> Shown:
         for decider in (PREDICTED, RULES)
         if (one := beside_untuned(part.cells, decider)) is not None
     ]
-    telling = [one for one in found.sure if one.tells]
-    described = {**found.platforms, **{one.machine: one.platform for one in found.messages}}
+    telling = [sureness for sureness in found.sure if sureness.tells]
+    described = {**found.platforms, **{message.machine: message.platform for message in found.messages}}
     parts: list[Table | str] = [
         Table(
             "Time lost by choices, against the fastest (mean regret)",
@@ -139,18 +139,18 @@ def shown(found: JudgedMachines) -> Shown:
     parts = [part for part in parts if isinstance(part, str) or part.rows]
     known = found.cells or found.messages
     problem = "" if known else "no cell has two algorithms that the catalogue has and that were predicted"
-    sure = [one for one in telling if one.probability >= SURE]
-    right_of_all = sum(one.cell.lost[one.cell.chosen] < CLOSE for one in sure)
+    sure = [sureness for sureness in telling if sureness.probability >= SURE]
+    right_of_all = sum(sureness.cell.lost[sureness.cell.chosen] < CLOSE for sureness in sure)
     facts = {
         **{"sha256": found.sha256, "platforms": dict(found.platforms), "placed": dict(found.placed)},
         "discrepancy": {} if found.discrepancy is None else asdict(found.discrepancy),
         "sure": {
-            **{"telling": len(telling), "said": len(sure), "right": sum(one.right for one in sure)},
+            **{"telling": len(telling), "said": len(sure), "right": sum(sureness.right for sureness in sure)},
             "right_of_all": right_of_all,
         },
-        "messages": [asdict(one) for one in found.messages],
+        "messages": [asdict(message) for message in found.messages],
     }
-    means = {part.machine: {name: one.mean for name, one in part.regrets.items()} for part in whole}
+    means = {part.machine: {name: regret.mean for name, regret in part.regrets.items()} for part in whole}
     figures = {"machines": drawing("machines.regrets_figure", means, MAIN[:-1])} if whole else {}
     if telling:
         figures["sure"] = drawing("machines.sure_figure", list(_reliability(telling)), _coverage(telling))
@@ -188,9 +188,12 @@ def _of_machine(part: _Part) -> tuple[object, ...]:
     )
 
 
-def _beside(one: Beside) -> tuple[object, ...]:
-    shares = (f"{number} ({percent(number / one.slow) if one.slow else '-'})" for number in (one.otherwise, one.faster))
-    return (one.better, one.close, one.worse, one.slow, *shares)
+def _beside(beside: Beside) -> tuple[object, ...]:
+    shares = (
+        f"{number} ({percent(number / beside.slow) if beside.slow else '-'})"
+        for number in (beside.otherwise, beside.faster)
+    )
+    return (beside.better, beside.close, beside.worse, beside.slow, *shares)
 
 
 def _by_decider(whole: Sequence[_Part]) -> Iterator[tuple[object, ...]]:
@@ -230,19 +233,19 @@ def _messages(found: Sequence[FromMessages]) -> Iterator[Table | str]:
         return
     rows = [
         (
-            *_call(one),
-            one.times,
-            percent(one.error),
-            percent(one.described),
-            ", ".join(f"{name} x {factor:.2f}" for name, factor in one.told.items()),
+            *_call(messages),
+            messages.times,
+            percent(messages.error),
+            percent(messages.described),
+            ", ".join(f"{name} x {factor:.2f}" for name, factor in messages.told.items()),
         )
-        for one in found
+        for messages in found
     ]
     yield Table("Predicted from messages between two nodes alone", _FROM_MESSAGES, rows, left=3, wrap=True)
     priors = [
-        (*_call(one), other.title, *(f"x {factor:.2f}" for factor in other.factors), *map(percent, other.errors))
-        for one in found
-        for other in one.others
+        (*_call(messages), other.title, *(f"x {factor:.2f}" for factor in other.factors), *map(percent, other.errors))
+        for messages in found
+        for other in messages.others
     ]
     yield Table("What messages do not determine: median errors at the ends of the prior", _OTHERS, priors, left=5)
     yield (
@@ -251,8 +254,13 @@ def _messages(found: Sequence[FromMessages]) -> Iterator[Table | str]:
     )
 
 
-def _call(one: FromMessages) -> tuple[object, ...]:
-    return one.machine, one.job, one.collective, f"{one.procs} ({one.processes_per_node} on a node)"
+def _call(messages: FromMessages) -> tuple[object, ...]:
+    return (
+        messages.machine,
+        messages.job,
+        messages.collective,
+        f"{messages.procs} ({messages.processes_per_node} on a node)",
+    )
 
 
 def _sureness(telling: Sequence[Sureness]) -> Iterator[Table | str]:
@@ -262,8 +270,8 @@ def _sureness(telling: Sequence[Sureness]) -> Iterator[Table | str]:
     """
     if not telling:
         return
-    machines = sorted({one.cell.place.machine for one in telling})
-    groups = {name: [one for one in telling if one.cell.place.machine == name] for name in machines}
+    machines = sorted({sureness.cell.place.machine for sureness in telling})
+    groups = {name: [sureness for sureness in telling if sureness.cell.place.machine == name] for name in machines}
     rows = [_of_sure(name, some) for name, some in (groups | {"all": telling}).items()]
     yield Table("How sure choices by predictions are", _SURE, rows)
     bins = [(f"{100 * low:g} to {100 * high:g} %", one.choices, one.jobs, percent(said), _share(one), _interval(one))
@@ -274,9 +282,9 @@ def _sureness(telling: Sequence[Sureness]) -> Iterator[Table | str]:
 
 
 def _of_sure(name: str, telling: Sequence[Sureness]) -> tuple[object, ...]:
-    sure = [one for one in telling if one.probability >= SURE]
-    every, right = (kept(some, [one.right for one in some]) for some in (telling, sure))
-    oracle = kept(sure, [one.cell.lost[one.cell.chosen] < CLOSE for one in sure])
+    sure = [sureness for sureness in telling if sureness.probability >= SURE]
+    every, right = (kept(some, [sureness.right for sureness in some]) for some in (telling, sure))
+    oracle = kept(sure, [sureness.cell.lost[sureness.cell.chosen] < CLOSE for sureness in sure])
     said = f"{len(sure)} ({percent(len(sure) / len(telling))})"
     return (name, every.choices, every.jobs, _share(every), said, _share(right), _interval(right), _share(oracle))
 
@@ -292,9 +300,16 @@ def _interval(found: Kept) -> str:
 def _reliability(telling: Sequence[Sureness]) -> Iterator[tuple[float, float, float, Kept]]:
     """Yields the bounds of each bin of predicted probabilities, their mean, and the observed share of right choices."""
     for low, high in pairwise(_BOUNDS):
-        some = [one for one in telling if low <= one.probability < high or one.probability == high == 1]
+        some = [
+            sureness for sureness in telling if low <= sureness.probability < high or sureness.probability == high == 1
+        ]
         if some:
-            yield low, high, float(np.mean([one.probability for one in some])), kept(some, [one.right for one in some])
+            yield (
+                low,
+                high,
+                float(np.mean([sureness.probability for sureness in some])),
+                kept(some, [sureness.right for sureness in some]),
+            )
 
 
 def _coverage(telling: Sequence[Sureness]) -> tuple[list[float], list[float]]:
@@ -302,8 +317,8 @@ def _coverage(telling: Sequence[Sureness]) -> tuple[list[float], list[float]]:
 
     Coverage is the number of these choices as a share of all, and risk is the share of these that lose 5 % or more.
     """
-    ordered = sorted(telling, key=lambda one: -one.probability)
-    wrong = np.cumsum([not one.right for one in ordered])
+    ordered = sorted(telling, key=lambda sureness: -sureness.probability)
+    wrong = np.cumsum([not sureness.right for sureness in ordered])
     counts = np.arange(1, len(ordered) + 1)
     return (counts / len(ordered)).tolist(), (wrong / counts).tolist()
 
@@ -323,8 +338,8 @@ def _worst(whole: Sequence[_Part]) -> Iterator[tuple[object, ...]]:
 
 
 def _rows(part: _Part) -> Iterator[dict[str, Any]]:
-    for decider, one in part.regrets.items():
-        numbers = {name: value for name, value in vars(one).items() if name != "worst_cell"}
+    for decider, regret in part.regrets.items():
+        numbers = {name: value for name, value in vars(regret).items() if name != "worst_cell"}
         numbers |= {"median_error": part.error(decider), "floor": part.floor}
         plain = {name: None if math.isnan(value) else value for name, value in numbers.items()}
         yield {"machine": part.machine, "collective": part.collective, "sizes": part.sizes, "decider": decider, **plain}

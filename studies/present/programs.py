@@ -36,14 +36,14 @@ def application(times: ApplicationTimes) -> Shown:
     )
 
 
-def execution_cells(one: ApplicationRow) -> tuple[object, ...]:
+def execution_cells(row: ApplicationRow) -> tuple[object, ...]:
     """The execution_cells of an execution."""
-    if one.error:
-        return (one.procs, one.collectives, "failed", *["-"] * 4, one.algorithms or "-")
+    if row.error:
+        return (row.procs, row.collectives, "failed", *["-"] * 4, row.algorithms or "-")
     return (
-        *(one.procs, one.collectives, format_seconds(one.seconds), format_seconds(one.mean_seconds)),
-        *(f"{one.mean_share * 100:.2f} %", f"{one.max_share * 100:.2f} %", f"{one.speedup:.2f}"),
-        one.algorithms or "-",
+        *(row.procs, row.collectives, format_seconds(row.seconds), format_seconds(row.mean_seconds)),
+        *(f"{row.mean_share * 100:.2f} %", f"{row.max_share * 100:.2f} %", f"{row.speedup:.2f}"),
+        row.algorithms or "-",
     )
 
 
@@ -75,7 +75,7 @@ def profile(found: ProfileResult) -> Shown:
         *(f"no saving known: {line}" for line in left_out),
         *_profile_sentences(found),
     ]
-    failed = dict.fromkeys(timing for one in (expected, found.changed) if one for timing in one.failed)
+    failed = dict.fromkeys(timing for item in (expected, found.changed) if item for timing in item.failed)
     return Shown(parts, rows, facts, problem=problem_of([*failed]))
 
 
@@ -129,9 +129,9 @@ def _with_width(seconds: float, half_width: float) -> str:
 
 def _profile_sentences(found: ProfileResult) -> list[str]:
     saved: dict[bool, float] = {}
-    for one in found.achieved:
-        saving = one.saving_seconds * one.row.processes / found.profile.processes
-        saved[one.changed] = saved.get(one.changed, 0.0) + saving
+    for achieved in found.achieved:
+        saving = achieved.saving_seconds * achieved.row.processes / found.profile.processes
+        saved[achieved.changed] = saved.get(achieved.changed, 0.0) + saving
     totals = found.totals() if found.savings and found.changed else {}
     values = {"run": found.profile, "saved": saved, "totals": totals, "program": program_name()}
     return said("profile", found=found, signed=_signed, with_width=_with_width, **values)

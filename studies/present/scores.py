@@ -27,12 +27,12 @@ def shown(found: AllScores) -> Shown:
     """A table of picks for each collective, a table of the errors and slowdowns of all sources, and figures."""
     every = [of_one(scores) for scores in found.values()]
     records = [record for scores in found.values() for record in score_records(scores)]
-    parts: list[Table | str] = [part for one in every for part in one.parts]
+    parts: list[Table | str] = [part for item in every for part in item.parts]
     title = "Errors of times, and the slowdown of picks against the best (%)"
     parts.insert(len(every), Table(title, SCORE_COLUMNS, score_rows(records), left=3))
     failed = [timing for scores in found.values() for timing in scores.right.failed]
-    rows = [row for one in every for row in one.rows]
-    figures = {stem: draw for one in every for stem, draw in one.figures.items()}
+    rows = [row for item in every for row in item.rows]
+    figures = {stem: draw for item in every for stem, draw in item.figures.items()}
     return Shown(parts, rows, {"scores": records}, figures, problem_of(failed))
 
 
@@ -44,7 +44,9 @@ def of_one(scores: Scores) -> Shown:
 
 def apart(found: AllScores) -> list[str]:
     """A sentence for each collective and source of times, on the errors of times and the slowdown of picks."""
-    every = [(one, one.errors_of(title), one.summary(title)) for one in found.values() for title in one.times]
+    every = [
+        (scores, scores.errors_of(title), scores.summary(title)) for scores in found.values() for title in scores.times
+    ]
     return said("apart", every=every)
 
 
@@ -95,14 +97,14 @@ def score_rows(records: Iterable[Mapping[str, Any]]) -> list[tuple[object, ...]]
     """Rows under SCORE_COLUMNS; none for a model without any formula for the collective."""
     return [
         (
-            *(one["platform"], one["collective"], one["model"]),
-            *(("-", "-", "-") if one["library"] else _predicted(one)),
-            f"{one['best_picks']} of {one['picks']}" if one["picks"] else "-",
-            *(percent(one["mean_slowdown"]), percent(one["worst_slowdown"])),
-            one["worst_at"] if one["worst_slowdown"] > 0 else "-",
+            *(record["platform"], record["collective"], record["model"]),
+            *(("-", "-", "-") if record["library"] else _predicted(record)),
+            f"{record['best_picks']} of {record['picks']}" if record["picks"] else "-",
+            *(percent(record["mean_slowdown"]), percent(record["worst_slowdown"])),
+            record["worst_at"] if record["worst_slowdown"] > 0 else "-",
         )
-        for one in records
-        if one["predictions"] or one["unpredicted"] or one["library"]
+        for record in records
+        if record["predictions"] or record["unpredicted"] or record["library"]
     ]
 
 
@@ -131,7 +133,7 @@ def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:
     """Maps of the best choices and of slowdowns; if there is an untuned library, also lines over P and over m."""
     right = scores.right
     what, stem = f"{right.collective} on {right.platform}", f"{right.platform}-{right.collective}"
-    library = next((one for one in scores.others.values() if isinstance(one, Baseline)), None)
+    library = next((other for other in scores.others.values() if isinstance(other, Baseline)), None)
     has_messages = min(right.message_bytes) > 0
     found: dict[str, Callable[[], Figure]] = {}
     if has_messages:

@@ -26,7 +26,7 @@ _COLUMNS = ("collective", "P", "m", "algorithm", "median", "+-", "repetitions", 
 def searched(found: Searched) -> Shown:
     """The choice at every point, the measurements for it, and the command that decides by the measured times."""
     facts, made = search_document(found), found.configuration
-    names = list(dict.fromkeys(one.collective for one in found.points))
+    names = list(dict.fromkeys(point.collective for point in found.points))
     title = f"{', '.join(names)}, {made.maker}, {made.platform}: measured choices"
     query = f"platform={made.platform},source=measured,configuration={made.key[:12]}"
     how = f"choose by these times: {program_name()} select store:{query}"
@@ -37,33 +37,33 @@ def searched(found: Searched) -> Shown:
 def point_rows(found: Searched) -> list[tuple[object, ...]]:
     """A row for every point, with its choice and the expected loss of that choice."""
     rows: list[tuple[object, ...]] = []
-    for one in found.points:
-        start = (one.collective, one.procs, format_size(one.message_bytes))
-        measured, timing = f"{one.measured} of {one.candidates}", one.timing
+    for point in found.points:
+        start = (point.collective, point.procs, format_size(point.message_bytes))
+        measured, timing = f"{point.measured} of {point.candidates}", point.timing
         if timing is None:
             rows.append((*start, "-", "-", "-", 0, measured, "-"))
             continue
         width = f"{timing.half_width_seconds / timing.seconds * 100:.1f} %"
         choice, seconds = choice_of(timing.case).label, format_seconds(timing.seconds)
-        rows.append((*start, choice, seconds, width, timing.repetitions, measured, f"{one.loss * 100:.2f} %"))
+        rows.append((*start, choice, seconds, width, timing.repetitions, measured, f"{point.loss * 100:.2f} %"))
     return rows
 
 
 def summary_lines(found: Searched) -> list[str]:
     """Sentences on what was measured, the machine time in relation to the full grid, and the expected loss."""
-    decided = [one for one in found.points if one.timing is not None]
-    worst = max(decided, key=lambda one: one.loss, default=None)
+    decided = [point for point in found.points if point.timing is not None]
+    worst = max(decided, key=lambda point_found: point_found.loss, default=None)
     return said("search", found=found, worst=worst, missing=len(found.points) - len(decided))
 
 
 def search_document(found: Searched) -> dict[str, Any]:
     """The whole result as plain dictionaries and lists."""
     points = []
-    for one in found.points:
-        record = {name: value for name, value in asdict(one).items() if name != "timing"}
-        if one.timing is not None:
+    for point in found.points:
+        record = {name: value for name, value in asdict(point).items() if name != "timing"}
+        if point.timing is not None:
             kept = ("seconds", "half_width_seconds", "repetitions")
-            record |= asdict(choice_of(one.timing.case)) | {name: getattr(one.timing, name) for name in kept}
+            record |= asdict(choice_of(point.timing.case)) | {name: getattr(point.timing, name) for name in kept}
         else:
             record["loss"] = None
         points.append(record)
@@ -85,7 +85,7 @@ _SCORES = ("search", "benchmarks", "machine time", "of exhaustive", "error", "be
 
 def tasks(found: TaskSearches) -> Shown:
     """The choices of the last search for each collective, and the scores of all searches."""
-    parts = [*map(_choices, found.values()), *(part for one in found.values() for part in _scores(one))]
+    parts = [*map(_choices, found.values()), *(part for item in found.values() for part in _scores(item))]
     figures = {"search-costs": drawing("hierarchy.search_costs", found)}
     for name, tuning in found.items():
         figures |= _figures(name, tuning)
@@ -113,8 +113,14 @@ def _choices(tuning: Tuning) -> Table:
 
 def _scores(tuning: Tuning) -> list[Table | str]:
     rows = [
-        (one.search, one.benchmarks, format_seconds(one.machine_seconds), percent(one.cost, digits=2), *_judged(one))
-        for one in tuning.scores
+        (
+            score.search,
+            score.benchmarks,
+            format_seconds(score.machine_seconds),
+            percent(score.cost, digits=2),
+            *_judged(score),
+        )
+        for score in tuning.scores
     ]
     title = f"{tuning.space.collective}: the cost of each search, and the slowdown of its choices"
     seconds = format_seconds(tuning.exhaustive_seconds)
@@ -122,12 +128,12 @@ def _scores(tuning: Tuning) -> list[Table | str]:
     return [Table(title, _SCORES, rows, 1), *([estimate] if tuning.is_estimate else [])]
 
 
-def _judged(one: SearchScore) -> tuple[str, ...]:
-    if one.worst_at is None:
+def _judged(score: SearchScore) -> tuple[str, ...]:
+    if score.worst_at is None:
         return ("-",) * 5
-    at = f"{_place(one.worst_at)}, {format_size(one.worst_at.message_bytes)}" if one.worst > 0 else "-"
-    best = f"{one.best_found} of {one.inputs}"
-    error, mean, worst = (percent(share, digits=2) for share in (one.median_error, one.mean, one.worst))
+    at = f"{_place(score.worst_at)}, {format_size(score.worst_at.message_bytes)}" if score.worst > 0 else "-"
+    best = f"{score.best_found} of {score.inputs}"
+    error, mean, worst = (percent(share, digits=2) for share in (score.median_error, score.mean, score.worst))
     return (error, best, mean, worst, at)
 
 
@@ -141,7 +147,7 @@ def _record(tuning: Tuning) -> dict[str, Any]:
         "collective": tuning.space.collective,
         "exhaustive_machine_seconds": tuning.exhaustive_seconds,
         "exhaustive_is_estimate": tuning.is_estimate,
-        "searches": [asdict(one) for one in tuning.scores],
+        "searches": [asdict(score) for score in tuning.scores],
         "decisions": {name: _made(tuning, found) for name, found in known},
         "configurations": [
             vars(one) | vars(choice_of(case)) | {"seconds": {name: found.seconds[case] for name, found in known}}

@@ -27,12 +27,12 @@ def check_rows(found: BedCheck) -> list[tuple[str, ...]]:
     ]
     rows += [
         (
-            f"alltoall of {format_size(one.message_bytes)} at half the rate, and twice its time at the full rate",
-            format_seconds(one.slower_seconds),
-            format_seconds(2 * one.seconds),
-            f"{one.scaling:.0%}",
+            f"alltoall of {format_size(exchange.message_bytes)} at half the rate, and twice its time at the full rate",
+            format_seconds(exchange.slower_seconds),
+            format_seconds(2 * exchange.seconds),
+            f"{exchange.scaling:.0%}",
         )
-        for one in found.exchanges
+        for exchange in found.exchanges
     ]
     return rows
 
@@ -51,13 +51,16 @@ def regions(found: Sequence[Regions]) -> Shown:
     """The thresholds of each target, and what gather's algorithms cost there; figures of every repetition."""
     parts: list[Table | str] = []
     drawn = {}
-    for one in found:
-        title = title_of(one)
+    for item in found:
+        title = title_of(item)
         slowdowns = "Slowdown against linear gather without escalation"
-        parts += [Table(title, _THRESHOLDS, [_thresholds(one)], left=2), Table(slowdowns, _ALGORITHMS, _costs(one), 2)]
-        parts.append(verdict(one))
-        stem = "-".join(["regions", one.target, one.variant, str(one.procs)]).replace(" ", "").replace("--", "-")
-        drawn[stem] = drawing("irregular_regions.regions_figure", one, title)
+        parts += [
+            Table(title, _THRESHOLDS, [_thresholds(item)], left=2),
+            Table(slowdowns, _ALGORITHMS, _costs(item), 2),
+        ]
+        parts.append(verdict(item))
+        stem = "-".join(["regions", item.target, item.variant, str(item.procs)]).replace(" ", "").replace("--", "-")
+        drawn[stem] = drawing("irregular_regions.regions_figure", item, title)
     return Shown(parts, list(map(_record, found)), figures=drawn)
 
 

@@ -82,18 +82,18 @@ def _measured(times: Times) -> Iterator[Table | str]:
     frame = _timed_once(times.frame())
     several_segments = len({segment for segment in frame.segment_bytes if segment}) > 1
     rows = []
-    for one in frame.itertuples():
-        choice = Choice(one.algorithm, one.segment_bytes if several_segments else 0, one.parameter)
-        name = choice.label if one.algorithm in times.grid.names else "MPI's own"
-        start = (one.procs, format_size(one.message_bytes), name)
-        if one.error:
+    for item in frame.itertuples():
+        choice = Choice(item.algorithm, item.segment_bytes if several_segments else 0, item.parameter)
+        name = choice.label if item.algorithm in times.grid.names else "MPI's own"
+        start = (item.procs, format_size(item.message_bytes), name)
+        if item.error:
             rows.append((*start, "failed", *["-"] * (len(_MEASURED) - 4)))
             continue
-        width = one.half_width_seconds / one.seconds if one.seconds > 0 else math.inf
-        interval = f"{width * 100:.1f} %{'' if one.precise else ' *'}" if width < math.inf else "-"
-        others = map(format_seconds, (one.mean_seconds, one.least_seconds, one.greatest_seconds))
-        counts = (int(one.repetitions), int(one.late_starts))
-        rows.append((*start, format_seconds(one.seconds), interval, *others, *counts))
+        width = item.half_width_seconds / item.seconds if item.seconds > 0 else math.inf
+        interval = f"{width * 100:.1f} %{'' if item.precise else ' *'}" if width < math.inf else "-"
+        others = map(format_seconds, (item.mean_seconds, item.least_seconds, item.greatest_seconds))
+        counts = (int(item.repetitions), int(item.late_starts))
+        rows.append((*start, format_seconds(item.seconds), interval, *others, *counts))
     yield Table(f"{times.collective} on {times.platform}, measured under {times.maker}", _MEASURED, rows, 0, keys=3)
 
 
@@ -106,8 +106,8 @@ def _over_allocations(times: Times) -> Iterator[Table | str]:
         for j, size in enumerate(times.message_bytes):
             order = np.argsort(typical.array[:, i, j])
             for a in order[np.isfinite(typical.array[order, i, j])]:
-                shares = (f"{one.values[a, i, j] * 100:.1f} %" for one in lost)
-                seconds = (format_seconds(float(one.array[a, i, j])) for one in (typical, rare))
+                shares = (f"{array.values[a, i, j] * 100:.1f} %" for array in lost)
+                seconds = (format_seconds(float(item.array[a, i, j])) for item in (typical, rare))
                 rows.append((procs, format_size(size), times.choices[a].label, *seconds, *shares))
     columns = ("P", "m", "choice", "median", "95th percentile", "loses", "95th percentile")
     yield from cut(Table(f"{times.collective} on {times.platform}, {typical.made_by}", columns, rows, left=0, keys=3))

@@ -22,16 +22,16 @@ _MAX_ROWS = 120
 def shown(answers: WhatIfs) -> Shown:
     """A table and sentences for each collective; figures are its maps."""
     frame, first = answers.frame(), next(iter(answers.values()))
-    parts = [part for name, one in answers.items() for part in _parts(one, frame[frame.collective == name])]
+    parts = [part for name, answer in answers.items() for part in _parts(answer, frame[frame.collective == name])]
     facts = {
         "collective": ",".join(answers),
         "platform": first.before.name,
         "changes": [vars(change) for change in first.changes],
         "made_by": first.times.maker,
-        "kept_rules": "; ".join(dict.fromkeys(one.kept_rules for one in answers.values())),
+        "kept_rules": "; ".join(dict.fromkeys(answer.kept_rules for answer in answers.values())),
         "summary": answers.summary(),
     }
-    figures = {f"{one.after.platform.name}-{name}": one.figure for name, one in answers.items()}
+    figures = {f"{answer.after.platform.name}-{name}": answer.figure for name, answer in answers.items()}
     return Shown(parts, frame.to_dict("records"), facts, figures, problem_of(answers.failed))
 
 
@@ -74,10 +74,10 @@ def sweeps(found: Sweeps) -> Shown:
         "crossovers": found.crossovers().to_dict("records"),
     }
     figures: dict[str, Callable[[], Figure]] = {}
-    for name, one in found.items():
-        stem = f"{one.platform.name}-{name}-{one.factors.name}"
-        figures |= {f"{stem}-{m}": partial(one.map, m) for m in one.times.message_bytes} | {stem: one.figure}
-    parts = [part for one in found.values() for part in _crossovers(one)]
+    for name, sweep in found.items():
+        stem = f"{sweep.platform.name}-{name}-{sweep.factors.name}"
+        figures |= {f"{stem}-{m}": partial(sweep.map, m) for m in sweep.times.message_bytes} | {stem: sweep.figure}
+    parts = [part for sweep in found.values() for part in _crossovers(sweep)]
     return Shown(parts, found.frame().to_dict("records"), facts, figures, problem_of(found.failed))
 
 

@@ -64,7 +64,7 @@ class Texts:
         """The paragraphs of a block, each on one line; paragraphs that are empty for these values are left out."""
         template = self._template
         text = "".join(template.blocks[block](template.new_context(values)))
-        return [" ".join(words) for one in text.split("\n\n") if (words := one.split())]
+        return [" ".join(words) for name in text.split("\n\n") if (words := name.split())]
 
     def line(self, block: str, /, **values: Any) -> str:
         """The text of a block of one paragraph; empty if the paragraph is empty for these values."""

@@ -89,7 +89,7 @@ def write_sections(title: str, intro: str, sections: Sequence[Section], folder: 
     """
     writable_folder(folder)
     data = {}
-    for picture in (one for section in sections for one in section.pictures):
+    for picture in (item for section in sections for item in section.pictures):
         write_bytes(folder / f"{stem}-{picture.name}.svg", picture.data)
         data[picture.name] = base64.b64encode(picture.data).decode()
     environment = jinja2.Environment(
@@ -122,7 +122,7 @@ def _markdown(sections: Sequence[Section], stem: str) -> Iterator[str]:
         yield from (line for number, step in enumerate(section.steps, 1) for line in _markdown_step(number, step))
         yield from (f"\n{paragraph}\n" for paragraph in section.after)
         yield from (f"\n{table.markdown()}" for table in section.tables if table.rows)
-        yield from (f"\n![{one.caption}]({stem}-{one.name}.svg)\n" for one in section.pictures)
+        yield from (f"\n![{picture.caption}]({stem}-{picture.name}.svg)\n" for picture in section.pictures)
         for notes in section.notes:
             if notes.lines:
                 yield f"\n{notes.title}:\n\n" + "".join(f"- {line}\n" for line in notes.lines)

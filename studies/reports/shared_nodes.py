@@ -51,31 +51,31 @@ def shared_node_document(result: Validation) -> dict[str, Any]:
     main = result.main
     return {
         "verified": [
-            {"collective": one.collective, "algorithm": one.algorithm, "cases": one.cases, "failures": one.failures}
-            for one in result.verified
+            {"collective": item.collective, "algorithm": item.algorithm, "cases": item.cases, "failures": item.failures}
+            for item in result.verified
         ],
         "choices_of_kind": {name: choices_of_kind(main, name).to_dict("records") for name in ENGINES},
         "components": component_table(main, result.components, SCHEDULED).to_dict("records"),
         "within": ways_within(main).to_dict("records"),
         "tasks": [
             {
-                "collective": one.case.collective,
-                "configuration": label(choice_of(one.case)),
-                "seconds": one.times.seconds.tolist(),
-                "overlap": one.overlap,
+                "collective": task.case.collective,
+                "configuration": label(choice_of(task.case)),
+                "seconds": task.times.seconds.tolist(),
+                "overlap": task.overlap,
             }
-            for one in result.tasks
+            for task in result.tasks
         ],
     }
 
 
 def _verified(result: Validation) -> Section:
     rows = [
-        (name, len(mine), sum(one.cases for one in mine), sum(one.failures for one in mine))
-        for name in dict.fromkeys(one.collective for one in result.verified)
-        for mine in [[one for one in result.verified if one.collective == name]]
+        (name, len(mine), sum(item.cases for item in mine), sum(item.failures for item in mine))
+        for name in dict.fromkeys(item.collective for item in result.verified)
+        for mine in [[item for item in result.verified if item.collective == name]]
     ]
-    wrong = [f"{one.name}: {one.first_failure}" for one in result.verified if not one.ok]
+    wrong = [f"{item.name}: {item.first_failure}" for item in result.verified if not item.ok]
     bad = {(number, 3) for number, row in enumerate(rows) if row[3]}
     tables = [Table("", ("collective", "algorithms", "cases", "failures"), rows, 1, bad=bad)]
     return Section("Verification", [TEXTS.line("verified"), *wrong], tables)
@@ -155,12 +155,12 @@ def _ways(scores: AllScores) -> Section:
 
 def _tasks(studies: Sequence[TaskStudy]) -> Section:
     tables, pictures = [], []
-    for name in dict.fromkeys(one.case.collective for one in studies):
-        mine = [one for one in studies if one.case.collective == name]
+    for name in dict.fromkeys(study.case.collective for study in studies):
+        mine = [study for study in studies if study.case.collective == name]
         size = format_size(mine[0].case.segment_bytes)
         title = f"{name}, segments of {size}"
         heads = ("between nodes", *mine[0].probes, "stabilised", "stable from", "overlap")
-        tables.append(Table(f"{title}, slowest leader", heads, [_task_row(one) for one in mine], 1))
+        tables.append(Table(f"{title}, slowest leader", heads, [_task_row(study) for study in mine], 1))
         leader = min(_LEADER, len(mine[0].times.seconds) - 1)
         pictures += [
             Picture.of(f"overlap-{name}", draw.task_overlap(mine, title), f"Parts of tasks alone and at once, {title}"),

@@ -54,13 +54,13 @@ def write_studio(folder: Path) -> None:
             shutil.copyfile(executed, notebook)
         else:
             write_text(notebook, jupytext.writes(document_of(text), fmt="ipynb"))
-    entries = [Entry.of(*one) for one in known.items()]
+    entries = [Entry.of(*entry) for entry in known.items()]
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined
     )
     page = environment.get_template(START).render(
-        questions=[one for one in entries if one.question and one.name != SLIDERS],
-        papers=[one for one in entries if not one.question],
+        questions=[entry for entry in entries if entry.question and entry.name != SLIDERS],
+        papers=[entry for entry in entries if not entry.question],
         sliders=SLIDERS,
         program=program_name(),
     )

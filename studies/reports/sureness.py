@@ -19,7 +19,7 @@ from collwise.validation.measurement.confidence import CLOSE, SURE, Discrepancy,
 from collwise.validation.select.decisions import DecisionTable
 
 _LEARNED = tomllib.loads(Path(__file__).with_name("confidence.toml").read_text(encoding="utf-8"))
-DISCREPANCY = row_of(Discrepancy, {name: one for name, one in _LEARNED.items() if name != "sure"})
+DISCREPANCY = row_of(Discrepancy, {name: item for name, item in _LEARNED.items() if name != "sure"})
 """The discrepancy of predictions on machines that others measured, as `check machines` learned it."""
 _MAX_RIVALS = 4
 
@@ -39,14 +39,16 @@ def sure_facts(tables: Sequence[DecisionTable], gains: Gains = MappingProxyType(
     loss of the library differs from the choice's loss by the predicted gain.
     """
     found = {table.collective: outlooks_of(table, DISCREPANCY) for table in tables}
-    points = [(name, one) for name, some in found.items() for one in some]
+    points = [(name, outlook) for name, some in found.items() for outlook in some]
     if not points:
         return None
-    doubtful = {name: [one for one in some if one.outlook.probability < SURE] for name, some in found.items()}
-    known = [gains.get((name, one.procs, one.message_bytes), math.nan) for name, one in points]
-    losses = [math.log1p(one.outlook.mean) for _, one in points]
+    doubtful = {
+        name: [outlook for outlook in some if outlook.outlook.probability < SURE] for name, some in found.items()
+    }
+    known = [gains.get((name, outlook.procs, outlook.message_bytes), math.nan) for name, outlook in points]
+    losses = [math.log1p(outlook.outlook.mean) for _, outlook in points]
     untuned = math.expm1(fmean(map(add, losses, map(math.log, known))))
-    name, worst = max(points, key=lambda one: one[1].outlook.percentile_95)
+    name, worst = max(points, key=lambda point: point[1].outlook.percentile_95)
     return {
         "points": len(points),
         "others": sum(len(table.times.grid.points) for table in tables if table.times is not None) - len(points),
@@ -69,7 +71,7 @@ def sure_points(table: DecisionTable) -> tuple[int, int]:
     Both are 0 unless the times are simulated.
     """
     found = outlooks_of(table, DISCREPANCY)
-    return sum(one.outlook.probability >= SURE for one in found), len(found)
+    return sum(outlook.outlook.probability >= SURE for outlook in found), len(found)
 
 
 def sure_sentences(
@@ -90,8 +92,8 @@ def sure_sentences(
 
 def _to_measure(collective: str, points: Sequence[PointOutlook]) -> str:
     """The points of a collective to be measured, and the algorithms that may be fastest, the most frequent first."""
-    rivals = [name for name, _ in Counter(name for one in points for name in one.rivals).most_common(_MAX_RIVALS)]
-    procs = ", ".join(map(str, sorted({one.procs for one in points})))
-    sizes = sorted({one.message_bytes for one in points})
+    rivals = [name for name, _ in Counter(name for point in points for name in point.rivals).most_common(_MAX_RIVALS)]
+    procs = ", ".join(map(str, sorted({point.procs for point in points})))
+    sizes = sorted({point.message_bytes for point in points})
     reach = " to ".join(map(format_size, dict.fromkeys((sizes[0], sizes[-1]))))
     return f"{collective} (P = {procs}; {reach}): {', '.join(rivals)}"

@@ -59,7 +59,7 @@ def title_of(tuned: Tuned) -> str:
 
 def gain_table(tuned: Tuned) -> Table:
     """A row for each collective: the gain over the untuned library, slower and sure points, and the largest gain."""
-    columns = ["component tuned / rules" if _han(tuned) and one == _GAIN else one for one in _COLUMNS]
+    columns = ["component tuned / rules" if _han(tuned) and text == _GAIN else text for text in _COLUMNS]
     return Table(title_of(tuned), columns, [_gain_row(tuned, name) for name in tuned.scores])
 
 
@@ -119,12 +119,12 @@ def _said(tuned: Tuned, block: str) -> list[str]:
         openmpi=tuned.consumer.startswith(OPENMPI),
         checked=CHECKED,
         machines=MACHINES,
-        simulated=all(one.source == "simulated" for one in tuned.times.values()),
+        simulated=all(times.source == "simulated" for times in tuned.times.values()),
         cases=errors.size,
         measured=[*tuned.measured],
         drawn=tuned.over_allocations,
         sure=_sure(tuned),
-        slower=sum(one < _SLOWER for one in every),
+        slower=sum(value < _SLOWER for value in every),
         robust=tuned.decisions.robust,
         median=np.median(errors) if errors.size else np.nan,
     )
@@ -139,13 +139,13 @@ def _sure(tuned: Tuned) -> list[str]:
 def measuring(tuned: Tuned) -> str:
     """The command that measures the gain on two nodes, or on more if the rules were not decided for two."""
     per_node = tuned.per_node
-    decided = sorted({procs for one in tuned.times.values() for procs in one.procs})
+    decided = sorted({procs for times in tuned.times.values() for procs in times.procs})
     whole = [procs for procs in decided if procs % per_node == 0 and procs >= 2 * per_node]
     procs = (whole or decided[-1:])[0]
     place = f"--nodes {-(-procs // per_node)} --ntasks-per-node {per_node}"
     how = f'--launcher srun --ppn {per_node} --mpirun-args "--cpu-bind=cores"'
     file = "DECISIONS" if tuned.folder is None else shlex.quote(str(tuned.file("-decisions.json").resolve()))
-    sizes = sorted({size for one in tuned.times.values() for size in one.message_bytes})
+    sizes = sorted({size for times in tuned.times.values() for size in times.message_bytes})
     least, most = (format_size(size).replace(" ", "") for size in (sizes[0], sizes[-1]))
     grid = f"--procs {procs} --sizes {least}:{most}:x4"
     return f"salloc --exclusive {place} {program_name()} program gain {file} {grid} --no-check {how}"
@@ -205,12 +205,12 @@ def changing(tuned: Tuned) -> str:
 def _memory_is_assumed(tuned: Tuned) -> bool:
     """True if the rate of a node's memory, which limits processes of a node, is a guess."""
     sources = tuned.platform.sources if isinstance(tuned.platform, Platform) else ()
-    return any(one.what == "memory_bytes_per_second" and one.where.startswith("assumed") for one in sources)
+    return any(source.what == "memory_bytes_per_second" and source.where.startswith("assumed") for source in sources)
 
 
 def _known(tuned: Tuned, *names: str) -> list[float]:
     """The known gains of the collectives with these names, by default of all."""
-    return [float(one) for name in names or tuned.scores for one in tuned.gains(name).flat if np.isfinite(one)]
+    return [float(item) for name in names or tuned.scores for item in tuned.gains(name).flat if np.isfinite(item)]
 
 
 def _gain_row(tuned: Tuned, name: str) -> tuple[str, ...]:
@@ -224,7 +224,7 @@ def _gain_row(tuned: Tuned, name: str) -> tuple[str, ...]:
     i, j = np.unravel_index(int(np.nanargmax(gains)), gains.shape)
     picks = (scores.pick(RULES, int(i), int(j)), scores.pick(tuned.baseline.title, int(i), int(j)))
     where = f"P = {scores.right.procs[i]}, {format_size(scores.right.message_bytes[j])}: " + " for ".join(
-        one.label for one in picks
+        pick.label for pick in picks
     )
     return (
         *(name, str(known.size), f"x {geometric_mean(known):.2f}", f"x {known.min():.2f} to {known.max():.2f}"),
@@ -234,9 +234,9 @@ def _gain_row(tuned: Tuned, name: str) -> tuple[str, ...]:
 
 def _errors(tuned: Tuned) -> Array:
     """The absolute relative errors of the times against measured times of the same cluster."""
-    scores = (compare(one, tuned.times[name]) for name, one in tuned.measured.items())
-    errors = [abs(error.values) for one in scores for error in one.errors.values()]
-    return np.concatenate([one[np.isfinite(one)] for one in errors]) if errors else np.empty(0)
+    scores = (compare(times, tuned.times[name]) for name, times in tuned.measured.items())
+    errors = [abs(error.values) for score in scores for error in score.errors.values()]
+    return np.concatenate([item[np.isfinite(item)] for item in errors]) if errors else np.empty(0)
 
 
 def _gained(tuned: Tuned) -> Section:
@@ -268,10 +268,13 @@ def _gained(tuned: Tuned) -> Section:
 
 def _use(tuned: Tuned) -> Section:
     """The section on the use of the file, with warnings first."""
-    few, version = told([one for one in tuned.replaced if one.too_few]), openmpi_version(tuned.consumer)
+    few, version = (
+        told([substitution for substitution in tuned.replaced if substitution.too_few]),
+        openmpi_version(tuned.consumer),
+    )
     return Section(
         "How to use them",
-        paragraphs=[f"{one[0].upper()}{one[1:]}" for one in (warnings_of(tuned.said, version) if version else [])],
+        paragraphs=[f"{name[0].upper()}{name[1:]}" for name in (warnings_of(tuned.said, version) if version else [])],
         steps=_steps(tuned),
         notes=[
             Notes("What the rules do not cover", _limits(tuned), folded=True),
@@ -315,14 +318,14 @@ def _limits(tuned: Tuned) -> list[str]:
     charged = tuned.platform is None or charges_overheads(tuned.platform.smpi_options())
     undecided = [
         f"{name} below {format_size(least)}"
-        for name, one in tuned.times.items()
-        if (least := int(one.facts.get("trusted_from", 0))) > min(one.message_bytes)
+        for name, times in tuned.times.items()
+        if (least := int(times.facts.get("trusted_from", 0))) > min(times.message_bytes)
     ]
     return TEXTS.paragraphs(
         "limits",
         undecided=undecided,
         charged=charged,
-        largest=min(max(one.procs) for one in tuned.times.values()),
+        largest=min(max(times.procs) for times in tuned.times.values()),
         most=most,
         lost=lost,
         library="" if tuned.baseline is None else tuned.baseline.title,
@@ -335,7 +338,7 @@ def _guessed(tuned: Tuned) -> list[str]:
     """The figures of the description that were not measured, according to its sources."""
     described = tuned.platform.base if isinstance(tuned.platform, PlacedPlatform) else tuned.platform
     sources = described.sources if isinstance(described, Description) else ()
-    return [one.what for one in sources if "estimated" in one.what or "not measured" in one.what]
+    return [source.what for source in sources if "estimated" in source.what or "not measured" in source.what]
 
 
 def _collective(scores: Scores) -> Section:
@@ -347,8 +350,10 @@ def _collective(scores: Scores) -> Section:
         for stem, draw in found.figures.items()
         if (kind := stem.rpartition("-")[2]) in _FIGURES
     ]
-    tables = [Table(one.title, one.columns, one.rows, 3, folded=True) for one in found.parts if isinstance(one, Table)]
-    lines = [one for one in found.parts if isinstance(one, str)]
+    tables = [
+        Table(part.title, part.columns, part.rows, 3, folded=True) for part in found.parts if isinstance(part, Table)
+    ]
+    lines = [part for part in found.parts if isinstance(part, str)]
     return Section(scores.right.collective, lines, tables, pictures, folded=True)
 
 
@@ -356,8 +361,8 @@ def _made(tuned: Tuned) -> Section:
     """The section on versions, the command, and the origin of the times."""
     rows = [("collwise", version("collwise")), ("Python", python_platform.python_version())]
     rows += [
-        (f"times of {name}", f"{one.title}, {one.facts.get('configuration', '')[:12]}")
-        for name, one in tuned.times.items()
+        (f"times of {name}", f"{times.title}, {times.facts.get('configuration', '')[:12]}")
+        for name, times in tuned.times.items()
     ]
     return Section(
         "How it was made",

@@ -71,14 +71,14 @@ def limits(result: Validation) -> Section:
     found = list(verdicts(result.main, SIMULATED).itertuples())
     rows = [
         (
-            *(one.collective, one.quantity, percent(one.found), percent(one.limit)),
-            *("yes" if one.within_limit else "no", percent(one.distance, sign=True)),
-            "" if one.within_limit else _why(result, one.collective),
+            *(item.collective, item.quantity, percent(item.found), percent(item.limit)),
+            *("yes" if item.within_limit else "no", percent(item.distance, sign=True)),
+            "" if item.within_limit else _why(result, item.collective),
         )
-        for one in found
+        for item in found
     ]
     columns = ("collective", "quantity of simulation", "found", "limit", "within limit", "distance", "causes found")
-    bad = {(i, j) for i, one in enumerate(found) for j in range(len(columns)) if not one.within_limit}
+    bad = {(i, j) for i, item in enumerate(found) for j in range(len(columns)) if not item.within_limit}
     text = TEXTS.paragraphs("limits", place=_testbed_title(result.place), on_testbed=result.on_testbed)
     return Section("Limits", text, [Table("", columns, rows, 2, bad=bad)])
 
@@ -86,12 +86,12 @@ def limits(result: Validation) -> Section:
 def _why(result: Validation, collective: str) -> str:
     """The causes of the collective's diagnosed disagreements, with their numbers."""
     chosen = [
-        one
-        for one in result.diagnoses
-        if collective in (ALL, one.disagreement.case.collective)
-        or (collective == LARGE and one.disagreement.case.message_bytes >= LARGE_BYTES)
+        diagnosis
+        for diagnosis in result.diagnoses
+        if collective in (ALL, diagnosis.disagreement.case.collective)
+        or (collective == LARGE and diagnosis.disagreement.case.message_bytes >= LARGE_BYTES)
     ]
-    causes = collections.Counter(one.cause for one in chosen)
+    causes = collections.Counter(diagnosis.cause for diagnosis in chosen)
     return ", ".join(f"{cause} ({count})" for cause, count in causes.most_common())
 
 
@@ -117,7 +117,7 @@ def _of_engines(rows: pd.DataFrame) -> pd.DataFrame:
 def _error_table(errors: pd.DataFrame, title: str = "") -> Table:
     cells = errors.copy()
     for name, signed in {"median": False, "mean": False, "bias": True, "ninetieth": False, "worst": True}.items():
-        cells[name] = [percent(one, signed) for one in errors[name]]
+        cells[name] = [percent(error, signed) for error in errors[name]]
     heads = {"group": "collective", "message_bytes": "size", "count": "cases", "ninetieth": "90 %"}
     columns = [heads.get(name, name) for name in cells.columns]
     return Table(title, columns, cells.to_numpy().tolist(), columns.index("cases"))
@@ -126,9 +126,9 @@ def _error_table(errors: pd.DataFrame, title: str = "") -> Table:
 def _ranks(result: Validation) -> Section:
     ranks = rank_agreement(result.main)
     rows = [
-        (*(one.collective, one.source, one.points, f"{one.tau:.2f}", f"{one.tau_distinguishable:.2f}"),
-         percent(one.distinguishable))
-        for one in ranks.itertuples()
+        (*(rank.collective, rank.source, rank.points, f"{rank.tau:.2f}", f"{rank.tau_distinguishable:.2f}"),
+         percent(rank.distinguishable))
+        for rank in ranks.itertuples()
     ]  # fmt: skip
     columns = ("collective", "source", "points", "tau-b", "tau, distinguishable", "distinguishable pairs")
     title = f"Rank agreement on {_testbed_title(result.place)}, distinguishable pairs"
@@ -189,13 +189,13 @@ def _share(part: int, whole: int) -> str:
 
 
 def _causes(result: Validation) -> Section:
-    looked_at = {id(one.disagreement) for one in result.diagnoses}
-    rest = [one for one in result.disagreements if id(one) not in looked_at]
+    looked_at = {id(diagnosis.disagreement) for diagnosis in result.diagnoses}
+    rest = [disagreement for disagreement in result.disagreements if id(disagreement) not in looked_at]
     text = TEXTS.paragraphs(
         "causes",
         limit=LIMIT,
-        points=sum(len(one.message_bytes) for one in result.disagreements),
-        cases=sum(int(np.isfinite(one.right.array).sum()) for one in result.main.values()),
+        points=sum(len(disagreement.message_bytes) for disagreement in result.disagreements),
+        cases=sum(int(np.isfinite(scores.right.array).sum()) for scores in result.main.values()),
         groups=len(result.disagreements),
         diagnosed=len(result.diagnoses),
         on_testbed=result.on_testbed,
@@ -209,28 +209,34 @@ def _causes(result: Validation) -> Section:
 
     causes = [
         (
-            *_group_cells(one.disagreement),
-            one.cause,
-            "-" if one.unchanged is None else gap_text(one.unchanged),
-            "; ".join(f"{name} {gap_text(pair)}" for name, pair in sorted(one.under.items(), key=by_gap)[:2]),
-            "-" if one.counted is None else f"{one.counted.sent_again}, {one.counted.drops}",
+            *_group_cells(diagnosis.disagreement),
+            diagnosis.cause,
+            "-" if diagnosis.unchanged is None else gap_text(diagnosis.unchanged),
+            "; ".join(f"{name} {gap_text(pair)}" for name, pair in sorted(diagnosis.under.items(), key=by_gap)[:2]),
+            "-" if diagnosis.counted is None else f"{diagnosis.counted.sent_again}, {diagnosis.counted.drops}",
         )
-        for one in result.diagnoses
+        for diagnosis in result.diagnoses
     ]
     group = ("collective", "algorithm", "sizes", "worst at", "error")
     tables = [
         Table("Causes", (*group, "cause", "gap again", "smallest gaps left", "sent again, dropped"), causes, 2),
-        Table("Tests", ("cause", "change"), [(one.cause, one.change) for one in CONDITIONS], 2),
-        Table("Not diagnosed", group, [_group_cells(one) for one in rest], 2),
+        Table("Tests", ("cause", "change"), [(condition.cause, condition.change) for condition in CONDITIONS], 2),
+        Table("Not diagnosed", group, [_group_cells(disagreement) for disagreement in rest], 2),
     ][0 if result.on_testbed else -1 :]
     return Section("Where simulation and measurement differ", text, tables)
 
 
-def _group_cells(one: Disagreement) -> tuple[object, ...]:
-    case, sizes = one.case, one.message_bytes
+def _group_cells(disagreement: Disagreement) -> tuple[object, ...]:
+    case, sizes = disagreement.case, disagreement.message_bytes
     extent = " to ".join(dict.fromkeys(format_size(size) for size in (sizes[0], sizes[-1])))
     name = label(choice_of(case))
-    return (case.collective, name, extent, format_size(case.message_bytes), percent(one.worst.error, sign=True))
+    return (
+        case.collective,
+        name,
+        extent,
+        format_size(case.message_bytes),
+        percent(disagreement.worst.error, sign=True),
+    )
 
 
 def _others(result: Validation) -> Section:
@@ -271,8 +277,14 @@ def _made(result: Validation) -> Section:
     ]
     checked = check_rows(result.checked) if result.checked is not None else []
     failed = [
-        (one.case.collective, one.case.algorithm, one.case.procs, format_size(one.case.message_bytes), one.error)
-        for one in result.failed
+        (
+            timing.case.collective,
+            timing.case.algorithm,
+            timing.case.procs,
+            format_size(timing.case.message_bytes),
+            timing.error,
+        )
+        for timing in result.failed
     ]
     tables = [
         Table("Time", ("stage", "time"), stages, 1),
@@ -317,29 +329,29 @@ def document(result: Validation) -> dict[str, Any]:
     return {
         "maker": result.maker,
         "stages": [asdict(stage) for stage in result.stages],
-        "verdicts": [one for source in ENGINES for one in verdicts(main, source).to_dict("records")],
+        "verdicts": [verdict for source in ENGINES for verdict in verdicts(main, source).to_dict("records")],
         "errors": errors_by(with_all(main.error_rows()), ["group"])
         .rename(columns={"group": "collective"})
         .to_dict("records"),
         "ranks": rank_agreement(main).to_dict("records"),
-        "slowdowns": [{"point": at, **one} for at, one in zip(picks[[*POINT]].to_dict("records"), said, strict=True)],
+        "slowdowns": [{"point": at, **item} for at, item in zip(picks[[*POINT]].to_dict("records"), said, strict=True)],
         "repeated": asdict(result.repeated),
         "checked": None if result.checked is None else result.checked.as_json(),
         "causes": [
             {
-                "cause": one.cause,
+                "cause": diagnosis.cause,
                 **_record(main[case.collective], choice_of(case), case.procs, case.message_bytes),
-                "under": {name: asdict(pair) for name, pair in one.under.items()},
+                "under": {name: asdict(pair) for name, pair in diagnosis.under.items()},
             }
-            for one in result.diagnoses
-            for case in [one.disagreement.case]
+            for diagnosis in result.diagnoses
+            for case in [diagnosis.disagreement.case]
         ],
-        "rows": [one for one in records if one["algorithm"]],
+        "rows": [record for record in records if record["algorithm"]],
         "builtin": [
-            {name: one[name] for name in ("point", "seconds", "half_width_seconds")}
-            for one in records
-            if not one["algorithm"]
+            {name: record[name] for name in ("point", "seconds", "half_width_seconds")}
+            for record in records
+            if not record["algorithm"]
         ],
-        "failed": [asdict(one) for one in result.failed],
+        "failed": [asdict(timing) for timing in result.failed],
         **(shared_node_document(result) if result.plan.main.by_node else {}),
     }

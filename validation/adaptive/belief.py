@@ -46,7 +46,7 @@ class Process:
     @cached_property
     def variance(self) -> Array:
         """The variance of every case."""
-        alone = np.concatenate([self._alike(one, one)[0] for one in self._every[:, None]])
+        alone = np.concatenate([self._alike(item, item)[0] for item in self._every[:, None]])
         return np.maximum(alone - (self._learned**2).sum(axis=0), 0.0)
 
     def covariance(self, columns: Numbers | None = None) -> Array:
@@ -147,7 +147,10 @@ class Belief:
         names = {name: number for number, name in enumerate(dict.fromkeys(case.algorithm for case in cases))}
         self._same = np.equal.outer(*[np.array([names[case.algorithm] for case in cases])] * 2)
         logs = np.array(
-            [[math.log(one[case]) if one.get(case, 0) > 0 else math.nan for case in cases] for one in predictions]
+            [
+                [math.log(prediction[case]) if prediction.get(case, 0) > 0 else math.nan for case in cases]
+                for prediction in predictions
+            ]
         )
         self.predicted = bool(predictions) and not np.isnan(logs).all()
         self._prior, self._doubt = _sources(logs, len(cases))
@@ -158,17 +161,17 @@ class Belief:
     def learn(self, timings: Mapping[Case, Timing]) -> None:
         """Replaces the measured times by these timings, which have all samples, and discards imagined measurements."""
         index = {case: number for number, case in enumerate(self.cases)}
-        known = {index[case]: one for case, one in timings.items() if case in index}
-        self.out[[number for number, one in known.items() if not one.ok]] = True
-        kept = {number: one for number, one in known.items() if one.ok}
-        spread = {number: _relative_squares(one) for number, one in kept.items()}
+        known = {index[case]: timing for case, timing in timings.items() if case in index}
+        self.out[[number for number, timing in known.items() if not timing.ok]] = True
+        kept = {number: timing for number, timing in known.items() if timing.ok}
+        spread = {number: _relative_squares(timing) for number, timing in kept.items()}
         self._noise = self._noise_of(spread)
         self._measured = {
             number: (
-                math.log(max(one.seconds, _MIN_SECONDS)),
-                self._variance_of_median(self._noise_with(number, *spread[number]), one.repetitions),
+                math.log(max(timing.seconds, _MIN_SECONDS)),
+                self._variance_of_median(self._noise_with(number, *spread[number]), timing.repetitions),
             )
-            for number, one in kept.items()
+            for number, timing in kept.items()
         }
         if not self.predicted:
             self._prior = self._from_lines()

@@ -91,12 +91,12 @@ class Searched:
     @property
     def mean_loss(self) -> float:
         """The expected loss over all points that have a choice."""
-        return float(np.mean([one.loss for one in self.points if one.timing is not None] or [math.nan]))
+        return float(np.mean([point.loss for point in self.points if point.timing is not None] or [math.nan]))
 
     @property
     def failed(self) -> list[Timing]:
         """The timings of cases that did not run."""
-        return [one for one in self.timings.values() if not one.ok]
+        return [timing for timing in self.timings.values() if not timing.ok]
 
 
 @dataclass
@@ -127,9 +127,11 @@ class AdaptiveSearch:
         """Measures round by round. Raises the runner's errors; the store then has the times measured before."""
         wanted = set(self.cases)
         stored = self.store.timings(self.configuration)
-        self._timings = {case: one for case, one in stored.items() if case in wanted and one.ok}
-        self._spent.repetitions = sum(one.repetitions for one in self._timings.values())
-        self._spent.seconds = sum(one.repetitions * self._repetition_cost(one) for one in self._timings.values())
+        self._timings = {case: timing for case, timing in stored.items() if case in wanted and timing.ok}
+        self._spent.repetitions = sum(timing.repetitions for timing in self._timings.values())
+        self._spent.seconds = sum(
+            timing.repetitions * self._repetition_cost(timing) for timing in self._timings.values()
+        )
         by_collective: dict[str, list[Case]] = {}
         for case in self.cases:
             by_collective.setdefault(case.collective, []).append(case)
@@ -139,7 +141,9 @@ class AdaptiveSearch:
         while self._left() > 0:
             chosen = self._next_round()
             if not chosen:
-                doubtful = self._expected_loss() > self.goal.loss or any(len(one.unmeasured()) for one in self._fields)
+                doubtful = self._expected_loss() > self.goal.loss or any(
+                    len(item.unmeasured()) for item in self._fields
+                )
                 if not doubtful:
                     stopped = f"the choices are expected to lose at most {self.goal.loss * 100:g} % on average"
                 break
@@ -153,13 +157,13 @@ class AdaptiveSearch:
         return self.goal.budget_seconds - self._spent.seconds - self._spent.launch_seconds
 
     def _learn(self) -> None:
-        for one in self._fields:
-            one.learn(self._timings)
+        for item in self._fields:
+            item.learn(self._timings)
 
     def _settle(self) -> None:
         """Gives all medians intervals from the spread of similar cases."""
         confidence = self.usual.precision.confidence
-        for belief in (one.belief for one in self._fields):
+        for belief in (item.belief for item in self._fields):
             for number in np.flatnonzero(belief.measured).tolist():
                 known = self._timings[belief.cases[number]]
                 width = belief.half_width(number, known, confidence)
@@ -176,19 +180,19 @@ class AdaptiveSearch:
 
     def _next_round(self) -> list[Case]:
         """The cases of the next round, the most informative first, within its time and the budget."""
-        undecided = [(one, number) for one in self._fields for number in one.undecided()]
+        undecided = [(item, number) for item in self._fields for number in item.undecided()]
         least = _ROUND_LAUNCHES * self._spent.launch_seconds
         kept = _MARGIN * sum(self._cost(one, number) for one, number in undecided) + self._spent.launch_seconds
         allowed = min(max(least, _ROUND_SHARE * self._spent.seconds), self._left() - kept)
         chosen: dict[Case, None] = {}
         if not self._timings:
             allowed = min(self._left(), max(allowed, self._left() / 4)) if math.isfinite(self._left()) else math.inf
-            chosen = dict.fromkeys(case for one in self._fields for case in one.first())
+            chosen = dict.fromkeys(case for item in self._fields for case in item.first())
             return self._affordable(list(chosen), allowed)
         if self._expected_loss() > self.goal.loss:
             chosen = self._telling(allowed)
         if not chosen:
-            confirming = undecided or [(one, number) for one in self._fields for number in one.unmeasured()]
+            confirming = undecided or [(item, number) for item in self._fields for number in item.unmeasured()]
             chosen = dict.fromkeys(one.belief.cases[number] for one, number in confirming)
             return self._affordable(list(chosen), self._left())
         return list(chosen)
@@ -196,8 +200,8 @@ class AdaptiveSearch:
     def _telling(self, allowed: float) -> dict[Case, None]:
         """The cases with the largest expected gain for their machine time, until the loss is small or time is up."""
         chosen: dict[Case, None] = {}
-        telling = [one.most_telling() for one in self._fields]
-        losses = [one.losses() for one in self._fields]
+        telling = [item.most_telling() for item in self._fields]
+        losses = [item.losses() for item in self._fields]
         while float(np.mean(np.concatenate(losses))) > self.goal.loss * _DEEPER:
             place = max(range(len(telling)), key=lambda place: telling[place][1])
             (number, value), best = telling[place], self._fields[place]
@@ -211,14 +215,14 @@ class AdaptiveSearch:
 
     def _expected_loss(self) -> float:
         """The expected loss of the choices, averaged over all points."""
-        return float(np.mean(np.concatenate([one.losses() for one in self._fields])))
+        return float(np.mean(np.concatenate([item.losses() for item in self._fields])))
 
     def _affordable(self, cases: Sequence[Case], seconds: float) -> list[Case]:
         """The cases that together take at most `seconds`, the shortest first; in the first round at least one case."""
         costs = {
-            case: self._cautious_cost(one, number)
-            for one in self._fields
-            for number, case in enumerate(one.belief.cases)
+            case: self._cautious_cost(item, number)
+            for item in self._fields
+            for number, case in enumerate(item.belief.cases)
         }
         kept: list[Case] = []
         for case in sorted(cases, key=lambda case: costs[case]):
@@ -266,9 +270,9 @@ class AdaptiveSearch:
 
     def _result(self, stopped: str) -> Searched:
         repetitions = self._runs(self.usual.precision.min_repetitions)
-        seconds = sum(one.seconds(number) for one in self._fields for number in range(len(one.belief.cases)))
+        seconds = sum(item.seconds(number) for item in self._fields for number in range(len(item.belief.cases)))
         return Searched(
-            tuple(found for one in self._fields for found in one.found(self._timings)),
+            tuple(found for item in self._fields for found in item.found(self._timings)),
             dict(self._timings),
             len(self.cases),
             self._spent,
@@ -383,7 +387,7 @@ class _Field:
         """The points in their order, each with the measured choice and its expected loss."""
         belief = self.belief
         known = [timings[case] if has else None for case, has in zip(belief.cases, belief.measured, strict=True)]
-        leaders = self._best_by(np.array([math.inf if one is None else one.seconds for one in known]))
+        leaders = self._best_by(np.array([math.inf if item is None else item.seconds for item in known]))
         losses = self.losses(leaders)
         return [
             PointFound(

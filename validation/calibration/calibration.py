@@ -252,8 +252,8 @@ def _residuals(platform: Platform, points: Sequence[CalibrationPoint], context: 
     ]
     simulated = simulate_plan(platform, 4, 2, cases, context)
     rows = [
-        (one.kind, one.within_node, one.message_bytes, max(one.median_seconds - clock, 1e-9), other.median_seconds)
-        for one, other in zip(chosen, simulated, strict=True)
+        (item.kind, item.within_node, item.message_bytes, max(item.median_seconds - clock, 1e-9), other.median_seconds)
+        for item, other in zip(chosen, simulated, strict=True)
     ]
     columns = ["kind", "within_node", "message_bytes", "measured_seconds", "simulated_seconds"]
     table = pd.DataFrame(rows, columns=columns)

@@ -207,7 +207,7 @@ def fit(machines: Mapping[str, Sequence[TimedCases]]) -> Fitted:
 def _fitted_names(machines: Mapping[str, Sequence[TimedCases]]) -> list[str]:
     """The figures that all platforms have. Figures of reductions or copies stay fixed if no case reduces or copies."""
     has = [set(present(run.platform)) for runs in machines.values() for run in runs if run.cases]
-    return [name for name in FIGURES if all(name in one for one in has)]
+    return [name for name in FIGURES if all(name in item for item in has)]
 
 
 def _factors(names: Sequence[str], logs: Array) -> Factors:
@@ -244,9 +244,9 @@ def _misfit(runs: Sequence[TimedCases], factors: Factors) -> Array:
             long = run.are_messages[places[0]] and cell[2] >= run.platform.calibration.eager_limit_bytes
             alike.append((cell[0], bool(long)))
     counts = Counter(alike)
-    errors = [MESSAGE_ERROR if one[0] in MESSAGES.values() else ERROR for one in alike]
-    weights = [1 / (error * math.sqrt(counts[one])) for error, one in zip(errors, alike, strict=True)]
-    return np.concatenate([weight * one for weight, one in zip(weights, found, strict=True)])
+    errors = [MESSAGE_ERROR if entry[0] in MESSAGES.values() else ERROR for entry in alike]
+    weights = [1 / (error * math.sqrt(counts[entry])) for error, entry in zip(errors, alike, strict=True)]
+    return np.concatenate([weight * item for weight, item in zip(weights, found, strict=True)])
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ def jump(messages: Mapping[Case, float]) -> tuple[int, float] | None:
     The largest jump is the step that rises most above the slopes of both neighbouring steps. None if no jump is at
     least a quarter of the time before it.
     """
-    seconds = {case.message_bytes: one for case, one in messages.items() if case.experiment == ROUNDTRIP}
+    seconds = {case.message_bytes: message for case, message in messages.items() if case.experiment == ROUNDTRIP}
     sizes = sorted(seconds)
     slopes = [(seconds[more] - seconds[less]) / (more - less) for less, more in pairwise(sizes)]
     found = []
@@ -323,7 +323,7 @@ def most_telling(platform: Platform, fitted: Fitted, cases: Sequence[Case], coun
     while len(chosen) < count:
         lost = _expected_loss(ahead, contrasts, known)
         after = [_expected_loss(ahead, contrasts, _narrowed(known, slope)) for slope in slopes]
-        gains = np.array([lost - one for one in after])
+        gains = np.array([lost - value for value in after])
         gains[chosen] = 0.0
         best = int(gains.argmax())
         if gains[best] <= 0:

@@ -39,7 +39,7 @@ def rounded(value: float) -> float:
 
 def between(curve: Sequence[MessageTime], message_bytes: float) -> float:
     """The seconds of the curve at a size, interpolated in logarithms; beyond its ends, those of the nearest point."""
-    sizes, seconds = zip(*((one.message_bytes, one.seconds) for one in curve), strict=True)
+    sizes, seconds = zip(*((time.message_bytes, time.seconds) for time in curve), strict=True)
     return float(np.exp(np.interp(math.log(message_bytes), np.log(sizes), np.log(seconds))))
 
 
@@ -62,10 +62,10 @@ def fit_network(
     that is more than 1.2 times the time alone. There no number is near both times, and the fitted time is wrong by the
     same factor for either.
     """
-    eager = [one for one in alone if one.message_bytes < eager_limit_bytes]
-    rendezvous = [one for one in alone if one.message_bytes >= eager_limit_bytes]
-    apart = [one.message_bytes for one in eager if rows and between(rows, one.message_bytes) > _APART * one.seconds]
-    held = [one for one in eager if apart and one.message_bytes >= min(apart)]
+    eager = [time for time in alone if time.message_bytes < eager_limit_bytes]
+    rendezvous = [time for time in alone if time.message_bytes >= eager_limit_bytes]
+    apart = [time.message_bytes for time in eager if rows and between(rows, time.message_bytes) > _APART * time.seconds]
+    held = [time for time in eager if apart and time.message_bytes >= min(apart)]
     free = eager[: len(eager) - len(held)]
     min_seconds_per_byte = max(MIN_SECONDS_PER_BYTE, 1 / link_bytes_per_second)
     made: list[Segment] = []
@@ -76,30 +76,30 @@ def fit_network(
     ):
         if len(part) < _MIN_POINTS:
             continue
-        overheads = [overhead_seconds(one.message_bytes) for one in part]
-        in_network = [one.seconds - overhead for one, overhead in zip(part, overheads, strict=True)]
+        overheads = [overhead_seconds(time.message_bytes) for time in part]
+        in_network = [time.seconds - overhead for time, overhead in zip(part, overheads, strict=True)]
         if part is held:
-            in_network = [_in_network(one, rows, overhead) for one, overhead in zip(part, overheads, strict=True)]
+            in_network = [_in_network(time, rows, overhead) for time, overhead in zip(part, overheads, strict=True)]
         found = fit_segments(
-            [one.message_bytes + ENVELOPE_BYTES for one in part],
+            [time.message_bytes + ENVELOPE_BYTES for time in part],
             in_network,
             scale_seconds=[seconds + overhead for seconds, overhead in zip(in_network, overheads, strict=True)],
-            relative_errors=[one.relative_error for one in part],
+            relative_errors=[time.relative_error for time in part],
             least=(MIN_SECONDS, MIN_SECONDS_PER_BYTE if part is held else min_seconds_per_byte),
             through_origin=part is held,
             max_segments=max_segments,
             from_bytes=start,
         )
-        made += [replace(one, from_bytes=max(start, one.from_bytes - ENVELOPE_BYTES)) for one in found]
+        made += [replace(segment, from_bytes=max(start, segment.from_bytes - ENVELOPE_BYTES)) for segment in found]
     if not made:
         raise UsageError(f"too few measurements of kind '{Kind.PING_PONG}'; at least {_MIN_POINTS} are needed")
     return [replace(made[0], from_bytes=0), *made[1:]]
 
 
-def _in_network(one: MessageTime, rows: Sequence[MessageTime], overhead: float) -> float:
+def _in_network(time: MessageTime, rows: Sequence[MessageTime], overhead: float) -> float:
     """The time that a simulated message should take in the network, all of it due to bandwidth."""
-    in_a_row = between(rows, one.message_bytes)
-    if in_a_row > _APART * one.seconds:
+    in_a_row = between(rows, time.message_bytes)
+    if in_a_row > _APART * time.seconds:
         # A simulated message then takes x + overhead alone and x in a row: (x + overhead) / alone = row / x.
-        return math.sqrt(one.seconds * in_a_row + overhead**2 / 4) - overhead / 2
-    return max(one.seconds - overhead, in_a_row)
+        return math.sqrt(time.seconds * in_a_row + overhead**2 / 4) - overhead / 2
+    return max(time.seconds - overhead, in_a_row)

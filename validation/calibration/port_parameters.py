@@ -46,8 +46,8 @@ def fit_ports(
     `sends` are the times of MPI_Send. The send of a rendezvous message ends when the rest of the message fits into the
     connection's send buffer. `exchange_ratios` are times of both directions at once divided by times of one direction.
     """
-    eager = [one for one in alone if one.message_bytes < eager_limit_bytes]
-    waiting = [one for one in alone if one.message_bytes >= eager_limit_bytes]
+    eager = [time for time in alone if time.message_bytes < eager_limit_bytes]
+    waiting = [time for time in alone if time.message_bytes >= eager_limit_bytes]
     if len(eager) < _MIN_POINTS:
         return None
     largest = waiting if len(waiting) >= _MIN_POINTS else eager
@@ -56,7 +56,7 @@ def fit_ports(
     latency, burst = _latency_and_burst(eager, overhead_seconds, rate)
     handshake = max(0.0, base + burst / rate - latency) if largest is waiting else 0.0
     share = statistics.median(exchange_ratios) - 1 if exchange_ratios else 0.0
-    blocking = [one for one in sends if one.message_bytes >= eager_limit_bytes]
+    blocking = [send for send in sends if send.message_bytes >= eager_limit_bytes]
     loads, seconds = _without_overheads(blocking, overhead_seconds, _HEADER_BYTES)
     left = loads - burst - (seconds - handshake) * rate
     buffered = float(np.median(left)) if len(left) >= _MIN_SENDS else 0.0
@@ -110,7 +110,7 @@ def _latency_and_burst(
 ) -> tuple[float, float]:
     """The latency in seconds and the burst in bytes, neither negative."""
     m, seconds = _without_overheads(eager, overhead_seconds, _HEADER_BYTES)
-    least = m / rate / 2 - np.array([overhead_seconds(one.message_bytes) for one in eager])
+    least = m / rate / 2 - np.array([overhead_seconds(time.message_bytes) for time in eager])
     weights = _weights(eager)
 
     def errors(scaled: Doubles) -> Doubles:
@@ -129,13 +129,13 @@ def _latency_and_burst(
 
 
 def _weights(times: Sequence[MessageTime]) -> Doubles:
-    return 1 / np.array([max(one.relative_error, _MIN_ERROR) for one in times])
+    return 1 / np.array([max(time.relative_error, _MIN_ERROR) for time in times])
 
 
 def _without_overheads(
     times: Sequence[MessageTime], overhead_seconds: Callable[[float], float], header_bytes: float
 ) -> tuple[Doubles, Doubles]:
     """The loads in bytes, and the seconds in the network, which are positive for every message."""
-    m = load_of(np.array([one.message_bytes for one in times], dtype=np.float64), header_bytes)
-    seconds = np.array([one.seconds - overhead_seconds(one.message_bytes) for one in times])
+    m = load_of(np.array([time.message_bytes for time in times], dtype=np.float64), header_bytes)
+    seconds = np.array([time.seconds - overhead_seconds(time.message_bytes) for time in times])
     return m, np.maximum(seconds, 1e-9)

@@ -128,21 +128,23 @@ def _fit_overheads(
     """
     _enough(alone, Kind.PING_PONG)
     _enough(isends, Kind.ISEND)
-    ois = _overhead_segments(_enough([one for one in isends if one.message_bytes < limit], Kind.ISEND))
+    ois = _overhead_segments(_enough([isend for isend in isends if isend.message_bytes < limit], Kind.ISEND))
     longest = _scaled(ois, _SEND_OVER_ISEND)
-    sends = _enough([one for one in sends if one.message_bytes < limit], Kind.SEND)
-    quick = (one.message_bytes for one in sends if one.seconds <= value_at(longest, one.message_bytes))
+    sends = _enough([send for send in sends if send.message_bytes < limit], Kind.SEND)
+    quick = (send.message_bytes for send in sends if send.seconds <= value_at(longest, send.message_bytes))
     buffered = max(quick, default=limit)
     os = _overhead_segments(sends, most=longest)
-    or_ = _overhead_segments(_enough([one for one in receives if one.message_bytes <= buffered], Kind.RECEIVE))
+    or_ = _overhead_segments(
+        _enough([receive for receive in receives if receive.message_bytes <= buffered], Kind.RECEIVE)
+    )
     room = [
-        (1 - _NETWORK_SHARE) * one.seconds
-        / (value_at(os, one.message_bytes) + value_at(or_, one.message_bytes) + 1e-12)
-        for one in alone
-        if one.message_bytes < limit
+        (1 - _NETWORK_SHARE) * time.seconds
+        / (value_at(os, time.message_bytes) + value_at(or_, time.message_bytes) + 1e-12)
+        for time in alone
+        if time.message_bytes < limit
     ]  # fmt: skip
     share = min(1.0, *room) if room else 1.0
-    above = [one for one in isends if one.message_bytes >= limit]
+    above = [isend for isend in isends if isend.message_bytes >= limit]
     if len(above) >= _MIN_POINTS:
         ois = [*ois, *_overhead_segments(above, limit)]
     return _Overheads(_scaled(os, share), _scaled(or_, share), ois, limit)
@@ -153,9 +155,9 @@ def _overhead_segments(
 ) -> list[Segment]:
     """The segments fitted to the times, each of which is first limited to the value of `most` at its size."""
     return fit_segments(
-        [one.message_bytes for one in times],
-        [one.seconds if most is None else min(one.seconds, value_at(most, one.message_bytes)) for one in times],
-        relative_errors=[one.relative_error for one in times],
+        [time.message_bytes for time in times],
+        [time.seconds if most is None else min(time.seconds, value_at(most, time.message_bytes)) for time in times],
+        relative_errors=[time.relative_error for time in times],
         max_segments=_OVERHEAD_SEGMENTS,
         from_bytes=from_bytes,
     )
@@ -183,10 +185,10 @@ def _platform(
     reduce_seconds_per_byte: float,
 ) -> Platform:
     speed = 1 / network[-1].seconds_per_byte
-    way = next((one.base_seconds for one in network if one.base_seconds > 100 * MIN_SECONDS), MIN_SECONDS)
+    way = next((segment.base_seconds for segment in network if segment.base_seconds > 100 * MIN_SECONDS), MIN_SECONDS)
     calibration = Calibration(
-        latency_factor=_rows([(one.from_bytes, one.base_seconds / way) for one in network]),
-        bandwidth_factor=_rows([(one.from_bytes, 1 / (one.seconds_per_byte * speed)) for one in network]),
+        latency_factor=_rows([(segment.from_bytes, segment.base_seconds / way) for segment in network]),
+        bandwidth_factor=_rows([(segment.from_bytes, 1 / (segment.seconds_per_byte * speed)) for segment in network]),
         os=_overhead_rows(overheads.os),
         or_=_overhead_rows(overheads.or_),
         ois=_overhead_rows(overheads.ois),
@@ -217,7 +219,7 @@ def _with_loopback(platform: Platform, inside: Sequence[MessageTime], overheads:
     if len(inside) < _MIN_POINTS:
         return platform
     factors = platform.calibration
-    sizes, seconds = [one.message_bytes for one in inside], np.array([one.seconds for one in inside])
+    sizes, seconds = [time.message_bytes for time in inside], np.array([time.seconds for time in inside])
     latencies = [_factor_at(factors.latency_factor, size) for size in sizes]
     loads = [(size + ENVELOPE_BYTES) / _factor_at(factors.bandwidth_factor, size) for size in sizes]
     columns = np.column_stack([latencies, loads])
@@ -235,7 +237,7 @@ def _factor_at(rows: Sequence[FactorRow], size: float) -> float:
 
 
 def _reduce_seconds_per_byte(times: Sequence[MessageTime]) -> float:
-    each = [one.seconds / one.message_bytes for one in times if one.message_bytes >= _REDUCE_BYTES]
+    each = [time.seconds / time.message_bytes for time in times if time.message_bytes >= _REDUCE_BYTES]
     return statistics.median(each) if each else 0.0
 
 
@@ -247,12 +249,13 @@ def _enough(times: list[MessageTime], kind: Kind) -> list[MessageTime]:
 
 def _scaled(segments: Sequence[Segment], share: float) -> list[Segment]:
     return [
-        Segment(one.from_bytes, one.base_seconds * share, one.seconds_per_byte * share, one.points) for one in segments
+        Segment(segment.from_bytes, segment.base_seconds * share, segment.seconds_per_byte * share, segment.points)
+        for segment in segments
     ]
 
 
 def _overhead_rows(segments: Sequence[Segment]) -> tuple[OverheadRow, ...]:
-    return _rows([(one.from_bytes, one.base_seconds, one.seconds_per_byte) for one in segments])
+    return _rows([(segment.from_bytes, segment.base_seconds, segment.seconds_per_byte) for segment in segments])
 
 
 def _rows(rows: Sequence[tuple[float, ...]]) -> tuple[Any, ...]:

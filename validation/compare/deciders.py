@@ -49,7 +49,7 @@ def untuned(baseline: Baseline, grid: Grid) -> list[Decider]:
 
     def listed(collective: str, procs: int, message_bytes: int) -> Choice | None:
         name = decide_as_listed(collective, procs, message_bytes)
-        return next((one for one in grid.choices if one.algorithm == name), None)
+        return next((choice for choice in grid.choices if choice.algorithm == name), None)
 
     baseline.decide(grid.collective, *grid.points[0])
     return [*([Deciding(f"{baseline.title}, common segments", listed)] if baseline is PAPERS else []), baseline]
@@ -57,8 +57,8 @@ def untuned(baseline: Baseline, grid: Grid) -> list[Decider]:
 
 def timed_besides(grid: Grid, deciders: Sequence[Decider]) -> Grid:
     """The grid with the choices of deciders, which are to be timed as well."""
-    for one in deciders:
-        grid = grid.with_besides(partial(one.choice, grid.collective))
+    for decider in deciders:
+        grid = grid.with_besides(partial(decider.choice, grid.collective))
     return grid
 
 
@@ -72,7 +72,9 @@ class Rules:
 
     def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
         """The choice of the collective's table, or of the untuned library."""
-        found = next((one.choice_at(procs, message_bytes) for one in self.tables if one.collective == collective), None)
+        found = next(
+            (table.choice_at(procs, message_bytes) for table in self.tables if table.collective == collective), None
+        )
         if found == LIBRARY_DECIDES and self.untuned is not None:
             return self.untuned.choice(collective, procs, message_bytes) or found
         return found

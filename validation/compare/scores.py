@@ -141,18 +141,18 @@ class Scores:
     @cached_property
     def times(self) -> dict[str, Times]:
         """The other sources that are times, each on the grid of `right`."""
-        return {name: one.of_grid(self.right.grid) for name, one in self.others.items() if isinstance(one, Times)}
+        return {name: other.of_grid(self.right.grid) for name, other in self.others.items() if isinstance(other, Times)}
 
     @cached_property
     def deciders(self) -> dict[str, Decider]:
         """The other sources that are deciders."""
-        return {name: one for name, one in self.others.items() if not isinstance(one, Times)}
+        return {name: other for name, other in self.others.items() if not isinstance(other, Times)}
 
     @cached_property
     def errors(self) -> dict[str, xr.DataArray]:
         """The relative errors of the times of choices that compete; nan where either side has no time."""
         right = self.right.seconds[: len(self.right.choices)]
-        return {name: (one.seconds[: len(right)] / right - 1).where(right > 0) for name, one in self.times.items()}
+        return {name: (times.seconds[: len(right)] / right - 1).where(right > 0) for name, times in self.times.items()}
 
     @cached_property
     def picks(self) -> dict[str, xr.DataArray]:
@@ -176,7 +176,7 @@ class Scores:
     def runner_up_slowdown(self) -> Array:
         """The slowdown of the best choice of a different algorithm (runner-up) at each (P, m); nan if there is none."""
         right = self.right
-        names, best = np.array([one.algorithm for one in right.choices]), right.best_seconds.values
+        names, best = np.array([choice.algorithm for choice in right.choices]), right.best_seconds.values
         same = names[:, None, None] == names[right.best.values][None]
         other = np.min(np.where(same | np.isnan(right.array), np.inf, right.array), axis=0, initial=np.inf)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -231,8 +231,8 @@ class Scores:
     def unpredicted(self, title: str) -> int:
         """The number of right times without a time by the source, for algorithms that the source knows."""
         names = set(self._given(title).grid.names)
-        known = [place for place, one in enumerate(self.right.choices) if one.algorithm in names]
-        right, theirs = (np.isfinite(one.array[known]) for one in (self.right, self.times[title]))
+        known = [place for place, choice in enumerate(self.right.choices) if choice.algorithm in names]
+        right, theirs = (np.isfinite(times.array[known]) for times in (self.right, self.times[title]))
         return int((right & ~theirs).sum())
 
     def unknown(self, title: str) -> tuple[str, ...]:
@@ -307,7 +307,7 @@ class AllScores(dict[str, Scores]):
     """Scores of several collectives, by name."""
 
     def __init__(self, scores: Iterable[Scores]) -> None:
-        super().__init__({one.right.collective: one for one in scores})
+        super().__init__({score.right.collective: score for score in scores})
 
     def table(self, rows: Sequence[str] = ("collective", "source")) -> pd.DataFrame:
         """A row for each collective and source, or for each combination of values of `rows`; see `Scores.table`."""
@@ -315,11 +315,11 @@ class AllScores(dict[str, Scores]):
 
     def error_rows(self) -> pd.DataFrame:
         """The error rows of all collectives; see `Scores.error_rows`."""
-        return _together(one.error_rows() for one in self.values())
+        return _together(scores.error_rows() for scores in self.values())
 
     def pick_rows(self) -> pd.DataFrame:
         """The pick rows of all collectives; see `Scores.pick_rows`."""
-        return _together(one.pick_rows() for one in self.values())
+        return _together(scores.pick_rows() for scores in self.values())
 
     def trusted(self) -> pd.DataFrame:
         """The source with the best picks for each collective and size. Sources with equal picks are ranked by errors.
@@ -345,18 +345,18 @@ class AllScores(dict[str, Scores]):
 def compare(right: Times, *others: Times | Decider) -> Scores:
     """Compares other times and deciders with the times of `right`."""
     named: dict[str, Times | Decider] = {}
-    for one in others:
-        if isinstance(one, Times) and one.collective != right.collective:
-            raise UsageError(f"times of {one.collective} cannot be compared with those of {right.collective}")
-        same = sum(name == one.title or name.startswith(f"{one.title} (") for name in named)
-        named[f"{one.title} ({same + 1})" if same else one.title] = one
+    for other in others:
+        if isinstance(other, Times) and other.collective != right.collective:
+            raise UsageError(f"times of {other.collective} cannot be compared with those of {right.collective}")
+        same = sum(name == other.title or name.startswith(f"{other.title} (") for name in named)
+        named[f"{other.title} ({same + 1})" if same else other.title] = other
     return Scores(right, named)
 
 
 def score_table(scores: Sequence[Scores], rows: Sequence[str]) -> pd.DataFrame:
     """Scores as a table, with a row for each combination of values of the columns `rows`, in order of appearance."""
-    errors, picks = _together(one.error_rows() for one in scores), _together(one.pick_rows() for one in scores)
-    known = dict.fromkeys(name for one in scores for name in _named(one))
+    errors, picks = _together(score.error_rows() for score in scores), _together(score.pick_rows() for score in scores)
+    known = dict.fromkeys(name for score in scores for name in _named(score))
     if unknown := [name for name in rows if name not in known]:
         raise UsageError(f"there are no rows by '{unknown[0]}'; valid: {', '.join(known)}")
     by = [*rows]
@@ -402,6 +402,6 @@ def _ranks(scores: Scores, title: str) -> list[Ranks]:
     count = scores.right.best.size
     if title not in scores.times:
         return [Ranks(math.nan, math.nan, math.nan)] * count
-    right, other = (one.array.reshape(len(scores.right.choices), -1) for one in (scores.right, scores.times[title]))
+    right, other = (times.array.reshape(len(scores.right.choices), -1) for times in (scores.right, scores.times[title]))
     widths = scores.right.competing(scores.right.half_widths).reshape(right.shape)
     return [ranks_of(right[:, k], widths[:, k], other[:, k]) for k in range(count)]

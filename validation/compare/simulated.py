@@ -36,8 +36,8 @@ def beside_simulation(
 def remarks(scores: Scores) -> list[str]:
     """Lines for the user on what models do not predict, and on libraries' algorithms that the catalogue lacks."""
     lines = [note for times in scores.times.values() for note in times.notes]
-    libraries = [one for one in scores.deciders.values() if isinstance(one, Baseline)]
-    return [*lines, *(line for one in libraries for line in remarks_on(one, scores.right.grid))]
+    libraries = [decider for decider in scores.deciders.values() if isinstance(decider, Baseline)]
+    return [*lines, *(line for library in libraries for line in remarks_on(library, scores.right.grid))]
 
 
 def one_segment_is_none(times: Times) -> Times:
@@ -45,6 +45,8 @@ def one_segment_is_none(times: Times) -> Times:
 
     A message of one segment is unsegmented, even if a model has different parameters for the two.
     """
-    whole = {one.algorithm for one in times.choices if not one.segment_bytes}
-    cut = np.array([one.segment_bytes if one.algorithm in whole else 0 for one in times.grid.timed])[:, None, None]
+    whole = {choice.algorithm for choice in times.choices if not choice.segment_bytes}
+    cut = np.array([choice.segment_bytes if choice.algorithm in whole else 0 for choice in times.grid.timed])[
+        :, None, None
+    ]
     return times.where((cut == 0) | (cut < np.array(times.message_bytes)))

@@ -86,8 +86,8 @@ def verify(
     options = [*_only(collective, algorithm), *(["--quick"] if quick else [])]
     selected: list[str] = []
     if selector is not None:
-        entries = [one for one in Catalogue.load().algorithms(collective) if algorithm in (None, one.name)]
-        called = SMPI_SELECTED.intersection(name for one in entries for name in one.calls)
+        entries = [item for item in Catalogue.load().algorithms(collective) if algorithm in (None, item.name)]
+        called = SMPI_SELECTED.intersection(name for entry in entries for name in entry.calls)
         selected = [f"--cfg=smpi/{name}:{selector}" for name in sorted(called)]
     results = []
     for library in engines:

@@ -149,25 +149,35 @@ def fit_path(known: PathParameters, collective: str, algorithm: str, observation
         raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
     per_node = known.processes_per_node
     schedules = [
-        Schedule(Case(collective, algorithm, one.procs, one.message_bytes, one.segment_bytes, one.parameter, per_node))
-        for one in observations
+        Schedule(
+            Case(
+                collective,
+                algorithm,
+                observation.procs,
+                observation.message_bytes,
+                observation.segment_bytes,
+                observation.parameter,
+                per_node,
+            )
+        )
+        for observation in observations
     ]
-    seconds = np.array([one.seconds for one in observations])
+    seconds = np.array([observation.seconds for observation in observations])
     usual = _vector(known.messages)
     parameters, before = usual, np.zeros_like(seconds)
     best, steps, settled = (np.inf, usual, seconds, np.zeros_like(usual)), 0, False
     while True:
         count = partial(path_counts, known, _pairs(parameters), collective in _WITH_TOKENS)
         found = _each(lambda schedule, stop, count=count: count(schedule), schedules)  # type: ignore[misc]
-        played = np.array([one.seconds for one in found])
-        counts = np.array([one.counts for one in found])
+        played = np.array([item.seconds for item in found])
+        counts = np.array([item.counts for item in found])
         loss = float(huber_loss(HUBER_RELATIVE, played / seconds - 1).sum())
         if loss < best[0]:
             best = (loss, parameters, played, counts.sum(axis=0))
         settled = bool(np.all(np.abs(played - before) <= _SETTLED * seconds))
         if settled or steps == _MAX_STEPS:
             break
-        rest = np.array([one.known_seconds for one in found])
+        rest = np.array([item.known_seconds for item in found])
         solution = np.maximum(solve(counts, rest, seconds, usual), _MIN_SHARE * usual)
         # Where two paths take turns, the parameters are between those that each of them gives.
         parameters = solution if steps < _WHOLE_STEPS else (parameters + solution) / 2
@@ -203,7 +213,7 @@ def _each(function: Callable[[_Item, threading.Event], _Found], items: Sequence[
     def find(place: int, item: _Item) -> None:
         found[place] = function(item, stop)
 
-    run_concurrently([partial(find, *one) for one in enumerate(items)], os.cpu_count() or 1, stop)
+    run_concurrently([partial(find, *entry) for entry in enumerate(items)], os.cpu_count() or 1, stop)
     return [found[place] for place in range(len(found))]
 
 

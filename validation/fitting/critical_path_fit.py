@@ -103,7 +103,11 @@ def plan_cases(plan: PathPlan) -> list[Case]:
         usual = SIZES[collective]
         sizes = [size for size in plan.message_bytes if size <= usual[-1]] if usual[-1] else [0]
         # Models choose neither algorithms by node, of which there are many, some without a schedule, nor mock-ups.
-        for entry in (one for one in catalogue.algorithms(collective) if not one.by_node and not one.guideline):
+        for entry in (
+            algorithm
+            for algorithm in catalogue.algorithms(collective)
+            if not algorithm.by_node and not algorithm.guideline
+        ):
             for procs in dict.fromkeys(_runnable(entry, count) for count in plan.procs):
                 found += [
                     Case(collective, entry.name, procs, size, segment, 0, plan.processes_per_node)
@@ -149,7 +153,7 @@ def single_messages(lab: Laboratory, plan: PathPlan, reduce_seconds_per_byte: fl
             Experiment(kind, pairs[pair], size, size if reply else least, delay_seconds=delay)
             for size, delay in zip(sizes, delays, strict=False)
         ]
-        return [one.seconds for one in lab.run(asked)]
+        return [measurement.seconds for measurement in lab.run(asked)]
 
     roundtrips = {pair: run(ROUNDTRIP, [*eager, *long], pair, reply=True) for pair in pairs}
     # An empty message may have no overheads.

@@ -126,7 +126,7 @@ def fit(bench: Bench, plan: FitPlan) -> ModelParameters:
     usual = partial(Case, processes_per_node=plan.processes_per_node)
     barriers = [usual("-", "-", procs, 0, experiment="barrier") for procs in plan.procs]
     closing = [usual("gather", "linear", procs, size) for procs in plan.procs for size in plan.sizes.closing]
-    own = {one: list(_cases(plan, *one)) for one in _algorithms(plan)}
+    own = {algorithm: list(_cases(plan, *algorithm)) for algorithm in _algorithms(plan)}
     asked = [*gamma, *barriers, *closing, *itertools.chain.from_iterable(own.values())]
     timings = bench.time(asked, f"{bench.name}: fitting models")
     for case, timing in timings.items():
@@ -178,7 +178,7 @@ def _fits(
 def one_way_seconds(lab: Laboratory, sizes: Sequence[int]) -> list[float]:
     """Half of the times of roundtrips between the first two processes, with the same size both ways."""
     measured = lab.run([Experiment(ROUNDTRIP, (0, 1), size, size) for size in sizes])
-    return [one.seconds / 2 for one in measured]
+    return [measurement.seconds / 2 for measurement in measured]
 
 
 def _gamma_cases(plan: FitPlan, apart: int, per_node: int) -> list[Case]:
@@ -195,7 +195,7 @@ def _algorithms(plan: FitPlan) -> Iterator[tuple[str, str]]:
     """Collectives and names of the algorithms that are fitted."""
     broadcasts = Catalogue.load().collective("bcast").selectable
     yield from (("bcast", name) for name in plan.broadcasts if name in broadcasts)
-    for collective in (one for one in _BESIDES_BCAST if one in plan.collectives):
+    for collective in (text for text in _BESIDES_BCAST if text in plan.collectives):
         yield from ((collective, name) for name in MODELS[BY_PARTS].formulas[collective])
 
 
@@ -220,7 +220,7 @@ def _cases(plan: FitPlan, collective: str, name: str) -> Iterator[Case]:
             if segment:
                 short = max(1, segment // 4)
                 yield from (case(short * count, short) for count in sizes.segment_counts)
-                for other in (one for one in plan.more_segments if one != segment):
+                for other in (item for item in plan.more_segments if item != segment):
                     fitting = (m for m in sizes.broadcasts if other == 0 or other < m <= MAX_SEGMENTS * other)
                     yield from (case(size, other) for size in fitting)
             if name == "split_binary":
@@ -249,4 +249,4 @@ def _root_seconds(timing: Timing) -> float:
 def as_paper(collective: str, observations: Sequence[Observation]) -> list[Observation]:
     """The experiments that the paper makes: formula (16) for broadcast, the collective itself for gather."""
     wanted = "collective" if collective == "gather" else "bcast_gather"
-    return [one for one in observations if one.experiment == wanted]
+    return [observation for observation in observations if observation.experiment == wanted]

@@ -104,10 +104,10 @@ def recover(
     """The parameters that `fit` finds for each request that suits the platform, with the true ones."""
     truth = point_to_point(platform)
     return [
-        Recovered(platform.name, one.family, one.procedure, one.heterogeneous, *row)
-        for one in wanted
-        if not objection(one, truth)
-        for row in _compared(fit(one), truth)
+        Recovered(platform.name, request.family, request.procedure, request.heterogeneous, *row)
+        for request in wanted
+        if not objection(request, truth)
+        for row in _compared(fit(request), truth)
     ]
 
 
@@ -124,12 +124,12 @@ def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, 
         estimated = [named(fitted.parameters, i, j, sizes) for i, j in pairs]
     else:
         estimated = [named(fitted.parameters, 0, 1, sizes)]
-        true = [{name: float(np.mean([one[name] for one in true])) for name in true[0]}]
+        true = [{name: float(np.mean([record[name] for record in true])) for name in true[0]}]
     rows = []
     left_out = (() if fitted.family == "loggp" else ("G",)) + (("o_s", "o_r") if fitted.procedure == "hoefler" else ())
-    for name in (one for one in true[0] if one not in left_out):
-        expected = np.array([one[name] for one in true])
-        found = np.array([one[name] for one in estimated])
+    for name in (text for text in true[0] if text not in left_out):
+        expected = np.array([record[name] for record in true])
+        found = np.array([record[name] for record in estimated])
         errors = np.abs(found - expected) / np.where(expected != 0, np.abs(expected), one_way)
         rows.append((name, float(np.mean(expected)), float(np.mean(found)), float(np.max(errors))))
     return rows

@@ -112,7 +112,9 @@ class PlayedModel(UnlimitedModel, ABC):
     def algorithms(self, collective: str) -> tuple[str, ...]:
         """All algorithms of the catalogue that can be recorded without an MPI library's decisions."""
         algorithms = Catalogue.load().collective(collective).algorithms
-        return tuple(name for name, one in algorithms.items() if not one.real_mpi_only and not one.guideline)
+        return tuple(
+            name for name, algorithm in algorithms.items() if not algorithm.real_mpi_only and not algorithm.guideline
+        )
 
     def predict(
         self,
@@ -132,7 +134,7 @@ class PlayedModel(UnlimitedModel, ABC):
         per_node = self.processes_per_node or 1
         rows: dict[Case, set[int]] = {}
         points = []
-        for p, m, cut in zip(*(np.ravel(one).astype(int).tolist() for one in shaped), strict=True):
+        for p, m, cut in zip(*(np.ravel(item).astype(int).tolist() for item in shaped), strict=True):
             row = Case(collective, algorithm, p, 0, cut if entry.part_parameter else 0, parameter, per_node)
             points.append((row, m))
             if not entry.objection(p):

@@ -34,7 +34,7 @@ class Launches:
 
     def times(self, factor: float) -> Launches:
         """The time of this many such calls one after another."""
-        return Launches(tuple(factor * one for one in self.medians), self.error)
+        return Launches(tuple(factor * median for median in self.medians), self.error)
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _corrected(values: Sequence[float], correction: str) -> list[float]:
     """The p-values, corrected for their number."""
     from scipy import stats
 
-    return [float(one) for one in stats.false_discovery_control(values, method=correction)] if values else []
+    return [float(item) for item in stats.false_discovery_control(values, method=correction)] if values else []
 
 
 MONOTONY, SPLIT = "monotony", "split-robustness"
@@ -188,20 +188,25 @@ class Checked:
     def violations(self) -> tuple[Comparison, ...]:
         """The comparison with the largest ratio for each guideline and each call that violates it."""
         worst: dict[tuple[str, Call], Comparison] = {}
-        for one in self.comparisons:
-            key = (one.guideline, one.call)
-            if one.violated and (key not in worst or one.ratio > worst[key].ratio):
-                worst[key] = one
-        return tuple(sorted(worst.values(), key=lambda one: (one.call, KINDS.index(one.kind), -one.ratio)))
+        for comparison in self.comparisons:
+            key = (comparison.guideline, comparison.call)
+            if comparison.violated and (key not in worst or comparison.ratio > worst[key].ratio):
+                worst[key] = comparison
+        return tuple(
+            sorted(
+                worst.values(),
+                key=lambda comparison: (comparison.call, KINDS.index(comparison.kind), -comparison.ratio),
+            )
+        )
 
     def counts(self) -> dict[str, int]:
         """The number of violations of each kind."""
         found = self.violations
-        return {kind: sum(one.kind == kind for one in found) for kind in KINDS}
+        return {kind: sum(comparison.kind == kind for comparison in found) for kind in KINDS}
 
     def checked(self) -> dict[str, int]:
         """The number of checked pairs of a guideline and a call, by kind."""
-        asked = {(one.kind, one.guideline, one.call) for one in self.comparisons}
+        asked = {(comparison.kind, comparison.guideline, comparison.call) for comparison in self.comparisons}
         return {kind: sum(entry[0] == kind for entry in asked) for kind in KINDS}
 
 
@@ -218,7 +223,7 @@ def check(
     candidates = {PATTERN: _pattern(own, mockups), MONOTONY: _monotony(own), SPLIT: _split(own)}
     found: list[Comparison] = []
     for kind in kinds:
-        asked = [one for one in candidates[kind] if own[one[1]].medians and one[2].medians]
+        asked = [candidate for candidate in candidates[kind] if own[candidate[1]].medians and candidate[2].medians]
         verdicts = criterion.judge([(own[call], other) for _, call, other, _, _ in asked])
         found += [
             Comparison(guideline, call, own[call], other, verdict, size, calls)
@@ -254,4 +259,4 @@ def _split(own: Mapping[Call, Launches]) -> Iterator[_Candidate]:
 
 
 def _same(own: Mapping[Call, Launches], call: Call) -> Iterator[Call]:
-    return (one for one in own if (one.collective, one.procs) == (call.collective, call.procs))
+    return (item for item in own if (item.collective, item.procs) == (call.collective, call.procs))

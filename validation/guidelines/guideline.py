@@ -47,7 +47,9 @@ class Guideline:
     @property
     def mockup(self) -> Algorithm:
         """The mock-up, which is an algorithm of the catalogue."""
-        return next(one for one in Catalogue.load().algorithms(self.collective) if one.guideline == self.name)
+        return next(
+            algorithm for algorithm in Catalogue.load().algorithms(self.collective) if algorithm.guideline == self.name
+        )
 
 
 _SIZES: Mapping[str, Callable[[int, int], int]] = {
@@ -65,10 +67,10 @@ GUIDELINES = {
 }
 """All guidelines by name."""
 
-COLLECTIVES = tuple(dict.fromkeys(one.collective for one in GUIDELINES.values()))
+COLLECTIVES = tuple(dict.fromkeys(guideline.collective for guideline in GUIDELINES.values()))
 """The collectives that have guidelines."""
 
 
 def guidelines_of(collective: str) -> tuple[Guideline, ...]:
     """The guidelines with this collective on their left side."""
-    return tuple(one for one in GUIDELINES.values() if one.collective == collective)
+    return tuple(guideline for guideline in GUIDELINES.values() if guideline.collective == collective)

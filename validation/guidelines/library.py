@@ -157,14 +157,17 @@ def _per_node(platform: HostPlatform, ppn: int) -> Callable[[int], int]:
 
 
 def _exact(timings: Mapping[Case, Timing]) -> CaseTimes:
-    return {case: Launches((one.seconds,)) if one.ok else Launches((), one.error) for case, one in timings.items()}
+    return {
+        case: Launches((timing.seconds,)) if timing.ok else Launches((), timing.error)
+        for case, timing in timings.items()
+    }
 
 
 def _medians(cases: Sequence[Case], launches: Sequence[Sequence[Timing]]) -> CaseTimes:
     found = {}
     for case, timings in zip(cases, zip(*launches, strict=True), strict=True):
-        problem = next((one.error for one in timings if not one.ok), "")
-        found[case] = Launches(() if problem else tuple(one.median_seconds for one in timings), problem)
+        problem = next((timing.error for timing in timings if not timing.ok), "")
+        found[case] = Launches(() if problem else tuple(timing.median_seconds for timing in timings), problem)
     return found
 
 

@@ -99,14 +99,15 @@ def check_tables(
         for guideline, call in mockups
     }
     own = {call: Launches((seconds[call],)) for call in chosen}
-    checked = check(own, {key: Launches((one,)) for key, one in sums.items()}, Share(tolerance))
+    checked = check(own, {key: Launches((item,)) for key, item in sums.items()}, Share(tolerance))
     combinations = tuple(
         Combination(
-            GUIDELINES[one.guideline], one.call, chosen[one.call], one.time.seconds,
-            tuple(_part(part, one.call, best) for part in GUIDELINES[one.guideline].parts), one.other.seconds,
+            GUIDELINES[violation.guideline], violation.call, chosen[violation.call], violation.time.seconds,
+            tuple(_part(part, violation.call, best) for part in GUIDELINES[violation.guideline].parts),
+            violation.other.seconds,
         )
-        for one in checked.violations
-        if one.guideline in GUIDELINES
+        for violation in checked.violations
+        if violation.guideline in GUIDELINES
     )  # fmt: skip
     # The order of a set would change from run to run.
     asked = dict.fromkeys(call.collective for call in wanted)

@@ -37,25 +37,27 @@ class RepairedRange:
 def repairs(checked: Checked) -> tuple[Repair, ...]:
     """The repair of each call that violates a pattern guideline, in the order of calls."""
     found: dict[Call, tuple[float, str]] = {}
-    for one in checked.violations:
-        if one.kind == PATTERN:
-            mockup = (one.other.seconds, one.guideline)
-            found[one.call] = min(found.get(one.call, mockup), mockup)
+    for violation in checked.violations:
+        if violation.kind == PATTERN:
+            mockup = (violation.other.seconds, violation.guideline)
+            found[violation.call] = min(found.get(violation.call, mockup), mockup)
     return tuple(Repair(call, GUIDELINES[guideline]) for call, (_, guideline) in sorted(found.items()))
 
 
 def ranges(found: Sequence[Repair], sizes: Mapping[str, Sequence[int]]) -> tuple[RepairedRange, ...]:
     """Joins repairs of neighbouring sizes by the same mock-up; `sizes` are all checked sizes, ascending."""
     made: list[RepairedRange] = []
-    for (collective, procs), group in itertools.groupby(found, key=lambda one: (one.call.collective, one.call.procs)):
+    for (collective, procs), group in itertools.groupby(
+        found, key=lambda repair: (repair.call.collective, repair.call.procs)
+    ):
         before: RepairedRange | None = None
-        for one in group:
-            size = one.call.message_bytes
+        for repair in group:
+            size = repair.call.message_bytes
             follows = before is not None and sizes[collective].index(before.last) + 1 == sizes[collective].index(size)
-            if before is not None and follows and before.guideline == one.guideline:
-                made[-1] = before = RepairedRange(collective, procs, before.first, size, one.guideline)
+            if before is not None and follows and before.guideline == repair.guideline:
+                made[-1] = before = RepairedRange(collective, procs, before.first, size, repair.guideline)
             else:
-                before = RepairedRange(collective, procs, size, size, one.guideline)
+                before = RepairedRange(collective, procs, size, size, repair.guideline)
                 made.append(before)
     return tuple(made)
 
@@ -87,11 +89,11 @@ def rules_text(found: Sequence[RepairedRange], processes_per_node: Mapping[int, 
 def _steps(group: Sequence[RepairedRange]) -> Iterator[tuple[int, str]]:
     """The sizes at which the choice changes."""
     end = 0
-    for one in group:
-        if one.first > end:
+    for item in group:
+        if item.first > end:
             yield end, "default"
-        yield one.first, one.guideline.mockup.name
-        end = one.last + 1
+        yield item.first, item.guideline.mockup.name
+        end = item.last + 1
     yield end, "default"
 
 
@@ -100,11 +102,11 @@ def profiles(found: Sequence[RepairedRange]) -> tuple[PgmpiProfile, ...]:
     made = []
     for (collective, procs), group in itertools.groupby(found, key=lambda one: (one.collective, one.procs)):
         mine = list(group)
-        names = {_identity(one.guideline): one.guideline.profile_name for one in mine}
+        names = {_identity(item.guideline): item.guideline.profile_name for item in mine}
         made.append(
             PgmpiProfile(
                 f"MPI_{collective.capitalize()}", procs, dict(sorted(names.items())),
-                tuple(Range(one.first, one.last, _identity(one.guideline)) for one in mine),
+                tuple(Range(item.first, item.last, _identity(item.guideline)) for item in mine),
             )
         )  # fmt: skip
     return tuple(made)
@@ -127,22 +129,24 @@ def rules_of(profiles: Mapping[str, PgmpiProfile]) -> str:
         if (profile.function, profile.procs) in seen:
             raise UsageError(f"{file}: another profile of {profile.function} for {profile.procs} processes")
         seen.add((profile.function, profile.procs))
-    return rules_text(sorted(found, key=lambda one: (one.collective, one.procs, one.first)))
+    return rules_text(sorted(found, key=lambda item: (item.collective, item.procs, item.first)))
 
 
 def ranges_of(profile: PgmpiProfile) -> tuple[RepairedRange, ...]:
     """The ranges of a profile that PGMPITuneLib wrote. Raises UsageError for a mock-up that the catalogue lacks."""
     known = {
-        one.profile_name: one for one in GUIDELINES.values() if f"MPI_{one.collective.capitalize()}" == profile.function
+        item.profile_name: item
+        for item in GUIDELINES.values()
+        if f"MPI_{item.collective.capitalize()}" == profile.function
     }
     if not known:
-        functions = dict.fromkeys(f"MPI_{one.collective.capitalize()}" for one in GUIDELINES.values())
+        functions = dict.fromkeys(f"MPI_{item.collective.capitalize()}" for item in GUIDELINES.values())
         raise unknown_name("function of a profile", profile.function, functions)
     found = []
-    for one in profile.ranges:
-        name = profile.mockups[one.mockup]
+    for item in profile.ranges:
+        name = profile.mockups[item.mockup]
         if name not in known:
             raise UsageError(f"{profile.function}: {unknown_name('mock-up', name, known)}")
         guideline = known[name]
-        found.append(RepairedRange(guideline.collective, profile.procs, one.start, one.end, guideline))
+        found.append(RepairedRange(guideline.collective, profile.procs, item.start, item.end, guideline))
     return tuple(found)

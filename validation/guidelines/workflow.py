@@ -94,8 +94,8 @@ class GuidelinesResult:
     @property
     def failed(self) -> dict[str, str]:
         """The problems of calls without a time, by what was called."""
-        own = {f"{call.collective}, P = {call.procs}": one.error for call, one in self.own.items()}
-        mockups = {f"{name}, P = {call.procs}": one.error for (name, call), one in self.mockups.items()}
+        own = {f"{call.collective}, P = {call.procs}": launches.error for call, launches in self.own.items()}
+        mockups = {f"{name}, P = {call.procs}": mockup.error for (name, call), mockup in self.mockups.items()}
         return {what: error for what, error in {**own, **mockups}.items() if error}
 
     def gain(self, call: Call) -> float:
@@ -106,25 +106,30 @@ class GuidelinesResult:
 
     def greatest_gain(self) -> tuple[Repair, float] | None:
         """The repair with the greatest gain; None without repairs."""
-        gains = [(one, self.gain(one.call)) for one in self.repairs]
+        gains = [(repair, self.gain(repair.call)) for repair in self.repairs]
         return max((entry for entry in gains if not math.isnan(entry[1])), key=lambda entry: entry[1], default=None)
 
     def outcomes(self) -> tuple[Outcome, ...]:
         """The outcome of every violation found before repair; empty if nothing was repaired."""
         if self.tuned is None:
             return ()
-        left = {(one.guideline, one.call): one for one in self.tuned.checked.violations}
+        left = {(violation.guideline, violation.call): violation for violation in self.tuned.checked.violations}
         return tuple(
-            Outcome(one, self._reason(one, left.get((one.guideline, one.call)))) for one in self.before.violations
+            Outcome(violation, self._reason(violation, left.get((violation.guideline, violation.call))))
+            for violation in self.before.violations
         )
 
     def new_violations(self) -> tuple[Outcome, ...]:
         """The violations of the repaired library that the first check did not find, with their reasons."""
         if self.tuned is None:
             return ()
-        known = {(one.guideline, one.call) for one in self.before.violations}
-        found = [one for one in self.tuned.checked.violations if (one.guideline, one.call) not in known]
-        return tuple(Outcome(one, self._cause(one)) for one in found)
+        known = {(violation.guideline, violation.call) for violation in self.before.violations}
+        found = [
+            violation
+            for violation in self.tuned.checked.violations
+            if (violation.guideline, violation.call) not in known
+        ]
+        return tuple(Outcome(comparison, self._cause(comparison)) for comparison in found)
 
     def _reason(self, violation: Comparison, still: Comparison | None) -> str:
         """The reason why a violation is left after repair; empty if it is repaired.
@@ -133,7 +138,7 @@ class GuidelinesResult:
         """
         if still is None:
             return ""
-        runs = next((one.guideline for one in self.repairs if one.call == violation.call), None)
+        runs = next((repair.guideline for repair in self.repairs if repair.call == violation.call), None)
         if runs is None:
             return "no mock-up is faster for this call"
         gain = f"{runs.label} runs, with a gain of x {self.gain(violation.call):.2f}"
@@ -149,10 +154,18 @@ class GuidelinesResult:
         """The reason why the repaired library has a violation that the first check did not find."""
         call = violation.call
         against = Call(call.collective, call.procs, violation.other_bytes)
-        if violation.kind != PATTERN and self.gain(against) > 1 and any(one.call == against for one in self.repairs):
+        if (
+            violation.kind != PATTERN
+            and self.gain(against) > 1
+            and any(repair.call == against for repair in self.repairs)
+        ):
             return f"what it is compared with has a gain of x {self.gain(against):.2f} by its repair"
         key = (violation.guideline, call, violation.other_bytes)
-        same = (one for one in self.before.comparisons if (one.guideline, one.call, one.other_bytes) == key)
+        same = (
+            comparison
+            for comparison in self.before.comparisons
+            if (comparison.guideline, comparison.call, comparison.other_bytes) == key
+        )
         before = next(same, None)
         if before is None:
             return "one of the two had no time in the first check"
@@ -188,14 +201,14 @@ def run(library: Library, plan: Plan) -> GuidelinesResult:
         return own, mockups, check(own, mockups, plan.criterion, plan.kinds)
 
     own, mockups, before = checked(library.times(every))
-    if own and not any(one.medians for one in own.values()):
+    if own and not any(launches.medians for launches in own.values()):
         raise CollwiseError(f"{library.title}: no call has a time; first: {next(iter(own.values())).error}")
     mended = repairs(before)
     joined = ranges(mended, plan.sizes)
     done = time.monotonic()
     tuned = None
     if plan.repair and mended:
-        chosen = {own_cases[one.call]: Choice(one.guideline.mockup.name) for one in mended}
+        chosen = {own_cases[repair.call]: Choice(repair.guideline.mockup.name) for repair in mended}
         rules = rules_text(joined, {procs: library.processes_per_node(procs) for procs in plan.procs})
         default, repaired = library.times_in_turn(every, rules, chosen)
         after, _, again = checked(repaired)

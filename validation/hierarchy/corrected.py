@@ -77,7 +77,7 @@ class Corrected:
         if not timings:
             return
         numbers = np.array([self._position[case] for case in timings])
-        seconds, widths = np.array([(one.seconds, one.half_width_seconds) for one in timings.values()]).T
+        seconds, widths = np.array([(timing.seconds, timing.half_width_seconds) for timing in timings.values()]).T
         self._open[numbers] = False
         for belief in self._beliefs:
             belief.learn(numbers, np.log(seconds), (widths / _95_PERCENT / seconds) ** 2 + _EXACT)
@@ -157,7 +157,7 @@ class _Alike:
 
     def __call__(self, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp], scale: float) -> Array:
         size, nodes, per_node, segment, piece = (
-            np.abs(np.subtract.outer(one[rows], one[columns])) for one in self._sizes
+            np.abs(np.subtract.outer(item[rows], item[columns])) for item in self._sizes
         )
         place, cut = (nodes + per_node) / _FAR_PLACE, segment + piece
         same = np.equal.outer(self._kinds[rows], self._kinds[columns])

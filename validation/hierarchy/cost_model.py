@@ -179,8 +179,8 @@ def cost_seconds(runs: Sequence[TaskTimes], segments: int) -> float:
     Raises ValueError for a number of segments that was not provided for.
     """
     ends = len(runs[0].parts) - 1
-    timed = segments if segments < ends else max(one.segments for one in runs)
-    times = next((one for one in runs if one.segments == timed), None)
+    timed = segments if segments < ends else max(run.segments for run in runs)
+    times = next((run for run in runs if run.segments == timed), None)
     if times is None or timed < ends <= segments:
         raise ValueError(f"no times of tasks for {segments} segments")
     if segments < ends:

@@ -59,7 +59,7 @@ class _Changed:
 
     def time(self, cases: Sequence[Case], /) -> Mapping[Case, Timing]:
         """The changed timings."""
-        return {case: self.change(one) for case, one in self.timer.time(cases).items()}
+        return {case: self.change(timing) for case, timing in self.timer.time(cases).items()}
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class DrawnMachine:
 
     def true(self, timer: Timer) -> Timer:
         """A timer of this machine's times without noise, from the engine's timer for `platform`."""
-        return _Changed(timer, lambda one: _scaled(one, self._deviation(one.case)))
+        return _Changed(timer, lambda timing: _scaled(timing, self._deviation(timing.case)))
 
     def measured(self, timer: Timer) -> Timer:
         """A timer of what repeated benchmarks measure; a case gets the same time whenever it is timed."""
@@ -86,13 +86,13 @@ class DrawnMachine:
         key = (case.collective, case.algorithm, case.procs, case.processes_per_node, *parameters)
         return math.exp(self._normal(DEVIATION, 1, *key, size)[0])
 
-    def _repeated(self, one: Timing) -> Timing:
+    def _repeated(self, timing: Timing) -> Timing:
         """The mean over the repetitions, with noise; each task of a benchmark has noise of its own."""
-        if not one.ok:
-            return one
-        tasks = len(one.samples or ()) // one.case.nodes or 1
-        mean = self._normal(NOISE / math.sqrt(REPETITIONS), tasks, *astuple(one.case))
-        noisy = _scaled(one, *np.exp(mean))
+        if not timing.ok:
+            return timing
+        tasks = len(timing.samples or ()) // timing.case.nodes or 1
+        mean = self._normal(NOISE / math.sqrt(REPETITIONS), tasks, *astuple(timing.case))
+        noisy = _scaled(timing, *np.exp(mean))
         width = _95_PERCENT * NOISE / math.sqrt(REPETITIONS) * noisy.seconds
         return replace(noisy, repetitions=REPETITIONS, half_width_seconds=width)
 
@@ -126,7 +126,7 @@ def draw(platform: HostPlatform, seed: int) -> DrawnMachine:
 
 def _off(item: _Item, factor: _Factor) -> _Item:
     """The item with all its times and rates multiplied, each by its own factor."""
-    known = {one.name: getattr(item, one.name) for one in fields(item) if one.name.endswith(_NUMBERS)}
+    known = {field.name: getattr(item, field.name) for field in fields(item) if field.name.endswith(_NUMBERS)}
     return replace(item, **{name: value * factor() for name, value in known.items() if value is not None})
 
 
@@ -137,13 +137,15 @@ def _off_calibration(own: Calibration, factor: _Factor) -> Calibration:
     def overheads(rows: tuple[OverheadRow, ...]) -> tuple[OverheadRow, ...]:
         base, per_byte = factor(), factor()
         return tuple(
-            (start, one * base, other * per_byte)
-            for start, (_, one, other) in zip(_moved([row[0] for row in rows], move), rows, strict=True)
+            (start, value * base, other * per_byte)
+            for start, (_, value, other) in zip(_moved([row[0] for row in rows], move), rows, strict=True)
         )
 
     def factors(rows: tuple[FactorRow, ...], further: float) -> tuple[FactorRow, ...]:
         starts = _moved([row[0] for row in rows], move)
-        return tuple((start, one * (further if start else 1.0)) for start, (_, one) in zip(starts, rows, strict=True))
+        return tuple(
+            (start, value * (further if start else 1.0)) for start, (_, value) in zip(starts, rows, strict=True)
+        )
 
     return replace(
         _off(own, factor),
@@ -164,15 +166,15 @@ def _moved(starts: Sequence[int], factor: float) -> list[int]:
     return found
 
 
-def _scaled(one: Timing, *factors: float) -> Timing:
+def _scaled(timing: Timing, *factors: float) -> Timing:
     """A timing with its seconds multiplied by a factor; a timing of tasks has a factor for each task.
 
     The samples of tasks are instants.
     """
-    if not is_of_tasks(one.case) or not one.ok:
-        return replace(one, seconds=one.seconds * factors[0])
-    ends = np.array(one.samples).reshape(one.case.nodes, -1)
+    if not is_of_tasks(timing.case) or not timing.ok:
+        return replace(timing, seconds=timing.seconds * factors[0])
+    ends = np.array(timing.samples).reshape(timing.case.nodes, -1)
     each = np.diff(ends, axis=1, prepend=0.0) * np.array(factors)
     later = np.cumsum(each, axis=1)
-    seconds = one.seconds * float(later[:, -1].max() / ends[:, -1].max())
-    return replace(one, seconds=seconds, samples=tuple(later.ravel().tolist()))
+    seconds = timing.seconds * float(later[:, -1].max() / ends[:, -1].max())
+    return replace(timing, seconds=seconds, samples=tuple(later.ravel().tolist()))

@@ -91,7 +91,7 @@ def study_tasks(wholes: Sequence[Case], timer: Timer, segments: int = SEGMENTS) 
     probes = {whole: _probe_cases(whole) for whole in wholes}
     cases = [case for whole in wholes for case in (task_case(whole, segments), *probes[whole].values())]
     timings = timer.time(list(dict.fromkeys(cases)))
-    if failed := [one for one in timings.values() if not one.ok]:
+    if failed := [timing for timing in timings.values() if not timing.ok]:
         raise CollwiseError(f"{len(failed)} runs of tasks failed; first: {failed[0].case}: {failed[0].error}")
     return [
         TaskStudy(

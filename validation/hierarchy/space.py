@@ -97,7 +97,7 @@ class Space:
     @property
     def inputs(self) -> tuple[Input, ...]:
         """Every input, by nodes, processes per node and size."""
-        return tuple(Input(*one) for one in product(self.nodes, self.processes_per_node, self.message_bytes))
+        return tuple(Input(*entry) for entry in product(self.nodes, self.processes_per_node, self.message_bytes))
 
     def choices(self, message_bytes: int) -> tuple[Choice, ...]:
         """The configurations that differ for messages of this size.
@@ -121,9 +121,9 @@ class Space:
     def cases(self) -> list[Case]:
         """Every configuration for every input: whole collectives that could be timed."""
         return [
-            case_of(self.collective, choice, one.procs, one.message_bytes, one.processes_per_node)
-            for one in self.inputs
-            for choice in self.choices(one.message_bytes)
+            case_of(self.collective, choice, item.procs, item.message_bytes, item.processes_per_node)
+            for item in self.inputs
+            for choice in self.choices(item.message_bytes)
         ]
 
 

@@ -51,12 +51,12 @@ class Billed:
     @property
     def seconds(self) -> float:
         """The machine time of all benchmarks, repetitions included."""
-        return sum(one.seconds * one.repetitions for one in self.timings.values())
+        return sum(timing.seconds * timing.repetitions for timing in self.timings.values())
 
     @property
     def repetitions(self) -> float:
         """The mean number of repetitions, weighted by the time of a single one."""
-        once = sum(one.seconds for one in self.timings.values())
+        once = sum(timing.seconds for timing in self.timings.values())
         return self.seconds / once if once > 0 else 1.0
 
     @property
@@ -237,7 +237,7 @@ def tune(
 def _estimate(found: Sequence[Found]) -> float:
     """The cost of the exhaustive search, estimated from a search that assumes times of all configurations."""
     # The search by tasks timed each configuration's tasks, while 'predict' assumes corrected predictions for most.
-    nearest = min(found, key=lambda one: one.search == PREDICT)
+    nearest = min(found, key=lambda item: item.search == PREDICT)
     return sum(nearest.seconds.values()) * nearest.bill.repetitions
 
 
@@ -295,9 +295,9 @@ def row_between(space: Space, found: Found, place: tuple[int, int]) -> Row:
 def _switch(found: Found, low: Input, high: Input) -> int:
     """The size at which the choice of the larger input takes over from that of the smaller one."""
     leads = []
-    for one in (low, high):
-        seconds = found.by_input[one]
-        lower, upper = (seconds[at_size(seconds, found.best[each], one.message_bytes)] for each in (low, high))
+    for item in (low, high):
+        seconds = found.by_input[item]
+        lower, upper = (seconds[at_size(seconds, found.best[each], item.message_bytes)] for each in (low, high))
         leads.append(math.log(lower / upper))
     # leads[0] <= 0 <= leads[1] if each input's best choice has the smallest time.
     share = min(max(-leads[0] / (leads[1] - leads[0]), 0.0), 1.0) if leads[1] > leads[0] else 1.0
@@ -309,7 +309,7 @@ def at_size(sampled: Collection[Choice], choice: Choice, message_bytes: int) -> 
     """The sampled configuration that does the same, or nearly the same, for a message of that size."""
     if choice in sampled:
         return choice
-    alike = [one for one in sampled if (one.algorithm, one.parameter) == (choice.algorithm, choice.parameter)]
+    alike = [item for item in sampled if (item.algorithm, item.parameter) == (choice.algorithm, choice.parameter)]
 
     def distance(one: Choice) -> tuple[float, float]:
         pieces = [min(each.limit_bytes or each.segment_bytes, message_bytes) for each in (one, choice)]
@@ -339,4 +339,4 @@ def usual_choice(tables: Sequence[DecisionTable]) -> Choice:
         ratios = [seconds[at_size(seconds, choice, size)] / min(seconds.values()) for size, seconds in every]
         return float(np.mean(ratios))
 
-    return min(max(every, key=lambda one: one[0])[1], key=mean_slowdown)
+    return min(max(every, key=lambda entry: entry[0])[1], key=mean_slowdown)

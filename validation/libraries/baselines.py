@@ -46,7 +46,7 @@ class Baseline:
         """The decision for a call. Raises UsageError for a collective whose decision is not known."""
         if collective not in self.collectives:
             ours = f"{self.title} for collective '{collective}'; valid: {', '.join(self.collectives)}"
-            others = ", ".join(one.name for one in BASELINES.values() if collective in one.collectives)
+            others = ", ".join(item.name for item in BASELINES.values() if collective in item.collectives)
             raise UsageError(f"no fixed decision of {ours}" + (f" (--baseline {others})" if others else ""))
         return self.decision(collective, procs, message_bytes)
 
@@ -69,8 +69,8 @@ _COMPOSITIONS = (
     "barrier, scan); the baseline is what it decides for one process on each node"
 )
 BASELINES = {
-    one.name: one
-    for one in (
+    item.name: item
+    for item in (
         Baseline("openmpi-4.1", "Open MPI 4.1", openmpi_untuned.decide),
         Baseline("openmpi-5.0", "Open MPI 5.0", openmpi_untuned.decide, _HAN),
         Baseline("mpich-4", "MPICH 4", mpich_untuned.decide, _COMPOSITIONS),
@@ -128,7 +128,7 @@ def _decided(baseline: Baseline, collective: str, procs: int, message_bytes: int
 def remarks_on(baseline: Baseline, grid: Grid) -> list[str]:
     """Lines for the user: the baseline's algorithms that are not in the catalogue, and what it does within nodes."""
     decisions = [baseline.decide(grid.collective, *point) for point in grid.points]
-    missing = [one.algorithm for one in decisions if one.choice is None]
+    missing = [decision.algorithm for decision in decisions if decision.choice is None]
     lines = []
     if missing:
         lines.append(

@@ -81,8 +81,8 @@ _SMPIRUN = "smpirun $(cat {file}) -platform PLATFORM -np P PROGRAM"
 _PRF = "PGMPI_PARAMS=--ppath=$(dirname {file}) mpirun -n P PROGRAM"
 _SOURCE = "source {file} && mpirun -n P PROGRAM"
 FORMATS = {
-    one.name: one
-    for one in (
+    item.name: item
+    for item in (
         Format(OPENMPI, "Open MPI's classic dynamic rules", OPENMPI, _MPIRUN, _openmpi, "version"),
         Format("openmpi-json", _JSON_TITLE, openmpi_consumer(JSON_VERSION), _MPIRUN, _openmpi, "version"),
         Format(COLLWISE, "the table of collwise program run", COLLWISE, _COLLWISE, collwise_rules),
@@ -170,5 +170,5 @@ def exported(
         )
     wanted = counts.pop() if procs is None else procs
     rows = {(table.collective, max((p for p in table.rules if p <= wanted), default=0)) for table in said}
-    used = tuple(one for one in replaced if (one.collective, one.procs) in rows)
+    used = tuple(substitution for substitution in replaced if (substitution.collective, substitution.procs) in rows)
     return Exported(known.write(said, wanted), used)

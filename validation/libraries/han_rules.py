@@ -89,12 +89,12 @@ def _collective_lines(name: str, tables: Sequence[DecisionTable]) -> Iterator[st
     # HAN of Open MPI 4.1 ends with a segmentation fault where it passes an allreduce on to another component.
     others = "han" if name == "allreduce" else "tuned"
     whole: dict[int, list[tuple[int, str]]] = {1: [(0, others)]}
-    for table in sorted(tables, key=lambda one: one.processes_per_node):
+    for table in sorted(tables, key=lambda item: item.processes_per_node):
         for procs, row in table.rules.items():
             by_size = [(0, row[0][1]), *row[1:]]
             nodes = -(-procs // table.processes_per_node)
-            within[table.processes_per_node] = [(start, _WITHIN[WITHIN[one.parameter]]) for start, one in by_size]
-            between[nodes] = [(start, _component_between(one)) for start, one in by_size]
+            within[table.processes_per_node] = [(start, _WITHIN[WITHIN[choice.parameter]]) for start, choice in by_size]
+            between[nodes] = [(start, _component_between(choice)) for start, choice in by_size]
             first = row[0][0]
             whole[procs] = [(0, "han")] if first == 0 else [(0, others), (first, "han")]
     entry = Catalogue.load().collective(name)

@@ -49,7 +49,7 @@ def with_untuned(table: DecisionTable, untuned: Decider | None) -> DecisionTable
     if table.source == "measured":
         if not has_own or known.maker.startswith("Open MPI"):
             return table
-        others = tuple(one for one in known.grid.besides if one[2] != LIBRARY_DECIDES)
+        others = tuple(entry for entry in known.grid.besides if entry[2] != LIBRARY_DECIDES)
         return replace(table, times=known.of_grid(replace(known.grid, besides=others)))
     if has_own or untuned is None:
         return table
@@ -74,14 +74,14 @@ def left_to_library(table: DecisionTable, by_size: bool, decided: DecisionTable 
     known, decided = table.times, decided or table
     if known is not None and LIBRARY_DECIDES in known.grid.timed and table.rules:
         kept = _kept_by_size if by_size else _kept_whole
-        counts = {*table.rules, *(one for one in known.procs if one >= min(table.rules))}
+        counts = {*table.rules, *(item for item in known.procs if item >= min(table.rules))}
         table = _with_rows(table, {procs: kept(known, procs, table.row(procs)) for procs in counts})
     rows = dict(table.rules)
     for low, high in table.wide_steps():
         one, other = decided.row(low), decided.row(high)
 
-        def alike(start: int, chosen: Choice, one: Row = one, other: Row = other) -> Choice:
-            return chosen if choice_in(one, start) == choice_in(other, start) else LIBRARY_DECIDES
+        def alike(start: int, chosen: Choice, row: Row = one, other: Row = other) -> Choice:
+            return chosen if choice_in(row, start) == choice_in(other, start) else LIBRARY_DECIDES
 
         starts = [start for start, _ in (*one, *other)] if by_size else []
         begin = WIDE_STEP * low + 1
@@ -99,7 +99,7 @@ def _kept_by_size(known: Times, procs: int, row: Row) -> Row:
         point = known.at_or_below(procs, start)
         if not known.is_exact:
             return chosen if is_faster_than_own(known, chosen, *point) else LIBRARY_DECIDES
-        own, ours = (known.seconds_of(one, *point) for one in (LIBRARY_DECIDES, chosen))
+        own, ours = (known.seconds_of(choice, *point) for choice in (LIBRARY_DECIDES, chosen))
         return LIBRARY_DECIDES if own * _FASTER < (0.0 if math.isnan(ours) else ours) else chosen
 
     return refined(row, known.message_bytes, kept)
@@ -115,7 +115,9 @@ def _kept_whole(known: Times, procs: int, row: Row) -> Row:
         stays = all(is_faster_than_own(known, chosen, *point) for point in points)
     else:
         at = [known.at_point(*point) for point in points if point[1] >= start]
-        ratios = [one[LIBRARY_DECIDES] / one[chosen] for one in at if LIBRARY_DECIDES in one and one.get(chosen)]
+        ratios = [
+            entry[LIBRARY_DECIDES] / entry[chosen] for entry in at if LIBRARY_DECIDES in entry and entry.get(chosen)
+        ]
         stays = not ratios or geometric_mean(ratios) * _FASTER >= 1
     return row if stays else ((start, LIBRARY_DECIDES),)
 
@@ -126,10 +128,10 @@ def is_faster_than_own(times: Times, choice: Choice, procs: int, message_bytes: 
     It is also true if one of the two has no time. If the interval of the choice is unknown, it counts as empty. If the
     interval of MPI's own is unknown, no choice counts as faster.
     """
-    own, ours = (times.seconds_of(one, procs, message_bytes) for one in (LIBRARY_DECIDES, choice))
+    own, ours = (times.seconds_of(item, procs, message_bytes) for item in (LIBRARY_DECIDES, choice))
     if math.isnan(own) or math.isnan(ours):
         return True
-    around, width = (times.half_width_of(one, procs, message_bytes) for one in (LIBRARY_DECIDES, choice))
+    around, width = (times.half_width_of(item, procs, message_bytes) for item in (LIBRARY_DECIDES, choice))
     return ours + (width if math.isfinite(width) else 0.0) < own - (0.0 if math.isnan(around) else around)
 
 

@@ -302,5 +302,5 @@ def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[st
     checks = [pool.submit(check_rules, *call) for call in calls]
     pool.shutdown(wait=False)
     return itertools.chain(
-        ((one.result().summary, one.result().matches) for one in checks), ((line, False) for line in unchecked)
+        ((check.result().summary, check.result().matches) for check in checks), ((line, False) for line in unchecked)
     )

@@ -40,25 +40,25 @@ class PgmpiProfile:
 
     def __post_init__(self) -> None:
         before = -1
-        for one in self.ranges:
-            if one.mockup not in self.mockups:
+        for item in self.ranges:
+            if item.mockup not in self.mockups:
                 raise UsageError(
-                    f"{self.function}: range {one.start} {one.end} has mock-up {one.mockup}, which has no name"
+                    f"{self.function}: range {item.start} {item.end} has mock-up {item.mockup}, which has no name"
                 )
-            if not before < one.start <= one.end:
-                raise UsageError(f"{self.function}: range {one.start} {one.end}: ranges must ascend and not overlap")
-            before = one.end
+            if not before < item.start <= item.end:
+                raise UsageError(f"{self.function}: range {item.start} {item.end}: ranges must ascend and not overlap")
+            before = item.end
 
     def lookup(self, message_bytes: int) -> str | None:
         """The mock-up for a message; None if the library's own function is called."""
-        found = next((one for one in self.ranges if one.start <= message_bytes <= one.end), None)
+        found = next((item for item in self.ranges if item.start <= message_bytes <= item.end), None)
         return None if found is None else self.mockups[found.mockup]
 
 
 def profile_of(tables: Sequence[DecisionTable], procs: int) -> PgmpiProfile:
     """The profile of a table for P processes. Raises UsageError for several tables, or if no mock-up is chosen."""
     if len(tables) > 1:
-        names = ", ".join(one.collective for one in tables)
+        names = ", ".join(table.collective for table in tables)
         raise UsageError(f"a profile covers one MPI function, and the tables are of {names}; export each separately")
     [one] = tables
     known = Catalogue.load().collective(one.collective).algorithms
@@ -80,7 +80,7 @@ def profile_text(profile: PgmpiProfile) -> str:
     lines += [f"{len(profile.mockups)} # nb. of mock-up impl."]
     lines += [f"{identity} {name}" for identity, name in profile.mockups.items()]
     lines += [f"{len(profile.ranges)} # nb. of ranges"]
-    lines += [f"{one.start} {one.end} {one.mockup}" for one in profile.ranges]
+    lines += [f"{item.start} {item.end} {item.mockup}" for item in profile.ranges]
     if profile.ranges:
         lines[-len(profile.ranges)] += " # byte_range_start byte_range_end alg_id"
     return "\n".join(lines) + "\n"

@@ -59,8 +59,8 @@ class Substitution:
 def told(found: Sequence[Substitution]) -> list[str]:
     """A sentence for each substitution. Substitutions that differ only in P share a sentence."""
     alike: dict[str, list[Substitution]] = {}
-    for one in found:
-        alike.setdefault(one.said("P"), []).append(one)
+    for substitution in found:
+        alike.setdefault(substitution.said("P"), []).append(substitution)
     return [
         same[0].said(f"{same[0].procs} to {same[-1].procs}" if len(same) > 1 else str(same[0].procs))
         for same in alike.values()
@@ -82,7 +82,7 @@ def for_consumer(
     known, timed and faster. A table that Open MPI's rules cannot express even then stays unchanged.
     """
     found = [_sayable(table, consumer, by_size and sees_sizes(consumer, table.collective)) for table in tables]
-    return [table for table, _ in found], tuple(one for _, replaced in found for one in replaced)
+    return [table for table, _ in found], tuple(substitution for _, replaced in found for substitution in replaced)
 
 
 def _sayable(table: DecisionTable, consumer: str, by_size: bool) -> tuple[DecisionTable, list[Substitution]]:
@@ -108,7 +108,7 @@ def _in_force(
     """The table with these rows, without repeated rows, and the substitutions in the remaining rows."""
     decided = ((procs, _decided(row)) for procs, row in rows.items())
     rules = without_repeated_rows(decided, table.rules)
-    return replace(table, rules=rules), [one for one in replaced if one.procs in rules]
+    return replace(table, rules=rules), [substitution for substitution in replaced if substitution.procs in rules]
 
 
 def _decided(row: Steps) -> Row:

@@ -23,10 +23,10 @@ _INTEL_TOTALS = ("allgatherv",)
 def intel(tables: Sequence[DecisionTable]) -> str:
     """Shell lines that set I_MPI_ADJUST_COLLECTIVE="id:l-m@p-q;...", sizes and process counts with both ends."""
     lines = ["# Sizes are bytes of a block or message; 0 lets Intel MPI decide."]
-    for one in tables:
-        name = one.collective
+    for table in tables:
+        name = table.collective
         presets: dict[str, list[str]] = {}
-        for said, (first, last), (start, end) in _ranges(one, "intel", name in _INTEL_TOTALS):
+        for said, (first, last), (start, end) in _ranges(table, "intel", name in _INTEL_TOTALS):
             upper = _LARGEST if end is None else min(end, _LARGEST)
             presets.setdefault(said, []).append(f"{start}-{upper}@{first}-{last}")
         if presets:
@@ -36,10 +36,10 @@ def intel(tables: Sequence[DecisionTable]) -> str:
 
 
 def _ranges(
-    one: DecisionTable, library: str, compares_totals: bool
+    table: DecisionTable, library: str, compares_totals: bool
 ) -> Iterator[tuple[str, tuple[int, int], tuple[int, int | None]]]:
     """The library's name of each choice, with its first and last process count and message size (None: no end)."""
-    for low, end_procs, row in spans(list(one.rules.items())):
+    for low, end_procs, row in spans(list(table.rules.items())):
         high = None if end_procs is None else end_procs - 1
         multiplied = compares_totals and len(from_zero(row)) > 1
         for first, last in _each(low, high) if multiplied else [(low, _LARGEST if high is None else high)]:
@@ -47,7 +47,7 @@ def _ranges(
             for start, end, choice in spans(row):
                 if choice != LIBRARY_DECIDES:
                     sizes = start * factor, None if end is None else end * factor - 1
-                    yield _name_in(library, one.collective, choice), (first, last), sizes
+                    yield _name_in(library, table.collective, choice), (first, last), sizes
 
 
 def _each(low: int, high: int | None) -> Iterator[tuple[int, int]]:
@@ -81,9 +81,9 @@ def mvapich2(tables: Sequence[DecisionTable], procs: int) -> str:
     MVAPICH2's variables do not see P, and cannot leave some sizes to MVAPICH2. So the first choice begins at 0.
     """
     lines = [f"# For jobs of {procs} processes.", "export MV2_USE_INDEXED_TUNING=0"]
-    for one in tables:
-        name = one.collective
-        steps = [(start, choice) for start, choice in one.whole_row(procs) if choice != LIBRARY_DECIDES]
+    for table in tables:
+        name = table.collective
+        steps = [(start, choice) for start, choice in table.whole_row(procs) if choice != LIBRARY_DECIDES]
         if not steps or name not in _MVAPICH2:
             continue
         if len(steps) > _MAX_RANGES:
@@ -119,9 +119,9 @@ def ucc(tables: Sequence[DecisionTable]) -> str:
     """Shell lines that set UCC_TL_UCP_TUNE: tokens of collective, sizes, team sizes, score and algorithm."""
     tokens: list[str] = []
     options: dict[str, None] = {}
-    for one in tables:
-        name = one.collective
-        for said, (first, last), (start, end) in _ranges(one, "ucc", name in _UCC_TOTALS):
+    for table in tables:
+        name = table.collective
+        for said, (first, last), (start, end) in _ranges(table, "ucc", name in _UCC_TOTALS):
             if option := _UCC_OPTIONS.get((name, said)):
                 options[option] = None
             sizes = f"{start}-{'inf' if end is None else end}"
@@ -152,11 +152,11 @@ def ucc_summary(tables: Sequence[DecisionTable], text: str) -> str:
 def smpi(tables: Sequence[DecisionTable], procs: int) -> str:
     """Options of smpirun, one per line: one algorithm for every call of a collective."""
     lines = []
-    for one in tables:
-        ((_, choice),) = one.whole_row(procs)
+    for table in tables:
+        ((_, choice),) = table.whole_row(procs)
         if choice != LIBRARY_DECIDES:
-            algorithm = Catalogue.load().algorithm(one.collective, choice.algorithm)
-            lines.append(f"--cfg=smpi/{one.collective}:{algorithm.smpi}")
+            algorithm = Catalogue.load().algorithm(table.collective, choice.algorithm)
+            lines.append(f"--cfg=smpi/{table.collective}:{algorithm.smpi}")
     return "\n".join(lines) + "\n"
 
 

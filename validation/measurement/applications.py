@@ -47,8 +47,8 @@ class Application:
 
 
 APPLICATIONS: Mapping[str, Application] = {
-    one.name: one
-    for one in (
+    item.name: item
+    for item in (
         # All pairs' shortest paths: rows are broadcast by turns.
         Application("asp", {"size": 1048576, "rows": 0, "iterations": 24}, 1e9, "updates of a distance"),
         # Master-worker matrix multiplication: scatterv, bcast, gatherv.
@@ -215,13 +215,13 @@ class _Tuning:
         from collwise.validation.select.decisions import DecisionTable
 
         tables = []
-        for one, sizes in self._sizes.items():
-            asked = sizes if sees_sizes(COLLWISE, one) else sizes[:1]
-            found = [(size, baseline.choice(one, self.procs, size)) for size in asked if one in baseline.collectives]
+        for name, sizes in self._sizes.items():
+            asked = sizes if sees_sizes(COLLWISE, name) else sizes[:1]
+            found = [(size, baseline.choice(name, self.procs, size)) for size in asked if name in baseline.collectives]
             row = tuple((size, choice) for size, choice in found if choice is not None)
             if row:
                 rules = {self.procs: _from_the_start(row)}
-                tables.append(DecisionTable(one, self.platform.name, self.per_node, "library", baseline.title, rules))
+                tables.append(DecisionTable(name, self.platform.name, self.per_node, "library", baseline.title, rules))
         if not tables:
             known = f"decision of {baseline.title} for {', '.join(self._sizes)} that our algorithms follow"
             raise UsageError(f"{baseline.name}: no {known}; valid: {', '.join(SELECTORS)}")
@@ -236,12 +236,12 @@ class _Tuning:
 
         catalogue = Catalogue.load()
         grids = []
-        for one, sizes in self._sizes.items():
-            offered = algorithms_for(one, COLLWISE, by_node=by_node)
-            names = tuple(name for name in offered if not catalogue.algorithm(one, name).real_mpi_only)
-            grids.append(Grid.of(one, (self.procs,), sizes, self.per_node, self.segments, names))
-        sized = {one: sees_sizes(COLLWISE, one) for one in self._sizes}
-        margins = {one: 0.0 for one, by_size in sized.items() if by_size}
+        for text, sizes in self._sizes.items():
+            offered = algorithms_for(text, COLLWISE, by_node=by_node)
+            names = tuple(name for name in offered if not catalogue.algorithm(text, name).real_mpi_only)
+            grids.append(Grid.of(text, (self.procs,), sizes, self.per_node, self.segments, names))
+        sized = {size: sees_sizes(COLLWISE, size) for size in self._sizes}
+        margins = {text: 0.0 for text, by_size in sized.items() if by_size}
         found = simulate(self.platform, grids, self.context, margins)
         warn_of_free_messages(self.platform)
         warn_of_doubtful(self.platform, grids)
@@ -249,7 +249,7 @@ class _Tuning:
         failed = [timing for times in found for timing in times.failed]
         if failed and not all(table.rules for table in tables):
             raise CollwiseError(f"{len(failed)} cases failed; first: {failed[0].error}")
-        return [replace(one, rules={p: _from_the_start(row) for p, row in one.rules.items()}) for one in tables]
+        return [replace(item, rules={p: _from_the_start(row) for p, row in item.rules.items()}) for item in tables]
 
 
 def _from_the_start(row: tuple[tuple[int, Choice], ...]) -> tuple[tuple[int, Choice], ...]:

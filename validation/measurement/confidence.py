@@ -94,7 +94,7 @@ def _outlooks(
     lost = true - true.min(axis=1, keepdims=True)
     means, percentiles = np.expm1(lost.mean(axis=0)), np.expm1(np.percentile(lost, 95, axis=0))
     close, fastest = (lost < math.log1p(CLOSE)).mean(axis=0), (lost == 0).mean(axis=0)
-    return tuple(Outlook(*map(float, one)) for one in zip(means, percentiles, close, fastest, strict=True))
+    return tuple(Outlook(*map(float, entry)) for entry in zip(means, percentiles, close, fastest, strict=True))
 
 
 @dataclass(frozen=True)
@@ -166,12 +166,12 @@ def _known(cell: Cell) -> tuple[list[str], Array, Array]:
     """The names of a cell's candidates, their messages and their predicted seconds."""
     at, predicted = cell.place, cell.predicted[PREDICTED]
     point = (at.procs, cell.message_bytes, at.processes_per_node)
-    return list(predicted), *_at(at.collective, {Choice(name): one for name, one in predicted.items()}, point)
+    return list(predicted), *_at(at.collective, {Choice(name): value for name, value in predicted.items()}, point)
 
 
 def _at(collective: str, seconds: Mapping[Choice, float], point: tuple[int, int, int]) -> tuple[Array, Array]:
     """The messages and the seconds of choices at a point: P, message size, and processes on each node."""
-    return np.array([messages_of(collective, one, *point) for one in seconds]), np.array([*seconds.values()])
+    return np.array([messages_of(collective, second, *point) for second in seconds]), np.array([*seconds.values()])
 
 
 def learned(cells: Sequence[Cell]) -> Discrepancy:
@@ -252,8 +252,8 @@ def kept(said: Sequence[Sureness], right: Sequence[bool]) -> Kept:
     from scipy.stats import beta
 
     by_job: dict[tuple[str, str], list[bool]] = {}
-    for one, value in zip(said, right, strict=True):
-        by_job.setdefault((one.cell.place.machine, one.cell.place.job), []).append(value)
+    for sureness, value in zip(said, right, strict=True):
+        by_job.setdefault((sureness.cell.place.machine, sureness.cell.place.job), []).append(value)
     jobs = len(by_job)
     if not jobs:
         return Kept(0, 0, 0, math.nan, math.nan, math.nan)
@@ -277,18 +277,20 @@ def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOut
         known = times.at_point(procs, size)
         best = min(known.values(), default=math.nan)
         chosen = table.choice_at(procs, size)
-        near = {one: seconds for one, seconds in known.items() if seconds < _FAR * best and one != LIBRARY_DECIDES}
-        names = {one: near[one] for one in near if one == chosen or not is_doubtful(times, one, procs)}
+        near = {
+            choice: seconds for choice, seconds in known.items() if seconds < _FAR * best and choice != LIBRARY_DECIDES
+        }
+        names = {choice: near[choice] for choice in near if choice == chosen or not is_doubtful(times, choice, procs)}
         if chosen in names and len(names) > 1:
             try:
                 messages_and_seconds = _at(table.collective, names, (procs, size, times.processes_per_node))
             except UsageError:  # a mock-up of the library's own collectives, which only its decisions can record
                 return []
-            algorithms = [one.algorithm for one in names]
+            algorithms = [choice.algorithm for choice in names]
             each = discrepancy.outlook(algorithms, *messages_and_seconds)
             fastest = dict.fromkeys(algorithms, 0.0)
-            for name, one in zip(algorithms, each, strict=True):
-                fastest[name] += one.fastest
+            for name, outlook in zip(algorithms, each, strict=True):
+                fastest[name] += outlook.fastest
             rivals = tuple(name for name, share in fastest.items() if share >= _MAY_BE_FASTEST)
             found.append(PointOutlook(procs, size, each[list(names).index(chosen)], rivals))
     return found
@@ -302,10 +304,10 @@ def robust_times(times: Times, discrepancy: Discrepancy) -> Times:
     seconds = times.seconds.copy(deep=True)
     for procs, size in times.grid.points:
         known = times.at_point(procs, size)
-        names = {one: known[one] for one in known if one != LIBRARY_DECIDES}
+        names = {choice: known[choice] for choice in known if choice != LIBRARY_DECIDES}
         messages_and_seconds = _at(times.collective, names, (procs, size, times.processes_per_node))
-        each = discrepancy.outlook([one.algorithm for one in names], *messages_and_seconds)
-        for name, one in zip(names, each, strict=True):
+        each = discrepancy.outlook([choice.algorithm for choice in names], *messages_and_seconds)
+        for name, outlook in zip(names, each, strict=True):
             at = times.index_of(name), times.procs.index(procs), times.message_bytes.index(size)
-            seconds.values[at] = min(known.values()) * (1 + one.percentile_95)
+            seconds.values[at] = min(known.values()) * (1 + outlook.percentile_95)
     return replace(times, data=times.data.assign(seconds=seconds))

@@ -251,7 +251,7 @@ def _rules_checks(rules_file: Path, choices: Mapping[Case, Choice], notes: Mappi
     for case, choice in choices.items():
         if not notes[case]:
             firsts.setdefault((case.collective, choice.algorithm), case)
-    return [check_rules(rules_file, one.collective, one.procs, one.message_bytes) for one in firsts.values()]
+    return [check_rules(rules_file, first.collective, first.procs, first.message_bytes) for first in firsts.values()]
 
 
 def deciding(target: ExecutionTarget, way: str, digest: str, environment: Mapping[str, str]) -> ModifiedTarget:
@@ -263,4 +263,4 @@ def _mean_times(cases: Sequence[Case], launches: Sequence[Sequence[Timing]]) -> 
     combined = list(map(combine, zip(*launches, strict=True)))
     if failed := [timing for timing in combined if not timing.ok]:
         raise CollwiseError(f"{failed[0].case.collective} of {failed[0].case.message_bytes} bytes: {failed[0].error}")
-    return {case: MeanTime(one.seconds, one.half_width_seconds) for case, one in zip(cases, combined, strict=True)}
+    return {case: MeanTime(item.seconds, item.half_width_seconds) for case, item in zip(cases, combined, strict=True)}

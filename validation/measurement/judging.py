@@ -102,7 +102,7 @@ class Cell:
     @cached_property
     def errors(self) -> dict[str, list[float]]:
         """The relative errors of predicted times, by predictor."""
-        return {by: [abs(one / self.seconds[name] - 1) for name, one in some.items()]
+        return {by: [abs(value / self.seconds[name] - 1) for name, value in some.items()]
                 for by, some in self.predicted.items()}  # fmt: skip
 
     @cached_property
@@ -139,8 +139,8 @@ def platform_of(machine: str, facts: Mapping[str, str], description: Path | None
     Returns None if there is no such platform. Raises UsageError for a malformed description.
     """
     plain = [_plain(machine + facts.get("transport", "")), _plain(machine)]
-    names = {form: one for one in reversed(known()) for form in (_plain(one).rstrip("0123456789"), _plain(one))}
-    name = next((names[one] for one in plain if one in names), None)
+    names = {form: text for text in reversed(known()) for form in (_plain(text).rstrip("0123456789"), _plain(text))}
+    name = next((names[text] for text in plain if text in names), None)
     if description is None and name is None:
         return None
     platform = load(description or name or "")
@@ -159,10 +159,12 @@ def _plain(name: str) -> str:
 def candidates(times: Times) -> tuple[Choice, ...]:
     """The unsegmented choices of a measured collective that the catalogue has, each code once."""
     entries = Catalogue.load().collective(times.collective).algorithms
-    found = [one for one in times.choices if one.algorithm in entries and one.segment_bytes in (0, WHOLE_BYTES)]
-    names = {one.algorithm for one in found}
-    codes = {one: code_of(times.collective, one) for one in found}
-    return tuple(one for one, code in codes.items() if code == one.algorithm or code not in names)
+    found = [
+        choice for choice in times.choices if choice.algorithm in entries and choice.segment_bytes in (0, WHOLE_BYTES)
+    ]
+    names = {choice.algorithm for choice in found}
+    codes = {choice: code_of(times.collective, choice) for choice in found}
+    return tuple(choice for choice, code in codes.items() if code == choice.algorithm or code not in names)
 
 
 def _places(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Times]]:
@@ -179,10 +181,10 @@ def grids(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Grid, Times]]:
     """
     for place, times in _places(run):
         at = times.state.sel(procs=place.procs).values
-        asked = {one: at[times.index_of(one)] != State.NOT_ASKED for one in candidates(times)}
-        choices = tuple(one for one, sizes in asked.items() if sizes.any())
+        asked = {candidate: at[times.index_of(candidate)] != State.NOT_ASKED for candidate in candidates(times)}
+        choices = tuple(choice for choice, sizes in asked.items() if sizes.any())
         if len(choices) > 1 and place.procs > 1:
-            many = np.sum([asked[one] for one in choices], axis=0) > 1
+            many = np.sum([asked[choice] for choice in choices], axis=0) > 1
             sizes = tuple(size for size, known in zip(times.message_bytes, many, strict=True) if known)
             if sizes:
                 grid = Grid(times.collective, choices, (place.procs,), sizes, times.processes_per_node)
@@ -211,7 +213,7 @@ def _cell(
     ours = every[PREDICTED]
     if len(ours) < 2:
         return None
-    counting = [one for one in known if one in ours or _is_librarys(measured, one)]
+    counting = [item for item in known if item in ours or _is_librarys(measured, item)]
     oracle = min(counting, key=known.__getitem__)
 
     def width(choice: Choice) -> float:
@@ -229,27 +231,27 @@ def _cell(
     chosen = [*ours, *([LIBRARY_DECIDES] if LIBRARY_DECIDES in known else [])]
     repetitions = measured.data.get("repetitions")
     at = {"procs": procs, "message_bytes": size}
-    counts: Any = [] if repetitions is None else repetitions.sel(at).values[[measured.index_of(one) for one in ours]]
+    counts: Any = [] if repetitions is None else repetitions.sel(at).values[[measured.index_of(item) for item in ours]]
     return Cell(
         place,
         library,
         size,
         oracle.algorithm,
         known[oracle],
-        {one.algorithm: known[one] for one in chosen},
-        {one.algorithm: regret(one) for one in chosen},
-        {code_of(place.collective, one): one.algorithm for one in ours},
-        {name: one.algorithm for name, one in picks.items()},
-        {name: {one.algorithm: some[one] for one in some} for name, some in every.items() if name in picks},
-        float(np.median([width(one) / known[one] for one in ours])),
+        {item.algorithm: known[item] for item in chosen},
+        {item.algorithm: regret(item) for item in chosen},
+        {code_of(place.collective, item): item.algorithm for item in ours},
+        {name: pick.algorithm for name, pick in picks.items()},
+        {name: {item.algorithm: some[item] for item in some} for name, some in every.items() if name in picks},
+        float(np.median([width(item) / known[item] for item in ours])),
         int(min(counts)) if len(counts) else 1,
     )
 
 
 def _expected(predicted: Times, procs: int, size: int, measured: Container[Choice]) -> dict[Choice, float]:
     """The predicted seconds of the choices that were also measured."""
-    found = {one: predicted.seconds_of(one, procs, size) for one in predicted.choices if one in measured}
-    return {one: seconds for one, seconds in found.items() if math.isfinite(seconds)}
+    found = {choice: predicted.seconds_of(choice, procs, size) for choice in predicted.choices if choice in measured}
+    return {choice: seconds for choice, seconds in found.items() if math.isfinite(seconds)}
 
 
 def _is_librarys(measured: Times, choice: Choice) -> bool:
@@ -310,7 +312,7 @@ def beside_untuned(cells: Sequence[Cell], decider: str) -> Beside | None:
         longer.append(float((1 + ours) / (1 + theirs) - 1))
     slow = [cell for cell in both if cell.regrets[UNTUNED] > _LOSES]
     otherwise = [cell for cell in slow if cell.choices[decider] != LIBRARY_DECIDES.algorithm]
-    better, close = sum(one <= 0 for one in longer), sum(0 < one <= _CLOSE for one in longer)
+    better, close = sum(value <= 0 for value in longer), sum(0 < value <= _CLOSE for value in longer)
     faster = sum(cell.regrets[decider] < cell.regrets[UNTUNED] for cell in otherwise)
     counts = (better, close, len(longer) - better - close, len(slow), len(otherwise), faster)
     return Beside(*counts) if both else None

@@ -164,7 +164,7 @@ def _by_engine(
 ) -> dict[MeasuredPlace, Times]:
     """The simulated times of each place, with further facts."""
     times = simulate(where, [grid for _, grid in wanted], context)
-    return {place: one.with_facts(**facts) for (place, _), one in zip(wanted, times, strict=True)}
+    return {place: item.with_facts(**facts) for (place, _), item in zip(wanted, times, strict=True)}
 
 
 def _small(wanted: Grids) -> Iterator[tuple[MeasuredPlace, Grid]]:

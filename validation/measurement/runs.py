@@ -77,11 +77,11 @@ def runs_in(
 def _messages(timings: Sequence[Timing]) -> dict[Case, float]:
     """The seconds of messages between two nodes. The replies of benchmarks' roundtrips have the message's size."""
     found = {}
-    for one in timings:
-        case = one.case
-        if case.experiment in (ROUNDTRIP, SATURATION, PRTT) and one.ok and (case.nodes, case.procs) == (2, 2):
+    for timing in timings:
+        case = timing.case
+        if case.experiment in (ROUNDTRIP, SATURATION, PRTT) and timing.ok and (case.nodes, case.procs) == (2, 2):
             reply = case.message_bytes if case.experiment == ROUNDTRIP else case.reply_bytes
-            found[replace(case, peers="0,1", reply_bytes=reply)] = one.seconds
+            found[replace(case, peers="0,1", reply_bytes=reply)] = timing.seconds
     return found
 
 

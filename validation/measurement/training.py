@@ -48,8 +48,8 @@ def timed(
         if place.processes_per_node == 1 and place.procs <= described.nodes:
             for size in grid.message_bytes:
                 found = times.at_point(place.procs, size)
-                known = [one for one in grid.choices if found.get(one, 0.0) > 0]
-                measured |= {grid.case(one, place.procs, size): found[one] for one in known}
+                known = [choice for choice in grid.choices if found.get(choice, 0.0) > 0]
+                measured |= {grid.case(choice, place.procs, size): found[choice] for choice in known}
     return TimedCases(described if as_described else from_data_sheets(described), measured) if measured else None
 
 
@@ -77,7 +77,7 @@ class Trained:
     def kind(self, cell: Cell) -> str:
         """The kind of difference between a cell and the training cells of its machine."""
         place = cell.place
-        collectives, procs = {one[0] for one in self.cells}, {one[1] for one in self.cells}
+        collectives, procs = {entry[0] for entry in self.cells}, {entry[1] for entry in self.cells}
         if place.job != self.job or place.procs not in procs or place.processes_per_node != 1:
             return JOBS
         if place.collective not in collectives:
@@ -102,7 +102,7 @@ def trained(runs: Sequence[MeasuredRun]) -> Mapping[str, Trained]:
         least = min(procs for _, procs, _ in cells)
         wanted = sorted({cell[0] for cell in cells if cell[1] == least})[:_TRAINING_COLLECTIVES]
         chosen = frozenset(
-            cell for name in wanted for cell in sorted(one for one in cells if one[:2] == (name, least))[::2]
+            cell for name in wanted for cell in sorted(entry for entry in cells if entry[:2] == (name, least))[::2]
         )
         fitted = fit({machine: [of_job[job].only(chosen)]})
         found[machine] = Trained(fitted.common, job, chosen)
@@ -163,12 +163,12 @@ def from_messages(runs: Sequence[MeasuredRun]) -> Iterator[FromMessages]:
             for times in run.times
             for procs in times.procs
         ]
-        if messages is not None and any(one.cases for one in calls):
+        if messages is not None and any(call.cases for call in calls):
             fitted = fit({run.machine: [messages]})
-            told = {name: one for name, one in fitted.common.items() if fitted.tells(run.machine, name)}
-            for one in calls:
-                if one.cases:
-                    yield _predicted(run, one, messages.platform, fitted.common, told)
+            told = {name: value for name, value in fitted.common.items() if fitted.tells(run.machine, name)}
+            for call in calls:
+                if call.cases:
+                    yield _predicted(run, call, messages.platform, fitted.common, told)
 
 
 def _calls(run: MeasuredRun, times: Times, procs: int) -> dict[Case, float]:
@@ -180,7 +180,7 @@ def _calls(run: MeasuredRun, times: Times, procs: int) -> dict[Case, float]:
     found: dict[Case, float] = {}
     for size in times.message_bytes:
         known = times.at_point(procs, size)
-        chosen: dict[Choice | None, float] = {one: known[one] for one in forced if one in known}
+        chosen: dict[Choice | None, float] = {item: known[item] for item in forced if item in known}
         if not forced and library is not None and LIBRARY_DECIDES in known:
             chosen = {library.choice(times.collective, procs, size): known[LIBRARY_DECIDES]}
         for choice, seconds in chosen.items():

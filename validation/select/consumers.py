@@ -17,7 +17,7 @@ from collwise.validation.libraries.baselines import DEFAULT
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import Grid
 
-_ALGORITHMS = [one for entry in Catalogue.load().collectives.values() for one in entry.algorithms.values()]
+_ALGORITHMS = [item for entry in Catalogue.load().collectives.values() for item in entry.algorithms.values()]
 OPENMPI_VERSIONS = tuple(sorted({version for algorithm in _ALGORITHMS for version in algorithm.openmpi}))
 OPENMPI, COLLWISE = "openmpi", "collwise"
 RULES_VERSIONS = ("4.1", "5.0")

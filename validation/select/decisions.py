@@ -246,7 +246,7 @@ class DecisionTable:
         if self.times is None:
             return {}
         found = self.times.at_point(*self.times.at_or_below(procs, message_bytes))
-        return {one: value for one, value in found.items() if one != LIBRARY_DECIDES or self.times.is_exact}
+        return {choice: value for choice, value in found.items() if choice != LIBRARY_DECIDES or self.times.is_exact}
 
     def timed_points(self) -> Iterator[tuple[Choice | None, dict[Choice, float]]]:
         """The table's choice and all choices' seconds at every point of the times; nothing if times are not known."""
@@ -386,7 +386,7 @@ def _times_document(times: Times) -> dict[str, Any]:
 
 
 def _digits(values: Array) -> list[list[list[float | None]]]:
-    return [[[None if math.isnan(one) else float(f"{one:.4g}") for one in row] for row in each] for each in values]
+    return [[[None if math.isnan(item) else float(f"{item:.4g}") for item in row] for row in each] for each in values]
 
 
 def _times_from(entry: Mapping[str, Any], source: str) -> Times:
@@ -397,7 +397,7 @@ def _times_from(entry: Mapping[str, Any], source: str) -> Times:
 
     document = entry["times"]
     procs, sizes = tuple(map(int, document["procs"])), tuple(map(int, document["message_bytes"]))
-    choices = tuple(_choice(one) for one in document["choices"])
+    choices = tuple(_choice(item) for item in document["choices"])
     seconds, widths, own = (_read_digits(document.get(name, ())) for name in ("seconds", "half_widths", "own"))
     shape = (len(choices), len(procs), len(sizes))
     if not (procs and sizes) or seconds.shape != shape or (widths.size and widths.shape != shape):
@@ -429,7 +429,7 @@ def _times_from(entry: Mapping[str, Any], source: str) -> Times:
 def _read_digits(values: Sequence[Any]) -> Array:
     import numpy as np
 
-    return np.array([[[math.nan if one is None else float(one) for one in row] for row in each] for each in values])
+    return np.array([[[math.nan if item is None else float(item) for item in row] for row in each] for each in values])
 
 
 def _choice(step: Mapping[str, Any]) -> Choice:

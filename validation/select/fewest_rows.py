@@ -55,14 +55,14 @@ def _row(standings: Standings) -> Chosen:
     return tuple(row)
 
 
-def _both(one: Standings, other: Standings) -> Standings:
+def _both(standings: Standings, other: Standings) -> Standings:
     """The candidates that are good enough in both; empty if a size has none, or if the first sizes differ."""
-    if not one or not other or one[0][0] != other[0][0]:
+    if not standings or not other or standings[0][0] != other[0][0]:
         return ()
     good = [frozenset[int]()] * 2
     found: dict[int, frozenset[int]] = {}
     for start, whose, now in sorted(
-        [(start, 0, now) for start, now in one] + [(start, 1, now) for start, now in other]
+        [(start, 0, now) for start, now in standings] + [(start, 1, now) for start, now in other]
     ):
         good[whose] = now
         found[start] = good[0] & good[1]

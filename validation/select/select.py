@@ -91,7 +91,7 @@ def competing_for(times: Times, consumer: str | None) -> tuple[Times, Times]:
     compete for its rules only at sizes with enough elements. Measured algorithms did run, and choices that a model
     predicts between the sizes are cut when the rules are written.
     """
-    kept = times.only(lambda one: can_choose(consumer, times.collective, one))
+    kept = times.only(lambda choice: can_choose(consumer, times.collective, choice))
     if not kept.choices:
         whose = "decisions" if consumer is None else consumer
         have = ", ".join(times.grid.names)
@@ -305,4 +305,4 @@ def _rules(grid: Grid, standings_of: _StandingsOf, order: Sequence[int] = ()) ->
 
 
 def _algorithms(grid: Grid) -> list[Algorithm]:
-    return [Catalogue.load().algorithm(grid.collective, one.algorithm) for one in grid.choices]
+    return [Catalogue.load().algorithm(grid.collective, choice.algorithm) for choice in grid.choices]

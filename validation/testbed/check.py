@@ -51,8 +51,8 @@ def stream_rates(bed: Bed, pairs: Sequence[tuple[int, int]], seconds: float) -> 
     with bed.ended_after():
         ports = [_PORT + number for number in range(len(pairs))]
         receivers = [_start(bed, to, "receive", str(port), *window) for (_, to), port in zip(pairs, ports, strict=True)]
-        for (one, to), port in zip(pairs, ports, strict=True):
-            _start(bed, one, "send", bed.address(to), str(port), *window)
+        for (pair, to), port in zip(pairs, ports, strict=True):
+            _start(bed, pair, "send", bed.address(to), str(port), *window)
         before = _processor_seconds(begin)
         after = _processor_seconds(end)
         counts = [float(_output(receiver)) for receiver in receivers]
@@ -163,10 +163,10 @@ class BedCheck:
             if rate is not None and expected is not None and abs(rate / expected - 1) > RATE_TOLERANCE
         ]
         found += [
-            f"alltoall of {one.message_bytes} B: time times rate changes to {one.scaling:.0%} at half the rate, "
-            "so the network alone does not limit it"
-            for one in self.exchanges
-            if abs(one.scaling - 1) > SCALING_TOLERANCE
+            f"alltoall of {exchange.message_bytes} B: time times rate changes to {exchange.scaling:.0%} at half the "
+            "rate, so the network alone does not limit it"
+            for exchange in self.exchanges
+            if abs(exchange.scaling - 1) > SCALING_TOLERANCE
         ]
         return found
 
@@ -179,7 +179,7 @@ class BedCheck:
         """All values, by names with units."""
         rates = ("one_way", "one_way_expected", "together", "together_expected", "across", "across_expected")
         document = {f"{name}_bytes_per_second" if name in rates else name: v for name, v in asdict(self).items()}
-        scalings = [{**asdict(one), "scaling": one.scaling} for one in self.exchanges]
+        scalings = [{**asdict(exchange), "scaling": exchange.scaling} for exchange in self.exchanges]
         return {**document, "exchanges": scalings, "ok": self.ok, "problems": self.problems}
 
 
@@ -233,7 +233,7 @@ def highest_rate(
         with temporarily_up(replace(shape, bits_per_second=rate), name) as bed:
             found = measured(bed)
         on_check(rate, found)
-        if found.ok and all(abs(one.scaling - 1) <= SCALING_TOLERANCE / 2 for one in found.exchanges):
+        if found.ok and all(abs(exchange.scaling - 1) <= SCALING_TOLERANCE / 2 for exchange in found.exchanges):
             return rate
     return rates[-1]
 

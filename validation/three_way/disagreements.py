@@ -91,13 +91,13 @@ def disagreements(every: Iterable[Scores]) -> list[Disagreement]:
             known = np.flatnonzero(np.isfinite(errors[a, i])).tolist()
             runs = groupby(known, key=sides[a, i].__getitem__)
             found += [_disagreement(scores, a, i, [*places]) for side, places in runs if side]
-    return sorted(found, key=lambda one: -one.worst.gap)
+    return sorted(found, key=lambda disagreement: -disagreement.worst.gap)
 
 
 def _disagreement(scores: Scores, a: int, i: int, places: Sequence[int]) -> Disagreement:
     right, choice, procs = scores.right, scores.right.choices[a], scores.right.procs[i]
     times = (scores.times[SIMULATED].seconds, right.seconds, right.half_widths)
-    pairs = {j: Pair(*(float(one.values[a, i, j]) for one in times)) for j in places}
+    pairs = {j: Pair(*(float(array.values[a, i, j]) for array in times)) for j in places}
     worst = max(places, key=lambda j: pairs[j].gap)
     sizes = [right.message_bytes[j] for j in places]
     return Disagreement(right.grid.case(choice, procs, right.message_bytes[worst]), pairs[worst], tuple(sizes))
@@ -124,9 +124,9 @@ def cause_of(worst: Pair, unchanged: Pair | None, under: Mapping[str, Pair]) -> 
 def spread(found: Sequence[Disagreement], most: int) -> list[Disagreement]:
     """At most `most` disagreements: the worst of every collective, then the second worst of every one, and so on."""
     by_collective: dict[str, list[Disagreement]] = {}
-    for one in found:
-        by_collective.setdefault(one.case.collective, []).append(one)
-    in_turn = [one for rank in zip_longest(*by_collective.values()) for one in rank if one is not None]
+    for disagreement in found:
+        by_collective.setdefault(disagreement.case.collective, []).append(disagreement)
+    in_turn = [item for rank in zip_longest(*by_collective.values()) for item in rank if item is not None]
     return in_turn[:most]
 
 
@@ -256,7 +256,7 @@ class Diagnoser:
         """
         if not found:
             return []
-        cases = list(dict.fromkeys(one.case for one in found))
+        cases = list(dict.fromkeys(disagreement.case for disagreement in found))
         pairs: dict[str, dict[Case, Pair]] = {}
         counted: dict[Case, TcpCounts] = {}
         jobs = [UNCHANGED, *CONDITIONS]
@@ -268,11 +268,15 @@ class Diagnoser:
                     if condition is UNCHANGED:
                         counted = self._counted(bed, cases)
         diagnoses = []
-        for one in found:
-            unchanged = pairs[UNCHANGED.cause].get(one.case)
-            under = {name: of_cases[one.case] for name, of_cases in pairs.items() if name and one.case in of_cases}
-            cause = cause_of(one.worst, unchanged, under)
-            diagnoses.append(Diagnosis(one, cause, unchanged, under, counted.get(one.case)))
+        for disagreement in found:
+            unchanged = pairs[UNCHANGED.cause].get(disagreement.case)
+            under = {
+                name: of_cases[disagreement.case]
+                for name, of_cases in pairs.items()
+                if name and disagreement.case in of_cases
+            }
+            cause = cause_of(disagreement.worst, unchanged, under)
+            diagnoses.append(Diagnosis(disagreement, cause, unchanged, under, counted.get(disagreement.case)))
         return diagnoses
 
     def _under(self, condition: Condition, bed: TestBed, cases: Sequence[Case]) -> dict[Case, Pair]:

@@ -64,14 +64,14 @@ def kind_of(collective: str, choice: Choice) -> str:
 
 def of_kind(times: Times, kind: str) -> Times:
     """The times of only the algorithms of one kind."""
-    return times.where(np.array([kind_of(times.collective, one) == kind for one in times.choices])[:, None, None])
+    return times.where(np.array([kind_of(times.collective, choice) == kind for choice in times.choices])[:, None, None])
 
 
 def best_of_kinds(times: Times) -> Times:
     """The times of the best algorithm of each kind, as two choices with the names of the kinds."""
     alone = [of_kind(times, kind) for kind in KINDS]
-    seconds = np.stack([one.best_seconds.values for one in alone])
-    widths = np.stack([picked_seconds(one.half_widths.values, one.best.values) for one in alone])
+    seconds = np.stack([item.best_seconds.values for item in alone])
+    widths = np.stack([picked_seconds(item.half_widths.values, item.best.values) for item in alone])
     state = np.where(np.isfinite(seconds), State.TIMED, State.NOT_ASKED).astype(np.int8)
     values = {"seconds": seconds, "half_width_seconds": widths, "state": state}
     grid = replace(times.grid, choices=tuple(map(Choice, KINDS)))
@@ -108,7 +108,7 @@ def component_table(every: AllScores, components: Mapping[str, Mapping[str, Time
         right = scores.right.of_grid(replace(scores.right.grid, besides=()))
         alone = {kind: of_kind(right, kind) for kind in KINDS}
         for (i, j), at in zip(np.ndindex(*right.best.shape), right.grid.points, strict=True):
-            choices = {kind: one.best_choice(*at) for kind, one in alone.items()}
+            choices = {kind: item.best_choice(*at) for kind, item in alone.items()}
             choices["pick"] = scores.pick(source, i, j).choice
             row = point(right, *at)
             row |= {name: float(times[collective].best_seconds.values[i, j]) for name, times in components.items()}

@@ -245,8 +245,8 @@ class ThreeWayComparison:
                 simulate(platform, simulable, replace(self.context, engine=engine)) for engine in (SMPI, SCHEDULE)
             )
             scores = AllScores(
-                Scores(right, {SIMULATED: one, SCHEDULED: other, **_predicted(models, right.grid), OWN: _OWN})
-                for right, one, other in zip(measured, simulated, played, strict=True)
+                Scores(right, {SIMULATED: item, SCHEDULED: other, **_predicted(models, right.grid), OWN: _OWN})
+                for right, item, other in zip(measured, simulated, played, strict=True)
             )
         self.result.failed += [timing for times in (*simulated, *played) for timing in times.failed]
         self.result.scores[place] = scores
@@ -259,8 +259,10 @@ class ThreeWayComparison:
         """
         found = self._measured(target, [case for grid in grids for case in grid.cases()], method)
         medians = {
-            case: replace(one, seconds=one.median_seconds if math.isfinite(one.median_seconds) else one.seconds)
-            for case, one in found.items()
+            case: replace(
+                timing, seconds=timing.median_seconds if math.isfinite(timing.median_seconds) else timing.seconds
+            )
+            for case, timing in found.items()
         }
         return [Times.of_timings(grid, medians, place, "measured", target.installation.label) for grid in grids]
 
@@ -301,7 +303,7 @@ class ThreeWayComparison:
                     space = Space(collective, *place, (TASK_BYTES,), (TASK_BYTES,), TASK_ALGORITHMS)
                     result.tasks += study_tasks(space.cases(), bench)
         with self._stage(f"{target.name}: hierarchical algorithms verified"):
-            result.verified = [one for name in (*main.sizes, "barrier") for one in verify_hierarchical(target, name)]
+            result.verified = [item for name in (*main.sizes, "barrier") for item in verify_hierarchical(target, name)]
 
 
 def _by_size(case: Case) -> Method:
@@ -313,4 +315,4 @@ def _predicted(models: Sequence[CollectiveModel], grid: Grid) -> dict[str, Times
     """The times by the models that cover any of the algorithms; times that are not positive are dropped."""
     covering = [model for model in models if {*model.algorithms(grid.collective)} & {*grid.names}]
     times = {model.name: predicted(model, replace(grid, besides=())) for model in covering}
-    return {name: one.where(one.seconds > 0) for name, one in times.items()}
+    return {name: item.where(item.seconds > 0) for name, item in times.items()}

@@ -43,7 +43,7 @@ def hierarchical_choices(collective: str) -> tuple[Choice, ...]:
     The way by sockets is left out, since a test bed's node is one socket. Only broadcasts and reductions use the memory
     of a node.
     """
-    names = [one.name for one in Catalogue.load().algorithms(collective) if one.by_node]
+    names = [algorithm.name for algorithm in Catalogue.load().algorithms(collective) if algorithm.by_node]
     ways = [way for way in range(len(WITHIN)) if way != BY_SOCKET] if collective in _WHOLE else [0]
     found = [candidates(collective, [SEGMENT_BYTES], names, {"within": [way]}) for way in ways if names]
     return tuple(dict.fromkeys(choice for choices in found for choice in choices))
@@ -143,7 +143,7 @@ def usual_plan(
         raise unknown_name("transport of a test bed", transport, TRANSPORTS)
     shared = per_node > 1
     usual = (_FEW_SHARED_NODES_SIZES, _SHARED_NODES_SIZES) if shared else (_FEW_SIZES, _SIZES)
-    few, many = (_sizes(collectives, sizes, one) for one in usual)
+    few, many = (_sizes(collectives, sizes, entry) for entry in usual)
     shape = Shape(nodes, rate, ranks_per_node=per_node, transport=transport)
     others = (
         *(replace(shape, nodes=count) for count in _OTHER_NODES if count != nodes),

@@ -68,7 +68,7 @@ def errors_by(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
         for key, errors in mine.groupby(["source", *columns], sort=False).error
         if (summary := Errors.of(errors)) is not None
     ]
-    return pd.DataFrame(found, columns=["source", *columns, *(one.name for one in fields(Errors))])
+    return pd.DataFrame(found, columns=["source", *columns, *(field.name for field in fields(Errors))])
 
 
 def verdicts(scores: AllScores, source: str) -> pd.DataFrame:

@@ -27,7 +27,7 @@ class AllTimes(dict[str, Times]):
     @classmethod
     def of(cls, times: Iterable[Times]) -> AllTimes:
         """These times, each by its collective."""
-        return cls({one.collective: one for one in times})
+        return cls({item.collective: item for item in times})
 
     @classmethod
     def load(cls, path: str | Path) -> AllTimes:
@@ -70,7 +70,7 @@ def _document(times: Times) -> dict[str, Any]:
         "variables": {str(name): _plain(values.values) for name, values in times.data.data_vars.items()},
         "model": None if times.between is None else {"name": times.between.name, **times.between.document()},
         "notes": list(times.notes),
-        "failed": [{"case": vars(one.case), "error": one.error} for one in times.failed],
+        "failed": [{"case": vars(timing.case), "error": timing.error} for timing in times.failed],
         "facts": dict(times.facts),
     }
 
@@ -85,7 +85,7 @@ _OF_GRID = (
 def _plain(values: Any) -> Any:
     """An array as nested lists in which nan is null and infinity a text, since JSON has neither."""
     if isinstance(values, np.ndarray):
-        return [_plain(one) for one in values] if values.ndim > 1 else [_plain(one) for one in values.tolist()]
+        return [_plain(value) for value in values] if values.ndim > 1 else [_plain(value) for value in values.tolist()]
     if isinstance(values, float) and not math.isfinite(values):
         return None if math.isnan(values) else "unknown"
     return values
@@ -94,14 +94,16 @@ def _plain(values: Any) -> Any:
 def _array(values: Any, shape: tuple[int, ...]) -> Any:
     """The array that `_plain` made lists of. Raises ValueError for another shape."""
     flat = np.array(values, dtype=object).reshape(-1)
-    found = np.array([math.nan if one is None else math.inf if one == "unknown" else one for one in flat], dtype=float)
+    found = np.array(
+        [math.nan if item is None else math.inf if item == "unknown" else item for item in flat], dtype=float
+    )
     return found.reshape(shape)
 
 
 def _times_from(entry: Mapping[str, Any], path: str | Path) -> Times:
     from collwise.validation.fitting.models_by_name import model_from_document
 
-    timed = [Choice(**one) for one in entry["choices"]]
+    timed = [Choice(**item) for item in entry["choices"]]
     besides = tuple((int(procs), int(size), timed[index]) for procs, size, index in entry["besides"])
     places = {name: entry[name] for name in _OF_GRID}
     places |= {name: tuple(map(int, entry[name])) for name in (PROCS, BYTES)}
@@ -112,7 +114,7 @@ def _times_from(entry: Mapping[str, Any], path: str | Path) -> Times:
     shape = (len(timed), len(grid.procs), len(grid.message_bytes), *map(len, more.values()))
     dims = (CHOICE, *POINT, *more)
     variables = {name: _array(values, shape) for name, values in entry["variables"].items()}
-    variables["state"] = np.array([State(int(one)) for one in variables["state"].flat], np.int8).reshape(shape)
+    variables["state"] = np.array([State(int(item)) for item in variables["state"].flat], np.int8).reshape(shape)
     coords = {CHOICE: labels_of(grid), PROCS: list(grid.procs), BYTES: list(grid.message_bytes), **more}
     data = xr.Dataset({name: (dims, variables[name]) for name in ("seconds", "half_width_seconds", "state")}, coords)
     data = data.assign({name: (dims, values) for name, values in variables.items()})
@@ -121,7 +123,7 @@ def _times_from(entry: Mapping[str, Any], path: str | Path) -> Times:
         data=data,
         between=None if entry["model"] is None else model_from_document(entry["model"], path),
         notes=tuple(entry["notes"]),
-        failed=tuple(Timing(Case(**one["case"]), math.nan, error=one["error"]) for one in entry["failed"]),
+        failed=tuple(Timing(Case(**item["case"]), math.nan, error=item["error"]) for item in entry["failed"]),
         facts=entry["facts"],
         **{name: entry[name] for name in _TEXTS_AND_NUMBERS},
     )

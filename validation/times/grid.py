@@ -158,7 +158,7 @@ class Grid:
     @property
     def segments(self) -> tuple[int, ...]:
         """The segment sizes of the choices that compete, in their order; only 0 if no choice cuts messages."""
-        return tuple(dict.fromkeys(one.segment_bytes for one in self.choices if one.segment_bytes)) or (0,)
+        return tuple(dict.fromkeys(choice.segment_bytes for choice in self.choices if choice.segment_bytes)) or (0,)
 
     @cached_property
     def labels(self) -> dict[Choice, str]:
@@ -180,7 +180,7 @@ class Grid:
 
     def by_algorithm(self) -> Grid:
         """The grid, reordered so that the competing choices of each algorithm are adjacent, in their order."""
-        return replace(self, choices=tuple(sorted(self.choices, key=lambda one: self.names.index(one.algorithm))))
+        return replace(self, choices=tuple(sorted(self.choices, key=lambda choice: self.names.index(choice.algorithm))))
 
     def with_besides(self, choice_at: Callable[[int, int], Choice | None]) -> Grid:
         """The grid that also times the choices that a function returns for points. None adds nothing."""
@@ -263,8 +263,10 @@ def with_thresholds(collective: str, choices: Sequence[Choice], thresholds: Thre
 def check_thresholds_matter(algorithms: Sequence[Algorithm], thresholds: Thresholds | None) -> None:
     """Raises UsageError for thresholds that none of the algorithms takes."""
     if thresholds is not None and not any(algorithm.bounded for algorithm in algorithms):
-        entries = [one for of in _BOUNDS for one in Catalogue.load().collective(of).algorithms.values() if one.bounded]
-        takers = ", ".join(f"{one.collective} {one.name}" for one in entries)
+        entries = [
+            item for of in _BOUNDS for item in Catalogue.load().collective(of).algorithms.values() if item.bounded
+        ]
+        takers = ", ".join(f"{entry.collective} {entry.name}" for entry in entries)
         raise UsageError(f"--thresholds: none of the algorithms asked for uses thresholds; these do: {takers}")
 
 

@@ -23,7 +23,7 @@ _HOW_TO_MEASURE = "measure some (collwise measure, or --script elsewhere) or rea
 
 
 def _of_source(store: Store, source: str) -> list[StoredConfiguration]:
-    return [one for one in store.configurations() if one.configuration.source == source]
+    return [configuration for configuration in store.configurations() if configuration.configuration.source == source]
 
 
 def measured_platform(store: Store, name: str) -> str:
@@ -31,8 +31,8 @@ def measured_platform(store: Store, name: str) -> str:
 
     Names of platforms are in lower case, those of hosts and test beds not always.
     """
-    known = {one.configuration.platform for one in _of_source(store, "measured")}
-    alike = [one for one in known if one.lower() == name.lower()]
+    known = {configuration.configuration.platform for configuration in _of_source(store, "measured")}
+    alike = [text for text in known if text.lower() == name.lower()]
     return alike[0] if name not in known and len(alike) == 1 else name
 
 
@@ -52,16 +52,20 @@ def stored_times(
     the number of `measured` cases, and the number of `others`, the measurements that were not taken.
     """
     stored = _of_source(store, source)
-    known = dict.fromkeys(one.configuration.platform for one in stored)
+    known = dict.fromkeys(configuration.configuration.platform for configuration in stored)
     if not known:
         raise UsageError(f"store {store.path} has no {source} times; {_HOW_TO_MEASURE}")
     check_name(f"platform with {source} times", platform, known, _HOW_TO_MEASURE)
-    wanted = [one for one in stored if one.configuration.platform == platform and one.key.startswith(tuple(keys) or "")]
+    wanted = [
+        configuration
+        for configuration in stored
+        if configuration.configuration.platform == platform and configuration.key.startswith(tuple(keys) or "")
+    ]
     alike: dict[object, list[StoredConfiguration]] = {}
-    for one in wanted:
-        if collective in one.collectives:
-            details = tuple(pair for pair in one.configuration.details if pair[0] not in _EXECUTION)
-            alike.setdefault((one.configuration.maker, details), []).append(one)
+    for configuration in wanted:
+        if collective in configuration.collectives:
+            details = tuple(pair for pair in configuration.configuration.details if pair[0] not in _EXECUTION)
+            alike.setdefault((configuration.configuration.maker, details), []).append(configuration)
     combined = [(group, _combined(store, group, collective)) for group in alike.values()]
     found = [(group, timings) for group, timings in combined if any(map(_is_ours, timings))]
     per_node = {case.processes_per_node for _, timings in found for case in timings if _is_ours(case)}
@@ -82,7 +86,7 @@ def stored_times(
         raise UsageError(f"{collective} on {platform} was not measured with {ppn} processes per node")
     _, (group, timings) = max(enumerate(here), key=lambda pair: (sum(map(_is_ours, pair[1][1])), pair[0]))
     made = group[0].configuration
-    facts = {"configurations": [one.key for one in group], "others": len(here) - 1}
+    facts = {"configurations": [configuration.key for configuration in group], "others": len(here) - 1}
     return _times_of(collective, ppn, timings, source, made.platform, made.maker, facts)
 
 
@@ -107,10 +111,10 @@ def times_of_launches(
     collective: str, launches: Sequence[Sequence[Timing]], platform: str, maker: str, confidence: float
 ) -> Times:
     """The times of a collective's cases from timings in each launch, with the `mean_seconds` over all launches."""
-    ok = [each for each in launches if all(one.ok for one in each)]
+    ok = [each for each in launches if all(timing.ok for timing in each)]
     ppn = max(each[0].case.processes_per_node for each in launches)
     timings = {
-        **{each[0].case: next((one for one in each if not one.ok), each[0]) for each in launches},
+        **{each[0].case: next((timing for timing in each if not timing.ok), each[0]) for each in launches},
         **{each[0].case: robust(each, confidence) for each in ok},
     }
     times = _times_of(collective, ppn, _mapped(timings.values(), ppn), "measured", platform, maker, {})
@@ -154,12 +158,16 @@ def _in_order(collective: str, choices: Iterable[Choice]) -> tuple[Choice, ...]:
     """Choices in the order of `candidates`: in the catalogue's order for each segment size, the smallest size first."""
     entries = Catalogue.load().collective(collective).algorithms
     names = [*entries]
-    cut = {one: one.segment_bytes for one in choices if one.algorithm in entries and entries[one.algorithm].pipelined}
+    cut = {
+        choice: choice.segment_bytes
+        for choice in choices
+        if choice.algorithm in entries and entries[choice.algorithm].pipelined
+    }
     least = min(cut.values(), default=0)
 
-    def place(one: Choice) -> tuple[int, ...]:
-        known = names.index(one.algorithm) if one.algorithm in entries else len(names)
-        return (cut.get(one, least), known, one.segment_bytes, one.parameter, one.limit_bytes)
+    def place(choice: Choice) -> tuple[int, ...]:
+        known = names.index(choice.algorithm) if choice.algorithm in entries else len(names)
+        return (cut.get(choice, least), known, choice.segment_bytes, choice.parameter, choice.limit_bytes)
 
     return tuple(sorted(choices, key=place))
 
@@ -183,8 +191,8 @@ def _with_repeats(timings: Mapping[Case, Timing]) -> dict[Case, Timing]:
 def _nothing(store: Store, platform: str, collective: str, wanted: Sequence[StoredConfiguration]) -> UsageError:
     experiments = Counter(
         row["experiment"]
-        for one in wanted
-        for row in store.rows(configuration=one.key, collective=collective)
+        for configuration in wanted
+        for row in store.rows(configuration=configuration.key, collective=collective)
         if not row["error"]
     )
     if experiments[BUILTIN]:
@@ -192,7 +200,7 @@ def _nothing(store: Store, platform: str, collective: str, wanted: Sequence[Stor
             f"the measured times of {collective} on {platform} are of MPI's own collective, whose algorithm is not "
             "known; measure ours with 'collwise measure'"
         )
-    others = sorted({name for one in wanted for name in one.collectives} - {"-"})
+    others = sorted({name for configuration in wanted for name in configuration.collectives} - {"-"})
     has = f"; measured there: {', '.join(others)}" if others else ""
     return UsageError(f"nothing is measured of {collective} on {platform}{has}; {_HOW_TO_MEASURE}")
 
@@ -202,16 +210,16 @@ def _combined(store: Store, group: Sequence[StoredConfiguration], collective: st
     launches = [
         {
             case: timing
-            for case, timing in store.timings_of(one.key).items()
+            for case, timing in store.timings_of(configuration.key).items()
             if (case.collective, case.root) == (collective, 0)
             and case.experiment in ("collective", BUILTIN)
             and timing.ok
         }
-        for one in group
+        for configuration in group
     ]
     confidence = float(dict(group[0].configuration.details).get("confidence", 0.95))
-    cases = dict.fromkeys(case for one in launches for case in one)
-    return {case: robust([one[case] for one in launches if case in one], confidence) for case in cases}
+    cases = dict.fromkeys(case for launch in launches for case in launch)
+    return {case: robust([launch[case] for launch in launches if case in launch], confidence) for case in cases}
 
 
 def robust(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
@@ -222,7 +230,7 @@ def robust(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
     stalls affect a mean more than a median. Records without a median have their mean.
     """
     combined = combine(launches, confidence)
-    medians = [one.median_seconds for one in launches]
+    medians = [launch.median_seconds for launch in launches]
     if not all(map(math.isfinite, medians)):
         return combined
     width = combined.half_width_seconds
@@ -241,7 +249,7 @@ def _one_mapping(found: Iterable[Mapping[Case, Timing]]) -> bool:
 def _mapped(timings: Iterable[Timing], processes_per_node: int) -> dict[Case, Timing]:
     """The timings with this many processes per node (or all, if fewer), by their cases with that number."""
     return {
-        replace(one.case, processes_per_node=processes_per_node): one
-        for one in timings
-        if one.case.processes_per_node in (processes_per_node, min(processes_per_node, one.case.procs))
+        replace(timing.case, processes_per_node=processes_per_node): timing
+        for timing in timings
+        if timing.case.processes_per_node in (processes_per_node, min(processes_per_node, timing.case.procs))
     }

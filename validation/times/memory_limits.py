@@ -40,8 +40,8 @@ def remark_on_sizes(grids: Sequence[Grid]) -> None:
             "sizes are doubles"
         )
     longest = max((size for grid in grids for size in grid.message_bytes), default=0)
-    given = {one for grid in grids if grid.segments != SEGMENTS for one in grid.segments}
-    if useless := [format_size(one) for one in sorted(given) if one > longest]:
+    given = {segment for grid in grids if grid.segments != SEGMENTS for segment in grid.segments}
+    if useless := [format_size(item) for item in sorted(given) if item > longest]:
         note(f"segments of {', '.join(useless)} cut nothing: no message is longer than {format_size(longest)}")
 
 
@@ -93,7 +93,7 @@ def warn_of_doubtful(platform: HostPlatform, grids: Sequence[Grid]) -> None:
     if platform.memory_bytes_per_node is not None:
         return
     largest = max(
-        ((buffers_of_node(one.collective, p, 1) * m, one.collective, p, m) for one in grids for p, m in one.points),
+        ((buffers_of_node(grid.collective, p, 1) * m, grid.collective, p, m) for grid in grids for p, m in grid.points),
         default=None,
     )
     if largest is not None and largest[0] > DOUBTED_BYTES:

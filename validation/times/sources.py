@@ -55,7 +55,7 @@ def without_prediction(times: Times) -> str:
     These algorithms are never chosen at such points.
     """
     missing = (times.competing(times.state) == State.NO_FORMULA).any((1, 2))
-    names = dict.fromkeys(one.algorithm for one, lacks in zip(times.choices, missing, strict=True) if lacks)
+    names = dict.fromkeys(choice.algorithm for choice, lacks in zip(times.choices, missing, strict=True) if lacks)
     line = f"{times.collective}: never chosen where {times.maker} has no prediction for them: "
     return line + ", ".join(names) if names else ""
 

@@ -110,7 +110,7 @@ class Times:
                 width = timing.half_width_seconds
                 seconds[place], widths[place] = timing.seconds, width if math.isfinite(width) else math.inf
         values: dict[str, Any] = {"seconds": seconds, "half_width_seconds": widths, "state": state}
-        if any(one.repetitions != 1 for one in found.values()):
+        if any(item.repetitions != 1 for item in found.values()):
             values |= {name: _values_of(state.shape, found, name) for name in _MEASURED}
         failed = tuple(dict.fromkeys(timing for timing in found.values() if not timing.ok))
         return cls(grid, platform, source, maker, _dataset(grid, values), margin=margin, failed=failed, **others)
@@ -305,9 +305,9 @@ class Times:
         """
         grid = replace(
             self.grid,
-            choices=tuple(one for one in self.choices if keep is None or keep(one)),
-            procs=tuple(one for one in self.procs if procs is None or one in procs),
-            message_bytes=tuple(one for one in self.message_bytes if message_bytes is None or one in message_bytes),
+            choices=tuple(choice for choice in self.choices if keep is None or keep(choice)),
+            procs=tuple(item for item in self.procs if procs is None or item in procs),
+            message_bytes=tuple(item for item in self.message_bytes if message_bytes is None or item in message_bytes),
         )
         return self.of_grid(grid)
 
@@ -422,7 +422,7 @@ class Times:
         stacked = self.data.transpose(*extra, *POINT, CHOICE)
         state = stacked["state"].values
         values = {str(name): stacked[name].values for name in stacked.data_vars}
-        errors = {one.case: one.error for one in self.failed}
+        errors = {timing.case: timing.error for timing in self.failed}
         rows = []
         for place in np.argwhere(state <= State.FAILED):
             index = tuple(place)
@@ -457,17 +457,17 @@ def joined(times: Sequence[Times], dim: str, labels: Sequence[Any]) -> Times:
     Notes and failed cases are taken from all times, everything else from the first.
     """
     first = times[0]
-    if len({(one.choices, one.procs, one.message_bytes) for one in times}) > 1:
+    if len({(item.choices, item.procs, item.message_bytes) for item in times}) > 1:
         raise UsageError(f"times can be joined over '{dim}' only if their choices and points match")
-    besides = tuple(dict.fromkeys(one for each in times for one in each.grid.besides))
+    besides = tuple(dict.fromkeys(entry for each in times for entry in each.grid.besides))
     grid = replace(first.grid, besides=besides)
-    data = xr.concat([one.of_grid(grid).data for one in times], dim).assign_coords({dim: list(labels)})
+    data = xr.concat([item.of_grid(grid).data for item in times], dim).assign_coords({dim: list(labels)})
     return replace(
         first,
         grid=grid,
         data=data.transpose(CHOICE, *POINT, ...),
-        notes=tuple(dict.fromkeys(note for one in times for note in one.notes)),
-        failed=tuple(dict.fromkeys(timing for one in times for timing in one.failed)),
+        notes=tuple(dict.fromkeys(note for item in times for note in item.notes)),
+        failed=tuple(dict.fromkeys(timing for item in times for timing in item.failed)),
     )
 
 
@@ -501,16 +501,16 @@ def _without_times(grid: Grid, margin: float | None) -> Any:
     state = np.where(running(grid), State.NOT_ASKED, State.DOES_NOT_RUN).astype(np.int8)
     if margin is not None:
         here = state[: len(grid.choices)]
-        competes = [grid.competes(one, *point) for one in grid.choices for point in grid.points]
+        competes = [grid.competes(choice, *point) for choice in grid.choices for point in grid.points]
         here[(here == State.NOT_ASKED) & np.reshape(competes, here.shape)] = State.LEFT_OUT
     return state
 
 
 def _beside(here: int, there: Sequence[tuple[int, tuple[int, int]]], most: float) -> list[tuple[int, int]]:
     """The points with the next smaller and next larger value, if at most a factor of `most` away."""
-    below = max((one for one in there if one[0] < here and one[0] * most >= here), default=None)
-    above = min((one for one in there if one[0] > here and one[0] <= here * most), default=None)
-    return [one[1] for one in (below, above) if one is not None]
+    below = max((entry for entry in there if entry[0] < here and entry[0] * most >= here), default=None)
+    above = min((entry for entry in there if entry[0] > here and entry[0] <= here * most), default=None)
+    return [item[1] for item in (below, above) if item is not None]
 
 
 def _at_or_below(values: Sequence[int], wanted: int) -> int:

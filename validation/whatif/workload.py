@@ -184,11 +184,11 @@ class Savings:
 
     def saving_seconds(self, processes: int) -> float:
         """The saved seconds, as a mean over all processes."""
-        return sum(one.saving_seconds * one.row.processes for one in self.rows) / processes
+        return sum(row.saving_seconds * row.row.processes for row in self.rows) / processes
 
     def saving_half_width(self, processes: int) -> float:
         """The half-width of the saving's interval, if all savings are off in the same direction; nan if unknown."""
-        return sum(one.saving_half_width * one.row.processes for one in self.rows) / processes
+        return sum(row.saving_half_width * row.row.processes for row in self.rows) / processes
 
 
 def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable], default: Default) -> Savings:
@@ -197,10 +197,10 @@ def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable]
     If P or m is not among a table's points, the next lower one counts. `default` gives the untuned choice if MPI's own
     collectives are not measured. Raises UsageError for tables without times.
     """
-    tables = {one.collective: one for one in known if isinstance(one, DecisionTable)}
+    tables = {item.collective: item for item in known if isinstance(item, DecisionTable)}
     if tables and all(table.times is None for table in tables.values()):
         raise UsageError("the decisions include no times; use a file of 'collwise select -o FILE'")
-    of_grids = {(*_kind(one.grid), *one.grid.points): one for one in known if isinstance(one, Times)}
+    of_grids = {(*_kind(item.grid), *item.grid.points): item for item in known if isinstance(item, Times)}
     found: list[Saving] = []
     left_out = list(workload.left_out)
     for calls in workload.calls:
@@ -221,8 +221,8 @@ def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable]
             found.append(saving)
         else:
             left_out.append(f"{what}: the decisions have no time of the untuned choice")
-    failed = dict.fromkeys(timing for one in of_grids.values() for timing in one.failed)
-    source, made_by = next(((one.source, one.made_by) for one in known), ("", ""))
+    failed = dict.fromkeys(timing for grid in of_grids.values() for timing in grid.failed)
+    source, made_by = next(((item.source, item.made_by) for item in known), ("", ""))
     return Savings(tuple(found), tuple(left_out), source, made_by, tuple(failed))
 
 
@@ -239,7 +239,7 @@ def _saving(row: ProfileRow, calls: Calls, times: Times, tuned: Choice, default:
     if own is not None:
         seconds[Choice(OWN)] = own
     if untuned_is == AS_RUN and untuned not in seconds:
-        untuned = next((one for one in seconds if one.algorithm == row.algorithm), None)
+        untuned = next((second for second in seconds if second.algorithm == row.algorithm), None)
     if untuned is None or untuned not in seconds or tuned not in seconds:
         return None
 
@@ -294,11 +294,11 @@ def rules_of(found: Savings) -> str:
     own algorithms.
     """
     steps: dict[tuple[str, int, int], dict[int, Choice]] = {}
-    for one in found.rows:
-        if one.saving_seconds > 0 and one.tuned != one.default and not one.saving_half_width >= one.saving_seconds:
-            key = (one.row.collective, one.row.processes, min(one.row.processes_per_node, one.row.processes))
-            least = (one.row.min_bytes or 0) if sees_sizes(COLLWISE, one.row.collective) else 0
-            steps.setdefault(key, {})[least] = one.tuned
+    for row in found.rows:
+        if row.saving_seconds > 0 and row.tuned != row.default and not row.saving_half_width >= row.saving_seconds:
+            key = (row.row.collective, row.row.processes, min(row.row.processes_per_node, row.row.processes))
+            least = (row.row.min_bytes or 0) if sees_sizes(COLLWISE, row.row.collective) else 0
+            steps.setdefault(key, {})[least] = row.tuned
     lines = [
         f"# For the calls of a profile, by {found.made_by}",
         "# collective procs processes_per_node message_bytes algorithm [parameters]",

@@ -52,7 +52,7 @@ class StatedViolation:
     explanation: str = "open"
 
 
-FINDINGS = tuple(row_of(StatedViolation, one) for one in tables_of("hunold2018")["findings"])
+FINDINGS = tuple(row_of(StatedViolation, item) for item in tables_of("hunold2018")["findings"])
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def checked(setting: Setting, context: SimulationContext) -> GuidelinesResult:
 def settings_of(finding: StatedViolation) -> tuple[Setting, ...]:
     """The settings that simulate the machine, library and processes of a finding."""
     key = (finding.machine, finding.library, (finding.nodes, finding.per_node))
-    return tuple(one for one in SETTINGS if (one.machine, one.library, one.printed) == key)
+    return tuple(setting for setting in SETTINGS if (setting.machine, setting.library, setting.printed) == key)
 
 
 def compared(found: Mapping[Setting, GuidelinesResult], findings: Sequence[StatedViolation] = FINDINGS) -> pd.DataFrame:
@@ -154,15 +154,15 @@ def _row(finding: StatedViolation, setting: Setting, simulated: GuidelinesResult
     stated.
     """
     compared = [
-        one
-        for one in simulated.before.comparisons
-        if one.kind == PATTERN
-        and one.guideline in finding.guidelines
-        and finding.min_bytes <= one.call.message_bytes <= finding.max_bytes
+        comparison
+        for comparison in simulated.before.comparisons
+        if comparison.kind == PATTERN
+        and comparison.guideline in finding.guidelines
+        and finding.min_bytes <= comparison.call.message_bytes <= finding.max_bytes
     ]
-    sizes = {one.call.message_bytes for one in compared}
-    violated = sorted({one.call.message_bytes for one in compared if one.violated})
-    ratio = max((one.ratio for one in compared), default=math.nan)
+    sizes = {comparison.call.message_bytes for comparison in compared}
+    violated = sorted({comparison.call.message_bytes for comparison in compared if comparison.violated})
+    ratio = max((comparison.ratio for comparison in compared), default=math.nan)
     is_found = 2 * len(violated) >= len(sizes) > 0 and ratio - 1 >= ((finding.gain or 1) - 1) / 2
     return {
         "where": finding.where,
@@ -182,7 +182,10 @@ def _row(finding: StatedViolation, setting: Setting, simulated: GuidelinesResult
 
 def remarks(compared: pd.DataFrame) -> list[str]:
     """The reasons why simulations do not show findings, or only in part. A reason is 'open' if none is known."""
-    reasons = {(one.where, one.collective, ", ".join(one.guidelines)): one.explanation for one in FINDINGS}
+    reasons = {
+        (violation.where, violation.collective, ", ".join(violation.guidelines)): violation.explanation
+        for violation in FINDINGS
+    }
     lacking = compared[compared.agrees != "yes"].drop_duplicates(["where", "collective", "guidelines"])
     places = zip(lacking["where"], lacking.collective, lacking.guidelines, strict=True)
     return [f"{', '.join(place)}: {reasons[place]}." for place in places]
@@ -195,7 +198,7 @@ def exhaustive(setting: Setting, collective: str, context: SimulationContext) ->
     """Times of every algorithm of Open MPI 4.1 at every segment size: all that MCA parameters can choose."""
     nodes, per_node = setting.simulated
     entries = Catalogue.load().algorithms(collective)
-    names = [one.name for one in entries if "4.1" in one.openmpi and one.selectable]
+    names = [entry.name for entry in entries if "4.1" in entry.openmpi and entry.selectable]
     return collwise.simulate(
         setting.machine, collective, nodes * per_node, _long_sizes(setting), algorithms=names, segments=_MCA_SEGMENTS,
         ppn=per_node, context=context,
@@ -230,10 +233,14 @@ def combined(setting: Setting, times: AllTimes, context: SimulationContext) -> O
 
 def of_fastest_parts(found: OwnChecked) -> pd.DataFrame:
     """Seconds of each mock-up, each of its parts by the fastest algorithm: a row for each message size."""
-    compared = [one for one in found.checked.comparisons if one.guideline in GUIDELINES]
+    compared = [comparison for comparison in found.checked.comparisons if comparison.guideline in GUIDELINES]
     rows = [
-        (one.call.message_bytes, f"{one.guideline}: fastest {GUIDELINES[one.guideline].label}", one.other.seconds)
-        for one in compared
+        (
+            comparison.call.message_bytes,
+            f"{comparison.guideline}: fastest {GUIDELINES[comparison.guideline].label}",
+            comparison.other.seconds,
+        )
+        for comparison in compared
     ]
     return pd.DataFrame(rows, columns=["size", "name", "seconds"]).pivot_table("seconds", "size", "name")
 
@@ -254,10 +261,10 @@ def with_noise(library: Library, seed: int) -> Library:
 
     def drawn(times: CaseTimes) -> CaseTimes:
         return {
-            case: replace(one, medians=tuple(one.seconds * np.exp(random.normal(0, NOISE, LAUNCHES))))
-            if one.medians
-            else one
-            for case, one in times.items()
+            case: replace(launches, medians=tuple(launches.seconds * np.exp(random.normal(0, NOISE, LAUNCHES))))
+            if launches.medians
+            else launches
+            for case, launches in times.items()
         }
 
     def in_turn(cases: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]) -> tuple[CaseTimes, CaseTimes]:
@@ -274,9 +281,11 @@ def judged_anew(exact: GuidelinesResult, criterion: Share, seeds: Sequence[int] 
     """
     plan = replace(exact.plan, criterion=criterion, kinds=(PATTERN,))
     found = [run(with_noise(exact.library, seed), plan) for seed in seeds]
-    made = [one for result in found for one in result.repairs]
+    made = [repair for result in found for repair in result.repairs]
     spurious = [
-        one for one in made if exact.mockups[one.guideline.name, one.call].seconds >= exact.own[one.call].seconds
+        repair
+        for repair in made
+        if exact.mockups[repair.guideline.name, repair.call].seconds >= exact.own[repair.call].seconds
     ]
     after = [result.tuned.checked.counts()[PATTERN] if result.tuned else 0 for result in found]
     return {

@@ -36,7 +36,7 @@ with here.context() as simulation:
 # %%
 here.table(
     "Violations by setting; times of the check are those of the last run, with stored simulations",
-    (summary_row(one)[:-1] for one in found.values()),
+    (summary_row(result)[:-1] for result in found.values()),
     columns=SUMMARY_COLUMNS[:-1],
 )
 
@@ -45,7 +45,7 @@ here.table(
 
 # %%
 # Each setting is drawn as simulated on the most processes.
-drawn = {setting.title: (setting, one) for setting, one in found.items()}
+drawn = {setting.title: (setting, result) for setting, result in found.items()}
 for number, (setting, one) in enumerate(drawn.values()):
     caption = f"{setting.title} in the paper; {setting.simulation}, simulated."
     here.figure(guidelines_figure(one, max(one.plan.procs)), caption, f"figure-4-{number + 1}")
@@ -116,11 +116,11 @@ here.table(
     "Combinations faster than every algorithm of Open MPI 4.1 for an allreduce",
     (
         (
-            *(format_size(one.call.message_bytes), one.guideline.label, one.chosen.label),
-            ", ".join(f"{name} by {choice.label}" for name, _, choice in one.parts if choice is not None),
-            f"{one.seconds / one.parts_seconds:.2f}",
+            *(format_size(combination.call.message_bytes), combination.guideline.label, combination.chosen.label),
+            ", ".join(f"{name} by {choice.label}" for name, _, choice in combination.parts if choice is not None),
+            f"{combination.seconds / combination.parts_seconds:.2f}",
         )
-        for one in better.combinations
+        for combination in better.combinations
     ),
     columns=["m", "combination", "instead of", "with", "speed-up"],
 )
@@ -184,8 +184,8 @@ for engine, rows in table.groupby("engine"):
     findings were simulated. {counts.get("yes", 0)} of them are found in simulation, too, {counts.get("in part", 0)} in
     part.""")
 repaired = [*found.values()]
-before = sum(one.before.counts()["pattern"] for one in repaired)
-after = sum(one.tuned.checked.counts()["pattern"] for one in repaired if one.tuned is not None)
+before = sum(result.before.counts()["pattern"] for result in repaired)
+after = sum(result.tuned.checked.counts()["pattern"] for result in repaired if result.tuned is not None)
 here.conclude(f"""
 Mock-ups repair the violations: {before} of the pattern before, {after} after, by the exact times that chose them. By
 drawn times, with the paper's rule of 10 %, {anew["violations after"][0]:.1f} are left of
@@ -205,9 +205,9 @@ paper: it matches it exactly).""")
 # %%
 here.publish({
     "violations": {
-        f"{setting.title}, {setting.simulation}": {"before": one.before.counts(),
-                        "after": None if one.tuned is None else one.tuned.checked.counts()}
-        for setting, one in found.items()
+        f"{setting.title}, {setting.simulation}": {"before": result.before.counts(),
+                        "after": None if result.tuned is None else result.tuned.checked.counts()}
+        for setting, result in found.items()
     },
     "findings": table.to_dict("records"),
     "section_4_4": {claim: int(holds.sum()) for claim, holds in claims.items()},

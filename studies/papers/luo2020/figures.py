@@ -14,21 +14,23 @@ from collwise.studies.papers.luo2020.whole import SMALL_BYTES, Whole
 
 def times_and_speed_ups(wholes: Sequence[Whole]) -> Figure:
     """Times of each source over the message size, and speed-ups of the first source. Each machine has a row."""
-    shown = {f"{one.title}{what}": of for one in wholes for what, of in (("", one.seconds), (" ", one.speed_ups()))}
+    shown = {
+        f"{whole.title}{what}": of for whole in wholes for what, of in (("", whole.seconds), (" ", whole.speed_ups()))
+    }
     styles = in_order(wholes[0].seconds, markersize=4)
     figure, axes = panels(shown, styles, "", (5.7, 3.7), 2)
     found = []
-    for one, times, ratios in zip(wholes, axes[::2], axes[1::2], strict=True):
+    for whole, times, ratios in zip(wholes, axes[::2], axes[1::2], strict=True):
         for axis in (times, ratios):
-            size_axis(axis, list(one.seconds.index))
+            size_axis(axis, list(whole.seconds.index))
             axis.axvline(SMALL_BYTES, color="#999999", linewidth=0.8, linestyle=":")
         seconds_axis(times)
         ratios.axhline(1, color="black", linewidth=0.8)
         ratios.set_yscale("log", base=2)
         ratios.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        ratios.set_ylabel(f"speed-up of {one.seconds.columns[0]}")
-        least, most = one.speed_ups().min().min(), one.speed_ups().max().max()
-        found.append(f"x {least:.2f} to x {most:.2f} on {one.machine.title}")
+        ratios.set_ylabel(f"speed-up of {whole.seconds.columns[0]}")
+        least, most = whole.speed_ups().min().min(), whole.speed_ups().max().max()
+        found.append(f"x {least:.2f} to x {most:.2f} on {whole.machine.title}")
     head(figure, f"{wholes[0].seconds.columns[0]} is {', '.join(found)} as fast as the others", wholes[0].collective)
     label_lines(*axes)
     return figure

@@ -53,8 +53,8 @@ def allowed(space: Space) -> list[Case]:
 def with_heuristics(tuning: Tuning, timer: Timer) -> Tuning:
     """The tuning, and each of its searches repeated among the configurations that the heuristics allow."""
     found = {}
-    for name, one in tuning.found.items():
-        found[name] = one
+    for name, item in tuning.found.items():
+        found[name] = item
         less = search(name, allowed(tuning.space), timer)
         found[f"{name}-heuristics"] = replace(less, search=f"{name}-heuristics")
     return replace(tuning, found=found)

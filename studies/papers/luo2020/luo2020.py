@@ -89,7 +89,7 @@ here.table(
     pd.concat([
         pd.DataFrame([printed["table_1"] | printed["table_2"]]),
         *(paper.configuration(NODES, PER_NODE, 4 * paper.MIB, name, choice) for name, choice in best.items()),
-        *(paper.measured_configuration(one) for one in paper.MEASURED["measured"]),
+        *(paper.measured_configuration(item) for item in paper.MEASURED["measured"]),
     ]),
 )  # fmt: skip
 check = checks["allreduce"]
@@ -121,15 +121,16 @@ costs = {}
 for number, name in enumerate(SEARCHES):
     ours = [found[number] for found in scores.values()]
     costs[name] = {
-        "cost": sum(one.machine_seconds for one in ours) / sum(found[0].machine_seconds for found in scores.values()),
-        "mean": sum(one.mean for one in ours) / len(ours),
-        "worst": max(one.worst for one in ours),
+        "cost": sum(score.machine_seconds for score in ours)
+        / sum(found[0].machine_seconds for found in scores.values()),
+        "mean": sum(score.mean for score in ours) / len(ours),
+        "worst": max(score.worst for score in ours),
     }
 here.table(
     "Figures 8 and 9: cost of each search of broadcast and allreduce, and slowdown of its choices (%)",
     (
-        (*stated, *(100 * share for share in one.values()))
-        for stated, one in zip(printed["search_cost_percent"].items(), costs.values(), strict=True)
+        (*stated, *(100 * share for share in cost.values()))
+        for stated, cost in zip(printed["search_cost_percent"].items(), costs.values(), strict=True)
     ),
     floats="{:.1f}",
     columns=["search", "cost in the paper", "cost here", "mean slowdown here", "worst here"],
@@ -190,8 +191,8 @@ here.say("measured")
 sizes = paper.QUICK_SIZES if here.quick else paper.SIZES
 with here.context() as simulation:
     wholes = {
-        number: paper.simulate_whole(one, collective, [size for size in one.sizes if size in sizes], simulation)
-        for number, (one, collective) in paper.FIGURES.items()
+        number: paper.simulate_whole(item, collective, [size for size in item.sizes if size in sizes], simulation)
+        for number, (item, collective) in paper.FIGURES.items()
     }
 for numbers in ((10, 12), (13, 14)):
     shown = [wholes[number] for number in numbers]

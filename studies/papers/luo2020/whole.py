@@ -130,11 +130,11 @@ class Whole:
 
 def choices_at(collective: str, by_node: bool, procs: int, message_bytes: int) -> list[Choice]:
     """The hierarchical or the flat choices that compete at a point."""
-    entries = [one for one in Catalogue.load().algorithms(collective) if one.name not in _LEFT_OUT]
-    names = [one.name for one in entries if (one.by_node if by_node else one.selectable)]
+    entries = [algorithm for algorithm in Catalogue.load().algorithms(collective) if algorithm.name not in _LEFT_OUT]
+    names = [entry.name for entry in entries if (entry.by_node if by_node else entry.selectable)]
     if _has_short_blocks(procs, message_bytes):
         names = [name for name in names if name not in _RINGS]
-    segments = [0, *(one for one in SEGMENTS if one < message_bytes <= _MAX_SEGMENTS * one)]
+    segments = [0, *(item for item in SEGMENTS if item < message_bytes <= _MAX_SEGMENTS * item)]
     # The first of equally fast choices is taken, so choices without several leaders come first.
     return sorted(candidates(collective, segments, names, LEADERS), key=lambda choice: choice.parameter > 0)
 
@@ -244,7 +244,7 @@ def _fastest(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The fastest choice of each source and its seconds by the schedule engine, by size; nan without a choice."""
     wanted = {
-        (source, size): [one for one in at(machine.procs, size) if _is_played(one, machine.procs, size)]
+        (source, size): [item for item in at(machine.procs, size) if _is_played(item, machine.procs, size)]
         for source, at in sources.items()
         for size in sizes
     }
@@ -291,7 +291,7 @@ def parts(machine: Machine, sizes: Sequence[int], context: SimulationContext) ->
     leaders = replace(machine, procs=machine.procs // machine.per_node, per_node=1)
     node, flat = replace(machine, procs=machine.per_node), partial(choices_at, "bcast", False)
     alone = {"between nodes alone": leaders, "within a node alone": node}
-    return pd.concat([_fastest(one, sizes, {name: flat}, context)[1] for name, one in alone.items()], axis=1)
+    return pd.concat([_fastest(item, sizes, {name: flat}, context)[1] for name, item in alone.items()], axis=1)
 
 
 def cyclic(machine: Machine, sizes: Sequence[int], context: SimulationContext) -> pd.DataFrame:

@@ -24,11 +24,15 @@ plus, product, gather = published.ADOPTED["bcast"], published.LITERAL, published
 with here.context() as simulation:
     context = paper.with_algorithm_1(simulation)
     tables = paper.fitted_tables(context)
-    over_procs = {one.cluster.name: paper.picks_over_procs(one, context) for one in tables if one.collective == "bcast"}
+    over_procs = {
+        fitted_table.cluster.name: paper.picks_over_procs(fitted_table, context)
+        for fitted_table in tables
+        if fitted_table.collective == "bcast"
+    }
     shaheen_ii = paper.shaheen(context)
     name = "SMPI" if context.engine.name == "smpi" else context.engine.name
     seconds = {name: paper.by_own_engine(tables), "the engine": paper.by_schedule(tables, context)}
-by_engine = {engine: paper.agreement_with_measured_best(one) for engine, one in seconds.items()}
+by_engine = {engine: paper.agreement_with_measured_best(second) for engine, second in seconds.items()}
 shaheen = published.TABLE_8_SHAHEEN
 at_1024 = paper.agreement_with_measured_best(paper.by_own_engine([shaheen_ii.table]), [shaheen])
 
@@ -40,7 +44,7 @@ bcast_rows = sum(len(table) for table in published.TABLES if table.collective[0]
 gather_rows = sum(len(table) for table in published.TABLES if table.collective[0] == "gather")
 counted = matches.groupby(["reading", "gamma", "cluster"]).rows.sum()
 shown_gammas = (("table 6", "grisou"), ("table 6", "gros"), ("Gros's", "shaheen-ii"))
-by_plus, by_product = ([counted[reading, *one] for one in shown_gammas] for reading in (plus, product))
+by_plus, by_product = ([counted[reading, *gamma] for gamma in shown_gammas] for reading in (plus, product))
 gathered = counted[gather, "table 6"].sum()
 ratios = published.alpha_beta_ratios()
 ones = int(ratios["1 possible?"].sum())
@@ -72,7 +76,7 @@ here.conclude_all("conclude_table_8")
 rows = [
     ("broadcast, (7) as a sum", *by_plus),
     ("broadcast, (7) as a product", *by_product),
-    ("gather, of five", *(counted[gather, "table 6", one] for one in ("grisou", "gros")), "-"),
+    ("gather, of five", *(counted[gather, "table 6", text] for text in ("grisou", "gros")), "-"),
 ]
 here.table("Rows, of ten, in which the formulas choose what the paper prints", rows,
            columns=["", *published.BCAST_CLUSTERS.values()])  # fmt: skip
@@ -95,7 +99,7 @@ slowdowns = {fitted.title: fitted.slowdowns() for fitted in tables}
 here.table(
     "Degradation over all process counts and sizes, mean / worst (%)",
     (
-        (title, *(f"{100 * one.mean:.1f} / {100 * one.worst:.1f}" for one in of.values()))
+        (title, *(f"{100 * summary.mean:.1f} / {100 * summary.worst:.1f}" for summary in of.values()))
         for title, of in slowdowns.items()
     ),
     columns=["cluster and collective", *paper.SOURCES],
@@ -125,7 +129,7 @@ here.say("traditional")
 # %%
 for title, rows in next(iter(by_engine.values())).groupby("table", sort=False):
     if rows.collective.iloc[0] == "bcast":
-        here.table(title, paper.agreement_rows({name: one.loc[rows.index] for name, one in by_engine.items()}))
+        here.table(title, paper.agreement_rows({name: item.loc[rows.index] for name, item in by_engine.items()}))
 segment = found.set_index(["cluster", "collective", "algorithm"])
 here.say("why")
 
@@ -165,7 +169,7 @@ here.publish({
             "same_best", "best_within_precision", "openmpi_same_way", "model_same_way"
         )},
         "engines_apart": {"median": float(apart.median()), "most": float(apart.max())},
-        "models": {title: paper.mean_and_worst(one) for title, one in of_shaheen.items()},
+        "models": {title: paper.mean_and_worst(summary) for title, summary in of_shaheen.items()},
     },
     "simulated_by": tables[0].scores.right.maker,
     "matches_by_reading": {
@@ -175,9 +179,9 @@ here.publish({
     "published_rows": {table.table[0]: len(table) for table in published.TABLES},
     "alpha_beta_one_within_rounding": {"rows": len(ratios), "one": ones},
     "slowdown": {
-        title: {label: paper.mean_and_worst(one) for label, one in of.items()} for title, of in slowdowns.items()
+        title: {label: paper.mean_and_worst(cost) for label, cost in of.items()} for title, of in slowdowns.items()
     },
-    "slowdown_over_procs": {name: paper.mean_and_worst(one) for name, one in over_procs_costs.items()},
-    "all_points": {label: {"points": one.points} | paper.mean_and_worst(one) for label, one in everywhere.items()},
+    "slowdown_over_procs": {name: paper.mean_and_worst(cost) for name, cost in over_procs_costs.items()},
+    "all_points": {label: {"points": cost.points} | paper.mean_and_worst(cost) for label, cost in everywhere.items()},
     "agreement": {engine: paper.agreement_counts(rows).to_dict("index") for engine, rows in by_engine.items()},
 })  # fmt: skip

@@ -51,7 +51,7 @@ def _printed(number: int, cluster: str, collective: str, procs: int, rows: Seque
     )
 
 
-TABLES = tuple(_printed(**one) for one in PUBLISHED["tables"])
+TABLES = tuple(_printed(**item) for item in PUBLISHED["tables"])
 TABLE_2_GRISOU, TABLE_2_GROS, TABLE_3_GRISOU, TABLE_3_GROS, TABLE_8_SHAHEEN = TABLES
 PARAMETERS = {
     (cluster, collective): {name: Hockney(*pair) for name, pair in pairs.items()}

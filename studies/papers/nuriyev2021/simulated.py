@@ -95,7 +95,7 @@ class ClusterUse:
     procs_of_figure_6: tuple[int, ...]
 
 
-*CLUSTERS, SHAHEEN = (row_of(ClusterUse, one) for one in PUBLISHED["clusters"])
+*CLUSTERS, SHAHEEN = (row_of(ClusterUse, item) for item in PUBLISHED["clusters"])
 # The sizes of table 8 that SMPI simulates in about a minute.
 SHAHEEN_SMPI_BYTES = 328 * KIB
 # The algorithms of the paper, by collective; the catalogue has more.
@@ -257,7 +257,7 @@ def picks_of_models(of: Shaheen, rows: pd.DataFrame) -> pd.DataFrame:
         (BY_RANGES, "by parts, of 1024"),
     ):
         picked = [pick(model, *at) for at in of.table.printed_places]
-        shown[title] = [f"{one.name} {whole_percent(one.slowdown)}" for one in picked]
+        shown[title] = [f"{item.name} {whole_percent(item.slowdown)}" for item in picked]
     return shown
 
 
@@ -266,16 +266,16 @@ def printed_picks(of: Shaheen) -> pd.DataFrame:
 
     The columns have it as measured, by the published formulas, simulated, and simulated with eager segments.
     """
-    printed = [TABLE_8_SHAHEEN.assign(best_percent=0)[["kib", one, f"{one}_percent"]] for one in NAMED]
-    rows = pd.concat([one.set_axis(["m (KB)", "algorithm", "measured"], axis=1) for one in printed])
+    printed = [TABLE_8_SHAHEEN.assign(best_percent=0)[["kib", name, f"{name}_percent"]] for name in NAMED]
+    rows = pd.concat([item.set_axis(["m (KB)", "algorithm", "measured"], axis=1) for item in printed])
     rows = rows.sort_index(kind="stable").drop_duplicates(["m (KB)", "algorithm"])
     seconds = {
         "by the formulas": predicted_seconds(TABLE_8_SHAHEEN, ADOPTED["bcast"], "Gros's"),
         "simulated": of.scheduled,
         "simulated, eager segments": of.eager,
     }
-    for source, one in seconds.items():
-        lost = slowdowns(one).set_axis(TABLE_8_SHAHEEN.index, axis=0)
+    for source, second in seconds.items():
+        lost = slowdowns(second).set_axis(TABLE_8_SHAHEEN.index, axis=0)
         rows[source] = 100 * named(lost.loc[rows.index], rows.algorithm)
     return rows.reset_index(drop=True)
 
@@ -307,15 +307,15 @@ def fitted_beside_printed(tables: Sequence[FittedTable]) -> pd.DataFrame:
         size = SEGMENT_BYTES if collective == "bcast" else EAGER_LIMIT_BYTES
         printed = PARAMETERS.get((cluster, collective), {})
         fits = table.parameters.fits[AS_PRINTED][collective]
-        fitted = [(name, one, fits[name]) for name, one in printed.items()]
+        fitted = [(name, hockney, fits[name]) for name, hockney in printed.items()]
         if collective == "bcast":
             again = LiteralModel.of(table.parameters).parameters.fits[AS_PRINTED][collective]
             fitted.append((PRODUCT_ROW, printed["binomial"], again["binomial"]))
-        for name, one, ours_fitted in fitted:
+        for name, hockney, ours_fitted in fitted:
             known = ours_fitted.parameters
             ours = next(known[key] for key in ("main/rendezvous", "main/eager") if key in known)
-            sums = [float(pair.predict(size)) for pair in (one, ours)]
-            rows.append((cluster, collective, name, one, ours, *sums))
+            sums = [float(pair.predict(size)) for pair in (hockney, ours)]
+            rows.append((cluster, collective, name, hockney, ours, *sums))
     columns = ["cluster", "collective", "algorithm", "printed", "ours", "printed_seconds", "our_seconds"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -342,16 +342,16 @@ def parameter_rows(found: pd.DataFrame) -> pd.DataFrame:
 def by_schedule(tables: Sequence[FittedTable], context: SimulationContext) -> SecondsOfTables:
     """Seconds of the schedule engine at the points of tables 2 and 3, in the form of `by_own_engine`."""
     found = {}
-    for one in tables:
-        grid = replace(one.scores.right.grid, procs=(one.cluster.table_procs,), besides=())
-        (times,) = simulate(load(one.cluster.name), [grid], replace(context, engine=SCHEDULE))
-        found[one.cluster.name, one.collective] = one.seconds(times.complete())
+    for table in tables:
+        grid = replace(table.scores.right.grid, procs=(table.cluster.table_procs,), besides=())
+        (times,) = simulate(load(table.cluster.name), [grid], replace(context, engine=SCHEDULE))
+        found[table.cluster.name, table.collective] = table.seconds(times.complete())
     return found
 
 
 def by_own_engine(tables: Sequence[FittedTable]) -> SecondsOfTables:
     """Seconds of each table's own scores, by cluster and collective, then by message size and algorithm."""
-    return {(one.cluster.name, one.collective): one.seconds() for one in tables}
+    return {(table.cluster.name, table.collective): table.seconds() for table in tables}
 
 
 def agreement_with_measured_best(
@@ -364,7 +364,7 @@ def agreement_with_measured_best(
     distinguish the simulated best from the measured best.
     """
     return pd.concat(
-        [_agreement(one, simulated[one.cluster[0], one.collective[0]]) for one in printed], ignore_index=True
+        [_agreement(item, simulated[item.cluster[0], item.collective[0]]) for item in printed], ignore_index=True
     )
 
 

@@ -74,7 +74,9 @@ def errors(relative: Mapping[str, Array] | pd.DataFrame) -> pd.DataFrame:
     """The mean and the worst |predicted / simulated - 1| of each model, over the points that it predicts."""
     found = {name: Errors.of(values) for name, values in relative.items()}
     rows = {
-        name: {"points": one.count, "mean": one.mean, "worst": abs(one.worst)} for name, one in found.items() if one
+        name: {"points": item.count, "mean": item.mean, "worst": abs(item.worst)}
+        for name, item in found.items()
+        if item
     }
     return pd.DataFrame.from_dict(rows, orient="index")
 
@@ -111,7 +113,7 @@ def estimates(
 
 def collective_models(fits: Mapping[str, FittedParameters]) -> dict[str, CollectiveModel]:
     """The models of collectives by the names of MODELS."""
-    parameters: dict[str, Any] = {name: one.parameters for name, one in fits.items()}
+    parameters: dict[str, Any] = {name: fit.parameters for name, fit in fits.items()}
     platform = fits["PLogP"].platform
     of_plogp, two_sizes = parameters["PLogP"].homogeneous().as_loggp(), parameters["Hockney, two sizes"]
     found: dict[str, CollectiveModel] = {
@@ -176,7 +178,7 @@ def homogeneous_hockneys(platform: HeterogeneousPlatform, regression: Hockney, t
         "mean of our estimates by two sizes": two_sizes.homogeneous(),
         "mean of our estimates by regression": regression.homogeneous(),
     }
-    pairs = {name: (float(one.alpha_seconds), float(one.beta_seconds_per_byte)) for name, one in models.items()}
+    pairs = {name: (float(model.alpha_seconds), float(model.beta_seconds_per_byte)) for name, model in models.items()}
     return pd.DataFrame.from_dict(pairs, orient="index", columns=["alpha", "beta"])
 
 
@@ -236,7 +238,7 @@ def message_predictions(
     fits: Mapping[str, FittedParameters], sizes: Sequence[int], pair: tuple[int, int]
 ) -> pd.DataFrame:
     """Seconds of a message between two nodes, a row for each size and a column for each heterogeneous model."""
-    parameters: dict[str, Any] = {name: one.parameters for name, one in fits.items()}
+    parameters: dict[str, Any] = {name: fit.parameters for name, fit in fits.items()}
     culler, from_plogp = parameters["LogGP"], parameters["PLogP"].pairs[pair[0]][pair[1]].as_loggp()
     m = np.asarray(sizes, dtype=float)
     seconds = {
@@ -255,7 +257,7 @@ def message_seconds(
     """Half of the simulated roundtrips with the same size both ways, shape (pair, size)."""
     lab = context.laboratory(platform)
     experiments = [Experiment(ROUNDTRIP, pair, size, size) for pair in pairs for size in sizes]
-    seconds = [one.seconds / 2 for one in lab.run(experiments)]
+    seconds = [measurement.seconds / 2 for measurement in lab.run(experiments)]
     return np.reshape(seconds, (len(pairs), len(sizes)))
 
 
@@ -309,7 +311,7 @@ def scores_of(right: Times, models: Mapping[str, CollectiveModel]) -> Scores:
         seconds = np.array([[model.predict(grid.collective, name, PROCS, SIZES)] for name in names])
         return Times.of_seconds(grid, seconds, model.platform, "predicted", key, State.NO_FORMULA)
 
-    return compare(right, *(predicted(*one) for one in models.items()))
+    return compare(right, *(predicted(*entry) for entry in models.items()))
 
 
 def errors_of(scores: Scores, choice: Choice, where: np.ndarray) -> pd.DataFrame:
@@ -508,7 +510,7 @@ def predicted_gathers(context: SimulationContext, file: Path, procs: int, thresh
     assert platform.ports is not None
     boundless = replace(platform, ports=replace(platform.ports, buffers=None))
     grid = Grid("gather", tuple(choices.values()), (procs,), COMPARED_SIZES)
-    times, lossless = (simulate(one, [grid], context)[0].complete() for one in (platform, boundless))
+    times, lossless = (simulate(item, [grid], context)[0].complete() for item in (platform, boundless))
     columns = {name: times.array[times.choices.index(choice), 0] for name, choice in choices.items()}
     columns["no losses"] = lossless.array[lossless.choices.index(LINEAR), 0]
     return pd.DataFrame(columns, COMPARED_SIZES)

@@ -34,7 +34,7 @@ limit = platform.eager_limit_bytes
 # %%
 with here.context() as context:
     fits = thesis.estimates(platform, context)
-    fitted: dict[str, Any] = {name: one.parameters for name, one in fits.items()}
+    fitted: dict[str, Any] = {name: fit.parameters for name, fit in fits.items()}
     hockney, two_sizes, plogp, lmo = (fitted[name] for name in ("Hockney", "Hockney, two sizes", "PLogP", "LMO"))
     parallel, serial, parameters_differ = thesis.side_by_side(platform, context)
     lab = context.laboratory(platform)
@@ -82,7 +82,7 @@ here.say("homogeneous")
 
 # %%
 counted: dict[str, Any] = {name: fits[name] for name in ("Hockney", "LogGP", "PLogP")} | {"LMO": lmo_alone}
-efforts = pd.DataFrame([(one.measurements, one.seconds) for one in counted.values()], index=list(counted),
+efforts = pd.DataFrame([(item.measurements, item.seconds) for item in counted.values()], index=list(counted),
                        columns=["measurements", "seconds"])  # fmt: skip
 here.table("Table 5.1, n = 16", thesis.table_5_1(efforts))
 seconds_of, thesis_seconds = efforts.seconds, thesis.PUBLISHED["table_5_1_seconds"]
@@ -127,7 +127,9 @@ here.say("messages")
 drawn = ("hockney_heterogeneous", "loggp_of_plogp", "plogp", "lmo_heterogeneous")
 scores = {collective: thesis.scores_of(right, models) for collective, right in times.items()}
 simulated = {collective: over_sizes(of) for collective, of in times.items()}
-predicted = {collective: {key: over_sizes(of) for key, of in one.times.items()} for collective, one in scores.items()}
+predicted = {
+    collective: {key: over_sizes(of) for key, of in score.times.items()} for collective, score in scores.items()
+}
 for collective, number in (("scatter", "5.3"), ("gather", "5.4")):
     lines = {"simulated": simulated[collective].linear}
     if collective == "scatter":

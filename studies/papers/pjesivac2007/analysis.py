@@ -85,7 +85,7 @@ class Claim:
         return SIZES[self.sizes]
 
 
-CLAIMS = {name: row_of(Claim, one) for name, one in PUBLISHED["claims"].items()}
+CLAIMS = {name: row_of(Claim, item) for name, item in PUBLISHED["claims"].items()}
 
 
 def doubling(largest: int, by: int = 2) -> tuple[int, ...]:
@@ -114,7 +114,7 @@ MODEL_SETS = {
 def models_of_set(name: str, platform: HostPlatform, context: SimulationContext) -> list[CollectiveModel]:
     """Hockney, LogGP and PLogP of one of MODEL_SETS, estimated on a simulated platform."""
     requests, printed = MODEL_SETS[name]
-    fitted = [models_of(parameters_on(Simulated(platform, context), one)) for one in requests]
+    fitted = [models_of(parameters_on(Simulated(platform, context), fit_request)) for fit_request in requests]
     return [model for models in fitted for name, model in models.items() if MODELS[name].printed == printed]
 
 
@@ -137,13 +137,15 @@ def table_5(platform: Platform, context: SimulationContext) -> dict[str, LogGP]:
         printed["gap_seconds"], printed["gap_seconds_per_byte"],
     )  # fmt: skip
     fits = {name: parameters_on(Simulated(platform, context), request("loggp", name)) for name in PROCEDURES}
-    found: dict[str, Any] = {name: one.parameters for name, one in fits.items()}
+    found: dict[str, Any] = {name: fit.parameters for name, fit in fits.items()}
     return {"published": published, "description": LogGP(latency, send, receive, send, per_byte), **found}
 
 
 def loggp_parameters(columns: Mapping[str, LogGP]) -> pd.DataFrame:
     """The parameters of `table_5` in seconds, G in seconds per byte: one line per parameter."""
-    return pd.DataFrame({name: named(one) for name, one in columns.items()}).loc[["L", "o", "g", "G", "o_s", "o_r"]]
+    return pd.DataFrame({name: named(column) for name, column in columns.items()}).loc[
+        ["L", "o", "g", "G", "o_s", "o_r"]
+    ]
 
 
 def table_5_text(parameters: pd.DataFrame) -> pd.DataFrame:
@@ -173,8 +175,8 @@ class Figure1:
 def figure_1(platform: HostPlatform, context: SimulationContext) -> Figure1:
     """Estimates the parameters that figure 1 shows."""
     wanted = (request("hockney_by_size"), request("plogp", "kielmann"), request("plogp", "fitted"))
-    fits = [parameters_on(Simulated(platform, context), one) for one in wanted]
-    hockney, measured, fitted = (cast(Any, one.parameters) for one in fits)
+    fits = [parameters_on(Simulated(platform, context), fit_request) for fit_request in wanted]
+    hockney, measured, fitted = (cast(Any, fit.parameters) for fit in fits)
     return Figure1(hockney, measured, fitted, fits[0].eager_limit_bytes)
 
 

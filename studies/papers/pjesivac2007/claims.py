@@ -94,7 +94,7 @@ def parameters(found: Figure1) -> Iterator[CheckedClaim]:
     bends = [float(np.ptp(of(below)) / np.max(of(below))) for of in overheads]
     ends = [[float(of(size)) for of in overheads] for size in (below[-1], limit)]
     leaps = [abs(after / before - 1) for before, after in zip(*ends, strict=True)]
-    before, after = (" and ".join(format_seconds(one) if one > 0 else "0" for one in end) for end in ends)
+    before, after = (" and ".join(format_seconds(value) if value > 0 else "0" for value in end) for end in ends)
     text = f"o_s and o_r differ by {percent(bends[0])} and {percent(bends[1])} below the eager limit, and leap there "
     yield CheckedClaim(
         "plogp-overheads", text + f"from {before} to {after}", if_true(max(bends) > _SAME, max(leaps) > _SAME)
@@ -140,7 +140,7 @@ def barriers(scores: Scores, measured: PLogP) -> Iterator[CheckedClaim]:
     yield CheckedClaim("barrier-slope", text, if_true(many < few * (1 - _SAME)))
     yield same_order("barrier-order", "same order at {} of P", scores)
     points, steps = Points.of(procs, 0), steps_of(measured)
-    best, worst = (np.abs(barrier.linear(points, steps, conservative=one) - linear) for one in (False, True))
+    best, worst = (np.abs(barrier.linear(points, steps, conservative=item) - linear) for item in (False, True))
     text = "with PLogP as measured, T_min is nearer than T_max at {} of P"
     yield at_share("barrier-best-case", (best < worst)[procs > 2], text)
 
@@ -174,7 +174,7 @@ def reductions(
     yield CheckedClaim(
         "reduce-never", of_models("never faster at {} of the points", never), by_share(min(never.values()))
     )
-    helps = {name: float(np.mean(one.whole > one.segmented)) for name, one in conditions.items()}
+    helps = {name: float(np.mean(condition.whole > condition.segmented)) for name, condition in conditions.items()}
     as_said = [(share > 0) == name.endswith(paper.MEASURED) for name, share in helps.items()]
     yield CheckedClaim("reduce-conditions", of_models("holds at {} of the sizes", helps), if_true(*as_said))
     yield same_order("reduce-order", "same order at {}", scores, whole)
@@ -270,7 +270,7 @@ class Map:
     def settles_from(self, claim: Claim) -> Array:
         """The size from which on all picks are the claim's, for each P; infinite if the largest size's pick is not."""
         sizes = self.picks.message_bytes.values
-        wanted = [index for index, one in enumerate(self.scores.right.grid.timed) if one.label in claim.picks]
+        wanted = [index for index, choice in enumerate(self.scores.right.grid.timed) if choice.label in claim.picks]
         settled = np.logical_and.accumulate(np.isin(self.picks.values, wanted)[:, ::-1], axis=1)[:, ::-1]
         return np.where(settled.any(axis=1), sizes[settled.argmax(axis=1)], np.inf)
 
@@ -301,14 +301,14 @@ def _picked(claim: Claim, map_: Map) -> tuple[str, str]:
 
 
 def _earlier(claim: Claim, *both: Map) -> tuple[str, str]:
-    ours, theirs = (one.settles_from(claim) for one in both)
+    ours, theirs = (item.settles_from(claim) for item in both)
     where = f"{both[0].source} from {_range(ours)} on, {both[1].source} from {_range(theirs)}"
     earlier, later = float(np.mean(ours < theirs)), float(np.mean(ours > theirs))
     return f"earlier at {percent(earlier)} of P and later at {percent(later)}; {where}", by_share(earlier)
 
 
 def _bounded(claim: Claim, *maps: Map) -> tuple[str, str]:
-    found = {one.source: one.worst(claim) for one in maps}
+    found = {item.source: item.worst(claim) for item in maps}
     text = "; ".join(f"{source}: worst {where}" for source, (_, where) in found.items())
     holds = (claim.min_percent < 100 * cost <= claim.max_percent for cost, _ in found.values())
     return text, if_true(*holds)
@@ -321,23 +321,23 @@ def _switches(claim: Claim, best: Map) -> tuple[str, str]:
 
 
 def _binary_by_plogp_alone(claim: Claim, *maps: Map) -> tuple[str, str]:
-    binary = [one for one in maps if one.share(claim) > 0]
+    binary = [item for item in maps if item.share(claim) > 0]
     verdict = if_true(maps[-1] in binary, binary == [maps[-1]]) if maps[-1] in binary else NO
-    return f"picked by {', '.join(one.title for one in binary) or 'none'}", verdict
+    return f"picked by {', '.join(item.title for item in binary) or 'none'}", verdict
 
 
 def _worst_on_average(claim: Claim, *maps: Map) -> tuple[str, str]:
-    means = {one.title: float(one.penalties(claim).mean()) for one in maps}
+    means = {item.title: float(item.penalties(claim).mean()) for item in maps}
     return of_models("mean {}", means), if_true(max(means, key=means.__getitem__) == maps[0].title)
 
 
 def _split_binary_for_chain(claim: Claim, hockney: Map) -> tuple[str, str]:
     right, picks = hockney.scores.right, inside(hockney.picks, claim)
     split, chain = (
-        inside(right.seconds[right.index_of(one)], claim).values
-        for one in (Choice("split_binary", paper.LARGE_SEGMENT), Choice("chain", paper.SMALL_SEGMENT))
+        inside(right.seconds[right.index_of(choice)], claim).values
+        for choice in (Choice("split_binary", paper.LARGE_SEGMENT), Choice("chain", paper.SMALL_SEGMENT))
     )
-    there = np.isin([getattr(right.choice(one), "label", "") for one in picks.values.ravel()], claim.picks)
+    there = np.isin([getattr(right.choice(item), "label", "") for item in picks.values.ravel()], claim.picks)
     if not there.any():
         return "Hockney never picks it", NO
     cost = 100 * float(np.mean(slowdown(split, chain).ravel()[there]))
@@ -370,22 +370,22 @@ def all_of(of: Repeated, models: str) -> dict[str, CheckedClaim]:
         *exchanges(of.exchanges),
         *on_maps(made, "6a", "6b", "6c", "6d", "7"),
     ]
-    return {one.claim: one for one in found}
+    return {claim.claim: claim for claim in found}
 
 
 def tally(found: Iterable[CheckedClaim]) -> dict[str, int]:
     """The number of claims by verdict."""
-    verdicts = Counter(one.verdict for one in found)
+    verdicts = Counter(claim.verdict for claim in found)
     return {verdict: verdicts[verdict] for verdict in (YES, IN_PART, NO)}
 
 
 def findings_table(first: Mapping[str, CheckedClaim], *others: Mapping[str, CheckedClaim]) -> Iterator[tuple[str, ...]]:
     """The claims that do not hold in full by every engine, with their verdicts, grouped by their reason."""
     by_reason: dict[str, list[str]] = {}
-    for name, one in first.items():
+    for name, claim in first.items():
         verdicts = list(dict.fromkeys(found[name].verdict for found in (first, *others)))
         if verdicts != [YES]:
-            where = one.published.where.removeprefix("6.2, ").removeprefix("6.3, ")
-            text = f"{one.published.published} ({where}): {' / '.join(verdicts)}"
-            by_reason.setdefault(one.published.reason, []).append(text)
+            where = claim.published.where.removeprefix("6.2, ").removeprefix("6.3, ")
+            text = f"{claim.published.published} ({where}): {' / '.join(verdicts)}"
+            by_reason.setdefault(claim.published.reason, []).append(text)
     yield from ((reason, "; ".join(texts)) for reason, texts in by_reason.items())

@@ -112,7 +112,7 @@ def conditions(found: Mapping[str, pd.DataFrame], title: str) -> Figure:
     names = {"whole": "the whole message", "segmented": "in segments of 1 KiB"}
     styles = in_order(names.values(), markersize=4.5)
     styles[names["segmented"]]["linestyle"] = "--"
-    shown = {name: one.rename(columns=names) for name, one in found.items()}
+    shown = {name: item.rename(columns=names) for name, item in found.items()}
     figure, axes = panels(shown, styles, title, (4.2, 3.6), sizes=next(iter(found.values())).index.tolist())
     for axis, name in zip(axes, found, strict=True):
         axis.set_ylabel("time per byte" if name == "Hockney" else "time of a step")

@@ -39,14 +39,14 @@ printed, derived = first.maps[paper.AS_PRINTED], first.maps[paper.DERIVED]
 # %%
 if here.quick:
     here.say("quick")
-found = {engine: claims.all_of(one, paper.AS_PRINTED) for engine, one in engines.items()}
+found = {engine: claims.all_of(repeated, paper.AS_PRINTED) for engine, repeated in engines.items()}
 by_derived = claims.all_of(first, paper.DERIVED)
-tallies = {engine: claims.tally(one.values()) for engine, one in found.items()}
+tallies = {engine: claims.tally(entry.values()) for engine, entry in found.items()}
 here.conclude_all("conclude_tally")
 summaries = {
     (engine, name, model): made.summary(model, CLOCK)
-    for engine, one in engines.items()
-    for name, made in one.maps.items()
+    for engine, repeated in engines.items()
+    for name, made in repeated.maps.items()
     for model in made.times
 }
 here.conclude_all("conclude_penalties")
@@ -58,9 +58,9 @@ off = {
 held, fitted = first.loggp["boba"]["description"], first.loggp["boba"]["fitted"]
 here.conclude_all("conclude_parameters")
 chain = {name: claims.Map(made, "PLogP").share(paper.CLAIMS["best-large"]) for name, made in first.maps.items()}
-steps = {engine: paper.chain_steps(one.maps[paper.AS_PRINTED], one.loggp["frodo"]["description"])
-         for engine, one in engines.items()}  # fmt: skip
-longer = {engine: 100 * (one.simulated_seconds / one.gap_seconds - 1) for engine, one in steps.items()}
+steps = {engine: paper.chain_steps(repeated.maps[paper.AS_PRINTED], repeated.loggp["frodo"]["description"])
+         for engine, repeated in engines.items()}  # fmt: skip
+longer = {engine: 100 * (step.simulated_seconds / step.gap_seconds - 1) for engine, step in steps.items()}
 here.conclude_all("conclude_formulas")
 
 # %% [markdown]
@@ -70,7 +70,9 @@ here.conclude_all("conclude_formulas")
 for name, columns in table_5.items():
     here.table(f"Table 5: LogGP on {name.capitalize()}, by procedure", paper.table_5_text(columns))
 here.figure(
-    draw.parameters({name.capitalize(): one for name, one in first.parameters.items()}, "Parameters, simulated"),
+    draw.parameters(
+        {name.capitalize(): parameter for name, parameter in first.parameters.items()}, "Parameters, simulated"
+    ),
     "Figure 1: Hockney's alpha and beta, and PLogP's parameters, measured and fitted.",
 )
 
@@ -106,8 +108,13 @@ for name, made in ((paper.AS_PRINTED, printed), (paper.DERIVED, derived)):
     figure = slowdown_figure(made, f"Penalty of the models' picks, {name}: broadcast on Frodo")
     here.figure(figure, f"Figure 7: the penalties of the picks of the models {name}.", f"figure-7-{stem}")
 rows = [
-    (*(engine, name, model), f"{100 * one.best_share:.0f} %", f"{100 * one.mean:.1f} %", f"{100 * one.worst:.0f} %")
-    for (engine, name, model), one in summaries.items()
+    (
+        *(engine, name, model),
+        f"{100 * summary.best_share:.0f} %",
+        f"{100 * summary.mean:.1f} %",
+        f"{100 * summary.worst:.0f} %",
+    )
+    for (engine, name, model), summary in summaries.items()
     if name in (paper.AS_PRINTED, paper.DERIVED)
 ]
 columns = ["engine", "formulas", "model", "best picked", "mean penalty", "worst"]
@@ -134,21 +141,21 @@ here.table("Reasons, or open questions", claims.findings_table(*found.values()),
 
 # %%
 exact = replace(paper.BROADCASTS, procs=(4, 8, 16, 24, 32))
-(loggp,) = (one.between for name, one in derived.times.items() if name == "loggp" and one.between is not None)
+(loggp,) = (times.between for name, times in derived.times.items() if name == "loggp" and times.between is not None)
 switches = dict(sorted(select(predicted(loggp, exact), exact=True).rules.items()))
 last = {procs: row[-1][0] for procs, row in switches.items()}
 here.say("beyond")
 here.publish({
     "claims": {
-        name: {"here": one.here, "verdict": one.verdict, "reason": one.published.reason}
-        for name, one in found[asked].items()
+        name: {"here": claim.here, "verdict": claim.verdict, "reason": claim.published.reason}
+        for name, claim in found[asked].items()
     },
     "tally": tallies[asked],
     "tallies": tallies,
     "loggp": {name: columns.loc[["L", "o", "g", "G"]].to_dict() for name, columns in table_5.items()},
     "penalties": {
-        "; ".join(key): {"mean": one.mean, "worst": one.worst, "best_share": one.best_share}
-        for key, one in summaries.items()
+        "; ".join(key): {"mean": summary.mean, "worst": summary.worst, "best_share": summary.best_share}
+        for key, summary in summaries.items()
     },
     "chain_steps": steps[asked].to_dict("records"),
     "last_switch_bytes": {str(procs): size for procs, size in last.items()},

@@ -74,7 +74,7 @@ def mpich_choice(collective: str, name: str) -> Choice | None:
     """The choice of an algorithm with this name in MPICH's variables; None if the catalogue does not have it."""
     entries = Catalogue.load().collective(collective).algorithms.values()
     wanted = (name, _MPICH.get(name, name))
-    return next((Choice(one.name) for one in entries if one.mpich in wanted), None)
+    return next((Choice(entry.name) for entry in entries if entry.mpich in wanted), None)
 
 
 def choice_of(collective: str, name: str, library: str, procs: int) -> tuple[Choice, str]:
@@ -97,7 +97,7 @@ def choice_of(collective: str, name: str, library: str, procs: int) -> tuple[Cho
         return _choice_of_id(collective, number, procs) or Choice(f"id {number}"), ""
     entries = Catalogue.load().collective(collective).algorithms.values()
     if "intel" in library.lower():
-        known = next((Choice(one.name) for one in entries if one.name_in("intel") == name), None)
+        known = next((Choice(entry.name) for entry in entries if entry.name_in("intel") == name), None)
         return known or Choice(f"id {number}"), ""
     return Choice(f"id {number}"), f"{NEEDS_LIBRARY} (Open MPI 4.1, Intel MPI), not '{library}'"
 
@@ -118,7 +118,7 @@ def entry_of(collective: str, choice: Choice) -> Algorithm | None:
 def _choice_of_id(collective: str, number: int, procs: int) -> Choice | None:
     entries = Catalogue.load().collective(collective).algorithms.values()
     # No id has changed its meaning since 4.0.
-    name = next((one.name for one in entries if number in one.openmpi.values()), None)
+    name = next((entry.name for entry in entries if number in entry.openmpi.values()), None)
     if name is None:
         return None
     if (collective, name) == ("gather", "linear_sync"):

@@ -41,14 +41,14 @@ def doubted(timings: Sequence[Timing], library: str, to_last: bool, element_byte
       the time of the library's own decision.
     With `element_bytes` 0, elements are as large as in the usual benchmarks.
     """
-    singly = [_marked(one, _reason(one, library, to_last, element_bytes)) for one in timings]
+    singly = [_marked(timing, _reason(timing, library, to_last, element_bytes)) for timing in timings]
     kinds = sorted(singly, key=_kind)
     unforced: dict[Case, str] = {}
     for (collective, procs, _), group in groupby(kinds, _kind):
         found = list(group)
         if reason := _no_force(collective, procs, found, library):
-            unforced |= {one.case: reason for one in found if _is_forced(one)}
-    return [_marked(one, unforced.get(one.case, "")) for one in singly]
+            unforced |= {timing.case: reason for timing in found if _is_forced(timing)}
+    return [_marked(timing, unforced.get(timing.case, "")) for timing in singly]
 
 
 def _kind(timing: Timing) -> tuple[str, int, int]:
@@ -88,13 +88,15 @@ def _reason(timing: Timing, library: str, to_last: bool, element_bytes: int) -> 
 
 def _no_force(collective: str, procs: int, timings: Sequence[Timing], library: str) -> str:
     """The reason why no algorithm of a collective ran as forced; empty if they did, or if this is unknown."""
-    default = {one.case.message_bytes: one for one in timings if one.case.experiment == BUILTIN and one.ok}
+    default = {
+        timing.case.message_bytes: timing for timing in timings if timing.case.experiment == BUILTIN and timing.ok
+    }
     columns: dict[str, dict[int, Timing]] = {}
-    for one in filter(_is_forced, timings):
-        case = one.case
+    for timing in filter(_is_forced, timings):
+        case = timing.case
         name = code_of(case.collective, choice_of(case))
-        if one.ok and case.message_bytes in default:
-            columns.setdefault(name, {})[case.message_bytes] = one
+        if timing.ok and case.message_bytes in default:
+            columns.setdefault(name, {})[case.message_bytes] = timing
     known = {name: column for name, column in columns.items() if len(column) >= _MIN_SIZES}
     alike = [name for name, column in known.items() if _equal_share(column, default) >= _ALIKE]
     said = f"the force did not act: within the floor {', '.join(alike)} equal the library's own decision"
@@ -109,11 +111,11 @@ def _no_force(collective: str, procs: int, timings: Sequence[Timing], library: s
 
 def _equal_share(column: Mapping[int, Timing], default: Mapping[int, Timing]) -> float:
     alike = 0
-    for size, one in column.items():
-        widths = [each.half_width_seconds for each in (one, default[size])]
+    for size, timing in column.items():
+        widths = [each.half_width_seconds for each in (timing, default[size])]
         known = all(map(math.isfinite, widths))
         floor = max(_FLOOR, sum(widths) / default[size].seconds) if known else _UNKNOWN_FLOOR
-        alike += abs(one.seconds / default[size].seconds - 1) <= floor
+        alike += abs(timing.seconds / default[size].seconds - 1) <= floor
     return alike / len(column)
 
 

@@ -84,8 +84,8 @@ def read(lines: Lines, values: bool = True) -> list[tuple[Configuration, list[Ti
     if not timings:
         raise lines.objection(len(lines.lines) + 1, "a row of times")
     outside = facts.get(OUTSIDE, "").split(",")
-    for collective, name in dict.fromkeys((one.case.collective, one.case.algorithm) for one in timings.values()):
-        _warn_of(lines.path, collective, name, [one.strip() for one in outside])
+    for collective, name in dict.fromkeys((item.case.collective, item.case.algorithm) for item in timings.values()):
+        _warn_of(lines.path, collective, name, [text.strip() for text in outside])
     to_last = facts.get("timing", _TO_LAST).startswith(_TO_LAST)
     found = doubted(list(timings.values()), maker, to_last)
     platform = lines.missing.platform or facts.get("machine", "")
@@ -102,7 +102,7 @@ def _warn_of(path: Path, collective: str, name: str, outside: Sequence[str]) -> 
     known = Catalogue.load().collectives.get(collective)
     if known is None or name in known.algorithms or name in outside:
         return
-    if near := [one for one in get_close_matches(name, known.algorithms, cutoff=_LIKE) if one not in name]:
+    if near := [match for match in get_close_matches(name, known.algorithms, cutoff=_LIKE) if match not in name]:
         warn(
             f"{path}: the catalogue has no {collective} '{name}', so its times belong to no choice; did you "
             f"mean {' or '.join(near)}? If it is another algorithm, write above the table: # {OUTSIDE}: {name}"
@@ -119,8 +119,8 @@ def text_of(configuration: Configuration, timings: Sequence[Timing]) -> str:
     text.writelines(f"# {name}: {value}\n" for name, value in facts.items())
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow((*NEEDED, "ppn", "segment", "parameter", "us", "half_width", "repetitions", "mark"))
-    for one in timings:
-        case, factor = one.case, 1.0
+    for timing in timings:
+        case, factor = timing.case, 1.0
         collective, algorithm = case.collective, case.algorithm
         if case.experiment == BUILTIN:
             algorithm = DEFAULT
@@ -130,11 +130,11 @@ def text_of(configuration: Configuration, timings: Sequence[Timing]) -> str:
             collective, algorithm = STREAM, ""
         elif case.experiment != COLLECTIVE:
             raise ValueError(f"a table holds no experiment '{case.experiment}'")
-        time = one.seconds if one.ok else one.median_seconds
+        time = timing.seconds if timing.ok else timing.median_seconds
         parameters = (case.segment_bytes or "", case.parameter or "")
         place = (case.procs, case.message_bytes, case.processes_per_node, *parameters)
-        numbers = (_microseconds(time * factor), _microseconds(one.half_width_seconds * factor), one.repetitions)
-        rows.writerow((collective, algorithm, *place, *numbers, one.error))
+        numbers = (_microseconds(time * factor), _microseconds(timing.half_width_seconds * factor), timing.repetitions)
+        rows.writerow((collective, algorithm, *place, *numbers, timing.error))
     return text.getvalue()
 
 

@@ -111,7 +111,7 @@ class Keys:
         return self._numbers(key, self.get(key), minimum)
 
     def rows(self, key: str, count: int, minimum: float = -math.inf) -> tuple[tuple[float, ...], ...]:
-        """`count` lists of finite numbers, each at least `minimum`; all lists have one length of at least 1."""
+        """`count` lists of finite numbers, each number at least `minimum`; the lists are equally long and not empty."""
         value = self.get(key)
         if not _is_list(value, count):
             raise self.wrong(key, f"{count} lists of numbers")

@@ -198,7 +198,9 @@ def _topology(kind: str, nodes: int, hop_latency_seconds: float | None, figures:
     if missing := [_option(key) for key, value in keys.items() if value.required and key not in given]:
         raise UsageError(f"--topology {kind} needs {', '.join(missing)}")
     if given.get("nodes_per_switch", 0) > nodes:
-        raise UsageError(f"--nodes-per-switch {given['nodes_per_switch']} is more than the nodes (valid: 1 to {nodes})")
+        raise UsageError(
+            f"--nodes-per-switch {given['nodes_per_switch']} exceeds the number of nodes (valid: 1 to {nodes})"
+        )
     if "pod_oversubscription" in given and "switches_per_pod" not in given:
         raise UsageError("--pod-oversubscription is for a fat tree with --switches-per-pod")
     return TOPOLOGIES[kind](**{"nodes_per_switch": 1} | given) if kind in TOPOLOGIES else None

@@ -110,7 +110,7 @@ class Topology(ABC):
 
     @abstractmethod
     def sound_cables(self, nodes: int, node_rate: float) -> list[Cable]:
-        """The cables without `cable_faults` and collisions."""
+        """All cables as they are without `cable_faults` and collisions."""
 
     def cables_at(self, switches: tuple[int, ...], cables: Sequence[Cable]) -> list[int]:
         """The numbers of the cables that end at all of these switches."""

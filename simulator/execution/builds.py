@@ -143,7 +143,7 @@ def locked(folder: Path, other: str) -> Iterator[None]:
     except OSError as problem:
         raise UsageError(
             f"cannot write into {folder.parent}, where C programs are built: {problem.strerror}; "
-            "name another folder for caches: XDG_CACHE_HOME"
+            "set XDG_CACHE_HOME to another folder"
         ) from None
     with lock:
         try:

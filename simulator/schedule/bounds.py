@@ -89,7 +89,7 @@ class Anchor:
         return cls(tables, seconds, np.full((len(KINDS), len(seconds)), np.nan))
 
     def has(self, kind: int) -> bool:
-        """True if the network has costs of a kind; a network without overheads gets some."""
+        """True if the network has costs of a kind. It always has overheads, which are added if it has none."""
         return kind == OVERHEAD or _has(self.tables, kind)
 
     def with_parts(self, found: Doubles, slower: Sequence[Doubles | None]) -> Anchor:

@@ -221,7 +221,7 @@ def _timing(cases: Sequence[Case], record: dict[str, Any]) -> Timing:
 
 
 def cost_of(case: Case) -> float:
-    """The approximate number of messages; an upper bound where the topology is unknown or one of several."""
+    """The approximate number of messages, an upper bound if the algorithm has several topologies or an unknown one."""
     others = case.procs - 1
     is_limited = 0 < case.limit_bytes < case.message_bytes and not _cuts_segments(case.collective, case.algorithm)
     is_cut = case.segment_bytes and not is_limited

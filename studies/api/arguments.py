@@ -195,7 +195,7 @@ def _named_times(word: str) -> Mapping[str, Times]:
 
 
 def decisions(given: DecisionsLike) -> Decisions:
-    """Decisions. Raises UsageError for a file without any."""
+    """The given decisions, read if a file is given. Raises UsageError for a file without decisions."""
     from collwise.decisions import Decisions
 
     return given if isinstance(given, Decisions) else Decisions.load(given)

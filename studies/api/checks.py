@@ -122,13 +122,15 @@ def check_machines(
 
     It shows the errors of predicted times, and the losses of choices. The folders contain runs of PICO, as in its
     repository, or tables that 'collwise times import' reads; without folders, the project's times of supercomputers and
-    a cloud are used. A machine's description is the platform with the name of its folder. A job is predicted on the
-    nodes where it ran, if there is a map of them. Times are predicted by an engine and by every analytical model, which
-    is fitted to the description. Predictions are written, with their hash, before any measured time is read.
-    docs/machines.md says what is counted and how. With `train` it first fits the figures of each description to some of
-    the machine's times: every second size of three collectives at one P. The other times are shown separately, by
-    whether the size, the collective, or P or the job is new. If messages between two nodes were measured, it also
-    predicts from these alone, and shows the median errors at the priors of figures that messages do not determine.
+    a cloud are used. Each machine is described by the platform that has the same name as the machine's folder. A job is
+    predicted on the nodes where it ran, if there is a map of them. An engine predicts times, and so does every
+    analytical model, after it was fitted to the description. Predictions are written, with their hash, before any
+    measured time is read. docs/machines.md says what is counted and how.
+
+    With `train` it first fits the parameters of each description to some of the machine's times: every second size of
+    three collectives at one P. Other times are shown in three groups: those of a new size, of a new collective, and of
+    a new P or job. If messages between two nodes were measured, it also predicts from these alone. Parameters that
+    messages do not determine then keep their priors, and median errors are shown for the ends of these.
 
     Returns the cells, which `frame()` has as a DataFrame.
 

@@ -106,13 +106,13 @@ def select(
 ) -> Decisions:
     """Decides which algorithm to run for each P, and the message size from which to run it.
 
-    Tables are as short as possible without any choice being slower than the best one by more than the tolerance at any
-    timed size. With predicted times, rows switch at the exact byte where the next choice becomes faster. For models
+    Tables are as short as the tolerance allows: at each timed size, a choice is at most that much slower than the best
+    one. With predicted times, rows switch at the exact byte where the next choice becomes faster. For models
     with formulas, the output also shows the loss at sizes in between; `exact` keeps this loss within the tolerance.
     Measured choices count as equally good if their confidence intervals overlap. An algorithm that needs a power of two
     or an even number of processes is used only at the P for which it was chosen; from P + 1 on, the best algorithm
-    without such a restriction is used. With `robust`, choices by simulated times minimise the loss for badly wrong
-    predictions, at the 95th percentile of the errors seen on measured machines.
+    without such a restriction is used. With `robust`, choices by simulated times minimise the loss in a bad
+    case: predictions as wrong as the 95th percentile of the errors on measured machines.
 
     Returns Decisions. Raises UsageError for wrong arguments, and for times that cannot decide: rounded times of a
     decision file, and times of a contest that left out cases which the tolerance, the consumer or one choice needs.

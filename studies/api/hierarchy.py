@@ -276,7 +276,7 @@ def _check_searches(
     if PREDICT not in names:
         return
     if platform is None:
-        raise UsageError("the search 'predict' needs a platform, on which the schedule engine predicts")
+        raise UsageError("the search 'predict' needs a platform for the predictions of the schedule engine")
     if target is None and drawn is None and context.engine.name == SCHEDULE.name:
         raise UsageError(
             "the search 'predict' uses the schedule engine for its predictions, so the machine must be another one; "

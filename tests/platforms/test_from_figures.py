@@ -135,7 +135,7 @@ def test_the_other_topologies(tmp_path: Path) -> None:
         ),
         (
             "--nodes 4 --interconnect tcp-1g --topology fat-tree --nodes-per-switch 8",
-            "--nodes-per-switch 8 is more than the nodes .valid: 1 to 4",
+            "--nodes-per-switch 8 exceeds the number of nodes .valid: 1 to 4",
         ),
         (
             "--nodes 4 --interconnect tcp-1g --topology fat-tree --nodes-per-switch 2 --oversubscription 2:x",

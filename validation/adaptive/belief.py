@@ -269,8 +269,8 @@ class Belief:
     def _line(self, numbers: Sequence[int]) -> Array:
         """The latency and the times per byte of the message and of a segment that minimise the relative errors.
 
-        In a pipeline, the first segment passes all processes, and the rest of the message counts once. None of the
-        three is negative.
+        In a pipeline, only the first segment pays for its way through all processes; the rest of the message follows
+        it. None of the three is negative.
         """
         cases = [self.cases[number] for number in numbers]
         seconds = np.exp([self._measured[number][0] for number in numbers])

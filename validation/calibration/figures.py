@@ -112,7 +112,7 @@ def with_eager_limit(platform: Platform, limit: int) -> Platform:
 
 
 def _latency_rows(own: Calibration, by: float, form: Form) -> tuple[FactorRow, ...]:
-    """The latency factors, whose excess from the eager limit on over the factor below it is multiplied by `by`."""
+    """The latency factors. From the eager limit on, `by` multiplies what exceeds the last factor below the limit."""
     below = [value for start, value in own.latency_factor if start < max(own.eager_limit_bytes, 1)][-1]
     return tuple(
         (start, value if start < own.eager_limit_bytes else form(below + (value - below) * by))
@@ -125,7 +125,7 @@ def _overheads(rows: tuple[OverheadRow, ...], base: float, per_byte: float, form
 
 
 def six_digits(value: float) -> float:
-    """A figure as files have it, rounded to six digits, which are the meaningful ones."""
+    """A value as files have it, rounded to six significant digits."""
     return float(f"{value:.6g}")
 
 

@@ -73,7 +73,7 @@ class Corrected:
         return dict(zip(self.cases, np.exp(self._belief.mean).tolist(), strict=True))
 
     def add(self, timings: Mapping[Case, Timing]) -> None:
-        """Corrects the predictions by measured times, whose cases are no longer candidates for measuring."""
+        """Corrects the predictions by measured times, and removes the measured cases from the candidates."""
         if not timings:
             return
         numbers = np.array([self._position[case] for case in timings])

@@ -128,7 +128,7 @@ class Space:
 
 
 def input_of(case: Case) -> Input:
-    """The input that a whole collective is for."""
+    """The input (nodes, processes per node, message size) of a case of a whole collective."""
     return Input(case.nodes, case.processes_per_node, case.message_bytes)
 
 

@@ -43,7 +43,7 @@ def decide(collective: str, procs: int, message_bytes: int) -> Choice:
 
 
 def decide_allreduce(procs: int, message_bytes: int) -> Choice:
-    """The choice that Open MPI 4.0 makes untuned for an operation on floats that commutes."""
+    """The choice of untuned Open MPI 4.0 for a commutative operation on floats."""
     if message_bytes < _DOUBLED_BYTES:
         return Choice("recursive_doubling")
     if message_bytes // _FLOAT_BYTES <= procs:

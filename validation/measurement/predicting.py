@@ -152,7 +152,7 @@ def _where_it_ran(
 
 
 def _by_data_sheets(where: HostPlatform) -> HostPlatform:
-    """The platform, with or without a job on its nodes, with the figures of data sheets alone."""
+    """The platform with values of data sheets alone. A job on its nodes is kept."""
     if isinstance(where, AllocatedPlatform):
         return replace(where, base=_by_data_sheets(where.base))
     assert isinstance(where, Platform)

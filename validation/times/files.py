@@ -109,7 +109,9 @@ def _times_from(entry: Mapping[str, Any], path: str | Path) -> Times:
     places |= {name: tuple(map(int, entry[name])) for name in (PROCS, BYTES)}
     grid = Grid(choices=tuple(timed[: entry["competing"]]), besides=besides, **places)
     if [*grid.timed] != timed:
-        raise ValueError("its choices do not fit what competes and what is timed besides")
+        raise ValueError(
+            "its choices are not those of its grid: first the competing ones, then those that are only timed"
+        )
     more = entry["more_dimensions"]
     shape = (len(timed), len(grid.procs), len(grid.message_bytes), *map(len, more.values()))
     dims = (CHOICE, *POINT, *more)

@@ -101,7 +101,7 @@ FORMATS = {
         Format("mvapich2", "MVAPICH2's tuning variables", "mvapich2", _SOURCE, variables.mvapich2, "procs"),
         Format("ucc", "UCC's UCC_TL_UCP_TUNE", "ucc", _SOURCE, variables.ucc),
         Format(SMPI, "options of SMPI", SMPI, _SMPIRUN, variables.smpi, "procs", False),
-        Format("prf", "a profile of PGMPITuneLib", PGMPI, _PRF, _profile, "procs"),
+        Format("prf", "profiles of PGMPITuneLib", PGMPI, _PRF, _profile, "procs"),
     )
 }
 

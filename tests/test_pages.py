@@ -48,6 +48,7 @@ ELSEWHERE = {
     ("adding", "toml"): "tests/algorithms/test_adding.py",
     ("commands", "{eval-rst}"): "tests/test_docs.py",
     ("index", "{toctree}"): "tests/test_docs.py",
+    ("interposing", "c"): "tests/interpose/decided.c",
     ("python", "python"): "tests/studies/api/test_examples_of_the_interface.py",
     ("python", "{eval-rst}"): "tests/test_docs.py",
 }

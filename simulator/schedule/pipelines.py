@@ -54,8 +54,8 @@ _MAX_MESSAGES = 300_000
 _KIND_BITS, _EVENT = 28, 9
 """The number of bits below the kind of a comparison (`compared` in simulator/schedule/play.h), and an event's kind."""
 
-_WORDS, _MIN_WORDS = 2, 24
-"""The operations for each message (its send and its receive), and the smallest number recorded for a process."""
+_WORDS, _STRAND_WORDS, _MIN_WORDS = 2, 6, 24
+"""The words for each message, without and with those that divide strands, and the fewest recorded for a process."""
 
 _FIRST_SHARE, _MAX_SHARE = 1 / 64, 0.4
 """The share of a case that is recorded first to see if it takes too long, and the largest share."""
@@ -129,7 +129,8 @@ def begins_longer(
     much more to record. `paces` has the seconds per operation that were found for other message sizes on the same
     network, by case with size 0; they suggest how much to record first. The pace of this case is added.
     """
-    words = _WORDS * messages / case.procs
+    does_several_at_once = case.algorithm.startswith(("tasks_", "multi_leader_"))
+    words = (_STRAND_WORDS if does_several_at_once else _WORDS) * messages / case.procs
     kind, paces = replace(case, message_bytes=0), {} if paces is None else paces
     suggested = _FURTHER * max_seconds / paces[kind] / words if kind in paces else 0.0
     share = max(_FIRST_SHARE, _MIN_WORDS / words, min(suggested, _MAX_SHARE))

@@ -197,7 +197,7 @@ def test_tables_without_a_rule_for_a_run(rules: str, said: str, tmp_path: Path) 
             8,
             "was not decided for P = 8, so that calls on all processes use rows for another P (bcast: P = 4)",
         ),
-        ((4, 16), 32, "(bcast: those of P = 16)"),
+        ((4, 16), 32, "(bcast: P = 16)"),
         ((4, 16), 2, ""),
         (range(2, 65), 33, ""),
     ],
@@ -216,7 +216,7 @@ def test_an_exported_table_says_what_it_was_decided_for(tmp_path: Path) -> None:
     )
     (tmp_path / "rules").write_text(collwise_rules([made]))
     assert row_taken_for(tmp_path / "rules", 16) == ""
-    assert "(bcast: those of P = 4)" in row_taken_for(tmp_path / "rules", 8)
+    assert "(bcast: P = 4)" in row_taken_for(tmp_path / "rules", 8)
 
 
 @needs("openmpi")

@@ -307,7 +307,10 @@ def test_it_shows_only_what_it_has_to(name: str) -> None:
         (["--library", "openmpi", "--procs", "2", "--algorithms", "bcast", "latency"], r"is not COLLECTIVE=ALGORITHM"),
         (["--library", "openmpi", "--procs", "2", "--table", "nowhere", "latency"], r"nowhere: No such file"),
         (["--library", "mpich", "--procs", "2", "--thresholds", "none", "latency"], r"--thresholds: cannot read none"),
-        (["--library", "openmpi", "--procs", "2", "--plain", "--report", "latency"], r"--plain runs without the lib"),
+        (
+            ["--library", "openmpi", "--procs", "2", "--plain", "--report", "latency"],
+            r"--plain runs without libcollwise",
+        ),
     ],
 )
 def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:

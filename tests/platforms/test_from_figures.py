@@ -143,7 +143,7 @@ def test_the_other_topologies(tmp_path: Path) -> None:
         ),
         (
             "--nodes 4 --interconnect tcp-1g --cpus 2 --cores 63",
-            "--cores 63 is not a multiple of --cpus 2; .*, as with 64",
+            "--cores 63 is not a multiple of --cpus 2; .*, as with --cores 64",
         ),
         ("--nodes 4 --interconnect tcp-1g --cpus 2 --cores 1", "--cpus 2 is more than the --cores .valid: 1 to 1"),
     ],

@@ -62,7 +62,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
         "| means that differ by at most sqrt(h1^2 + h2^2) | 8 (80 %) |",
         "| test bed 4x100M | simulated | bcast | 30.0 % |",
         "| bcast | binary | 8 | 8 B | died |",
-        "| alltoall of 1000 B, at half the rate, and twice its time at the full rate | 60.0 ms | 80.0 ms | 75% |",
+        "| alltoall of 1000 B at half the rate, and twice its time at the full rate | 60.0 ms | 80.0 ms | 75% |",
         "lmo: not fitted",
         "![Simulated over measured times.](validation-scatter.svg)",
     ],

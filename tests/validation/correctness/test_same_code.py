@@ -37,7 +37,7 @@ BLOCK_BYTES = 4096
 ELEMENT_BYTES = 8
 FEW = 5
 
-SEND, RECEIVE, START_SEND, START_SYNCHRONOUS, START_RECEIVE, WAIT, REDUCE, COPY, ALLOCATE = range(9)
+SEND, RECEIVE, START_SEND, START_SYNCHRONOUS, START_RECEIVE, WAIT, FORK, STRAND, REDUCE, COPY, ALLOCATE = range(11)
 """The kinds of words of a recording (simulator/schedule/recorder.h)."""
 
 
@@ -132,6 +132,8 @@ class _Program(ctypes.Structure):
         ("length", ctypes.c_size_t),
         ("is_cut", ctypes.c_int),
         ("requests", ctypes.c_uint32),
+        ("strands", ctypes.c_uint32),
+        ("strand_requests", ctypes.c_uint32),
         ("places", ctypes.c_void_p),
         ("count", ctypes.c_uint32),
         ("bits", ctypes.c_uint32),

@@ -339,10 +339,7 @@ def test_an_id_that_the_version_does_not_have_is_marked(tmp_path: Path) -> None:
         (
             TIMES | {"alloc.csv": ranks(4) + "6,host6\n"},
             metadata(BCAST),
-            (
-                r"expected all ranks, starting at 0; 5 are "
-                r"there"
-            ),
+            r"expected all ranks, starting at 0; found 5 ranks",
         ),
         (TIMES | {"alloc.csv": ranks(4) + "3,host6\n"}, metadata(BCAST), r"alloc.csv:6: expected a rank and its host"),
         (TIMES | {"alloc.csv": "rank\n"}, metadata(BCAST), r"alloc.csv:1: expected the columns MPI_Rank,allocation"),

@@ -144,10 +144,10 @@ here.say("searches")
 # %% [markdown]
 # ### The same under a real Open MPI
 #
-# Open MPI 4.1.4 on a [test bed](testbed.md) of 4 nodes of 2 processes at 25 Mbit/s, all in one machine: every whole
-# configuration; HAN's pick by equations (3) and (4) from tasks; and MPI's own collectives untuned, by Open MPI's
-# component han, and by han with rules that `collwise export --format han` wrote from the search, over the time of the
-# best (`docs/han_on_a_bed.py`).
+# Open MPI 4.1.4 on a [test bed](testbed.md) of 4 nodes of 2 processes at 25 Mbit/s: every whole configuration; HAN's
+# pick by equations (3) and (4) from tasks; and MPI's own collectives untuned, by Open MPI's component han, and by han
+# with rules that `collwise export --format han` wrote from the search, over the time of the best
+# (`docs/han_on_a_bed.py`).
 
 # %%
 measured = pd.DataFrame(paper.MEASURED["measured"])
@@ -183,9 +183,9 @@ here.say("measured")
 #
 # One process per core: 4096 on Shaheen II, 1536 on Stampede2, by the schedule engine. **HAN's pick** is the algorithm
 # from tasks that the cost model chooses from times of tasks alone. The **oracles** know every time: they are the
-# fastest algorithm that treats the processes of a node differently, and the fastest other one. **Decisions** are those
-# of untuned libraries, of Open MPI 4.1 and MPICH 4 as for one process on each node. SMPI times the same choices where
-# they take it less than minutes. Dotted lines end the small messages.
+# fastest algorithm that treats the processes of a node differently, and the fastest other one. **Decisions** are
+# those of untuned libraries, of Open MPI 4.1 and MPICH 4 as for one process on each node. SMPI times choices that
+# take it seconds.
 
 # %%
 sizes = paper.QUICK_SIZES if here.quick else paper.SIZES
@@ -206,9 +206,9 @@ for found in wholes.values():
         here.table(f"{found.title}: the same choices in SMPI", paper.shown(found.smpi.dropna(how="all")))
 
 # %% [markdown]
-# Section IV says how large HAN's speed-up is at most. Here are the least and the greatest one of HAN's picks in the
-# same range of sizes. MPICH 4 stands for Cray MPI, which descends from MPICH. Nothing here decides as Intel MPI and
-# MVAPICH2 do: SMPI's selectors of their names hardly differ, and lack their algorithms.
+# The paper's largest speed-ups beside the least and the greatest of HAN's picks, in the same range of sizes. MPICH 4
+# stands for Cray MPI, which descends from it. Intel MPI and MVAPICH2 are left out: SMPI's selectors of their names
+# lack their algorithms.
 
 # %%
 here.table("Speed-ups of HAN as the paper reports them, and of HAN's picks here", paper.compared(wholes))
@@ -320,7 +320,7 @@ here.conclude_all("conclude_model_and_speed_ups")
 # %% [markdown]
 # ## What the authors could not do
 #
-# Tune before the machine exists, and say how the search fares where the description is wrong: `collwise search tasks
+# Tune before the machine exists, and test the search where the description is wrong: `collwise search tasks
 # --platform stampede2 --nodes 8 --ppn 4 --engine schedule --search exhaustive,tasks,predict --drawn 3`.
 
 # %%

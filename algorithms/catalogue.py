@@ -136,6 +136,11 @@ class Algorithm:
         return "segment_bytes" in self.parameters
 
     @property
+    def does_several_at_once(self) -> bool:
+        """True if a process does several operations at once, each of which waits for messages of its own."""
+        return self.name.startswith(("tasks_", "multi_leader_"))
+
+    @property
     def bounded(self) -> bool:
         """True if the algorithm splits messages only when it is given a bound on the size of the parts."""
         return "bound_bytes" in self.parameters

@@ -1,4 +1,4 @@
-/* What has to be known of datatypes: the size of an element, and if its packed form is its layout. */
+/* Datatypes: the size of an element, and if its packed form is its layout. */
 #include "internal.h"
 
 size_t collwise_element_bytes(MPI_Datatype type) {

@@ -102,7 +102,7 @@ def platform_of(name: str) -> Platform:
 def cases(procs: int, per_node: int) -> Iterator[Case]:
     """The cases of the first table."""
     for entry in Catalogue.load().algorithms():
-        if not entry.name.startswith(("tasks_", "multi_leader_")) or entry.real_mpi_only or entry.objection(procs):
+        if not entry.does_several_at_once or entry.real_mpi_only or entry.objection(procs):
             continue
         counts = (2, per_node) if entry.count_parameter == "leaders" and per_node > 2 else (entry.default_count,)
         if entry.collective == "barrier":

@@ -40,7 +40,7 @@ static void send_subtree(const char *mine, size_t my_bytes, const collwise_tree 
     free(starts);
 }
 
-/* Where the block of a virtual rank begins in the order of virtual ranks; for P, where all end. */
+/* The start of a virtual rank's block in the order of virtual ranks; for P, the end of all blocks. */
 static size_t virtual_start(const size_t *offsets, const collwise_tree *tree, int virtual_rank) {
     int rank = tree->root + virtual_rank;
     size_t until_last_rank = offsets[tree->procs] - offsets[tree->root];

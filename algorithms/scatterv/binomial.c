@@ -5,8 +5,8 @@
  *     parent of v:              v without its lowest bit
  *     subtree of child v + 2^k: v + 2^k to v + 2^(k+1) - 1, whose blocks v sends to the child
  *
- * A child with children of its own is told before where the blocks of its subtree begin, since only the root knows
- * their sizes. With m for the average block:
+ * Before the blocks of its subtree, a child that has children itself receives where each of them begins, since only
+ * the root knows their sizes. With m for the average block:
  *     T = ceil(log2 P) alpha + (P - 1) m beta */
 #include "internal.h"
 

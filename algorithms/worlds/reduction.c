@@ -1,4 +1,4 @@
-/* What reductions do to data that has values: MPI_Reduce_local on packed elements. */
+/* Reductions of data that has values, by MPI_Reduce_local on packed elements. */
 #include "internal.h"
 
 #include <stdlib.h>

@@ -127,7 +127,7 @@ class Anchor:
         still = columns.least(np.where(waits, 0.0, 1.0)) > 0
         # All other costs change the beginning of a message only by how long other messages take.
         decisive = (*_OVERHEAD, "protocol")
-        has_same_order = all(np.array_equal(getattr(self.tables, text), getattr(tables, text)) for text in decisive)
+        has_same_order = all(np.array_equal(getattr(self.tables, name), getattr(tables, name)) for name in decisive)
         margin = MARGIN if has_same_order else _MARGIN_OF_OTHERS
         return np.where(still, np.nan_to_num(np.fmax(together, by_parts)) / (1 + margin), 0.0)
 

@@ -419,7 +419,7 @@ static void post(play *all, int rank, schedule_word word, uint32_t slot) {
     uint32_t size = schedule_size_of(word), ahead = schedule_peer_of(word);
     int peer = schedule_peer(all->played, rank, ahead), is_within = network->node_of[peer] == now->node;
     peer = all->procs < all->played->procs ? peer % all->procs : peer;
-    int is_receive = kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE;
+    int is_receive = schedule_is_receive(kind);
     now->requests[slot] =
         (request){.seconds = INFINITY, .size = size, .after = NONE, .is_receive = is_receive, .is_local = is_within};
     if (is_receive) {

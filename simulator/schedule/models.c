@@ -413,7 +413,7 @@ FOR_SETS int perform(pass *of, int rank, schedule_word word, int is_resumed, siz
     int is_local = of->shares_nodes && of->network->node_of[peer] == now->node;
     peer = of->procs < of->played->procs ? peer % of->procs : peer;
     int is_blocking = kind == SCHEDULE_SEND || kind == SCHEDULE_RECEIVE;
-    int is_receive = kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE;
+    int is_receive = schedule_is_receive(kind);
     uint32_t slot = is_blocking ? now->mask + 1 : now->made & now->mask;
     if (!is_resumed) {
         of->states[now->first_slot + slot] =

@@ -1,7 +1,7 @@
 /* Requests by the time at which they are complete. */
 #include "play.h"
 
-/* How many items from the first one on are in order. */
+/* The number of items from the first one on that are in order. */
 static size_t run_length(const moment *items, size_t count) {
     size_t length = 1;
     while (length < count && items[length - 1].seconds <= items[length].seconds) {
@@ -10,7 +10,7 @@ static size_t run_length(const moment *items, size_t count) {
     return length;
 }
 
-/* What is completed together mostly has its order already, so runs are merged two by two. */
+/* Requests that are completed together are mostly in order already, so runs are merged two by two. */
 moment *play_sort(moment *items, moment *other, size_t count) {
     while (run_length(items, count) < count) {
         for (size_t done = 0; done < count;) {

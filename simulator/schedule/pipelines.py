@@ -129,8 +129,7 @@ def begins_longer(
     much more to record. `paces` has the seconds per operation that were found for other message sizes on the same
     network, by case with size 0; they suggest how much to record first. The pace of this case is added.
     """
-    does_several_at_once = case.algorithm.startswith(("tasks_", "multi_leader_"))
-    words = (_STRAND_WORDS if does_several_at_once else _WORDS) * messages / case.procs
+    words = (_STRAND_WORDS if case.entry.does_several_at_once else _WORDS) * messages / case.procs
     kind, paces = replace(case, message_bytes=0), {} if paces is None else paces
     suggested = _FURTHER * max_seconds / paces[kind] / words if kind in paces else 0.0
     share = max(_FIRST_SHARE, _MIN_WORDS / words, min(suggested, _MAX_SHARE))

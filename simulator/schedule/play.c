@@ -88,7 +88,7 @@ double schedule_own_seconds(const schedule *played, const schedule_network *netw
         int is_within = node_of[schedule_peer(played, rank, schedule_peer_of(program->words[i]))] == node_of[rank];
         int is_free = network->without_local_overheads && is_within;
         double load = network->out_rate == NULL || is_within ? 0 : network->load_bytes[size];
-        if (kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE) {
+        if (schedule_is_receive(kind)) {
             /* Receives of synchronous messages may be free then. */
             is_free = is_free || network->protocol[size] == SCHEDULE_DEFERRED;
             seconds += is_free ? 0 : network->receive_seconds[row + size];

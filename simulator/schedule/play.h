@@ -109,7 +109,7 @@ typedef struct {
     void (*answer)(play *all, int32_t index, double queued_seconds);
     /* It is the time, at which a process may go on that does several things at once. */
     void (*fork)(play *all, int rank, double seconds);
-    /* What happens at the present time has been told: all processes go on that can. */
+    /* All that happens at the present time has been told, and all processes go on that can. */
     void (*go_on)(play *all);
 } play_listener;
 

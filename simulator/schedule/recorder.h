@@ -45,6 +45,9 @@ enum { SCHEDULE_LOCAL_KINDS = SCHEDULE_ALLOCATE - SCHEDULE_REDUCE + 1 };
 static inline int schedule_is_local(schedule_kind kind) { return kind >= SCHEDULE_REDUCE; }
 /* Sends and receives. */
 static inline int schedule_is_message(schedule_kind kind) { return kind < SCHEDULE_WAIT; }
+static inline int schedule_is_receive(schedule_kind kind) {
+    return kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE;
+}
 
 /* The processes that a program receives from, as a table: relative to the process and 1 more than that, 0 where there
  * is none; and their numbers. */

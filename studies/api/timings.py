@@ -111,7 +111,7 @@ def simulate(
     also = [decider(item) for item in (arguments.names(deciders) if isinstance(deciders, str) else deciders)]
     grids = [timed_besides(grid, also) for grid in grids]
     by_size = (
-        {} if margin is None else {text: margin / 100 for text in competing if not needs_one_choice(text, consumer)}
+        {} if margin is None else {name: margin / 100 for name in competing if not needs_one_choice(name, consumer)}
     )
     if allocations is not None and margin is not None:
         raise UsageError(

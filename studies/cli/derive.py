@@ -126,7 +126,7 @@ def derived(
     printing |= {"as_json": options.JSON} if returned not in _PRINTED else {}
 
     def call(**given: Any) -> Any:
-        asked = {text: given.pop(text) for text in printing}
+        asked = {name: given.pop(name) for name in printing}
         if "pd.DataFrame" in returned and asked.get("output") is not None:
             from collwise.studies.present.frame import checked_ending
 
@@ -245,7 +245,9 @@ def _save(result: Any, path: Path) -> None:
     """Saves the result in its own form, or as rows if the name of the file says so."""
     from collwise.studies.present import frame
 
-    if hasattr(result, "save") and not (hasattr(result, "frame") and path.suffix.lower() in (".csv", ".parquet")):
+    if hasattr(result, "frame") and path.suffix.lower() in (".csv", ".parquet"):
+        frame.save(result.frame(), path)
+    elif hasattr(result, "save"):
         result.save(path)
     else:
-        frame.save(result.frame() if hasattr(result, "frame") else result, path)
+        frame.save(result, path)

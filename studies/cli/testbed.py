@@ -110,7 +110,7 @@ def down(
     if all_beds and name is not None:
         raise UsageError("give --name or --all, not both")
     chosen = beds.names() if all_beds else [name or beds.USUAL_NAME]
-    removed = sum(beds.down(text) for text in chosen)
+    removed = sum(beds.down(bed) for bed in chosen)
     left = "" if removed or not beds.names() else f"; up: {', '.join(beds.names())}"
     click.echo(f"{removed} namespaces removed" if removed else f"nothing to remove{left}")
 

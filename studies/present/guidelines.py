@@ -49,7 +49,7 @@ def _parts(found: GuidelinesResult) -> Iterator[Table | str]:
 
 
 def against(comparison: Comparison) -> str:
-    """The text for what a call is compared with, such as 'gather + bcast', 'm = 64 KiB' or '4 x 8 KiB'."""
+    """Names what a call is compared with, for example 'gather + bcast', 'm = 64 KiB' or '4 x 8 KiB'."""
     if comparison.kind == PATTERN:
         return GUIDELINES[comparison.guideline].label
     size = format_size(comparison.other_bytes)

@@ -59,7 +59,7 @@ def title_of(tuned: Tuned) -> str:
 
 def gain_table(tuned: Tuned) -> Table:
     """A row for each collective: the gain over the untuned library, slower and sure points, and the largest gain."""
-    columns = ["component tuned / rules" if _han(tuned) and text == _GAIN else text for text in _COLUMNS]
+    columns = ["component tuned / rules" if _han(tuned) and column == _GAIN else column for column in _COLUMNS]
     return Table(title_of(tuned), columns, [_gain_row(tuned, name) for name in tuned.scores])
 
 
@@ -186,8 +186,8 @@ def changing(tuned: Tuned) -> str:
 
     It is empty if the cluster has no description, or if no option can repeat the placement of its ranks.
     """
-    places = getattr(tuned.platform, "options", "") if isinstance(tuned.platform, PlacedPlatform) else ""
-    if isinstance(tuned.platform, PlacedPlatform) and not places:
+    places = ""
+    if isinstance(tuned.platform, PlacedPlatform) and not (places := getattr(tuned.platform, "options", "")):
         return ""
     is_written = tuned.name not in known() and tuned.folder is not None
     platform = tuned.file(".toml") if is_written else tuned.name

@@ -177,7 +177,7 @@ static schedule_result play(const schedule *made, int per_node, network_kind kin
     return result;
 }
 
-/* Whether the words are the same, apart from the numbers of sizes, which two recordings give in orders of their own. */
+/* True if the words are the same, apart from the numbers of sizes, of which each recording has its own order. */
 static int has_same_words(const schedule_program *one, const schedule_program *other, size_t length) {
     size_t at = 0;
     while (at < length && one->words[at] >> 32 == other->words[at] >> 32) {
@@ -186,7 +186,7 @@ static int has_same_words(const schedule_program *one, const schedule_program *o
     return at == length;
 }
 
-/* Whether the root and the process after it have the same programs if they are recorded alone. */
+/* True if the root and the process after it have the same programs when they are recorded alone. */
 static int is_alike_alone(const schedule_case *wanted, int can_be_alone) {
     char problem[200];
     schedule *alone = schedule_record_root(wanted, problem, sizeof problem);

@@ -195,7 +195,7 @@ def _algorithms(plan: FitPlan) -> Iterator[tuple[str, str]]:
     """Collectives and names of the algorithms that are fitted."""
     broadcasts = Catalogue.load().collective("bcast").selectable
     yield from (("bcast", name) for name in plan.broadcasts if name in broadcasts)
-    for collective in (text for text in _BESIDES_BCAST if text in plan.collectives):
+    for collective in (name for name in _BESIDES_BCAST if name in plan.collectives):
         yield from ((collective, name) for name in MODELS[BY_PARTS].formulas[collective])
 
 

@@ -127,7 +127,7 @@ def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, 
         true = [{name: float(np.mean([record[name] for record in true])) for name in true[0]}]
     rows = []
     left_out = (() if fitted.family == "loggp" else ("G",)) + (("o_s", "o_r") if fitted.procedure == "hoefler" else ())
-    for name in (text for text in true[0] if text not in left_out):
+    for name in (key for key in true[0] if key not in left_out):
         expected = np.array([record[name] for record in true])
         found = np.array([record[name] for record in estimated])
         errors = np.abs(found - expected) / np.where(expected != 0, np.abs(expected), one_way)

@@ -1,4 +1,4 @@
-/* What processes tell one another while they are recorded: data of the program's own, and how they split communicators.
+/* Processes tell one another while they are recorded: data of the program's own, and how they split communicators.
  *
  * A process that needs what another one has not told yet is abandoned, and recorded again from its start when that is
  * there. In each attempt it does the same, so that what it tells counts once. */

@@ -144,13 +144,11 @@ static void set_sources(recording *to, schedule_program *program) {
     }
 }
 
-static int is_receive(schedule_kind kind) { return kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE; }
-
 static void find_sources(recording *to, schedule_program *program, uint32_t mark) {
     for (size_t i = 0; i < program->length; i++) {
         schedule_kind kind = schedule_kind_of(program->words[i]);
         uint32_t peer = schedule_peer_of(program->words[i]);
-        if (is_receive(kind) && to->seen_by[peer] != mark) {
+        if (schedule_is_receive(kind) && to->seen_by[peer] != mark) {
             to->seen_by[peer] = mark;
             to->sources[program->sources.count++] = peer;
         }
@@ -178,7 +176,7 @@ void recording_add_sources(recording *to) {
         for (size_t i = 0; i < program->length; i++) {
             schedule_kind kind = schedule_kind_of(program->words[i]);
             uint32_t ahead = schedule_peer_of(program->words[i]);
-            if (schedule_is_message(kind) && !is_receive(kind)) {
+            if (schedule_is_message(kind) && !schedule_is_receive(kind)) {
                 schedule_program *other = &made->programs[made->program_of[schedule_peer(made, rank, ahead)]];
                 if (other->is_cut) {
                     add_source(to, other, schedule_back(made, ahead));

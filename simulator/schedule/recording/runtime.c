@@ -1,4 +1,4 @@
-/* What the algorithms need besides MPI (internal.h, tasks.h): scratch memory, copies and reductions. MPI's own
+/* The needs of algorithms besides MPI (internal.h, tasks.h): scratch memory, copies and reductions. MPI's own
  * collectives and memory that processes share cannot be recorded. */
 #include "mock_ups.h"
 #include "recording.h"

@@ -76,7 +76,7 @@ here.conclude_all("conclude_table_8")
 rows = [
     ("broadcast, (7) as a sum", *by_plus),
     ("broadcast, (7) as a product", *by_product),
-    ("gather, of five", *(counted[gather, "table 6", text] for text in ("grisou", "gros")), "-"),
+    ("gather, of five", *(counted[gather, "table 6", cluster] for cluster in ("grisou", "gros")), "-"),
 ]
 here.table("Rows, of ten, in which the formulas choose what the paper prints", rows,
            columns=["", *published.BCAST_CLUSTERS.values()])  # fmt: skip

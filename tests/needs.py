@@ -150,7 +150,6 @@ CAPABILITIES: Mapping[str, Capability] = {
     "git": Capability("the repository", _lacks(ROOT / ".git", "no .git")),
     "cc": _commands("C compiler", "cc"),
     "c-headers": Capability("C headers", _lacks(Path("/usr/include/stdio.h"), "no /usr/include/stdio.h")),
-    "clang-format": _commands("clang-format", "clang-format"),
     "shellcheck": _commands("shellcheck", "shellcheck"),
     "set-up": Capability(
         "the launcher's environment", _lacks(ROOT / ".venv/collwise-stamp", "no .venv; run ./collwise")

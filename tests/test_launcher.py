@@ -44,7 +44,6 @@ PACKAGES = {
     "testbed": "iproute2",
     "slurm": "slurmctld",
     "engine": "g++",
-    "style": "clang-format",
 }
 _SBIN = "/usr/sbin:/sbin"
 FAKE_VENV_PYTHON = """#!/bin/bash
@@ -403,7 +402,7 @@ def test_apt_is_asked_for_what_is_missing(clone: Path, tools: Path) -> None:
     assert "installing system packages: libsimgrid-dev" in done.stderr
     assert "going on without these system packages: openmpi-bin" in done.stderr
     # What is not for this command is not asked for.
-    assert "clang-format" not in calls.read_text()
+    assert "iproute2" not in calls.read_text()
     assert "see " + str(clone / "build/log/apt.log") in done.stderr
 
 

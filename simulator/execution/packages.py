@@ -36,7 +36,6 @@ _GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("libboost-dev", "/usr/include/boost/version.hpp"),
         ("libeigen3-dev", "/usr/include/eigen3/Eigen/Core"),
     ),
-    "style": (("clang-format", "clang-format"),),
 }
 
 

@@ -28,7 +28,7 @@ class Subcommand(NamedTuple):
 
 
 # The launcher reads `needs` from the lines of these tables, before there is a Python environment. It names groups of
-# system packages (build, smpi, openmpi, mpich, testbed, slurm, engine, style; `collwise` lists each group's packages)
+# system packages (build, smpi, openmpi, mpich, testbed, slurm, engine; `collwise` lists each group's packages)
 # and extras of Python packages (notebooks, studio, test). "smpi" is always needed, "--check:build+openmpi" only with
 # --check, "--library=smpi:smpi" only with the value smpi, "!--library:smpi" only without --library, and
 # "--check&!--csv:smpi" only with --check and without --csv. A group after "?" is optional: it is installed in a clone
@@ -62,7 +62,7 @@ SUBCOMMANDS = {
     "setup completion": Subcommand(needs=""),
     "setup project": Subcommand(needs=""),
     "setup schema": Subcommand(needs=""),
-    "setup test": Subcommand(needs="build smpi openmpi mpich style ?testbed ?slurm test"),
+    "setup test": Subcommand(needs="build smpi openmpi mpich ?testbed ?slurm test"),
     "show defaults": Subcommand(
         needs="--check:build --check&!--baseline=mpich-4:openmpi --check&--baseline=mpich-4:mpich"
     ),

@@ -1,4 +1,4 @@
-"""The contents of a wheel: the packages and data files that the folders have, with the C sources and CMakeLists.txt.
+"""The contents of a wheel: the packages and data files of the folders, including C sources, and CMakeLists.txt.
 
 `collwise` itself is the public interface, in studies/api (the launcher has the name `collwise`); the floors are its
 subpackages, in the top-level folders.
@@ -25,7 +25,7 @@ def data_of(floor: str) -> list[str]:
 
 
 class BuildWithMore(build_py):
-    """Puts CMakeLists.txt and the executed notebooks beside the packages, as a clone has them."""
+    """Puts CMakeLists.txt and the executed notebooks next to the packages, as in a clone."""
 
     def run(self) -> None:
         """Builds the package."""
@@ -36,7 +36,7 @@ class BuildWithMore(build_py):
                 self.copy_file(file, str(Path(self.build_lib, "collwise", file)))
 
 
-# In a clone build/ has the C programs, and files of an earlier wheel must not get into a later one.
+# In a clone, build/ contains the C programs, and files of an earlier wheel must not get into a later wheel.
 with tempfile.TemporaryDirectory() as build_base:
     setup(
         packages=["collwise", *(name for floor in FLOORS for name in packages_of(floor))],

@@ -1,1 +1,1 @@
-"""The algorithms' catalogue, seen from Python; the algorithms themselves are C."""
+"""The catalogue of algorithms, in Python; the algorithms themselves are written in C."""

@@ -19,7 +19,7 @@ from collwise.algorithms.catalogue_check import (
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.units import format_size, parse_size
 
-# For each requirement on the number of processes, the check whether it holds and the reason if it does not.
+# Requirements on the number of processes: a check, and the text that is shown if the check fails.
 _CONDITIONS: Mapping[str, tuple[Callable[[int], bool], str]] = {
     "power_of_two": (lambda procs: procs & (procs - 1) == 0, "needs P to be a power of two"),
     "even": (lambda procs: procs % 2 == 0, "needs an even P"),
@@ -29,7 +29,7 @@ CATALOGUE_PATH = Path(__file__).with_name("catalogue.toml")
 
 _BLOCKS = {"gather", "scatter", "allgather", "alltoall", "reduce_scatter_block"}
 REDUCTIONS = {"reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"}
-"""The collectives that combine elements: doubles, or bytes where a message is not a whole number of doubles."""
+"""The collectives that combine elements, which are doubles, or bytes if a message is not a whole number of doubles."""
 
 GUIDELINES = "guidelines"
 """This name, given instead of algorithms' names, stands for all mock-ups of a collective."""
@@ -42,13 +42,13 @@ _TOO_LONG = 2**31
 
 
 def elements(message_bytes: int) -> int:
-    """The number of elements that our programs reduce: doubles if they fill the message evenly, otherwise bytes."""
+    """The number of elements of a reduced message: doubles if its size is a multiple of 8 bytes, otherwise bytes."""
     return message_bytes // ELEMENT_BYTES if message_bytes % ELEMENT_BYTES == 0 else message_bytes
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The bytes of a mock-up's two buffers: for messages, and for counts and displacements (integers)."""
+    """The sizes in bytes of a mock-up's two buffers: one for messages, one for counts and displacements (integers)."""
 
     message_bytes: int
     integer_bytes: int
@@ -101,7 +101,7 @@ class Algorithm:
     integer_memory: str = "0"
 
     def name_in(self, library: str) -> str:
-        """The name or id of the same algorithm in `library`, one of LIBRARIES; empty if the catalogue has none."""
+        """The name or id that `library`, one of LIBRARIES, gives this algorithm; empty if the catalogue lists none."""
         name = getattr(self, library)
         return "" if name is None else str(name)
 
@@ -126,7 +126,7 @@ class Algorithm:
         return self.defaults.get(self.count_parameter, 0)
 
     def named_parameters(self, part_bytes: int, count: int = 0, limit_bytes: int = 0) -> dict[str, int]:
-        """The nonzero parameters of a choice, by this algorithm's names for them; 0 stands for a default."""
+        """A choice's parameters that are not 0, by their names in this algorithm; 0 stands for a default."""
         values = {self.part_parameter: part_bytes, self.limit_parameter: limit_bytes, self.count_parameter: count}
         return {name: value for name, value in values.items() if name in self.parameters and value}
 
@@ -137,7 +137,7 @@ class Algorithm:
 
     @property
     def does_several_at_once(self) -> bool:
-        """True if a process does several operations at once, each of which waits for messages of its own."""
+        """True if a process does several operations at once, each of which waits only for its own messages."""
         return self.name.startswith(("tasks_", "multi_leader_"))
 
     @property
@@ -250,7 +250,7 @@ class Catalogue:
         return None if known is None else known.algorithms.get(name)
 
     def algorithms(self, collective: str | None = None) -> list[Algorithm]:
-        """All algorithms of one collective, by default of all. Raises UsageError for an unknown collective."""
+        """All algorithms of one collective, or of all collectives. Raises UsageError for an unknown collective."""
         entries = self.collectives.values() if collective is None else [self.collective(collective)]
         return [algorithm for entry in entries for algorithm in entry.algorithms.values()]
 

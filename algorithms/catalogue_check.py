@@ -1,6 +1,6 @@
 """Checks the keys and values of catalogue.toml; the error names the line of the first problem.
 
-The build also runs this file, so it needs only the standard library: catalogue_check.py CATALOGUE.
+The build also runs this file, as catalogue_check.py CATALOGUE, so the file uses only the standard library.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BESIDE = {"limit_bytes": "bound_bytes", "between_segment_bytes": "segment_bytes
 CONDITIONS = ("power_of_two", "even", "commutative")
 
 LIBRARIES = ("mpich", "intel", "mvapich2", "ucc", "pgmpi")
-"""The libraries besides Open MPI whose names of our algorithms the catalogue has; pgmpi is PGMPITuneLib."""
+"""Libraries other than Open MPI; the catalogue lists their names for our algorithms. pgmpi is PGMPITuneLib."""
 LIBRARIES_PATH = Path(__file__).with_name("libraries.toml")
 
 _MOCK_UP_KEYS = ("guideline", "calls", "message_memory", "integer_memory")
@@ -107,7 +107,7 @@ _ALGORITHM_OPTIONS: Mapping[str, _Form] = {
 
 
 class CatalogueError(ValueError):
-    """A problem in the catalogue. The message has the file, line and key, what is wrong and what is valid."""
+    """A problem in the catalogue. The message names file, line and key, the error and the valid input."""
 
 
 def read_catalogue(path: Path) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def read_catalogue(path: Path) -> dict[str, Any]:
 
 
 def catalogue_problems(document: Mapping[str, Any], known: _Known) -> Iterator[Problem]:
-    """All problems of a catalogue; `known` is the content of libraries.toml, the libraries' own algorithms."""
+    """All problems of a catalogue; `known` is the content of libraries.toml, which lists the libraries' algorithms."""
     for collective, about in document.items():
         if not isinstance(about, dict):
             yield collective, f"is not a table; valid: [{collective}] with {', '.join(_COLLECTIVE)}"
@@ -187,7 +187,7 @@ def _algorithm(collective: str, entry: Mapping[str, Any], where: str) -> Iterato
                 yield f"{where}.{key}", f"unknown name '{name}'{_near(name, valid)}; valid: {', '.join(valid)}"
     yield from _parameters(entry, where)
     if entry["selectable"] and (unfit := next((key for key in ("by_node", "guideline") if entry.get(key)), None)):
-        yield f"{where}.selectable", f"is true beside {unfit}; valid: false for algorithms with by_node or guideline"
+        yield f"{where}.selectable", f"is true despite {unfit}; valid: false for algorithms with by_node or guideline"
     missing = [key for key in _MOCK_UP_KEYS if key not in entry]
     if missing and len(missing) < len(_MOCK_UP_KEYS):
         yield where, f"the key {missing[0]} is missing; valid: all of {', '.join(_MOCK_UP_KEYS)}, or none"
@@ -205,7 +205,7 @@ def _parameters(entry: Mapping[str, Any], where: str) -> Iterator[Problem]:
     counts, defaults = [name for name in given if name in COUNT_PARAMETERS], entry.get("defaults", {})
     if set(defaults) != set(counts):
         valid = (
-            f"{{ {counts[0]} = N }}, the value that 0 stands for" if counts else "none, since it has no such parameter"
+            f"{{ {counts[0]} = N }}, the value that 0 stands for" if counts else "none, since no parameter is a count"
         )
         yield (
             (f"{where}.defaults" if defaults else where),
@@ -219,7 +219,7 @@ def _parameters(entry: Mapping[str, Any], where: str) -> Iterator[Problem]:
 
 
 def _names(collective: str, entry: Mapping[str, Any], where: str, known: _Known, taken: _Taken) -> Iterator[Problem]:
-    """Problems with an algorithm's names here and in libraries: unknown names, and names of other algorithms."""
+    """Problems with an algorithm's names, here and in libraries: unknown names, and those of another algorithm."""
     names = [("name", f"the name '{entry['name']}'", entry["name"])]
     for version, number in entry["openmpi"].items():
         names.append(("openmpi", f"{version} = {number}", (version, number)))
@@ -245,7 +245,7 @@ def _names(collective: str, entry: Mapping[str, Any], where: str, known: _Known,
     for key, shown, value in names:
         other_place, other = taken.setdefault((key, value), (where, entry["name"]))
         if other_place != where:
-            yield f"{where}.{key}", f"{shown} is another algorithm's already ({other}); valid: one that no other has"
+            yield f"{where}.{key}", f"{shown} already belongs to another algorithm ({other}); valid: an unused one"
 
 
 def _near(given: str, valid: Iterable[str]) -> str:
@@ -258,7 +258,7 @@ def _shown(value: object) -> str:
 
 
 def _line_of(text: str, key: str) -> int:
-    """The line of a key of the catalogue, or of the table that lacks the key."""
+    """The line number of a key of the catalogue, or of the header of the table that lacks the key."""
     collective, _, rest = key.partition(".")
     found = re.fullmatch(r"algorithm\[(\d+)\](?:\.(.+))?", rest)
     entry, last = (int(found[1]), found[2]) if found else (0, rest)

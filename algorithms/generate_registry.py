@@ -23,7 +23,7 @@ ${entries}
     {.collective = NULL},
 };
 """)
-# A mock-up's memory, by the formulas of the catalogue; catalogue.toml explains n, P, c and C.
+# The function that computes a mock-up's memory by the formulas of catalogue.toml, which explains n, P, c and C.
 _MEMORY = Template("""\
 static collwise_memory memory_${guideline}(size_t n, size_t P, size_t c, size_t C) {
     (void)n, (void)P, (void)c, (void)C;
@@ -32,7 +32,7 @@ static collwise_memory memory_${guideline}(size_t n, size_t P, size_t c, size_t 
 
 
 def form_of(collective: str, algorithm: dict) -> str:
-    """The form of an algorithm's function, as in its type collwise_FORM_function and its field in the registry."""
+    """The form of an algorithm's function: FORM in its type collwise_FORM_function, and its field in the registry."""
     return "mock_up" if "guideline" in algorithm and collective in MOCK_UP_FORM else collective
 
 

@@ -3,11 +3,11 @@
 There are four C sources:
 - tables of all these functions;
 - the MPI functions that the library replaces;
-- the MPI functions that it counts and passes on: the non-blocking and persistent forms of every collective,
-  MPI_Alltoallw, and functions with large counts, which become ordinary calls if their counts are small enough;
+- the MPI functions whose calls the library counts and passes on: the non-blocking and persistent forms of every
+  collective, MPI_Alltoallw, and functions with large counts, which call the ordinary function if the counts fit an int;
 - the Fortran functions for Open MPI, whose own Fortran functions call PMPI's and so never reach the C functions.
-The build runs this file with the standard library alone, so a cluster needs nothing except Python:
-generate_wrappers.py CATALOGUE TABLES WRAPPERS COUNTED FORTRAN.
+The build runs this file as generate_wrappers.py CATALOGUE TABLES WRAPPERS COUNTED FORTRAN. The file uses only the
+standard library, so a cluster needs nothing except Python.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _TEMPLATES = {name: Template(text) for name, _, text in (piece.partition("\n") f
 
 
 def filled(start: str, words: Sequence[str], end: str, joint: str = ", ") -> str:
-    """The start, the joined words and the end; a line that would be too long continues below the first word."""
+    """Joins the start, the words and the end; a line that would be too long continues below the first word."""
     lines, line = [], start
     for word in [*(f"{word}{joint}" for word in words[:-1]), words[-1] + end]:
         if len(line + word.rstrip()) > LINE_LENGTH:
@@ -89,7 +89,7 @@ def kind_of(collective: str) -> str:
 
 
 def repeated(arguments: Sequence[str], kind: str) -> str:
-    """The part of a function that repeats the stored call if the new one equals it; empty if counts are arrays."""
+    """The part of a function that repeats the stored call if the new call equals it; empty if counts are arrays."""
     if any(argument in _ARRAYS for argument in arguments):
         return ""
     buffers = [name for name in ("send", "receive") if name in arguments]
@@ -161,8 +161,9 @@ def wrappers_source(catalogue: dict) -> str:
 class Function:
     """An MPI function: its name in C without MPI_, its arguments, and two texts for the report.
 
-    `title` names the function there, and `why` is the reason why it is not replaced, empty if it is. `number` is its
-    index in the table of functions; `ending` is "_c" if its counts are large.
+    `title` names the function in the report. `why` is the reason why the function is not replaced, and is empty for
+    functions that are replaced. `number` is the function's index in the table of functions; `ending` is "_c" if its
+    counts are large.
     """
 
     name: str
@@ -179,7 +180,7 @@ class Function:
         return f'    {{"{self.title}", {f"{chr(34)}{self.why}{chr(34)}" if self.why else "NULL"}}},'
 
     def fields(self, form: Mapping[str, str]) -> str:
-        """The initialisers of a collwise_call from the function's arguments; only the communicator without a `kind`."""
+        """The initialisers of a collwise_call, from the function's arguments. If `kind` is not set, only of `comm`."""
         known = ["comm"] if self.kind == _NO_KIND else [name for name in self.arguments if name in PARAMETERS]
         return ", ".join(f".{name} = {form.get(name, '{}').format(name)}" for name in known)
 
@@ -213,7 +214,7 @@ def functions_of(catalogue: Mapping[str, dict]) -> tuple[list[Function], ...]:
 
 
 def _counted(function: Function, prefix: str = "MPI_") -> str:
-    """A function that is counted and passed on. If its large counts fit into an int, it calls the ordinary one."""
+    """A function that counts its calls and passes them on, to the ordinary function if large counts fit an int."""
     parameters = PARAMETERS | _OTHER_PARAMETERS | (_LARGE if function.ending else {})
     name = f"{prefix}{function.name}{function.ending}"
     return _TEMPLATES["counted_function"].substitute(

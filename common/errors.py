@@ -22,7 +22,7 @@ class CollwiseError(Exception):
 class UsageError(CollwiseError):
     """Wrong input. The message names the file, line or option, the error and the valid input. The exit code is 2.
 
-    Any function that takes users' input may raise it; docstrings mention it only where that is not obvious.
+    Any function that takes users' input may raise this error; docstrings mention it only where that is not obvious.
     """
 
     exit_code = 2
@@ -57,7 +57,7 @@ def nearest_names(given: str, valid: Iterable[str]) -> str:
 def nearest(given: str, valid: Iterable[str]) -> list[str]:
     """The valid names that resemble the given one, the nearest first."""
     near = difflib.get_close_matches(given, list(valid), n=3, cutoff=0.5)
-    # If one name is nearly the given one, names that resemble it less are noise.
+    # If one valid name nearly equals the given one, names that resemble the given one much less are only noise.
     likeness = [difflib.SequenceMatcher(None, name, given).ratio() for name in near]
     return [name for name, own in zip(near, likeness, strict=True) if own > max(likeness) - _MUCH_LESS]
 

@@ -29,7 +29,7 @@ LINEAR_BARRIER = "linear_barrier"
 POINT_TO_POINT = (ROUNDTRIP, SEND, ISEND, RECEIVE, UNEXPECTED_RECEIVE, SATURATION, PRTT, SENDRECV, CLOCK, REDUCE)
 ON_MANY = (SCATTER, GATHER, CHAIN_BCAST, LINEAR_BARRIER)
 KINDS = (*POINT_TO_POINT, ONE_TO_TWO, *ON_MANY)
-"""The kinds that have a time, so that a Laboratory runs them: all except 'eager_limit'."""
+"""The kinds whose result is a time, which are those that a Laboratory runs: all except 'eager_limit'."""
 WITH_COUNT = (SATURATION, PRTT, SENDRECV, CLOCK)
 WITH_DELAY = (PRTT, RECEIVE, UNEXPECTED_RECEIVE)
 WITHOUT_REPLY = (SENDRECV, CLOCK, REDUCE, *ON_MANY)
@@ -47,14 +47,14 @@ class Experiment:
     - 'unexpected_receive': the same, but i posts the receive only after the delay;
     - 'saturation': i sends `count` messages in a row to j, which replies with `reply_bytes` after the last;
     - 'prtt': the same with `delay_seconds` of other work between two sends, PRTT(count, delay, message_bytes);
-    - 'sendrecv': i and j call MPI_Sendrecv with each other `count` times without a pause; the time of one call;
+    - 'sendrecv': i and j call MPI_Sendrecv with each other `count` times without a pause; the time is that of one call;
     - 'eager_limit': the smallest size, up to `message_bytes`, at which MPI_Send waits in all of `count` attempts for a
-      receive that j posts `delay_seconds` later; the single sample is this size in bytes, 0 if no send waits, and there
-      is no time;
-    - 'clock': i reads its clock `count` times; the time of one reading;
+      receive that j posts `delay_seconds` later; the single sample is this size in bytes, 0 if no send waits, and no
+      time is measured;
+    - 'clock': i reads its clock `count` times; the time is that of one reading;
     - 'reduce': i alone sums doubles with MPI_Reduce_local, which takes no time in simulation;
     - 'one_to_two': i sends `message_bytes` to j, then to k; both reply with `reply_bytes`; i completes the receive from
-      k first, so that it processes both replies after the later one has arrived if k is no faster than j;
+      k first, so if k is no faster than j, i processes both replies after the later one has arrived;
     - 'scatter', 'gather': the linear algorithm with blocks of `message_bytes`, root i, until the last process is done;
     - 'chain_bcast', 'linear_barrier': the unsegmented chain broadcast from i, or the barrier, until the last process is
       done.
@@ -84,9 +84,9 @@ class Measurement:
 
 @dataclass
 class Effort:
-    """Cost of an estimation: the number of repetitions of all experiments, and the time they took on the platform.
+    """Cost of an estimation: the number of repetitions of all experiments, and their time on the platform.
 
-    Experiments that run concurrently on disjoint processes share that time.
+    Of experiments that run concurrently on disjoint processes, only the longest counts towards the time.
     """
 
     measurements: int = 0
@@ -94,7 +94,7 @@ class Effort:
 
 
 class Laboratory(Protocol):
-    """A platform on which experiments run: simulated, real, or a model that replaces one in a test."""
+    """A platform on which experiments run: simulated, real, or a model that replaces a platform in a test."""
 
     procs: int
     """Number of processes."""

@@ -17,7 +17,7 @@ _Made = TypeVar("_Made")
 
 
 def read_text(path: Path) -> str:
-    """The text of a UTF-8 file, decompressed if its name ends in .gz. Raises UsageError, naming it, for others."""
+    """The text of a UTF-8 file, decompressed if its name ends in .gz. Raises UsageError if the file cannot be read."""
     try:
         if path.suffix == ".gz":
             return gzip.decompress(path.read_bytes()).decode("utf-8")
@@ -33,8 +33,8 @@ def read_json(
 ) -> _Made:
     """Reads a JSON file and returns `make` of its document. Raises UsageError, naming the file, if that fails.
 
-    For the message, `what` is a noun for such a file, and `made_by` the command that makes one. `is_current` says
-    whether a document is of this version.
+    For the message, `what` is a noun for such a file, and `made_by` is the command that makes such a file.
+    `is_current` returns true for a document of this version.
     """
     how = f"make one with '{made_by}'"
     try:
@@ -56,8 +56,8 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, data: bytes) -> None:
     """Writes a temporary file in the same folder and renames it, so that no half-written file is left.
 
-    Missing folders are created. A symbolic link stays one: its target is replaced. Devices and pipes are written
-    directly. Raises UsageError, naming the file, if it cannot be written.
+    Missing folders are created. A symbolic link stays a link, and its target is replaced. Devices and pipes are
+    written directly. Raises UsageError, naming the file, if it cannot be written.
     """
     try:
         if path.exists() and not path.is_file():

@@ -11,7 +11,7 @@ from pathlib import Path
 from collwise.common.program import __version__
 
 SOURCES = Path(__file__).resolve().parents[1]
-"""The root of a clone, or the installed package: both have the same folders, C sources included."""
+"""The root of a clone, or the installed package; both contain the same folders, including the C sources."""
 _C_SOURCES = ("CMakeLists.txt", "algorithms", "simulator/programs", "simulator/schedule", "tests/c")
 _C_SUFFIXES = (".c", ".h", ".in", ".map", ".toml", ".txt")
 
@@ -48,7 +48,7 @@ def _digest_of_c_sources(root: Path) -> str:
 
 
 def digest_of(root: Path, files: Iterable[Path]) -> str:
-    """The SHA-256 digest, hex, of the names and contents of files below a folder, in their order."""
+    """The SHA-256 digest, hex, of the names and contents of files below a folder, in the given order."""
     digest = hashlib.sha256()
     for file in files:
         content = hashlib.sha256(file.read_bytes()).hexdigest()

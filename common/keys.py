@@ -17,7 +17,7 @@ from collwise.common.errors import UsageError
 from collwise.common.files import read_text
 
 _MAX_SHOWN = 40
-# The limits of C's and numpy's numbers: whole numbers are below the first one, others at most the second one.
+# The limits of numbers in C and numpy: whole numbers are below the first; other numbers are at most the second.
 _END_OF_WHOLE, _LARGEST = 2**63, sys.float_info.max
 _Read = TypeVar("_Read")
 
@@ -31,7 +31,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 class Keys:
-    """A table of a file, with its `values`. `name` is its dotted name, empty for the whole file.
+    """A table of a file, with the table's `values` and its dotted `name`, which is empty for the whole file.
 
     All methods raise UsageError.
     """

@@ -1,4 +1,4 @@
-"""Packages whose names load their modules only when they are first used (PEP 562)."""
+"""Packages that import a module only when one of the module's names is first used (PEP 562)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 def names_of(
     package: str, modules: Mapping[str, Sequence[str]], complete: Callable[[Any], None] = lambda found: None
 ) -> Callable[[str], Any]:
-    """The `__getattr__` of a package whose names its modules define; `modules` has the names by module.
+    """The `__getattr__` of a package whose names are defined in its modules; `modules` lists the names by module.
 
-    `complete` is called with each object when it is first used.
+    `complete` is called with the object of each name when that name is first used.
     """
     module_of = {name: module for module, names in modules.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""The version, and the name under which collwise was called, for commands in its messages."""
+"""The version, and the name under which collwise was called, which messages use for its commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COMMAND = re.compile(rf"(?:(?<=['`(])|(?<=: )){NAME}(?= [a-z])")
 
 
 def program_name() -> str:
-    """The command as it was typed: its path in a clone, else its name."""
+    """The command as it was typed: a path if it is a clone's launcher, otherwise a name."""
     return os.environ.get(CALLED) or NAME
 
 

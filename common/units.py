@@ -71,7 +71,7 @@ def parse_counts(text: str) -> list[int]:
 
 
 def format_size(size_bytes: int) -> str:
-    """'8 KiB', '4 MiB', '1000 B': the largest binary unit that divides the size."""
+    """The size in the largest binary unit that divides it: '8 KiB', '4 MiB', '1000 B'."""
     for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size_bytes and size_bytes % factor == 0:
             return f"{size_bytes // factor} {unit}"
@@ -79,7 +79,7 @@ def format_size(size_bytes: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """'1 row', '2 rows', '3 processes'."""
+    """The number and the noun, in the plural unless the number is 1: '1 row', '2 rows', '3 processes'."""
     plural = "es" if noun.endswith("s") else "s"
     return f"{number} {noun}{'' if number == 1 else plural}"
 

@@ -27,7 +27,7 @@ def _with_steps(formula: Callable[[Points, Steps], Array], points: Points, param
 
 
 def _of_steps(*formulas: Callable[[Points, Steps], Array]) -> dict[str, Callable[[Points, Any], Array]]:
-    """Turns formulas that take steps into formulas that take parameters, by the names of their algorithms."""
+    """Turns formulas that take steps into formulas that take parameters, and returns these by algorithm."""
     return {formula.__name__: partial(_with_steps, formula) for formula in formulas}
 
 
@@ -61,7 +61,7 @@ _TRADITIONAL: Formulas = {"bcast": bcast_parts.TRADITIONAL}
 
 
 def _as_printed(family: str) -> Formulas:
-    """The formulas over steps, some of them replaced by the paper's formulas as printed.
+    """The formulas in terms of steps, some of them replaced by the paper's formulas as printed.
 
     The printed formulas are the functions of `printed` that are named COLLECTIVE_ALGORITHM_FAMILY.
     """

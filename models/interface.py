@@ -59,7 +59,7 @@ def entry(value: float | Array, *index: int) -> float:
 class CollectiveModel(Protocol):
     """Predicts collectives on one platform, from parameters that were fitted there.
 
-    The root is rank 0, and rank r runs on processor r where processors differ.
+    The root is rank 0, and rank r runs on processor r if processors differ.
     """
 
     @property
@@ -100,14 +100,14 @@ class CollectiveModel(Protocol):
         segment_bytes: ArrayLike = 0,
         parameter: int = 0,
     ) -> Array:
-        """Seconds at every (P, m), arrays that broadcast against each other.
+        """Seconds at every (P, m); P and m are arrays that broadcast against each other.
 
-        They are nan where the time is not deterministic, or outside the range that was fitted.
+        The seconds are nan where the time is not deterministic, or outside the range that was fitted.
         """
 
 
 def segment_count(message_bytes: Array, segment_bytes: Array) -> Array:
-    """n_s = ceil(m / m_s), 1 where unsegmented or empty."""
+    """n_s = ceil(m / m_s); 1 where the message is unsegmented or empty."""
     whole = np.where(segment_bytes > 0, segment_bytes, np.inf)
     return np.asarray(np.maximum(1.0, np.ceil(message_bytes / whole)))
 

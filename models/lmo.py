@@ -22,7 +22,8 @@ class Thresholds:
     """The thresholds in message bytes, each None if it was not found.
 
     `scatter_leap_bytes` is S, `gather_irregular_from_bytes` is M1, and `gather_regular_from_bytes` is M2. A message of
-    M2 bytes counts as large here, since a protocol that changes at M2 applies to it; the thesis counts it as medium.
+    M2 bytes counts as large here, since a protocol that changes at M2 already applies to it; the thesis counts it as
+    medium.
     """
 
     scatter_leap_bytes: int | None = None

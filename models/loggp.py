@@ -1,7 +1,8 @@
 """The LogP and LogGP models.
 
 LogP: Culler et al. 1993; LogGP: Alexandrov et al. 1995; both as in Pješivac-Grbović et al. 2007, section 3.1, and
-O'Flynn 2009, sections 2.2.2 and 2.2.3. A message takes L + 2 o + (m - 1) G; a sender may begin its next one after g.
+O'Flynn 2009, sections 2.2.2 and 2.2.3. A message takes L + 2 o + (m - 1) G; a sender may begin its next message after
+g.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _OBSERVATION = "text such as 'collective P=4 m=1024 m_s=0 K=0 m_g=0 seconds=1e-0
 
 
 def plain(value: Any) -> Any:
-    """Parameters as plain dictionaries and lists, as in files; None is left out of a table, or is an empty table."""
+    """Parameters as plain dictionaries and lists, as in files. None is left out of tables; elsewhere it becomes {}."""
     if isinstance(value, Observation):
         return str(value)
     if isinstance(value, WithResiduals):
@@ -45,8 +45,9 @@ def plain(value: Any) -> Any:
 
 
 class ParameterFile(ABC):
-    """Parameters that are stored in a TOML file of a `FORMAT`, which `collwise fit` makes with `OPTIONS`.
+    """Parameters that are stored in a TOML file.
 
+    `FORMAT` is the number of the file's format, and `OPTIONS` are those of the `collwise fit` that makes such a file.
     `KEYS` are the fields that are keys of the file: texts, truth values, and numbers of at least 0.
     """
 
@@ -62,7 +63,7 @@ class ParameterFile(ABC):
     @classmethod
     @abstractmethod
     def _read(cls, keys: Keys, known: dict[str, Any]) -> Self:
-        """The parameters in a file; `known` are the values of KEYS."""
+        """The parameters in a file; `known` contains the values of KEYS."""
 
     def _known(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.KEYS}
@@ -110,10 +111,10 @@ FAMILIES: Mapping[str, Any] = MappingProxyType(
 
 @dataclass(frozen=True)
 class FittedParameters(ParameterFile):
-    """The parameters of a family of models on a platform and their origin. Times in seconds, sizes in bytes.
+    """The parameters of a family of models on a platform, and their origin. Times in seconds, sizes in bytes.
 
-    `procs` processes took part in the experiments. These took `seconds` on the platform; `measurements` is the number
-    of their repetitions.
+    `procs` processes took part in the experiments. The experiments took `seconds` on the platform; `measurements` is
+    the number of their repetitions.
     """
 
     FORMAT = 2
@@ -224,7 +225,7 @@ def read_thresholds(path: Path) -> Thresholds:
 
 
 def thresholds_text(thresholds: Thresholds, comment: str) -> str:
-    """A file that `read_thresholds` reads; `comment` is one line on their origin."""
+    """The text of a file for `read_thresholds`; `comment` is one line on the origin of the thresholds."""
     return f"# {comment}\n{tomli_w.dumps({'thresholds': plain(thresholds)})}"
 
 
@@ -236,7 +237,7 @@ def _thresholds(keys: Keys) -> Thresholds:
     found = Thresholds(**{name: keys.whole(name, 1) for name in keys.values})
     first, last = found.gather_irregular_from_bytes, found.gather_regular_from_bytes
     if first is not None and last is not None and last < first:
-        raise keys.wrong("gather_regular_from_bytes", f"gather_irregular_from_bytes, {first}, or more")
+        raise keys.wrong("gather_regular_from_bytes", f"at least gather_irregular_from_bytes, {first}")
     return found
 
 
@@ -322,7 +323,7 @@ def _hockney(keys: Keys) -> Hockney:
 
 
 class WithResiduals(ABC):
-    """A fit with its relative residuals, (predicted - observed) / observed for the observations, in their order."""
+    """A fit with the relative residual of each observation, (predicted - observed) / observed."""
 
     residuals: tuple[float, ...]
 
@@ -363,7 +364,7 @@ class AlgorithmFit(WithResiduals):
     by_segment: Mapping[int, Mapping[str, Hockney]] = field(default_factory=dict)
 
     def parameters_for(self, segment_bytes: int) -> Mapping[str, Hockney]:
-        """The parameters fitted for that segment size, or for all sizes if there are none."""
+        """The parameters fitted for that segment size; if there are none, those fitted for all sizes."""
         return self.by_segment.get(segment_bytes, self.parameters)
 
     def _values(self) -> dict[str, Any]:
@@ -383,8 +384,8 @@ class AlgorithmFit(WithResiduals):
 class ModelParameters(ParameterFile):
     """The parameters of all implementation-aware models on a platform. Times in seconds, sizes in bytes.
 
-    `fits[model][collective][algorithm]` has the fits of each model in MODELS; `hockney` is from roundtrips and serves
-    the traditional formulas.
+    `fits[model][collective][algorithm]` contains the fits of each model in MODELS; `hockney` was fitted to roundtrips
+    and serves the traditional formulas.
     """
 
     FORMAT = 1
@@ -427,7 +428,7 @@ EAGER, RENDEZVOUS, LOCAL = CLASSES = ("eager", "rendezvous", "local")
 
 @dataclass(frozen=True)
 class Overheads:
-    """The processor's time for a message of m bytes in seconds: blocking send, non-blocking send, receive."""
+    """The processor's time, in seconds, for a message of m bytes: blocking send, non-blocking send, receive."""
 
     send: PiecewiseLinear
     start: PiecewiseLinear
@@ -436,9 +437,9 @@ class Overheads:
 
 @dataclass(frozen=True)
 class PathFit(WithResiduals):
-    """An algorithm's alpha and beta for each class of messages that its experiments had.
+    """An algorithm's alpha and beta for each class of messages that occurred in its experiments.
 
-    If `settled`, the parameters no longer changed after `steps` of counting and fitting.
+    Counting and fitting were repeated for `steps` steps; if `settled`, the parameters then no longer changed.
     """
 
     parameters: Mapping[str, Hockney]
@@ -466,10 +467,11 @@ class PathParameters(ParameterFile):
 
         T(P, m) = sum over classes of messages of  a alpha + b beta,  and overheads and reductions, whose time is known
 
-    `messages` has alpha and beta of single messages by class, for classes of which an algorithm's experiments had no
-    message. With `receives_first` an eager message leaves when its receive is posted, and the sender of a rendezvous
-    message waits until the message has arrived; otherwise an eager message leaves when it is sent, and the sender of a
-    rendezvous message waits until the message has left. `fits` are by collective and algorithm.
+    `messages` contains alpha and beta of single messages by class; they serve the classes of which an algorithm's
+    experiments contained no message. If `receives_first`, an eager message leaves when its receive is posted, and the
+    sender of a rendezvous message waits until the message has arrived; otherwise an eager message leaves when it is
+    sent, and the sender of a rendezvous message waits until the message has left. `fits` contains the fits by
+    collective and algorithm.
     """
 
     FORMAT = 3
@@ -492,7 +494,7 @@ class PathParameters(ParameterFile):
     observations: Observations = field(default_factory=dict)
 
     def parameters_of(self, collective: str, algorithm: str) -> dict[str, Hockney]:
-        """alpha and beta of every class of messages for an algorithm, fitted to it or else from `messages`."""
+        """An algorithm's alpha and beta for every class of messages, fitted to it or else from `messages`."""
         fitted = self.fits.get(collective, {}).get(algorithm)
         return {**self.messages, **(fitted.parameters if fitted else {})}
 

@@ -44,7 +44,7 @@ class PiecewiseLinear:
 
     @classmethod
     def mean(cls, functions: Sequence[PiecewiseLinear]) -> PiecewiseLinear:
-        """The mean of the functions, with the knots of all."""
+        """The mean of the functions; its knots are those of all the functions."""
         knots = sorted({knot for function in functions for knot in function.message_bytes})
         seconds = np.mean([function(knots) for function in functions], axis=0)
         return cls(tuple(knots), tuple(float(value) for value in seconds))

@@ -70,9 +70,9 @@ class PointToPointModel(RegisteredModel):
     ) -> Array:
         """Seconds at every (P, m); 0 for one process.
 
-        Segments count only if the catalogue's algorithm has segments; `parameter` 0 is the catalogue's default. The
-        result is nan where linear gather's time is not deterministic (LMO), and if a heterogeneous model has fewer than
-        P processors.
+        Segments count only if the catalogue's algorithm has segments; a `parameter` of 0 stands for the catalogue's
+        default. The result is nan where linear gather's time is not deterministic (LMO), and where P exceeds the number
+        of processors of a heterogeneous model.
         """
         formula = self.formula(collective, algorithm)
         entry = Catalogue.load().algorithm(collective, algorithm)

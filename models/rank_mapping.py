@@ -19,7 +19,7 @@ Mapping = tuple[int, ...]
 Cost = Callable[[Mapping], float]
 """Predicted seconds of a mapping."""
 
-# (n - 1)! mappings: 5,040 for 8.
+# Up to this many processors all (n - 1)! mappings are tried; for 8 processors there are 5,040.
 PROCS_TO_EXHAUST = 8
 # Two times that differ by less than this fraction are equal.
 TOLERANCE = 1e-12
@@ -43,9 +43,9 @@ def optimal_mapping(cost: Cost, procs: int, starts: Sequence[Mapping] = ()) -> M
 
     Up to PROCS_TO_EXHAUST processors all mappings are tried. With more, pairs of processors are swapped as long as that
     lowers the cost: first from the default and from each of `starts` (such as `heaviest_to_fastest`), then several
-    times from the best mapping so far with some ranks shuffled. This often finds the minimum, and never costs more than
-    the default. The same input has the same result. Raises UsageError if one of `starts` is not a mapping of `procs`
-    processors.
+    times from the best mapping so far with some ranks shuffled. The result often has the least cost of all mappings,
+    and never costs more than the default. The same input gives the same result. Raises UsageError if one of `starts` is
+    not a mapping of `procs` processors.
     """
     best: Mapping = tuple(range(procs))
     for start in starts:

@@ -32,7 +32,7 @@ PROCEDURE_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """The families of point-to-point models, with the names of the procedures that fit each, the default first."""
 CRITICAL_PATH = "critical_path"
-"""The model that has schedules in place of formulas, and so covers every algorithm of the catalogue."""
+"""The model that uses schedules instead of formulas, and so covers every algorithm of the catalogue."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class ModelKind:
     """A model of collectives, independent of the platform. Its name on the command line is `str(kind)`.
 
     `family` is what `collwise fit --model` fits, and `variant` is the set of formulas of an implementation-aware model.
-    A model `by_schedule` has no formulas, but plays the schedule of every algorithm. A `heterogeneous` model has
-    parameters of each pair; a `printed` model has the formulas of its family as the paper prints them.
+    If `by_schedule`, the model has no formulas, but plays the schedule of every algorithm. If `heterogeneous`, it has
+    parameters of each pair. If `printed`, it uses the formulas of its family as the paper prints them.
     """
 
     family: str
@@ -126,7 +126,11 @@ DEFAULT_MODEL = CRITICAL_PATH
 
 
 class UnlimitedModel:
-    """The base of all models, with parameters for any processes per node and any segment size, and an unknown reach."""
+    """The base of all models.
+
+    Unless a subclass says otherwise, the parameters hold for any number of processes per node and any segment size, and
+    the reach is unknown.
+    """
 
     plays = False
     segment_bytes = 0
@@ -168,7 +172,7 @@ def models_of_family(family: str) -> tuple[ModelKind, ...]:
 
 
 def coverage(collectives: Sequence[str] = ()) -> dict[tuple[str, str], dict[str, bool]]:
-    """The formulas that models have: True or False by model, for each algorithm of the collectives, by default all."""
+    """The models that cover each algorithm of the collectives, by default of all: True or False by model."""
     catalogue = Catalogue.load()
     chosen = [catalogue.collective(name) for name in collectives] or list(catalogue.collectives.values())
     return {
@@ -181,7 +185,7 @@ def coverage(collectives: Sequence[str] = ()) -> dict[tuple[str, str], dict[str,
 
 
 def _own(collective: Collective) -> tuple[str, ...]:
-    """The algorithms without mock-ups, which no model covers, since what mock-ups do depends on the MPI library."""
+    """The algorithms except mock-ups; no model covers mock-ups, since what they do depends on the MPI library."""
     return tuple(name for name in collective.algorithms if name not in collective.mock_ups)
 
 

@@ -1,12 +1,12 @@
-"""The candidates that are fastest, or nearly, and the message sizes, to the byte, at which these candidates change.
+"""Finds the candidates that are fastest, or nearly so, and the exact message sizes at which these candidates change.
 
 The times of formulas are smooth between jumps and kinks. A range of sizes is settled when two conditions hold. First,
 one candidate is the fastest at every probe, and leads each other candidate by more than their difference bends between
 the probes. Second, each other candidate is just as clearly within the tolerance or beyond it. Otherwise the range is
-halved, down to single bytes. The jumps at and behind multiples of segment sizes are known beforehand and bound the
-ranges: where all segments are full, their size may reach the eager limit, unlike the segments of smaller and larger
-messages. Any other leap that reverts within a 64th of a doubling may be missed. Candidates that are far behind
-throughout a sixteenth of a doubling are not evaluated there again.
+halved, down to single bytes. Times may jump at a multiple of a segment size and back at the next byte, since where all
+segments are full, their size may reach the eager limit, unlike the segments of smaller and larger messages. These sizes
+are known beforehand and bound the ranges. Any other leap that reverts within a 64th of a doubling may be missed.
+Candidates that are far behind throughout a sixteenth of a doubling are not evaluated there again.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ Standings = Sequence[tuple[int, frozenset[int]]]
 NOBODY = -1
 """This index stands for no candidate, where none has a time."""
 
-# Times that differ by less than this share are equal, since only rounding distinguishes them.
+# Times that differ by less than this share count as equal, since only rounding distinguishes them.
 TIE = 1e-12
 
 _RANGES_A_DOUBLING = 16
 # The places at which ranges are probed; uneven, so that no regular pattern of jumps stays between the probes.
 _PROBES = np.array([0.0, 0.23, 0.49, 0.74, 1.0])
-# A difference may bend up to this many times as far between the probes as at the probes, where a kink or a jump shows
-# at least half of its size.
+# Between the probes a difference may bend up to this many times as far as at the probes; at these, a kink or a jump
+# shows at least half of its size.
 _BEND = 4.0
-# A candidate is left out of a range throughout which it takes more than this many times the time that is tolerated.
+# If a candidate takes more than this many times the tolerated time throughout a range, it is left out there.
 _FAR = 1.5
 # Times held in memory at once.
 _MAX_TIMES = 2_000_000
 
 
 def fastest(seconds: Array) -> Indices:
-    """The first of the fastest candidates (first axis) at every point, NOBODY where all are nan or infinite."""
+    """The first of the fastest candidates (first axis) at every point; NOBODY where all times are nan or infinite."""
     known = _known(seconds)
     least = np.min(known, axis=0)
     first = np.argmax(known <= least + _allowed(least, 0.0), axis=0)
@@ -82,7 +82,7 @@ def switch_points(
 ) -> Mapping[int, Standings]:
     """The message sizes, ascending, at which the set of `good_enough` candidates changes, for each P.
 
-    The first pair is at `min_bytes`. Times may jump at each multiple of `segment_bytes` and at the byte behind it.
+    The first pair is at `min_bytes`. Times may jump at each multiple of `segment_bytes` and at the next byte.
     """
     counts = np.array(procs, dtype=np.int64)
     doublings = np.arange(0, np.log2(max(largest_bytes, 1)) + 1, 1 / _RANGES_A_DOUBLING)
@@ -98,12 +98,12 @@ def switch_points(
 
 
 def _one_of(number: int, index: Indices) -> NDArray[np.bool_]:
-    """Marks the candidate (first axis) with the index at every point; marks none where the index is NOBODY."""
+    """Marks the candidate (first axis) with the given index at every point; marks none where the index is NOBODY."""
     return np.asarray(np.arange(number).reshape(-1, *[1] * index.ndim) == index)
 
 
 def _allowed(least: Array, tolerance: float) -> Array:
-    """The seconds above the smallest time that are within the tolerance; 0 where no time is known."""
+    """The seconds by which a time may exceed the smallest time within the tolerance; 0 where no time is known."""
     return np.where(np.isfinite(least), np.abs(least), 0.0) * (tolerance + TIE)
 
 
@@ -123,8 +123,8 @@ def _near(
 ) -> NDArray[np.bool_]:
     """True for candidates that may be nearly the fastest somewhere in a wide range, shape (candidates, P, ranges).
 
-    The probes of the wide range decide, and both ends of the narrow ranges in it, since times may leap for a single
-    byte where all segments are full or where one more segment has made them short.
+    The times at the probes of the wide range decide, and those at both ends of the narrow ranges in it, since times may
+    leap for a single byte where all segments are full or where one more segment has made them short.
     """
     probes, bounds = _probes(*wide), narrow.T
     first = np.searchsorted(narrow[0], wide[0])
@@ -141,13 +141,13 @@ def _near(
 
 
 def _over_grid(candidates: Sequence[Times], counts: Indices, sizes: Indices) -> Array:
-    """Seconds for each P at all sizes, shape (candidates, P, *shape of sizes); infinite for nan."""
+    """Seconds for each P at all sizes, shape (candidates, P, *shape of sizes); infinite instead of nan."""
     points = np.broadcast_arrays(counts[:, None].astype(float), sizes.ravel().astype(float))
     return np.stack([_known(times(*points)) for times in candidates]).reshape(len(candidates), -1, *sizes.shape)
 
 
 def _at_probes(candidates: Sequence[Times], procs: Indices, probes: Indices, wanted: NDArray[np.bool_]) -> Array:
-    """Seconds at the probes, shape (candidates, ranges, probes); infinite for nan and where they are not wanted."""
+    """Seconds at the probes, shape (candidates, ranges, probes); infinite instead of nan, and where not `wanted`."""
     seconds = np.full((len(candidates), *probes.shape), np.inf)
     for times, here, mine in zip(candidates, wanted, seconds, strict=True):
         if here.any():
@@ -241,7 +241,7 @@ def _compared(
 
 
 def _clear(difference: Array, along: Array) -> NDArray[np.bool_]:
-    """True for ranges whose differences at the probes are so large that they stay above 0 between them."""
+    """True for ranges whose differences at the probes are so large that they stay above 0 between the probes, too."""
     straight = difference[:, :1] + (difference[:, -1:] - difference[:, :1]) * along
     bend = _along_probes(np.maximum, np.abs(difference - straight))
     return np.asarray(_along_probes(np.minimum, difference) >= _BEND * bend)

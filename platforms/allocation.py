@@ -1,4 +1,4 @@
-"""Allocations: the hosts of a job, read or drawn, and the nodes of a description that stand for them.
+"""Allocations: the hosts of a job, read or drawn, and the nodes of a description that stand for these hosts.
 
 The network of a description is regular, so it does not matter which of its switches stands for which real switch. Hosts
 at one switch, or in one group of switches, get nodes at one switch or in one group; hosts at different switches, or in
@@ -52,7 +52,7 @@ class NodeMap(dict[str, tuple[str, str]]):
 class Allocation:
     """The hosts of a job: one for each rank if `by_rank`, otherwise each host once.
 
-    `rows` has the position of each host in `source`.
+    `rows` gives the position of each host in `source`.
     """
 
     source: str
@@ -65,9 +65,9 @@ class Allocation:
 class AllocatedPlatform(PlacedPlatform):
     """`base` with the nodes of an allocation.
 
-    `ranks` has the node of each rank, or of each host if only hosts are known. With as many processes on each node as
-    in the allocation (`per_node`), ranks run where they ran in the job, and fewer processes are its first ranks. With
-    another number, or if `per_node` is not known (0), processes fill the nodes of the allocation by blocks.
+    `ranks` gives the node of each rank, or of each host if only hosts are known. If a node has as many processes as in
+    the allocation (`per_node`), ranks run where they ran in the job; fewer processes are the first ranks of the job. If
+    the number differs, or if `per_node` is not known (0), processes fill the nodes of the allocation in blocks.
     """
 
     per_node: int = 0
@@ -80,7 +80,7 @@ class AllocatedPlatform(PlacedPlatform):
 
     @property
     def default_processes_per_node(self) -> int:
-        """The default of the allocation, or of the base platform."""
+        """The number of processes per node in the allocation if it is known, else the default of the base platform."""
         return self.per_node or self.base.default_processes_per_node
 
     def digest(self) -> str:
@@ -88,7 +88,7 @@ class AllocatedPlatform(PlacedPlatform):
         return hashlib.sha256(f"allocation of {self.per_node}\n{super().digest()}".encode()).hexdigest()
 
     def max_procs(self, processes_per_node: int) -> int:
-        """The number of ranks in the allocation, or of processes on its nodes with a different number on each."""
+        """The number of ranks in the allocation; with another number per node, as many as its nodes hold."""
         as_given = processes_per_node == self.per_node
         return len(self.ranks) if as_given else len(set(self.ranks)) * processes_per_node
 
@@ -111,15 +111,15 @@ class AllocatedPlatform(PlacedPlatform):
 class ScatteredPlatform(DerivedPlatform):
     """A job on nodes of `base` that other jobs leave free in a random draw with the seed `number`.
 
-    The number of free nodes is drawn first, from the job's own number to all, uniformly in its logarithm, since
-    machines are busy; then the free nodes are drawn. The job gets consecutive free nodes from a random one on, with
-    blocks of ranks in the order of nodes. Each number of nodes has separate draws.
+    The number of free nodes is drawn first, between the job's number of nodes and all nodes, uniformly in its
+    logarithm, since machines are busy; then the free nodes are drawn. The job gets consecutive free nodes, starting at
+    a random one, and blocks of ranks in the order of nodes. Jobs with different numbers of nodes have separate draws.
     """
 
     number: int
 
     def digest(self) -> str:
-        """A digest of the base platform and the draw, which the nodes drawn for half of the platform represent."""
+        """A digest of the base platform and the draw; the nodes drawn for half of the platform represent the draw."""
         drawn = _drawn(self.number, len(self.hosts), 1 + len(self.hosts) // 2)
         return hashlib.sha256(f"{self.base.digest()}\n{drawn}".encode()).hexdigest()
 
@@ -147,10 +147,10 @@ def allocated(
     """The platform with a job on the hosts of an allocation.
 
     `allocation` is a file, a list of hosts such as 'n[001-004,7]', or an Allocation that was read before. The file is
-    CSV with rank and host, such as PICO's alloc.csv, or has SLURM's lists of hosts on any number of lines. `node_map`
-    has the switch of each host, and the switch's group. It is a file (SLURM's topology.conf, PICO's map of Leonardo, or
-    CSV with host, switch and group) or a NodeMap that was read before. Without `node_map`, hosts are the platform's
-    own, or all are at one switch.
+    CSV with rank and host, such as PICO's alloc.csv, or contains SLURM's lists of hosts on any number of lines.
+    `node_map` gives the switch of each host, and the switch's group. It is a file (SLURM's topology.conf, PICO's map of
+    Leonardo, or CSV with host, switch and group) or a NodeMap that was read before. Without `node_map`, the hosts must
+    be the platform's own, or all nodes of the platform must be at one switch.
     """
     found = allocation if isinstance(allocation, Allocation) else _read_allocation(str(allocation))
     hosts = tuple(dict.fromkeys(found.hosts))
@@ -188,7 +188,7 @@ def allocated(
 
 
 def scattered(platform: HostPlatform, count: int) -> list[HostPlatform]:
-    """The platform with a job on the nodes of each of `count` draws. Raises UsageError if all draws are equivalent."""
+    """One platform per draw, with a job on the nodes drawn. Raises UsageError if all `count` draws are equivalent."""
     if count < 1:
         raise UsageError(f"--allocations {count}: at least 1 is needed")
     if isinstance(platform, PlacedPlatform):
@@ -357,7 +357,7 @@ def _expanded(text: str, where: str) -> list[str]:
 def read_node_map(path: Path) -> NodeMap:
     """The switch and group of each host.
 
-    Raises UsageError, naming the line, for other files and for a host at two switches.
+    Raises UsageError, naming the line, if the file has no known format or puts a host at two switches.
     """
     lines = _lines(path)
     if not lines:
@@ -386,7 +386,7 @@ def _of_words(lines: Sequence[tuple[str, str]]) -> _Placed:
 
 
 def _of_slurm(lines: Sequence[tuple[str, str]]) -> _Placed:
-    """The group of a switch with nodes is the switch above it; if that is above all of them, there are no groups."""
+    """The group of a switch with nodes is the switch above it; if one switch is above all, there are no groups."""
     leaves: dict[str, tuple[str, list[str]]] = {}
     above: dict[str, str] = {}
     for where, line in lines:

@@ -50,13 +50,13 @@ class Change:
 
     @property
     def label(self) -> str:
-        """'bandwidth x2', 'slow node 3:x4'."""
+        """The change in words: 'bandwidth x2', 'slow node 3:x4'."""
         return f"{self.name.replace('_', ' ')} {self.value}"
 
 
 @dataclass(frozen=True)
 class Changed:
-    """A changed platform, and the processes on each node if a change says so."""
+    """A changed platform, and the number of processes on each node if a change sets it."""
 
     platform: HostPlatform
     processes_per_node: int | None = None
@@ -185,7 +185,7 @@ def _scaled(item: _Item, factor: float, *names: str) -> _Item:
 
 
 def _with_links(platform: HeterogeneousPlatform, factor: float, of_node: str, of_wire: str) -> HeterogeneousPlatform:
-    """The platform with the figure `of_node` of all node types and the figure `of_wire` of all wires multiplied."""
+    """Multiplies the figure `of_node` of all node types, and the figure `of_wire` of all wires."""
     kinds = tuple(_scaled(kind, factor, of_node) for kind in platform.node_types)
     return replace(platform, node_types=kinds, wires=tuple(_scaled(wire, factor, of_wire) for wire in platform.wires))
 
@@ -209,8 +209,8 @@ def _bandwidth(platform: Described, text: str) -> Described:
 def _topology_with_rates(topology: Topology | None, factor: float, keeps_uplinks: bool) -> Topology | None:
     """The topology with the rates of its cables multiplied.
 
-    In a fat tree, and in a torus without a rate of its cables, the rates follow from the nodes' links. With
-    `keeps_uplinks` these links change by the same factor, so that the cables need no further change.
+    In a fat tree, and in a torus whose description gives no rate of cables, the rates of the cables follow from the
+    nodes' links. If `keeps_uplinks`, these links change by the same factor, so the cables need no further change.
     """
     if isinstance(topology, FatTree):
         return _scaled(topology, 1.0 if keeps_uplinks else 1 / factor, "oversubscription")
@@ -464,7 +464,7 @@ def _elsewhere(platform: Described, text: str) -> Described:
 
 @dataclass(frozen=True)
 class ChangeKind:
-    """A kind of change. It has an example value and a meaning, and says whether a sweep over factors can make it."""
+    """A kind of change: an example value, the meaning, and whether a sweep over factors can make such a change."""
 
     example: str
     meaning: str
@@ -476,12 +476,15 @@ CHANGES: dict[str, ChangeKind] = {
     "bandwidth": ChangeKind(
         "x2", "the rate of all links, ports and cables between nodes (or 25Gbit)", _bandwidth, True
     ),
-    "latency": ChangeKind("x0.5", "the latency between nodes, with handshakes and hops (or 5us)", _latency, True),
+    "latency": ChangeKind("x0.5", "the latency between nodes, handshakes and hops included (or 5us)", _latency, True),
     "overheads": ChangeKind(
-        "x2", "the processors' overheads os, or and ois (or 1us, for every message)", _overheads, True
+        "x2",
+        "the processors' overheads smpi/os, smpi/or and smpi/ois (or 1us: the same for every message)",
+        _overheads,
+        True,
     ),
     "reduction": ChangeKind("x0.5", "the time to combine a byte", _reduction, True),
-    "memory": ChangeKind("none", "the memory rate that a node's processes share (or x2); none: no limit", _memory),
+    "memory": ChangeKind("none", "no limit on the memory rate that a node's processes share (or x2)", _memory),
     "nodes": ChangeKind("64", "the number of nodes", _nodes),
     "ppn": ChangeKind("4", "the processes per node", _elsewhere),
     "placement": ChangeKind("cyclic", "where ranks run: block, cyclic or a file", _elsewhere),
@@ -490,12 +493,12 @@ CHANGES: dict[str, ChangeKind] = {
         "4:1", "the oversubscription of a fat tree's lowest switches (or 4, or x2)", _oversubscription, True
     ),
     "routing": ChangeKind(
-        "static", "static: a message takes one of the parallel cables; adaptive: it spreads", _routing
+        "static", "a message takes one of the parallel cables (or adaptive: it is spread over all of them)", _routing
     ),
     "eager_limit": ChangeKind("128KiB", "the message size at which the rendezvous protocol begins", _eager_limit),
     "slow_node": ChangeKind("3:x4", "the overheads of one node; nodes are numbered from 0", _slow_node),
     "degraded_link": ChangeKind(
-        "3:x0.1", "the rate of one node's link (or switch2:x0.1, of a switch's cables)", _degraded_link
+        "3:x0.1", "the rate of one node's link (or switch2:x0.1: of all cables of a switch)", _degraded_link
     ),
     "background": ChangeKind(
         "0.3",

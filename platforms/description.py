@@ -25,7 +25,7 @@ _NO_OVERHEAD: tuple[OverheadRow, ...] = ((0, 0.0, 0.0),)
 
 @dataclass(frozen=True)
 class Source:
-    """Origin of figures: `what` was taken from `where`."""
+    """Origin of figures: `what` names the figures, and `where` their source."""
 
     what: str
     where: str
@@ -93,8 +93,8 @@ class Buffers:
     """Finite buffers of a switch's ports, and the TCP that retransmits what these lose.
 
     Each port of the switch has a buffer of `buffer_bytes`, without headers. Connections send packets of `packet_bytes`.
-    They begin with a window of `initial_window_packets`, and have at most a send buffer in flight (`Ports`). A lost
-    packet that is not followed by three packets that arrive is retransmitted when nothing has been acknowledged for
+    They begin with a window of `initial_window_packets`, and have at most the send buffer of `Ports` in flight. If
+    fewer than three packets arrive after a lost packet, it is retransmitted when nothing has been acknowledged for
     `retransmission_seconds` and a round trip. The defaults are Linux's least time-out, Ethernet's packets with time
     stamps, and the window of RFC 6928.
     """
@@ -161,7 +161,7 @@ class Description(HostPlatform):
 
 @dataclass(frozen=True)
 class NodeFault:
-    """Factors by which a node differs, for its processors' overheads and for the rate of its link and port."""
+    """Factors by which a node's overheads, and the rate of its link and port, differ from those of other nodes."""
 
     node: int
     overhead_factor: float = 1.0
@@ -178,9 +178,9 @@ class Platform(Description):
     """A homogeneous cluster.
 
     The `links_per_node` links of a node act as one link of their summed bandwidth. If `backbone_bytes_per_second` is
-    None, the switch never limits a flow. Otherwise it limits each flow, or with `backbone_is_shared` all flows
-    together, and adds `backbone_latency_seconds`. Without `ports` the schedule engine takes the parameters of SMPI.
-    Without `topology` all nodes are at one switch.
+    None, the switch never limits a flow. Otherwise it limits each flow (if `backbone_is_shared`, all flows together),
+    and adds `backbone_latency_seconds`. Without `ports` the schedule engine uses the parameters of SMPI. Without
+    `topology` all nodes are at one switch.
 
     A node's CPUs are its sockets; without `memory_domains_per_node` each CPU has one memory domain. Each message
     between processes of a node has at most the loopback's rate, and all messages together at most
@@ -229,7 +229,7 @@ class Platform(Description):
 
     @property
     def known_cores_per_node(self) -> int | None:
-        """The cores of a node. None if there is one for each CPU, which is the default."""
+        """The cores of a node. None if each CPU has one core, which is the default."""
         return self.cores_per_node if self.cores_per_node > self.cpus_per_node else None
 
     @property

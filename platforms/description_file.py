@@ -67,7 +67,7 @@ MAX_DIFFERENT_NODES = 1000
 """The largest number of nodes in heterogeneous clusters, whose platform XML has a route for every two nodes."""
 
 MAX_HOPS = 30
-"""The largest number of cables from switch to switch on a route, for which the schedule engine has room."""
+"""The largest number of cables between switches on a route; the schedule engine has no room for more."""
 
 _TRUTH = Key("true or false", lambda v: isinstance(v, bool), bool)
 _POSITIVE = Key("a number above 0", lambda v: is_number(v) and v > 0, float)
@@ -76,7 +76,7 @@ _SIZE = _whole(0, LARGEST_BYTES)
 _SOME_TEXT = _text(r".+", "text")
 _HOST_PART = _text(r"[A-Za-z0-9._-]*", "letters, digits, dots, - and _")
 
-# The valid values of keys by the end of their names, which tells their unit.
+# The valid values of keys, by the end of a key's name, which is the unit.
 _BY_UNIT = {
     "bytes_per_second": _POSITIVE,
     "flops": _POSITIVE,
@@ -211,7 +211,7 @@ CALIBRATION = _keys(
 )
 _FACTORS = dict.fromkeys(("latency_factor", "bandwidth_factor"), FACTOR_COLUMNS)
 _OVERHEADS = dict.fromkeys(("os", "or", "ois"), OVERHEAD_COLUMNS)
-# The keys of the cluster and of the network, and the lists of the calibration, by whether nodes have types.
+# The keys of the cluster and of the network, and the lists of the calibration, without and with node types.
 _FORMS = {
     False: (CLUSTER, NETWORK, _FACTORS | _OVERHEADS),
     True: (HETEROGENEOUS_CLUSTER, HETEROGENEOUS_NETWORK, _FACTORS),
@@ -300,7 +300,7 @@ class _Reader:
         if self.problems or kind not in TOPOLOGIES:
             return None
         if "pod_oversubscription" in found and "switches_per_pod" not in found:
-            what = "is given without switches_per_pod; add that, or leave it out"
+            what = "is given without switches_per_pod; give both, or neither"
             self._add("topology", "pod_oversubscription", what)
         if "backbone_bytes_per_second" in values:
             what = f"is given with a {kind}; it is for nodes at one switch only"
@@ -339,7 +339,7 @@ class _Reader:
         values = self._sub_table(document, "ports", PORTS | BUFFERS)
         buffers = {name: values.pop(name) for name in BUFFERS if name in values}
         if buffers and "buffer_bytes" not in buffers:
-            self._add("ports", next(iter(buffers)), "is given without buffer_bytes; add that, or leave it out")
+            self._add("ports", next(iter(buffers)), "is given without buffer_bytes; give both, or neither")
         if self.problems:
             return None
         if not buffers:
@@ -422,7 +422,7 @@ class _Reader:
         self._check_cores("cluster", values)
         for name in ("backbone_latency_seconds", "backbone_is_shared"):
             if name in values and "backbone_bytes_per_second" not in values:
-                self._add("network", name, "is given without backbone_bytes_per_second; add that, or leave it out")
+                self._add("network", name, "is given without backbone_bytes_per_second; give both, or neither")
         for name in ("between_sockets_bytes_per_second", "between_sockets_latency_seconds"):
             if name in values and cpus == 1:
                 self._add("network", name, "is given for nodes of one CPU; cpus_per_node must be at least 2")
@@ -550,7 +550,7 @@ def _key_lines(text: str) -> dict[str, int]:
 
 
 def checked(platform: _Described) -> _Described:
-    """The platform itself. Raises UsageError with the first problem that its description would have as a file."""
+    """The platform itself. Raises UsageError with the first problem that a file with its description would have."""
     problems = read_description(write_description(platform))[1]
     if problems:
         raise UsageError(problems[0].what)
@@ -598,7 +598,7 @@ def _calibration(calibration: Calibration, lists: Mapping[str, Mapping[str, Key]
 
 
 def _field(name: str) -> str:
-    """A list's name in `Calibration`, which is `or_` for `or`, since that is a keyword of Python."""
+    """The name of a list in `Calibration`; the list `or` is named `or_` there, since `or` is a keyword of Python."""
     return "or_" if name == "or" else name
 
 

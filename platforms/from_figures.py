@@ -90,8 +90,8 @@ def new_platform(
         sources += (Source("memory_bytes_per_second", _MEMORY_SOURCE),)
         warn(
             f"the messages within a node are assumed to share {memory / 1e9:g} GB/s of its memory, 20 for each CPU, as "
-            "estimated for shaheen-ii; 'collwise platforms new' with --memory-gbytes sets it, to about half of what a "
-            "copy over all cores (STREAM) reaches"
+            "estimated for shaheen-ii; to set another rate, give 'collwise platforms new' --memory-gbytes N, about "
+            "half of what a copy over all cores (STREAM) reaches"
         )
     loopback = (picked.loopback_bytes_per_second, picked.loopback_latency_seconds) if picked else (5e9, 5e-7)
     loopback_latency = node.loopback_latency_seconds
@@ -149,7 +149,7 @@ def _check_node(node: Node) -> None:
 
 
 def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
-    """The platform with an interconnect's overheads, subtracted from its latency, so short messages take equally long.
+    """The platform with an interconnect's overheads; its latency is reduced, so short messages take as long as before.
 
     Long messages, for which SMPI charges neither `os` nor `or`, keep their latency. Only processors that send or
     receive many messages are slower.
@@ -165,7 +165,7 @@ def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
     least = before * min(factor for start, factor in factors.items() if start < max(limit, 1))
     if least <= both:
         raise UsageError(
-            f"--overheads: {interconnect_name} has {both * 1e6:g} us, which is not below the latency of platform "
+            f"--overheads: those of {interconnect_name} are {both * 1e6:g} us, not below the latency of platform "
             f"'{platform.name}' ({least * 1e6:g} us)"
         )
     after = before - both / factors[0]

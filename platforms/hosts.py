@@ -35,7 +35,7 @@ class HostPlatform(ABC):
     @property
     @abstractmethod
     def default_processes_per_node(self) -> int:
-        """Number of processes per node unless an option gives another."""
+        """Number of processes per node unless an option gives another number."""
 
     @abstractmethod
     def smpi_options(self) -> dict[str, str]:
@@ -57,7 +57,7 @@ class HostPlatform(ABC):
 
     @property
     def sockets_per_node(self) -> int:
-        """The number of sockets of a node; 1 if nodes differ, and for platform XML, where it is unknown."""
+        """The number of sockets of a node; 1 if nodes differ, and for platform XML, where the number is unknown."""
         return 1
 
     @property
@@ -89,11 +89,11 @@ class HostPlatform(ABC):
         return None
 
     def max_procs(self, processes_per_node: int) -> int:
-        """Largest number of processes that the platform holds with that many on each node."""
+        """Largest number of processes on the platform, with `processes_per_node` on each node."""
         return len(self.hosts) * processes_per_node
 
     def check_processes_per_node(self, processes_per_node: int) -> None:
-        """Raises UsageError below 1, and above both a node's cores and its default number of processes."""
+        """Raises UsageError for a number below 1, or above both the cores of a node and the default number."""
         if processes_per_node < 1:
             raise UsageError(f"{processes_per_node} processes per node on platform '{self.name}': at least 1 is needed")
         cores = self.known_cores_per_node

@@ -1,6 +1,6 @@
 """The true point-to-point parameters of a platform whose costs are linear in the message size.
 
-Tests compare estimated parameters with them.
+Tests compare estimated parameters with the true ones.
 """
 
 from __future__ import annotations

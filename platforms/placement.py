@@ -36,7 +36,7 @@ class PlacedPlatform(DerivedPlatform):
     def positions(self, procs: int, processes_per_node: int) -> tuple[int, ...]:
         """The position in `hosts` of each rank's host.
 
-        Raises UsageError if the ranks do not fit on the hosts, or if a file does not place all of them.
+        Raises UsageError if the ranks do not fit on the hosts, or if a file does not place all ranks.
         """
         blocks = self.base.positions(procs, processes_per_node)
         if not self.ranks:
@@ -64,7 +64,7 @@ class PlacedPlatform(DerivedPlatform):
 def placed(platform: HostPlatform, placement: str) -> HostPlatform:
     """The platform with ranks placed as `placement` says: 'block', 'cyclic', or the path of a file.
 
-    A file has one line per rank with its host, by the host's name or number on the platform (from 0).
+    A file has one line per rank: the name of the rank's host, or the host's number on the platform (from 0).
     """
     if placement == BLOCK:
         return platform

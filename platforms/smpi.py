@@ -17,10 +17,10 @@ CROSS_TRAFFIC = 0.05
 """The share of a flow's rate that acknowledgements take in the opposite direction in SimGrid."""
 
 LARGEST_BYTES = 2**31 - 1 - ENVELOPE_BYTES
-"""Largest message size in a list: SimGrid reads sizes as C ints."""
+"""Largest message size in a list, since SimGrid reads sizes as C ints."""
 
 MAX_ROWS = 15
-"""Largest number of rows: SimGrid's sort keeps the order of rows with equal sizes only in short lists."""
+"""Largest number of rows, since SimGrid's sort keeps the order of rows with equal sizes only in short lists."""
 
 FACTOR_OPTIONS = ("smpi/lat-factor", "smpi/bw-factor", "network/latency-factor", "network/bandwidth-factor")
 OVERHEAD_OPTIONS = ("smpi/os", "smpi/or", "smpi/ois")
@@ -46,7 +46,7 @@ KNOWN_OPTIONS = frozenset(
 
 def factor_list(rows: Sequence[tuple[int, float]]) -> str:
     """Rows (from_bytes, factor) as the value of a latency or bandwidth factor option."""
-    # SMPI applies a row to sizes above its own, not at it, and counts the envelope.
+    # SMPI applies a row to sizes above the row's size, not to that size itself, and counts the envelope.
     return ";".join(f"{start and start - 1 + ENVELOPE_BYTES}:{factor!r}" for start, factor in rows)
 
 

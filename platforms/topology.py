@@ -1,8 +1,9 @@
 """Topologies of networks: switches, the cables between them, and the route of a message from switch to switch.
 
 Nodes fill the switches in order: node i is at switch i // nodes_per_switch. Cables have two links, one for each
-direction: link 2 i leads from `one` to `other` of cable i, link 2 i + 1 back. Routes are fixed. Parallel cables count
-as one cable here, whose rate is the sum of their rates if messages spread over them, and less if routes collide.
+direction: link 2 i leads from `one` to `other` of cable i, and link 2 i + 1 leads back. Routes are fixed. Parallel
+cables count as one cable here. Its rate is the sum of their rates if messages spread over them, and less if routes
+collide.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class CableFault:
 
 ADAPTIVE, STATIC = "adaptive", "static"
 ROUTINGS = (ADAPTIVE, STATIC)
-"""The two ways of routing: messages spread evenly over parallel cables, or each uses only the cable of its route."""
+"""The two routings: messages spread evenly over parallel cables, or each message uses only the cable of its route."""
 
 
 def share_in_use(flows: int, cables: int) -> float:
@@ -100,7 +101,8 @@ class Topology(ABC):
     def _collided(self, cable: Cable, nodes: int, node_rate: float) -> Cable:
         """The cable with the rate that static routes leave.
 
-        Its flows come from the nodes of the switch where it starts, or, if it does not start at a switch, of a group.
+        The cable's flows come from the nodes of the switch where it starts; if it does not start at a switch, from the
+        nodes of a group.
         """
         flows = self.nodes_per_switch
         if cable.one >= self.switches(nodes):
@@ -136,7 +138,7 @@ class Topology(ABC):
 
 @dataclass(frozen=True)
 class FatTree(Topology):
-    """A fat tree of two levels, or of three with `switches_per_pod`.
+    """A fat tree of two levels, or, if `switches_per_pod` is given, of three.
 
     The cables up from a switch together have the rate of its nodes' links divided by `oversubscription`. The cables up
     from a pod together have the rate of its switches' cables divided by `pod_oversubscription`. All switches of the
@@ -327,8 +329,8 @@ class Torus(Topology):
 class Routes:
     """The routes among some switches, in the form of simulator/schedule/engine.h.
 
-    `link_rate` has the rate of each link. The route from `one` to `other`, with pair = one * switches + other, has the
-    links from `links[first[pair]]` to before `links[first[pair + 1]]`, and takes `seconds[pair]`.
+    `link_rate` contains the rate of each link. With pair = one * switches + other, the route from `one` to `other`
+    consists of the links in `links[first[pair] : first[pair + 1]]` and takes `seconds[pair]`.
     """
 
     link_rate: npt.NDArray[np.float64]

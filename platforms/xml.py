@@ -1,10 +1,9 @@
 """Platform XML for SimGrid, generated from descriptions.
 
 A homogeneous cluster at one switch has the shape of Grid'5000's own files: a site zone with a <cluster> of real host
-names. With a topology, faults, or a memory that the processes of a node share, it is a graph of hosts and routers,
-since SimGrid's own clusters and topologies have one rate and one latency for all links, and loopbacks that are never
-shared.
-A heterogeneous cluster is a zone of hosts with a route for every two of them.
+names. A homogeneous cluster with a topology, with faults, or with a memory that the processes of a node share is a
+graph of hosts and routers, since SimGrid's own clusters and topologies have one rate and one latency for all links, and
+loopbacks that are never shared. A heterogeneous cluster is a zone of hosts with a route for every two hosts.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def _graph_lines(platform: Platform) -> list[str]:
         lines += _host_lines(host, platform, _properties(platform) | different)
         lines.append(_link(f"{host}_link", rate * of_rate, platform.link_latency_seconds, "SPLITDUPLEX"))
         if platform.memory_bytes_per_second is not None:
-            # Within a node acknowledgements use the same memory as messages, and SimGrid charges it for both.
+            # Within a node, acknowledgements use the same memory as messages, and SimGrid charges the memory for both.
             share = 1 + CROSS_TRAFFIC if platform.calibration.crosstraffic else 1
             lines.append(_link(f"{host}_memory", platform.memory_bytes_per_second * share, 0.0, "SHARED"))
     lines += [_tag("router", id=router) for router in routers]
@@ -80,7 +79,7 @@ def _graph_lines(platform: Platform) -> list[str]:
         lines.append(_link("turn", _NO_LIMIT, 0.0, "FATPIPE"))
     for number, cable in enumerate(cables):
         lines.append(_link(f"cable_{number}", cable.bytes_per_second, cable.latency_seconds, "SPLITDUPLEX"))
-    # The order of routes decides which of two equally short ways SimGrid takes.
+    # The order of routes decides which of two equally short paths SimGrid takes.
     for vertex in range(switches if levels > 1 else 0):
         for level in range(levels - 1):
             pair = _router(platform, vertex, level), _router(platform, vertex, level + 1)

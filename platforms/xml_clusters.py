@@ -77,7 +77,7 @@ def _description(platform: XmlPlatform) -> Platform:
     if absent := next((name for name in needed if name not in given), None):
         raise fail(f"its <{elements[0].tag}> lacks {absent}; it needs {', '.join(needed)}")
     if REDUCE not in properties:
-        warn(f"platform '{platform.name}' does not say what reductions cost: they take no time ({REDUCE})")
+        warn(f"platform '{platform.name}' does not say what reductions cost, so they take no time ({REDUCE})")
     make = _of_hosts if elements[0].tag == "host" else _of_clusters
     sockets = int(properties.get(SOCKETS, 1))
     return Platform(
@@ -99,12 +99,12 @@ def _properties(element: Element) -> dict[str, str]:
 
 
 def _kind(element: Element) -> dict[str, str]:
-    """The properties in which clusters, or hosts, have to agree."""
+    """The attributes in which clusters, or hosts, have to agree."""
     return {name: value for name, value in element.attrib.items() if name not in _OWN}
 
 
 def _of_hosts(platform: XmlPlatform, zone: Element, elements: Sequence[Element]) -> dict[str, Any]:
-    """The fields of a description for the network of single hosts, and for the hosts' names, which it numbers."""
+    """The fields of a description for the network of single hosts, and for new host names with numbers."""
     hosts, fail = platform.hosts, partial(_refusal, platform)
     if len(hosts) < 2:
         raise fail("it has only one host; at least two are needed")
@@ -138,7 +138,7 @@ def _numbered(platform: XmlPlatform) -> dict[str, Any]:
 
 
 def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Element]) -> dict[str, Any]:
-    """The fields of a description for one cluster, or for several that links join, and for the names of hosts."""
+    """The fields of a description for one cluster, or several clusters joined by links, and for the host names."""
     given, fail = elements[0].attrib, partial(_refusal, platform)
     if unknown := next((name for name in _UNKNOWN if given.get(name, "SPLITDUPLEX") != "SPLITDUPLEX"), None):
         raise fail(f"its <cluster> has {unknown}={given[unknown]!r} (valid: none, or SPLITDUPLEX)")
@@ -186,7 +186,7 @@ def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Elemen
 
 def _refusal(platform: XmlPlatform, why: str) -> UsageError:
     return UsageError(
-        f"platform '{platform.name}' is platform XML that has no description: {why}; 'simulate --engine smpi' takes it"
+        f"platform '{platform.name}' is platform XML that has no description: {why}; use 'simulate --engine smpi'"
     )
 
 
@@ -284,4 +284,4 @@ _SHAPES: Mapping[str, Callable[[str, float, float], dict[str, Any]]] = {
     "DRAGONFLY": _dragonfly,
     "TORUS": _torus,
 }
-"""By SimGrid's name of a topology: makes a cluster's link and topology from its parameters, rate and latency."""
+"""Functions that make a cluster's link and topology from parameters, rate and latency, by SimGrid's topology name."""

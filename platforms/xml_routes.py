@@ -175,8 +175,8 @@ def joined(
 ) -> dict[str, Any]:
     """The link, topology and backbone of switches with `sizes` nodes.
 
-    `switch_of` has the switch of each end. `link` is the rate and latency of a node's own link, and `near` is the rest
-    of a route between two nodes of a switch.
+    `ends` are the names of hosts or clusters, and `switch_of` gives the switch of each. `link` is the rate and latency
+    of a node's own link, and `near` is the rest of a route between two nodes of a switch.
     """
     rate, latency = link
     together, (flow, within) = rate * sum(sizes), _limit(near)

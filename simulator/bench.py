@@ -95,7 +95,7 @@ class Simulated:
 class Measured:
     """A method at an execution target. Each launch is stopped after `limit_seconds`.
 
-    By default this is what the method's own limits add up to. Another `run` measures everything again.
+    The default is the sum of the method's own limits. With another `run`, everything is measured again.
     """
 
     target: ExecutionTarget
@@ -166,4 +166,4 @@ class Measured:
 
 
 Bench: TypeAlias = Simulated | Measured
-"""A bench times cases and makes experiments. Cases in the store are not timed again: a stopped command resumes."""
+"""A bench times cases and makes experiments. Cases in the store are not timed again, so a stopped command resumes."""

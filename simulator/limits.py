@@ -106,7 +106,7 @@ def _kernel_number(name: str, otherwise: int) -> int:
 
 
 def _memory_bytes() -> int:
-    """Memory and swap."""
+    """The bytes of memory and swap of this machine."""
     import psutil
 
     return int(psutil.virtual_memory().total + psutil.swap_memory().total)

@@ -54,7 +54,7 @@ commit;
 class StoredConfiguration:
     """A configuration of the store, with the numbers of its rows and of the failed ones among them.
 
-    The first characters of its `key`, hex, name it in commands. `first_made` and `last_made` are UTC.
+    In commands, the first characters of the `key` (hexadecimal) are enough. `first_made` and `last_made` are UTC.
     """
 
     key: str
@@ -105,7 +105,7 @@ class Store:
         return f"store {self.path} cannot be used ({text}); name another with --store"
 
     def _check_existing(self) -> None:
-        """Reads only, so that a damaged or foreign file stays as it is."""
+        """Checks the file without writing to it, so that a damaged or foreign file stays as it is."""
         try:
             healthy, pages, layout, tables = _look_into(self.path, "ro")
         except sqlite3.OperationalError as problem:
@@ -175,7 +175,7 @@ class Store:
         return self.timings_of(configuration.key)
 
     def timings_of(self, key: str) -> dict[Case, Timing]:
-        """All rows of the configuration with a key, by case."""
+        """All rows of the configuration with this key, by case."""
         with self._reading():
             rows = self._connection.execute(
                 f"select {', '.join((*_CASE_COLUMNS, *_VALUE_COLUMNS))} from timings where configuration = ?",
@@ -215,7 +215,7 @@ class Store:
             )
 
     def prune(self, keys: Sequence[str], before: str | None = None) -> int:
-        """Deletes the rows of configurations, those made before a time (UTC) if one is given; returns their number.
+        """Deletes rows of configurations and returns their number; `before` (UTC) limits this to older rows.
 
         A configuration without rows is deleted, too. Everything is one transaction, so a command that is killed has
         deleted everything or nothing. Raises UsageError when the file cannot be written.
@@ -237,7 +237,7 @@ class Store:
     def rows(self, **wanted: Any) -> Iterator[dict[str, Any]]:
         """The rows with the `wanted` values, as dictionaries, with source, platform, maker and details.
 
-        `wanted` has, by column, a value, or a tuple of values of which the column must have one.
+        `wanted` maps each column to a value, or to a tuple of values, one of which the row must have.
         """
         choices = {
             _COLUMN_NAMES.get(name, name): value if isinstance(value, tuple) else (value,)
@@ -292,7 +292,7 @@ def _timing_from(row: Sequence[Any]) -> Timing:
 
 
 def _made_before(time: str | None) -> tuple[str, tuple[str, ...]]:
-    """The condition on rows of one configuration, made before a time if one is given, and the time."""
+    """The SQL condition for the rows of one configuration, and its further parameters: `time`, if one is given."""
     return ("configuration = ?", ()) if time is None else ("configuration = ? and made_at < ?", (time,))
 
 

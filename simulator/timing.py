@@ -57,7 +57,7 @@ def is_mock_up(case: Case) -> bool:
 
 
 def named_parameters(case: Case) -> str:
-    """'segment_bytes=8192 radix=4', as in tables of libcollwise: the case's parameters by name, with their defaults."""
+    """The case's parameters as tables of libcollwise name them, defaults included: 'segment_bytes=8192 radix=4'."""
     entry = Catalogue.load().find(case.collective, case.algorithm)
     if entry is None:
         return ""
@@ -80,7 +80,7 @@ class Configuration:
 
     @property
     def key(self) -> str:
-        """SHA-256 over everything, hex."""
+        """The SHA-256 digest of all fields, in hexadecimal."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
@@ -93,11 +93,11 @@ class Timing:
     warm-up.
 
     `half_width_seconds` is the half-width of the confidence interval of the mean, 0 if the time is exact. In measured
-    rows, `seconds` is the mean by the method's timing; `late_starts` counts repetitions discarded because a process
-    started late; `precise` says whether the method's precision was reached; `samples` are the repetitions that count,
-    in their order, if they were recorded. Simulated rows have the defaults. For experiments with tasks, `samples` are
-    instants instead, counted from the start of the call, at which each node's leader was done with each task, one
-    leader after another.
+    rows, `seconds` is the mean of the times that the method's timing defines; `late_starts` counts repetitions that
+    were discarded because a process started late; `precise` says whether the method's precision was reached; `samples`
+    are the times of the repetitions that count, in their order, if they were recorded. Simulated rows have the
+    defaults. For experiments with tasks, `samples` are instead the instants, counted from the start of the call, at
+    which the first leader was done with each task, then those of the next leader, and so on.
     """
 
     case: Case

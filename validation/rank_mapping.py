@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 COLLECTIVES = ("scatter", "gather")
 """The collectives whose binomial tree carries a block of each process, so that positions in the tree differ."""
 MODELS = ("lmo_heterogeneous", "hockney_heterogeneous")
-"""The models with parameters for each pair of processors and formulas for collectives."""
+"""The models that have both parameters for each pair of processors and formulas for collectives."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ def best_mappings(
 ) -> dict[int, Mapping]:
     """The mapping with the smallest predicted time at each size (bytes of a block), or one for all if `common`.
 
-    The common mapping minimises the sum of times relative to the default mapping's at each size, so that all sizes
-    count equally. Rank 0 stays on processor 0.
+    The common mapping minimises the sum over all sizes of its time divided by the default mapping's time, so that all
+    sizes count equally. Rank 0 stays on processor 0.
     """
     parameters = _parameters(model, procs)
     if not common:
@@ -91,9 +91,10 @@ def mapping_gains(
     mappings: dict[int, Mapping],
     context: SimulationContext,
 ) -> list[MappingGain]:
-    """The gain of mappings by message size over the default mapping: binomial algorithm, one process per node.
+    """The gain of each message size's mapping over the default mapping, for the binomial algorithm.
 
-    Raises UsageError if the platform has fewer nodes, and CollwiseError if a case fails.
+    There is one process per node. Raises UsageError if the platform has fewer than `procs` nodes, and CollwiseError if
+    a case fails.
     """
     parameters = _parameters(model, procs)
     default = tuple(range(procs))

@@ -1,4 +1,4 @@
-"""Alltoall: Pješivac-Grbović et al. 2007, table 4, for P >= 2. m is the block that each process sends to each other."""
+"""Alltoall: Pješivac-Grbović et al. 2007, table 4, for P >= 2. m is the block sent to each other process."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from collwise.models.piecewise import Array
 
 
 def linear(points: Points, steps: Steps) -> Array:
-    """message + (P - 2) gap. The C code starts all sends of all processes at once, which is P scatters side by side.
+    """message + (P - 2) gap. The C code starts all sends of all processes at once, as in P concurrent scatters.
 
-    In the linear algorithm of table 4, one process after another sends to all others (models/collectives/printed.py).
+    In the linear algorithm of table 4, one process after another sends to all others; models/collectives/printed.py
+    contains that formula.
     """
     m = points.message_bytes
     return np.asarray(steps.message(m) + (points.procs - 2) * steps.gap(m))

@@ -1,7 +1,7 @@
 """Broadcasts: Pješivac-Grbović et al. 2007, table 2, for P >= 2.
 
-Every tree sends a segment to all children before the next one, as the C code does. Below, `message` and `gap` are the
-terms of `steps.Steps` for a segment of m_s bytes.
+In every tree, as in the C code, a process sends a segment to all its children before it sends the next segment. Below,
+`message` and `gap` are the terms of `steps.Steps` for a segment of m_s bytes.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def chain(points: Points, steps: Steps) -> Array:
 def binomial(points: Points, steps: Steps) -> Array:
     """ceil(log2 P) (message + (n_s - 1) gap).
 
-    The paper assumes that a process sends the whole message to one child before it turns to the next. The C code sends
-    in a different order. It takes the same time if P is a power of two, since the root sends n_s ceil(log2 P) messages
-    either way.
+    The paper assumes that a process sends the whole message to one child before it sends to the next child. The C code
+    sends in a different order, but takes the same time if P is a power of two, since the root sends n_s ceil(log2 P)
+    messages in both orders.
     """
     m = points.bytes_each
     return np.asarray(np.ceil(np.log2(points.procs)) * (steps.message(m) + (points.segments - 1) * steps.gap(m)))
@@ -45,10 +45,10 @@ def binomial(points: Points, steps: Steps) -> Array:
 def binary(points: Points, steps: Steps) -> Array:
     """d (message + gap) + (n_s - 1) fork, d = ceil(log2(P + 1)) - 1; a chain if P = 2.
 
-    This departs from the print. Under Hockney a step takes 2 (alpha + m_s beta) and not 2 alpha + m_s beta, since three
-    processes are a linear tree. Under LogGP filling takes one g per level, as in the paper's line for split-binary, and
-    the second summand has the factor n_s - 1. Under PLogP the max applies only for P > 3, since otherwise no process
-    both receives and sends.
+    This formula differs from the printed one. Under Hockney a step takes 2 (alpha + m_s beta) instead of
+    2 alpha + m_s beta, since three processes form a linear tree. Under LogGP it takes one g per level to fill the tree,
+    as in the paper's formula for split-binary, and the second summand has the factor n_s - 1. Under PLogP the max
+    applies only for P > 3, since otherwise no process both receives and sends.
     """
     return _down_binary_tree(points, steps, points.segments, points.bytes_each)
 
@@ -56,8 +56,8 @@ def binary(points: Points, steps: Steps) -> Array:
 def split_binary(points: Points, steps: Steps) -> Array:
     """The binary tree with half the segments, then an exchange of m / 2.
 
-    This departs from the print as `binary` does; the printed line for PLogP also lacks the exchange. The C code
-    segments each half, so an unsegmented message goes down the tree in pieces of m / 2, not of m.
+    This formula differs from the printed one as in `binary`; the printed formula for PLogP also lacks the exchange. The
+    C code segments each half, so an unsegmented message goes down the tree in pieces of m / 2, not of m.
     """
     half = replace(points, message_bytes=points.message_bytes / 2)
     return np.asarray(

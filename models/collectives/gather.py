@@ -21,9 +21,9 @@ def linear_between_pairs(points: Points, model: Hockney) -> Array:
 
 
 def linear_lmo(points: Points, model: LMO) -> Array:
-    """(4.2) below M1, which equals the scatter; (4.3) above M2, with the sum over i instead of the maximum.
+    """(4.2), which equals the scatter, below M1; (4.3), with the sum over i instead of the maximum, above M2.
 
-    The time is nan from M1 to M2. Table 5.2 has m t_i twice, see `scatter.linear_lmo`.
+    The time is nan from M1 to M2. Table 5.2 prints m t_i twice, see `scatter.linear_lmo`.
     """
 
     def seconds(procs: int, m: Array) -> Array:

@@ -1,6 +1,7 @@
 """Formulas of Pješivac-Grbović et al. 2007, tables 1 to 4, as printed, where ours differ.
 
-They serve to compare with the paper's own predictions. Where the print is damaged, the docstring says how we read it.
+They serve for comparisons with the paper's own predictions. If a formula's print is damaged, its docstring says how we
+read it.
 """
 
 from __future__ import annotations
@@ -99,7 +100,8 @@ def reduce_binomial_loggp(points: Points, model: LogGP) -> Array:
 def reduce_binary_loggp(points: Points, model: LogGP) -> Array:
     """d (L + 3 o + (m_s - 1) G + 2 gamma m_s + (n_s - 1) ((m_s - 1) G + max{g, 3 o + 2 gamma m_s})).
 
-    Here d also multiplies the summand with n_s - 1, since the outer bracket ends after it, unlike in the lines nearby.
+    In print the outer bracket ends after the summand with n_s - 1, unlike in the neighbouring formulas, so d multiplies
+    this summand, too.
     """
     t = _LogGPTerms(points, model)
     busy = 3 * t.overhead + 2 * _combining(points)

@@ -4,7 +4,7 @@ Combining takes gamma = `points.reduce_seconds_per_byte` per byte. Below, `messa
 segment of m_s bytes, plus m_s gamma for combining it. inflow(s) is the time between two such messages at their receiver
 (`steps.Steps`); s = 1 if the receiver passes a segment on after each, otherwise 0.
 
-The lines of the table place (m_s - 1) G, g and o_s inconsistently, so we derived the formulas from the algorithm, under
+The formulas in the table place (m_s - 1) G, g and o_s inconsistently, so we derived ours from the algorithms, under
 three conditions: a single message between two processes takes its point-to-point time; without gamma and overheads, a
 reduction takes as long as the broadcast; PLogP with a linear g becomes LogGP. The formulas for Hockney are as printed.
 """
@@ -21,8 +21,8 @@ from collwise.models.piecewise import Array
 def linear(points: Points, steps: Steps) -> Array:
     """The flat tree: message + (n_s (P - 1) - 1) inflow(0).
 
-    Under LogGP the print has one more (m_s - 1) G, and one g per segment however many processes send. Under PLogP it
-    has the first combining within the gap. The C code does not segment messages here.
+    The printed formula for LogGP contains one more (m_s - 1) G, and only one g per segment, however many processes
+    send. In the one for PLogP, the first combining overlaps with the gap. The C code does not segment messages here.
     """
     later = points.segments * (points.procs - 1) - 1
     return np.asarray(_message(points, steps) + later * _inflow(points, steps))
@@ -44,8 +44,8 @@ def chain(points: Points, steps: Steps) -> Array:
 def pipeline(points: Points, steps: Steps) -> Array:
     """(P - 1) message + (n_s - 1) inflow(1); inflow(0) if P = 2, since then no process both receives and sends.
 
-    Under LogGP the print has (m_s - 1) G within the max. Under PLogP it adds o_s to the max, and has the first
-    combining within the gap.
+    The printed formula for LogGP has (m_s - 1) G within the max. The one for PLogP has o_s outside the max, and the
+    first combining overlaps with the gap.
     """
     steady = _inflow(points, steps, points.procs > 2)
     return np.asarray((points.procs - 1) * _message(points, steps) + (points.segments - 1) * steady)
@@ -54,9 +54,9 @@ def pipeline(points: Points, steps: Steps) -> Array:
 def binomial(points: Points, steps: Steps) -> Array:
     """ceil(log2 P) (message + (n_s - 1) inflow(0)).
 
-    The print also takes the max with g for a single segment. It has o_s within the max of PLogP, although the root, for
-    which all others wait, sends nothing. The C code receives a segment from all children before the next segment, which
-    takes the same time if P is a power of two.
+    The printed formulas take the max with g even for a single segment. The one for PLogP has o_s within the max,
+    although the root, for which all others wait, sends nothing. The C code receives a segment from all children before
+    the next segment; this order takes the same time if P is a power of two.
     """
     steady = (points.segments - 1) * _inflow(points, steps)
     return np.asarray(np.ceil(np.log2(points.procs)) * (_message(points, steps) + steady))
@@ -65,8 +65,8 @@ def binomial(points: Points, steps: Steps) -> Array:
 def binary(points: Points, steps: Steps) -> Array:
     """d (message + inflow(0)) + (n_s - 1) (inflow(0) + inflow(1)), d = ceil(log2(P + 1)) - 1.
 
-    Under LogGP the print has (m_s - 1) G and g only once for two children, and d times the summand with n_s - 1. For
-    P <= 3 inflow(0) replaces inflow(1), since no process both receives and sends.
+    The printed formula for LogGP counts (m_s - 1) G and g only once for two children, and multiplies the summand with
+    n_s - 1 by d. For P <= 3 inflow(0) replaces inflow(1), since no process both receives and sends.
     """
     levels = np.ceil(np.log2(points.procs + 1)) - 1
     children = np.minimum(points.procs - 1, 2)

@@ -30,7 +30,8 @@ def linear_between_pairs(points: Points, model: Hockney) -> Array:
 def linear_lmo(points: Points, model: LMO) -> Array:
     """(4.1): (P - 1) (C_0 + m t_0) + max over i of (L_0i + C_i + m t_i + m / beta_0i).
 
-    Table 5.2 prints m t_i twice. With that, a scatter between two processors would take longer than one message.
+    Table 5.2 prints m t_i twice. If that were right, a scatter between two processors would take longer than one
+    message.
     """
 
     def seconds(procs: int, m: Array) -> Array:
@@ -43,7 +44,7 @@ def linear_lmo(points: Points, model: LMO) -> Array:
 def lmo_parts(model: LMO, procs: int, message_bytes: Array) -> tuple[Array, Array]:
     """The root's part C_0 + m t_0, and the part L_0i + C_i + m t_i + m / beta_0i of each other processor i.
 
-    For k message sizes, their shapes are (k,) and (P - 1, k).
+    For k message sizes, the shapes of the two arrays are (k,) and (P - 1, k).
     """
     pairs = model.as_hockney()
     constant = np.ravel(model.processor_seconds)[0]
@@ -55,6 +56,6 @@ def lmo_parts(model: LMO, procs: int, message_bytes: Array) -> tuple[Array, Arra
 def binomial(points: Points, model: TreeModel) -> Array:
     """The recursion of `trees.binomial_seconds`, with rank r on processor r.
 
-    Under Hockney, if P is a power of two, it takes log2 P alpha + (P - 1) m beta (Chan et al., cited in section 5.1).
+    Under Hockney, if P is a power of two, this is log2 P alpha + (P - 1) m beta (Chan et al., cited in section 5.1).
     """
     return by_procs(points, lambda procs, m: binomial_seconds(model, range(procs), m))

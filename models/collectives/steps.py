@@ -24,7 +24,7 @@ EMPTY_BYTES = 1.0
 
 @dataclass(frozen=True)
 class Steps:
-    """The terms of one model; here of Hockney's, where a message waits until the previous one is complete."""
+    """The terms of one model; this class has Hockney's, in which a message waits until the previous one is complete."""
 
     model: Any
 
@@ -54,8 +54,9 @@ class Steps:
     def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: Array) -> Array:
         """The time between two messages at a process that receives them one after another and combines each.
 
-        `per_byte` is gamma. `sends` is 1 where the process sends a message of that size after each, otherwise 0. Under
-        Hockney the time is alpha + m beta + m gamma in both cases, since the process sends while it receives.
+        `per_byte` is gamma. `sends` is 1 where the process sends a message of that size after each that it receives,
+        otherwise 0. Under Hockney the time is alpha + m beta + m gamma in both cases, since the process sends while it
+        receives.
         """
         return np.asarray(self.message(message_bytes) + per_byte * np.asarray(message_bytes, dtype=float))
 

@@ -1,8 +1,8 @@
 """Scatter and gather over the in-order binomial tree, by recursion, for any P and any processors.
 
 O'Flynn 2009, (5.1): the largest subtree is served first (scatter) or last (gather). In the tree over the n ranks from r
-on, the children of r are all r + 2^i < r + n, and the subtree of a child has the ranks up to the next child. This is
-the tree of the C code, for any n.
+to r + n - 1, the children of the root r are all ranks r + 2^i < r + n. The subtree of a child consists of the ranks
+from this child up to the next child. This is the tree of the C code, for any n.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ Edge = Callable[[int, int, Array], tuple[Array, Array]]
 def binomial_seconds(model: TreeModel, mapping: Sequence[int], block_bytes: ArrayLike, gather: bool = False) -> Array:
     """The seconds of a binomial scatter, or gather, of blocks of `block_bytes` (any shape).
 
-    `mapping[rank]` is the processor of each rank; the root is rank 0. Messages occupy a parent one after another. Under
-    Hockney a message occupies the parent for all of its time, which is (5.1); under LogGP and PLogP for the gap; under
-    LMO for the parent's own part, C + m t, so the parent is free while the message travels and the child processes it.
-    The papers have no formula for the last three models, which we derived. A gather is a scatter backwards. Raises
+    `mapping[rank]` is the processor of each rank; the root is rank 0. Messages occupy a parent one after another:
+    - under Hockney for the whole time of the message, as in (5.1);
+    - under LogGP and PLogP for the gap;
+    - under LMO for the parent's own part, C + m t, so the parent is free while the message travels and the child
+      processes it.
+    Only the formula for Hockney is from the papers; we derived the other three. A gather is a scatter backwards. Raises
     ValueError for heterogeneous LogGP, which has no formula.
     """
     edge, blocks_bytes = _edge(model, gather), np.asarray(block_bytes, dtype=float)

@@ -19,7 +19,7 @@ from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.piecewise import PiecewiseLinear
 
 REGRESSION_SIZES = Sizes(smallest_bytes=1024, largest_bytes=102400, max_count=10)
-"""Ten sizes up to 100 kB; O'Flynn 2009, section 5.3, used as many."""
+"""Ten sizes up to 100 kB; O'Flynn 2009, section 5.3, used the same number of sizes."""
 
 
 def hockney_by_two_sizes(
@@ -54,7 +54,7 @@ def hockney_by_regression(
 
 
 def hockney_by_size(lab: Laboratory, sizes: Sizes = SIZES, pairs: Sequence[Pair] | None = None) -> HockneyBySize:
-    """alpha and beta as functions of the size, from one-way times at sizes that are closer where the curve bends."""
+    """alpha and beta as functions of the size, from one-way times at sizes that lie closer where the curve bends."""
     found = of_pairs(lab, lambda pair: _one_way(lab, pair, sizes, from_last_two), pairs).values()
     return HockneyBySize(
         PiecewiseLinear.mean([PiecewiseLinear(tuple(map(float, times)), tuple(times.values())) for times in found])

@@ -27,7 +27,7 @@ LARGEST_MESSAGE_BYTES = 65536
 
 
 def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> LMO:
-    """Heterogeneous LMO by formulas (4.4) to (4.10), with `thresholds` passed on.
+    """Heterogeneous LMO by formulas (4.4) to (4.10), with the given `thresholds`.
 
     Here an empty message has e = `lab.min_bytes` bytes, and the large message has M = `message_size` bytes. With
     D(m) = T_ijk(m) - max_x (T_ix(e) + T_ix(m)) / 2 = 2 C_i + (m + e) t_i, (4.8) gives t_i = (D(M) - D(e)) / (M - e) and
@@ -37,21 +37,20 @@ def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> 
     receives k's reply first, so it processes both replies after k's has arrived, if k is no faster than j. Therefore
     the partners of every triplet are ordered by their roundtrips with i, separately at each size. If the roundtrips
     differ by less than their confidence intervals, either partner may be k (i is still busy with k's reply when j's
-    arrives). Then chance decides, and k's roundtrip is subtracted; the larger of two noisy times would be too large on
-    average.
+    arrives). In that case k is drawn at random, and k's roundtrip is subtracted; the larger of two noisy roundtrips
+    would be too large on average.
 
     C_i is half of the time that i spends on sending and on receiving an empty message, and t_i is the time that i
-    spends on sending a byte; these experiments see no more. If two messages of one sender share its link, and the link
-    takes longer for a byte than the processor, the second message waits for the link. Then t_i is the link's time, and
-    1 / beta_ij, the rest of the roundtrip, may be negative and is not corrected. A processor's serial time and the mean
-    over pairs of t_i + 1 / beta_ij + t_j are correct nevertheless, and (4.1) to (4.3) consist of these sums. For a
-    single pair the sum is correct if links are not shared; otherwise the averages over triplets move it away from the
-    pair's own time.
+    spends on sending a byte; these experiments show nothing else. If two messages of one sender share its link, and the
+    link takes longer for a byte than the processor, the second message waits for the link. Then t_i is the link's time,
+    and 1 / beta_ij, the rest of the roundtrip, may be negative and is not corrected. Nevertheless, a processor's serial
+    time is correct, and so is the mean over pairs of t_i + 1 / beta_ij + t_j; (4.1) to (4.3) consist of these sums. For
+    a single pair the sum is correct if links are not shared; otherwise the averages over triplets move the sum away
+    from the pair's own time.
 
-    The averages differ from (4.10) of the thesis. It divides the sums of C_i and t_i by C(n, 2), although i is in
-    C(n - 1, 2) triplets, as the text of the thesis says; we divide by the actual number. It averages beta_ij; we
-    average 1 / beta_ij, which is linear in the times and may be 0. A pair in no triplet gets the averages of its
-    processors.
+    The averages differ from (4.10) of the thesis. The thesis divides the sums of C_i and t_i by C(n, 2), although i is
+    in C(n - 1, 2) triplets, as its text says; we divide by the actual number. The thesis averages beta_ij; we average
+    1 / beta_ij, which is linear in the times and may be 0. A pair in no triplet gets the averages of its processors.
     """
     procs, least = lab.procs, lab.min_bytes
     large = message_size(lab, thresholds)
@@ -62,7 +61,7 @@ def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> 
 
     empty_trips, large_trips = _roundtrips(lab, (least, large))
     chosen = triplets(procs, comb(procs - 1, 2) if procs <= PROCS_WITH_ALL_TRIPLETS else TRIPLETS_EACH)
-    # A large message with an empty reply takes half of each roundtrip, (4.8).
+    # The roundtrip of a large message with an empty reply takes the mean of the two measured roundtrips, (4.8).
     trips = {least: empty_trips, large: (empty_trips + large_trips) / 2}
     excess = _one_to_two_excess(lab, chosen, trips)
     empty_trips, large_trips = empty_trips[0], large_trips[0]
@@ -92,10 +91,10 @@ def message_size(lab: Laboratory, thresholds: Thresholds) -> int:
 
 
 def triplets(procs: int, each: int) -> NDArray[np.intp]:
-    """Triplets of processors, shape (number, 3), each ascending, such that every processor is in at least `each`.
+    """Ascending triplets of processors, shape (number, 3); every processor is in at least `each` of them.
 
-    These are all triplets if `each` is at least C(procs - 1, 2). Otherwise they are drawn, with a fixed seed, in rounds
-    of disjoint triplets, which can be measured concurrently.
+    If `each` is at least C(procs - 1, 2), these are all triplets. Otherwise the triplets are drawn, with a fixed seed,
+    in rounds of disjoint triplets, which can be measured concurrently.
     """
     if each >= comb(procs - 1, 2):
         return np.array(list(combinations(range(procs), 3)), dtype=np.intp)
@@ -115,7 +114,7 @@ def triplets(procs: int, each: int) -> NDArray[np.intp]:
 def _roundtrips(lab: Laboratory, sizes: tuple[int, int]) -> tuple[Array, Array]:
     """Returns an array (2, n, n) for each size: the roundtrips with this size both ways, and their half widths.
 
-    Both are in seconds, symmetric, and 0 on the diagonal.
+    Roundtrips and half widths are in seconds, symmetric, and 0 on the diagonal.
     """
     pairs = list(combinations(range(lab.procs), 2))
     experiments = [Experiment(ROUNDTRIP, pair, size, size) for size in sizes for pair in pairs]
@@ -128,9 +127,9 @@ def _roundtrips(lab: Laboratory, sizes: tuple[int, int]) -> tuple[Array, Array]:
 
 
 def _one_to_two_excess(lab: Laboratory, chosen: NDArray[np.intp], trips: dict[int, Array]) -> dict[int, Array]:
-    """D(m) in seconds by size m, the excess over the roundtrip with the slower partner.
+    """D(m), the excess over the roundtrip with the slower partner, in seconds by size m.
 
-    Its shape is (triplets, 3), since each processor of a triplet is i once.
+    Each array has the shape (triplets, 3), since each processor of a triplet is i once.
     """
     generator = np.random.default_rng(lab.procs)
     experiments, slower = [], []
@@ -148,7 +147,7 @@ def _one_to_two_excess(lab: Laboratory, chosen: NDArray[np.intp], trips: dict[in
 
 
 def _network(between: Array, chosen: NDArray[np.intp], values: Array) -> Array:
-    """The array (n, n) of `between` minus the two processors' shares, averaged over the triplets that a pair is in."""
+    """Subtracts the two processors' shares, averaged over the triplets of each pair, from `between`; shape (n, n)."""
     procs = len(between)
     sums, times = np.zeros((procs, procs)), np.zeros((procs, procs))
     for first, second in combinations(range(3), 2):

@@ -28,7 +28,7 @@ _ROW = 16
 class Doubling:
     """The number of messages in a row: `first`, doubled until the gap changes by less than `change`.
 
-    There are never more than `max_count` messages, nor more than `max_bytes` in all of them.
+    A row never contains more than `max_count` messages, nor more than `max_bytes` in all its messages.
     """
 
     first: int = 100
@@ -49,7 +49,7 @@ DOUBLING = Doubling()
 
 @dataclass(frozen=True)
 class _PairTimes:
-    """Times of the pair (i, j) in seconds, with the overheads of i alone, or of i and j."""
+    """Times of the pair (i, j) in seconds; the overheads are those of i alone, or of i and j."""
 
     roundtrip_seconds: float
     send_overheads: Sequence[float]
@@ -93,7 +93,7 @@ def culler_loggp(
 
 
 def hoefler_loggp(lab: Laboratory, pairs: Sequence[Pair] | None = None, heterogeneous: bool = False) -> LogGP:
-    """LogGP without saturation, from messages in a row, of sizes from the smallest to the largest eager one.
+    """LogGP without saturation, from rows of messages, whose sizes range from the smallest to the largest eager size.
 
     Hoefler, Lichei, Rehm, "Low-Overhead LogGP Parameter Assessment for Modern Interconnection Networks", 2007.
     PRTT(n, d, s) is the time of n messages of s bytes, d seconds of other work between two of them, and a reply of s
@@ -176,13 +176,13 @@ def _loggp(
 def saturated_gap(
     pair: Pair, message_bytes: int, reply_bytes: int, single_seconds: float, doubling: Doubling
 ) -> Procedure[float]:
-    """Seconds from one message of that size to the next. The number of messages grows until it no longer matters.
+    """Seconds from one message of that size to the next. The number of messages grows until the gap settles.
 
-    O'Flynn 2009, sections 2.2.2 and 2.2.4, divides the whole time by the number of messages, T(s) / s, which still
-    includes 1 / s of a roundtrip: an error of 1 % needs eight hundred messages. Here that roundtrip, T(1), is
-    subtracted, (T(s) - T(1)) / (s - 1), as Hoefler et al. 2007 do. The limit is the same, and the result is exact at
-    once where only the gap delays messages. `single_seconds` is the roundtrip of one message and the reply. If the gap
-    does not settle, the last value is returned.
+    O'Flynn 2009, sections 2.2.2 and 2.2.4, divides the whole time by the number of messages, T(s) / s. This still
+    includes 1 / s of a roundtrip, so an error of 1 % needs eight hundred messages. Here that roundtrip, T(1), is
+    subtracted, (T(s) - T(1)) / (s - 1), as Hoefler et al. 2007 do. The limit is the same, and if only the gap delays
+    messages, the result is exact for any number of messages. `single_seconds` is the roundtrip of one message and the
+    reply. If the gap does not settle, the last value is returned.
     """
     count, before = doubling.first, None
     while True:

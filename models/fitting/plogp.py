@@ -2,12 +2,12 @@
 
 Saturation gives g(0). At every size, a roundtrip with an empty reply gives g(m) = RTT(m) - RTT(0) + g(0), sending in
 this roundtrip gives o_s(m), and a receive completed after a delay, during which the message has arrived, gives o_r(m).
-L = RTT(0) / 2 - g(0). Links are assumed to be symmetric. Sizes double, and are closer where g bends.
+L = RTT(0) / 2 - g(0). Links are assumed to be symmetric. Sizes double, and lie closer where g bends.
 
 The roundtrip's g(m) is the saturated gap only if a message's additional time over an empty one is spent in one
-bottleneck; if sender and receiver both work longer on larger messages, it is the sum of both. `saturate` measures the
-gap itself at every size, which takes one saturation per size instead of one in all; L + g(m) is then no longer the time
-of a message. All functions raise UsageError for invalid arguments.
+bottleneck; if sender and receiver both work longer on larger messages, g(m) is the sum of both times. With `saturate`,
+the gap itself is measured at every size. This takes one saturation per size instead of one in all, and L + g(m) is no
+longer the time of a message. All functions raise UsageError for invalid arguments.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def fitted_plogp(lab: Laboratory, measured: PLogP) -> PLogP:
     The barrier's messages are empty (in simulation they carry a byte), and an empty broadcast sends no messages. So
     g(0) is assumed to equal g(1) of the chain.
 
-    The knots are those of the measured gap, and 1 byte; the collectives run on 2, 4, 8 processes and so on, and on all.
-    Raises UsageError for two processes, and CollwiseError for collectives that take no time.
+    The knots are those of the measured gap, and 1 byte. The collectives run on 2, 4, 8, ... processes, and on all
+    processes. Raises UsageError for two processes, and CollwiseError for collectives that take no time.
     """
     communicators = sorted({*(1 << k for k in range(1, lab.procs.bit_length())), lab.procs})
     if len(communicators) < 2:
@@ -107,7 +107,7 @@ def fitted_plogp(lab: Laboratory, measured: PLogP) -> PLogP:
 
 
 def _ways(least: int, ways: Sequence[Pair], sizes: Sizes, doubling: Doubling, saturate: bool) -> Procedure[list[PLogP]]:
-    """PLogP of each way: L and g of the first way, and the overheads of each way's first process."""
+    """PLogP for each direction in `ways`: L and g of the first direction, and the overheads of each first process."""
     roundtrips: dict[int, float] = {}
 
     def roundtrip(size: int) -> Procedure[float]:

@@ -72,10 +72,11 @@ class FitRequest:
 
 @dataclass(frozen=True)
 class FitProcedure:
-    """A way to fit a family.
+    """A procedure that fits a family of models.
 
-    `run` takes a laboratory, the detail, and `pairs` or, unless `means_only`, `heterogeneous=True`. With `pairs` it
-    returns the means over these pairs, with `heterogeneous=True` the parameters of every pair.
+    `run` takes a laboratory, the detail, and either `pairs` or, unless the procedure is `means_only`,
+    `heterogeneous=True`. With `pairs` it returns the means over these pairs, with `heterogeneous=True` the parameters
+    of every pair.
     """
 
     what: str
@@ -180,7 +181,7 @@ PROCEDURES: Mapping[str, Mapping[str, FitProcedure]] = {
 
 
 def request(family: str, procedure: str | None = None, heterogeneous: bool | None = False) -> FitRequest:
-    """A request with the default procedure filled in; `heterogeneous` None stands for true if there is that form."""
+    """A request; the default procedure is filled in. If `heterogeneous` is None, that form is used if it exists."""
     check_name("model", family, PROCEDURES)
     name = procedure or next(iter(PROCEDURES[family]))
     check_name(f"procedure for {family}", name, PROCEDURES[family])
@@ -197,7 +198,10 @@ def request(family: str, procedure: str | None = None, heterogeneous: bool | Non
 
 
 def max_useful_procs(wanted: FitRequest, available: int, alike: bool = True) -> int:
-    """The default number of processes in the experiments: all if nodes differ or the model is heterogeneous."""
+    """The default number of processes in the experiments.
+
+    All take part if the nodes differ or the model is heterogeneous, otherwise at most HOMOGENEOUS_PROCS.
+    """
     return min(available, HOMOGENEOUS_PROCS) if alike and not wanted.heterogeneous else available
 
 
@@ -209,7 +213,7 @@ def fit(
     reduce_seconds_per_byte: float = 0.0,
     detail: Detail = CLOSE,
 ) -> FittedParameters:
-    """Runs the procedure. Raises UsageError for fewer than two processes (LMO: three) and what the procedure raises."""
+    """Runs the procedure. Raises UsageError for fewer than two processes (LMO: three), and the procedure's errors."""
     least = 3 if wanted.family == "lmo" else 2
     if lab.procs < least:
         raise UsageError(f"{wanted.family} by {wanted.procedure} needs at least {least} processes, not {lab.procs}")
@@ -247,7 +251,7 @@ def _remarks(parameters: Parameters) -> tuple[str, ...]:
 
 
 def sample_pairs(procs: int) -> list[Pair]:
-    """All pairs of a few processes. Of many, each is paired with its successor, so that all count equally."""
+    """All pairs of a few processes; of many, each process and its successor, so that all processes count equally."""
     if procs <= _ALL_PAIRS_PROCS:
         return [(i, j) for i in range(procs) for j in range(i + 1, procs)]
     return [(i, (i + 1) % procs) for i in range(procs)]

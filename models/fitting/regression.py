@@ -43,9 +43,9 @@ def from_last_two(sizes: Sequence[int], seconds: Sequence[float], size: int) -> 
 class Sizes:
     """The message sizes at which a function of the size is measured.
 
-    They are the smallest message, then sizes that double from `smallest_bytes` to `largest_bytes`. Where a time differs
-    from the expected one by more than the fraction `tolerance`, the size halfway to the previous one is measured too,
-    unless that is less than `min_step_bytes` away or there are already `max_count` sizes.
+    They are the smallest message, then sizes that double from `smallest_bytes` to `largest_bytes`. If the time at a
+    size differs from the expected one by more than the fraction `tolerance`, the size halfway to the previous size is
+    measured, too, unless it is less than `min_step_bytes` away or there are already `max_count` sizes.
     """
 
     smallest_bytes: int = 1024
@@ -69,7 +69,7 @@ class Sizes:
             )
 
     def regular(self, min_bytes: int) -> list[int]:
-        """The sizes known from the start; they double, or are further apart if there would be more than `max_count`."""
+        """The sizes that are always measured. They double, or are further apart to give at most `max_count` sizes."""
         if min_bytes >= self.smallest_bytes:
             raise UsageError(
                 f"message sizes from {self.smallest_bytes} bytes: they must exceed the smallest message, {min_bytes}"
@@ -89,7 +89,7 @@ class Sizes:
         measure: Callable[[int], Procedure[float]],
         expected: Predictor,
     ) -> Procedure[dict[int, float]]:
-        """The values of `measure`, a procedure for one size, by size, at ascending sizes that are chosen here."""
+        """The values by size, at ascending sizes that are chosen here; `measure` is the procedure for one size."""
         waiting = self.regular(min_bytes)
         known = dict(zip(waiting, (yield from alongside([measure(size) for size in waiting])), strict=True))
         settled: list[int] = []

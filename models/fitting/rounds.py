@@ -60,7 +60,7 @@ def of_pairs(
     pairs: Sequence[Pair] | None = None,
     heterogeneous: bool = False,
 ) -> dict[Pair, Result]:
-    """The procedure's result for each pair: `pairs`, by default (0, 1), or every i < j for a heterogeneous model."""
+    """The procedure's result for each pair in `pairs`, by default only (0, 1), or every i < j if `heterogeneous`."""
     if lab.procs < 2:
         raise UsageError(f"the estimate needs at least 2 processes, each on its own node; there are {lab.procs}")
     if heterogeneous and pairs is not None:
@@ -68,7 +68,9 @@ def of_pairs(
     if pairs is None:
         pairs = list(combinations(range(lab.procs), 2)) if heterogeneous else [(0, 1)]
     if not pairs:
-        raise UsageError("no pair of processes to measure: give at least one pair, or leave out `pairs` for (0, 1)")
+        raise UsageError(
+            "no pair of processes to measure: give at least one pair; without `pairs`, the pair (0, 1) is measured"
+        )
     for i, j in pairs:
         if i == j or not (0 <= i < lab.procs and 0 <= j < lab.procs):
             raise UsageError(f"pair ({i}, {j}): name two different processes from 0 to {lab.procs - 1}")
@@ -94,9 +96,9 @@ def symmetric(procs: int, values: Mapping[Pair, float]) -> Array:
 
 
 def by_processor(procs: int, processors: ArrayLike, values: ArrayLike) -> Array:
-    """The array (n,) of each processor's mean over the pairs or triplets that it is in.
+    """The array (n,) of each processor's mean over the pairs or triplets that contain it.
 
-    `processors` has the processor of each of the `values`, for example in a row for each pair.
+    `processors` gives the processor to which each of the `values` belongs, for example in a row for each pair.
     """
     of = np.ravel(processors)
     return np.asarray(np.bincount(of, np.ravel(values), procs) / np.bincount(of, minlength=procs))

@@ -24,14 +24,14 @@ KIBIBYTE = 1024
 MAX_BREAKS = 5
 # A line through fewer points than this has no meaning.
 MIN_POINTS = 6
-# Smaller relative residuals count as this one. Otherwise times without noise would have a break wherever rounding, or a
-# simulator's last byte, makes one.
+# Smaller relative residuals count as this one. Otherwise rounding, or a simulator's last byte, would make breaks in
+# times without noise.
 TOLERANCE = 1e-3
 # A leap is at least this fraction of the time.
 MIN_LEAP = 0.01
 # In an irregular region times scatter about their line by more than this fraction.
 IRREGULAR = 0.2
-# The thesis's tenfold escalation.
+# An escalation is at least tenfold, as in the thesis.
 ESCALATION = 10.0
 
 
@@ -60,8 +60,8 @@ def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[
         raise UsageError("a series for thresholds needs ascending message sizes, each with a time above 0")
     count = len(sizes)
     costs = _costs(sizes, times)
-    # `total[n]` is the smallest cost of the first n points, divided into the current number of lines. `starts` has, for
-    # each number of lines from 2 on, the start of the last line by n.
+    # `total[n]` is the smallest cost of the first n points if they are divided into the current number of lines. For
+    # each number of lines from 2 on, `starts` contains an array with the start of the last line for every n.
     total, starts = costs[0], list[NDArray[np.intp]]()
     best, least = [0, count], np.inf
     for breaks in range(min(MAX_BREAKS, count // MIN_POINTS - 1) + 1):
@@ -102,7 +102,7 @@ def _costs(sizes: Array, times: Array) -> Array:
 
 
 def scatter_leap(message_bytes: Sequence[int], seconds: Sequence[float]) -> int | None:
-    """The threshold S of scatter, the size at which the line after the greatest leap begins; None without a leap.
+    """The threshold S of scatter, the size at which the line after the greatest leap begins; None if there is no leap.
 
     A leap is at least MIN_LEAP of the time before it; a change of slope alone is not a leap. `lines` finds lines of
     MIN_POINTS sizes or more, so a leap nearer to either end is not seen.
@@ -111,7 +111,7 @@ def scatter_leap(message_bytes: Sequence[int], seconds: Sequence[float]) -> int 
 
 
 def gather_regular_from(message_bytes: Sequence[int], seconds: Sequence[float]) -> int | None:
-    """The threshold M2 of gather, the size at which the line after the last irregular region begins; None without one.
+    """The threshold M2 of gather, the size at which the line after the last irregular one begins; None if not found.
 
     A line is irregular if times scatter about it by more than IRREGULAR. If no line is irregular, M2 is the size of the
     greatest leap, like S, since serial receiving (4.3) then follows (4.2) at once.
@@ -131,10 +131,10 @@ def gather_irregular_from(
     seconds: Sequence[float],
     finest_stride_bytes: int = 1,
 ) -> int | None:
-    """The threshold M1 of gather, the smallest size with an escalation, in whole KiB. None without an escalation.
+    """The threshold M1 of gather, the smallest size with an escalation, in whole KiB. None if there is no escalation.
 
-    `measure` gives the seconds of linear gather at sizes. Sizes below the smallest one with an escalation are measured
-    with ever finer strides, each half of the previous one, down to `finest_stride_bytes`.
+    `measure` returns the seconds of linear gather at the given sizes. Sizes below the smallest one with an escalation
+    are measured with ever finer strides, each half of the previous one, down to `finest_stride_bytes`.
     """
     known = dict(zip(message_bytes, seconds, strict=True))
     least = _min_escalation(known)

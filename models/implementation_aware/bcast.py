@@ -1,27 +1,28 @@
 """Cost formulas of the broadcast algorithms: Nuriyev & Lastovetsky 2021, section III-A, and others of the same kind.
 
-`AS_PRINTED` holds formulas (1) and (7) to (11) as the paper prints them, with one alpha and beta per algorithm, and
-with a gamma that depends only on p, at the segment size.
+`AS_PRINTED` holds formulas (1) and (7) to (11) as the paper prints them: with one alpha and beta per algorithm, and
+with a gamma that depends only on p and is taken at the segment size.
 
-`BY_PARTS` holds the same formulas, split where the parts cost differently on a real platform:
+`BY_PARTS` holds the same formulas, split into parts whose costs differ on a real platform:
 
-- filling the tree, and the steady flow of segments that follows: with several processes per node, the flow has to
-  share the nodes' links, while the first segment does not, and neighbours on one node are closer;
-- the two phases of split-binary, with whole segments of each half: the exchange may cross the eager limit while
-  segments do not;
-- eager and rendezvous messages of the linear tree: eager sends return at once and run concurrently, as in formula (3),
-  and rendezvous sends run one after another, as in formula (1).
+- Filling the tree is one part, the steady flow of segments that follows is another. With several processes per node,
+  the segments of the flow share the nodes' links, while the first segment does not, and neighbours on one node are
+  closer.
+- The two phases of split-binary are two parts, and each half is cut into whole segments. The exchange may reach the
+  eager limit while the segments do not.
+- Eager and rendezvous messages of the linear tree are two parts. Eager sends return at once and run concurrently, as in
+  formula (3), and rendezvous sends run one after another, as in formula (1).
 
 Four formulas are not in the paper. `knomial` follows the derivation of formula (7) for another radix. `two_tree` also
 has a fill and a flow. `scatter_allgather` and `scatter_ring_allgather` count their messages step by step, since the
-messages grow and shrink across the eager limit. Rendezvous for the first message of a scatter delays the other
+messages grow and shrink across the eager limit. If the first message of a scatter uses rendezvous, it delays the other
 messages, as in the linear tree.
 
 Formula (7) is printed on two lines without a sign between them. We take their sum, as in formula (6); the check study
-nuriyev2021 shows what a product chooses. Equation (5) has floor(log2 P) + n_s - 1 stages, and (7) has as many values of
-gamma. The additional "- 1" in print would make the broadcast of one segment between two processes free, so `BY_PARTS`
-leaves it out. A balanced binomial tree is floor(log2 P) deep, but its root has ceil(log2 P) children; the longest of K
-chains has ceil((P - 1) / K) processes. `BY_PARTS` takes both into account.
+nuriyev2021 shows which choices a product would make. Equation (5) has floor(log2 P) + n_s - 1 stages, and (7) contains
+as many values of gamma. The additional "- 1" in print would make the broadcast of one segment between two processes
+free, so `BY_PARTS` leaves it out. A balanced binomial tree is floor(log2 P) deep, but its root has ceil(log2 P)
+children; the longest of K chains has ceil((P - 1) / K) processes. `BY_PARTS` uses these numbers.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def _printed(points: Points, steps: Array) -> list[Messages]:
 
 
 def _pipeline(points: Points, fill: Array, steady: Array, whole: Array) -> list[Messages]:
-    """The segments of `whole` bytes: `fill` steps until the last process has the first one, then `steady` steps."""
+    """The segments of `whole` bytes: `fill` steps until the last process has the first segment, then `steady` steps."""
     each, longest = whole / segment_count(whole, points.segment_bytes), longest_segment(whole, points.segment_bytes)
     counts = {"fill": fill, "steady": steady}
     return [
@@ -61,7 +62,7 @@ def linear_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def linear(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formula (1) for rendezvous; gamma(P) (alpha + m beta), formula (3), for eager messages."""
+    """Formula (1) for rendezvous messages; formula (3), gamma(P) (alpha + m beta), for eager messages."""
     eager = points.message_bytes < points.eager_limit_bytes
     count = np.where(eager, gamma(points.procs, points.message_bytes), points.procs - 1)
     return [Messages("main", np.where(points.procs > 1, count, 0.0), points.message_bytes)]
@@ -78,7 +79,7 @@ def chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def chain(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formula (8): P - 1 steps to fill the chain, then n_s - 1."""
+    """Formula (8): P - 1 steps to fill the chain, then n_s - 1 steps."""
     return _pipeline(points, points.procs - 1, points.segments - 1, points.message_bytes)
 
 
@@ -89,7 +90,7 @@ def k_chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def k_chain(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formula (11): the root's first step and the longest chain to fill the chains, then gamma(K + 1) (n_s - 1)."""
+    """Formula (11): the root's first step and the longest chain fill the chains; then gamma(K + 1) (n_s - 1) steps."""
     segment = points.bytes_each
     chains = np.minimum(points.parameter, np.maximum(points.procs - 1, 1))
     length = np.ceil((points.procs - 1) / chains)
@@ -103,7 +104,7 @@ def binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def binary(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formula (10): the slowest way down the tree to fill it, then gamma(3) (n_s - 1)."""
+    """Formula (10): the steps along the slowest path, to fill the tree, then gamma(3) (n_s - 1) steps."""
     segment = points.bytes_each
     step = gamma(np.minimum(points.procs, 3), segment)
     fill = fill_steps(points, gamma, binary_subtrees, segment)
@@ -118,11 +119,11 @@ def binomial_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formula (7): the slowest way down the tree to fill it, then gamma(c + 1) (n_s - 1), c = ceil(log2 P).
+    """Formula (7): the steps along the slowest path, to fill the tree, then gamma(c + 1) (n_s - 1) steps.
 
-    c is the number of the root's children. If all children of a process have a segment at the same time, the way down a
-    full tree takes gamma(c + 1) + gamma(c) + ... + gamma(2), as printed. If they receive it one after another, the way
-    takes less, since the first child has the largest subtree.
+    c = ceil(log2 P) is the number of the root's children. If all children of a process have a segment at the same time,
+    the path down a full tree takes gamma(c + 1) + gamma(c) + ... + gamma(2), as printed. If they receive it one after
+    another, the path takes less, since the first child has the largest subtree.
     """
     segment = points.bytes_each
     fill = fill_steps(points, gamma, binomial_subtrees, segment)
@@ -146,9 +147,9 @@ def split_binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def split_binary(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formula (9): the slowest way down the tree to fill it, 2 (n - 1) for the n segments of a half, then the exchange.
+    """Formula (9): the steps along the slowest path, 2 (n - 1) steps for the n segments of a half, then the exchange.
 
-    With two processes the root has only one child, which takes n - 1 in place of 2 (n - 1).
+    With two processes the root has only one child, so the segments take n - 1 steps instead of 2 (n - 1).
     """
     half = points.message_bytes / 2
     segments = segment_count(half, points.segment_bytes)
@@ -164,7 +165,7 @@ def split_binary_exchange(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def knomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """K-nomial tree: the slowest way down to fill it, then gamma(c + 1) (n_s - 1) for the root's c children."""
+    """K-nomial tree: the steps along the slowest path, then gamma(c + 1) (n_s - 1) steps for the root's c children."""
     segment = points.bytes_each
     subtrees = knomial_subtrees(max(points.parameter, 2))
     counts, which = np.unique(points.procs, return_inverse=True)
@@ -174,10 +175,10 @@ def knomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def two_tree(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Two binary trees. They fill in 2 floor(log2(P - 1)) + 2 steps; the n segments of a half then take 2 (n - 1).
+    """Two binary trees, filled in 2 floor(log2(P - 1)) + 2 steps; the n segments of a half then take 2 (n - 1) steps.
 
-    While the trees fill, some steps of the schedule have no message to wait for. Their number varies with P, by up to a
-    fifth of the steps, and the fit treats them as cheaper steps.
+    While the trees fill, some steps of the schedule have no message to wait for. The number of such steps varies with
+    P, by up to a fifth of all steps, and the fit treats them as cheaper steps.
     """
     half = points.message_bytes / 2
     segments = segment_count(half, points.segment_bytes)
@@ -189,11 +190,11 @@ def scatter_allgather(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Scatter, then recursive doubling: its i-th step exchanges 2^(i-1) blocks of m / P.
 
     If a group of w = 2^(i-1) processes meets a smaller group of r processes, the processes without a partner get the
-    smaller group's blocks from the others, whose number doubles; this takes ceil(log2(w / r)) messages of r blocks.
-    Only the longest of these rows of messages is waited for, and the processes that begin this row are not the last
-    that the scatter reached. So latencies count floor(log2(w / r)) times, at least once; bytes count in full. A step of
-    the scatter and a step of the allgather are assumed to cost the same, since over P their numbers hardly differ, and
-    no fit could distinguish them.
+    smaller group's blocks from the others. Every message doubles the number of processes that have these blocks, so
+    this takes ceil(log2(w / r)) messages of r blocks. Only the longest of these series of messages is waited for, and
+    the processes that begin this series are not the last that the scatter reached. So latencies count floor(log2(w /
+    r)) times, at least once; bytes count in full. A step of the scatter and a step of the allgather are assumed to cost
+    the same: at every P there are nearly as many of the one as of the other, so no fit could distinguish them.
     """
     block = points.message_bytes / points.procs
     parts = _scatter("main", points)
@@ -214,10 +215,11 @@ def scatter_ring_allgather(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def _scatter(name: str, points: Points) -> list[Messages]:
-    """The scatter down the binomial tree, as the messages on the way to the deepest process.
+    """The scatter down the binomial tree, as the messages on the path to the deepest process.
 
-    These have 2^(f-1), ..., 2, 1 blocks of m / P, f = floor(log2 P). The blocks of rank 2^f and of higher ranks leave
-    the root before them. With rendezvous the other messages wait for that; eager messages leave concurrently.
+    These messages have 2^(f-1), ..., 2, 1 blocks of m / P, f = floor(log2 P). Before them, a message with the blocks of
+    rank 2^f and of higher ranks leaves the root. If it uses rendezvous, the other messages wait for it; eager messages
+    leave concurrently.
     """
     block = points.message_bytes / points.procs
     parts = []

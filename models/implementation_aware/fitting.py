@@ -22,7 +22,7 @@ from collwise.models.parameters import AlgorithmFit, Observation
 from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS
 
-# Relative residuals up to this weigh by their square, larger ones linearly (Huber).
+# Relative residuals up to this size count by their square, larger ones linearly (Huber).
 HUBER_RELATIVE = 0.02
 
 
@@ -42,7 +42,7 @@ def fit_gamma(seconds: Mapping[int, Mapping[int, float]]) -> Gamma:
 
 
 def fit_hockney(message_bytes: Sequence[float], seconds: Sequence[float]) -> Hockney:
-    """alpha and beta of one message from one-way times (half a roundtrip), with relative residuals."""
+    """alpha and beta of one message, fitted to one-way times (half a roundtrip) with relative residuals."""
     sizes, times = np.asarray(message_bytes, dtype=float), np.asarray(seconds, dtype=float)
     columns = np.column_stack([np.ones_like(sizes), sizes]) / times[:, None]
     alpha, beta = huber(columns)
@@ -58,12 +58,12 @@ def fit_algorithm(
     eager_limit_bytes: int,
     formula: Formula | None = None,
 ) -> AlgorithmFit:
-    """alpha and beta of every part and protocol that the observations touch, by a formula, by default the model's.
+    """alpha and beta of every part and protocol in the observations, fitted with `formula`, by default the model's.
 
-    As printed, an algorithm has one alpha and beta, and the closing gather of 'bcast_gather' shares them (figure 4).
-    By parts, each part and protocol has its own, and so has the gather, which 'gather' observations determine; where
-    there are several segment sizes, each is also fitted alone (as section VI proposes). Raises CollwiseError when there
-    are no observations.
+    In the model as printed, an algorithm has one alpha and beta, which also serve the closing gather of 'bcast_gather'
+    (figure 4). In the model by parts, each part and protocol has its own alpha and beta, and so has the closing gather,
+    whose alpha and beta the 'gather' observations determine. If there are several segment sizes, the model by parts is
+    also fitted to each size alone (as section VI proposes). Raises CollwiseError when there are no observations.
     """
     if not observations:
         raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
@@ -94,7 +94,8 @@ def fit_algorithm(
 def _tells_about(observation: Observation, segment_bytes: int) -> bool:
     """True if an observation would be the same with that segment size.
 
-    It has that segment size, or its message is one segment with both sizes; with size 0 every message is one segment.
+    That is so if it has that segment size, if its message is one segment with both sizes (with size 0, every message is
+    one segment), or if its experiment has no segments.
     """
     if observation.experiment in ("exchange", "gather") or observation.segment_bytes == segment_bytes:
         return True

@@ -42,7 +42,7 @@ class Gamma:
 
     `values[i]` holds gamma for messages of `message_bytes[i]` and p = 2, 3 and so on. Values are interpolated between
     sizes and constant beyond the outer sizes. Beyond the last p they continue with the slope of a straight line through
-    the values of that size, since gamma is nearly linear in p (section IV-B). One size is enough; the paper has only
+    the values of that size, since gamma is nearly linear in p (section IV-B). One size is enough; the paper uses only
     the segment size.
     """
 
@@ -50,7 +50,7 @@ class Gamma:
     values: tuple[tuple[float, ...], ...]
 
     def __call__(self, procs: ArrayLike, message_bytes: ArrayLike = 0.0) -> Array:
-        """gamma at every (p, m), arrays that broadcast against each other; 1 for p <= 2."""
+        """gamma at every (p, m), 1 for p <= 2; p and m are arrays that broadcast against each other."""
         p, m = np.asarray(procs).astype(int), np.asarray(message_bytes, dtype=float)
         table = _gamma_table(self.values, int(np.max(p, initial=1)).bit_length())
         if len(table) == 1:

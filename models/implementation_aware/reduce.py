@@ -1,9 +1,11 @@
 """Cost formulas of the reduce algorithms, split into parts like those of the broadcasts.
 
 The papers on implementation-aware models have no formulas of reduce. A process combines what it receives, and beta
-includes the time per byte of combining. `fill` messages wait for one another on the slowest way up the tree. `inflow`
-messages wait at one process, where the next message is under way while one is combined. `steady` messages follow when
-segments flow.
+includes the time per byte of combining. There are three parts:
+
+- `fill`: the messages on the slowest path up the tree, each of which waits for the previous one;
+- `inflow`: the messages that wait at one process, where the next message is under way while one is combined;
+- `steady`: the messages of all segments after the first.
 """
 
 from __future__ import annotations

@@ -11,19 +11,19 @@ from collwise.models.implementation_aware.bcast import linear
 from collwise.models.implementation_aware.message_counts import EAGER, RENDEZVOUS, Gamma, Messages, by_algorithm
 from collwise.models.interface import Points
 
-# The numbers of eager messages and of their blocks, and of rendezvous messages and their blocks, on a process's way.
+# On the path to a process, the numbers of eager messages, of their blocks, of rendezvous messages and of their blocks.
 _Way = tuple[int, int, int, int]
 
 
 def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """The slowest way down the in-order binomial tree.
+    """The messages on the slowest path down the in-order binomial tree.
 
     A parent serves the furthest child first, whose subtree is the largest unless P cuts it short. Rendezvous messages
-    are sent one after another. Eager messages leave concurrently and share the link evenly, so a message of b blocks
-    has arrived when min(b, b') blocks of every other message, of b' blocks, have arrived; eager messages are assumed
+    are sent one after another. Eager messages leave concurrently and share the link evenly, so when a message of b
+    blocks has arrived, min(b, b') blocks of every other message, of b' blocks, have arrived. Eager messages are assumed
     not to share the link with rendezvous messages.
     """
-    # A message is eager as long as it has fewer blocks than this.
+    # A message is eager if it has fewer blocks than this.
     bytes_a_block = np.maximum(points.message_bytes, 1.0)
     least = np.minimum(np.ceil(points.eager_limit_bytes / bytes_a_block), points.procs)
     kinds, which = np.unique(np.stack([points.procs.ravel(), least.ravel()]), axis=1, return_inverse=True)
@@ -38,7 +38,7 @@ def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 @cache
 def _slowest(size: int, rendezvous_from: int) -> _Way:
-    """The slowest way through a subtree of that size; messages of `rendezvous_from` blocks and more use rendezvous."""
+    """The slowest path down a tree of that size; messages of at least `rendezvous_from` blocks use rendezvous."""
     children = [min(1 << power, size - (1 << power)) for power in reversed(range((size - 1).bit_length()))]
     eager = [blocks for blocks in children if blocks < rendezvous_from]
     rendezvous_messages = rendezvous_blocks = 0
@@ -52,7 +52,7 @@ def _slowest(size: int, rendezvous_from: int) -> _Way:
         arrival = (eager_messages, eager_blocks, rendezvous_messages, rendezvous_blocks)
         a, b, c, d = (here + below for here, below in zip(arrival, _slowest(blocks, rendezvous_from), strict=True))
         ways.append((a, b, c, d))
-    # More blocks, then more messages, take longer.
+    # The path with the most blocks is the slowest; of several, the one with the most messages.
     return max(ways, key=lambda way: (way[1] + way[3], way[0] + way[2]), default=(0, 0, 0, 0))
 
 

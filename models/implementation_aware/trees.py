@@ -2,8 +2,8 @@
 
 If the sender's time for each message separates the messages, the i-th of a process's c children has the segment after
 gamma(i + 1) steps. If the messages share the sender's link, all children have the segment at the same time, after
-gamma(c + 1) steps. The time is a weighted mean of these two; the weight of the second is the share of bytes in the cost
-of a second message (`shared_link`).
+gamma(c + 1) steps. The time is a weighted mean of these two; the weight of gamma(c + 1) is the share of the bytes in
+the cost of one more message (`shared_link`).
 
 The trees are those of algorithms/topology/tree.c. In all of them a subtree has the shape of a whole tree of the same
 size. So the sizes of the subtrees below the root, in the order in which they are served, describe a tree.
@@ -42,7 +42,7 @@ def binary_subtrees(procs: int) -> tuple[int, ...]:
 def binomial_subtrees(procs: int) -> tuple[int, ...]:
     """The sizes of the root's subtrees, the nearest child's first.
 
-    The subtree of child 2^k has every 2^(k + 1)-th process from 2^k on.
+    The subtree of child 2^k contains every 2^(k + 1)-th process from 2^k on.
     """
     return tuple((procs + (1 << k) - 1) >> (k + 1) for k in range((procs - 1).bit_length()))
 
@@ -51,8 +51,8 @@ def binomial_subtrees(procs: int) -> tuple[int, ...]:
 def knomial_subtrees(radix: int) -> Subtrees:
     """Returns a function for the sizes of the root's subtrees in a k-nomial tree.
 
-    There is a subtree for each non-zero value of each digit, the highest digit first; it has all values of the lower
-    digits.
+    There is a subtree for each non-zero value of each digit of a rank in base `radix`, the highest digit first; in this
+    subtree, the lower digits take all values.
     """
 
     @cache
@@ -129,9 +129,10 @@ def shared_link(gamma: Gamma, message_bytes: Array) -> Array:
 
 @lru_cache(256)
 def _generations(wanted: tuple[int, ...], subtrees: Subtrees) -> tuple[list[int], list[tuple[list[int], Indices]]]:
-    """The rows of a table for trees of the `wanted` sizes, and groups of parents' rows, children before parents.
+    """The rows, in a table, of trees of the `wanted` sizes; and groups of parents, children before parents.
 
-    A group has the rows of parents with the same number of children, and an array with the children's rows of each.
+    A group contains the rows of parents with the same number of children, and an array with the rows of each parent's
+    children.
     """
     found: set[int] = set()
     waiting = set(wanted)

@@ -1,1 +1,1 @@
-"""Descriptions of clusters from what machines and batch systems say of themselves."""
+"""Descriptions of clusters from what machines and batch systems report about themselves."""

@@ -17,7 +17,7 @@ from collwise.platforms.from_figures import Node, new_platform
 from collwise.platforms.loader import interconnect
 
 _UNKNOWN = "not known"
-# The names of facts about topologies, and the keys of descriptions that they give.
+# The names of facts about topologies, and the keys of a description whose values these facts give.
 _OF_TOPOLOGY = {
     "nodes per switch": "nodes_per_switch",
     "oversubscription": "oversubscription",
@@ -28,7 +28,7 @@ _OF_TOPOLOGY = {
     "Gbit/s within a group": "local_bytes_per_second",
     "Gbit/s between groups": "global_bytes_per_second",
 }
-# The names of facts about nodes, and the fields of Node that they give.
+# The names of facts about nodes, and the fields of Node whose values these facts give.
 _OF_NODE = {
     "CPUs": "cpus",
     "cores": "cores",
@@ -57,9 +57,10 @@ def described(
 ) -> Described:
     """The description made from the known facts and from the figures that were given.
 
-    `node` has the fields of Node, `topology` the keys of a topology, with its kind as `topology`, and `figures` the
-    arguments `nodes`, `interconnect_name`, `link_bytes_per_second` and `latency_seconds` of new_platform; None stands
-    for a figure that was not given. Raises UsageError as new_platform does.
+    `node` contains the fields of Node. `topology` contains the keys of a topology, and its kind under the key
+    `topology`. `figures` contains the arguments `nodes`, `interconnect_name`, `link_bytes_per_second` and
+    `latency_seconds` of new_platform. None stands for a figure that was not given. Raises UsageError as new_platform
+    does.
     """
     node, topology, figures = (
         {key: value for key, value in given.items() if value is not None} for given in (node, topology, figures)
@@ -103,7 +104,7 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
     sweep = ",".join(map(str, sorted({min(8, whole), platform.nodes, whole})))
     steps = [
         (f"{program_name()} platforms check {file}", "checks the description and tries it in the simulator"),
-        (f"{program_name()} platforms show {file} --draw {platform.name}.png", "shows it"),
+        (f"{program_name()} platforms show {file} --draw {platform.name}.png", "shows and draws the platform"),
     ]
     if platform.nodes > 1:
         steps += [
@@ -124,7 +125,7 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
             ),
             (
                 f"{program_name()} select {platform.name}.times --for openmpi-4.1 -o {platform.name}.json",
-                "chooses among them",
+                "chooses among the simulated algorithms",
             ),
         ]
     return steps
@@ -204,7 +205,7 @@ def _link_rate(preset: str, gbits: float) -> float:
 
 
 def _missing(made: Platform, node: Mapping[str, Any]) -> Iterator[Fact]:
-    """The facts that the description lacks or assumes, each with the way to find its value."""
+    """The facts that the description lacks or assumes, and how to find the value of each."""
     if made.memory_bytes_per_node is None:
         yield Fact("the memory of a node", None, MISSING, "it is taken to suffice for all messages; --memory SIZE")
     if made.memory_bytes_per_second is not None and node.get("memory_bytes_per_second") is None:

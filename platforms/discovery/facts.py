@@ -1,4 +1,4 @@
-"""Facts about a cluster, each with its source and with the way in which it is known."""
+"""Facts about a cluster: their values, how each is known, and where it comes from."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Fact:
 
 
 Facts = dict[str, Fact]
-"""Facts by what they are about."""
+"""Facts, keyed by their `what`."""
 
 
 _OF_LINKS = ("interconnect", "Gbit/s", "links")
 
 
 def facts(*found: Fact) -> Facts:
-    """Facts by what they are about."""
+    """The facts, keyed by their `what`."""
     return {fact.what: fact for fact in found}
 
 

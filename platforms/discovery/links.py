@@ -57,7 +57,7 @@ _ETHERNET_WORD = re.compile(r"(\d+)(?:gbe|gige|geth)")
 
 @dataclass(frozen=True)
 class Port:
-    """A port of a node that is up, with its kind, its rate (if known), and its source, `where`.
+    """A node's port that is up: its kind, its rate (if known), and `where` this was read.
 
     `generation` is a word or text that shows the generation of InfiniBand, such as hdr100 or 2X HDR.
     """

@@ -52,7 +52,7 @@ def machine_facts(saved: Path | None = None, sys: Path | None = None) -> Facts:
 
 
 def saved_facts(file: Path) -> Facts:
-    """The facts of a file that holds the output of `lstopo --of xml` or `lscpu`. Raises UsageError for others."""
+    """The facts in the output of `lstopo --of xml` or `lscpu`, read from a file. Raises UsageError for other files."""
     text = read_text(file)
     found = lstopo_facts(text, str(file)) if text.lstrip().startswith("<") else lscpu_facts(text, str(file))
     if not found:
@@ -91,7 +91,7 @@ def lscpu_facts(text: str, where: str) -> Facts:
 
 
 def sys_facts(sys: Path) -> Facts:
-    """The facts of a machine's /sys. Raises UsageError for a folder without processors and networks."""
+    """The facts of a machine's /sys. Raises UsageError for a folder with neither processors nor networks."""
     if not (sys / "class").is_dir() and not (sys / "devices/system/cpu").is_dir():
         raise UsageError(f"{sys}: not a copy of /sys; expected a folder with class/net or devices/system/cpu")
     return _cpus_of(sys) | link_facts(list(_ports(sys)))
@@ -110,7 +110,7 @@ def _memory_facts(numbers: Iterable[str], where: str) -> Facts:
 
 
 def _hwloc_ports(root: ElementTree.Element, where: str) -> Iterator[Port]:
-    """The network ports in hwloc's XML, which has no rates; for InfiniBand, the model of the card tells the rate."""
+    """The network ports in hwloc's XML, which gives no rates; for InfiniBand, the card's model determines the rate."""
     for card in root.iter("object"):
         model = next((info.get("value", "") for info in card.findall("info") if info.get("name") == "PCIDevice"), "")
         for device in card.findall("object"):

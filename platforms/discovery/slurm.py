@@ -26,7 +26,7 @@ _NODE, _SWITCH, _BLOCK, _PARTITION = "nodename", "switchname", "blockname", "par
 _RECORDS = (_NODE, _SWITCH, _BLOCK, _PARTITION)
 _SWITCH_TYPES = {"switch/hpe_slingshot": SLINGSHOT, "switch/cray_aries": ARIES}
 _MAX_INCLUDES = 8
-# RealMemory in MiB, where no file sets it.
+# The RealMemory, in MiB, of nodes for which no file sets it.
 _UNSET_MEMORY = 1
 
 Record = dict[str, str]

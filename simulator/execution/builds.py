@@ -136,7 +136,7 @@ def _ensure(build: Build, name: str) -> None:
 
 @contextlib.contextmanager
 def locked(folder: Path, other: str) -> Iterator[None]:
-    """Holds the lock of a build; says so if it waits for `other`. Raises UsageError if no lock file can be written."""
+    """Holds the lock of a build; a note says if `other` has it first. Raises UsageError if no lock can be written."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = (folder.parent / f"{folder.name}.lock").open("w")

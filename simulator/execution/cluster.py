@@ -1,6 +1,6 @@
 """Execution targets on the hosts of a cluster: what mpirun, srun and OAR have in common, and lists of hosts.
 
-These are host files, names separated by commas, or SLURM's compressed lists.
+The lists are host files, names separated by commas, or SLURM's compressed lists.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ Slots = Mapping[str, int]
 def read_hosts(text: str) -> Slots:
     """Hosts from names separated by commas, or from a host file.
 
-    The numbers of processes of a host that is named several times are added. Raises UsageError, naming the file and
-    line, or --hosts.
+    If a host is named several times, its numbers of processes are added. Raises UsageError, naming the file and line,
+    or --hosts.
     """
     path = Path(text)
     if "," not in text and path.is_file():
@@ -120,7 +120,7 @@ class LaunchOptions:
     With `processes_per_node` 0, each host takes as many processes as it has slots. `transport` 'tcp' makes Open MPI use
     TCP alone. `extra_args` are further arguments of the launcher. With `eager_limit_bytes` 0, the library's usual limit
     applies. The hosts must answer within `reach_seconds`. With `any_nodes`, times measured on other hosts of the
-    cluster count as times of the `hosts`.
+    cluster count as times of these hosts.
     """
 
     library: str = "openmpi"
@@ -175,7 +175,7 @@ class ClusterTarget(ExecutionTarget):
         """The command line up to the program. `host_file` may be written and is removed after the run."""
 
     def processes_per_node(self, procs: int) -> int:
-        """The same number on every host. Raises UsageError when the hosts have no room for `procs` processes."""
+        """The number of processes on every host. Raises UsageError if the hosts have no room for `procs` processes."""
         if not 1 <= procs <= self.usual_procs:
             room = f"{len(self.slots)} hosts with {self._per_node} each" if len(self.slots) > 1 else "one host"
             raise UsageError(f"{procs} processes on {room}; valid: 1 to {self.usual_procs} (more: --ppn)")

@@ -84,8 +84,8 @@ def _built_smpi() -> dict[str, Installation]:
 def smpi_installation(version: str | None = None, procs: int = 1) -> Installation:
     """The SimGrid to use: `version` if it is given, otherwise the system's or the newest one built.
 
-    The system's is preferred for fewer than 1024 processes, a built one for more, since SimGrid before 4.0 searches one
-    list of all messages in flight.
+    The system's SimGrid is preferred for fewer than 1024 processes, a built one for 1024 or more, since SimGrid before
+    4.0 searches one list of all messages in flight.
     """
     system, built = _system_smpi(), _built_smpi()
     known = ({system.version: system} if system is not None else {}) | built

@@ -33,7 +33,7 @@ LIBRARY = "libcollwise.so"
 LIBRARIES = ("smpi", "openmpi", "mpich")
 # Programs of this project that can be given by their bare name.
 _OUR_PROGRAMS = ("latency", "asp", "matmul", "training")
-# SimGrid's default of 10 ns for each reading of the clock stays, since programs that poll the clock would never end.
+# SimGrid's default of 10 ns for each reading of the clock stays, since otherwise programs that poll it would never end.
 _OPTIONS = {name: value for name, value in SMPI_OPTIONS.items() if name != "smpi/wtime"}
 _GRACE_SECONDS = 10.0
 # Prefixes of the names of shared libraries that programs for each MPI implementation depend on. Fortran programs may
@@ -178,9 +178,9 @@ def run_interposed(
 ) -> int:
     """Runs the program with our standard streams and returns its exit code; `plain` runs it without libcollwise.
 
-    If there is no report, says on stderr if no call used a rule of the table; under SMPI it says so only if no rule
-    can apply to the run. Raises UsageError when the MPI library, the program or the platform is missing or unsuitable,
-    and CollwiseError when the program succeeds without having called libcollwise.
+    If there is no report, a note on stderr says if no call used a rule of the table; under SMPI, the note is printed
+    only if no rule can apply to the run. Raises UsageError when the MPI library, the program or the platform is missing
+    or unsuitable, and CollwiseError when the program succeeds without having called libcollwise.
     """
     mpi = find_installation(library, simgrid, procs)
     binary = find_program(program, mpi)
@@ -195,8 +195,8 @@ def run_interposed(
         if library == "smpi":
             if platform is None:
                 raise UsageError("running under SMPI needs --platform NAME|FILE (see 'collwise platforms list')")
-            # SimGrid 3.32 loads some programs in its own way, which mixes two allocators if another one is preloaded.
-            # libcollwise changes how programs are loaded, so jemalloc is preloaded only together with libcollwise.
+            # SimGrid 3.32 loads some programs in a way that mixes two allocators if jemalloc is preloaded. libcollwise
+            # changes how programs are loaded, so jemalloc is preloaded only together with libcollwise.
             quick = {} if plain else smpirun_environment(mpi)
             wrapper = f"env LD_PRELOAD={_joined(preloaded, quick.get('LD_PRELOAD', ''))}" if preloaded else ""
             paths = files.enter_context(smpi_files(platform, procs, processes_per_node))
@@ -212,8 +212,8 @@ def run_interposed(
             note(line)
         code = run_attached([*words, *args], environment, _GRACE_SECONDS)
         if code == 0 and not plain and not marker.exists():
-            built = f"is it built by the smpicc of {mpi.label}?"
-            linked = "is MPI linked statically, or is it another MPI's program?"
+            built = f"was the program built by the smpicc of {mpi.label}?"
+            linked = "is MPI linked statically, or was the program built for another MPI?"
             raise CollwiseError(
                 f"libcollwise was asked for, but {binary} ended without calling it: "
                 f"{built if library == 'smpi' else linked}"
@@ -231,7 +231,7 @@ def decided_line(collective: str, procs: Sequence[int]) -> str:
 
 
 def row_taken_for(table: Path, procs: int) -> str:
-    """A line that says which rows for other process counts a run uses. Empty if it uses none.
+    """A line that says which rows for other process counts a run uses. Empty if the run uses no such rows.
 
     Collectives without a `decided_line` are left out.
     """
@@ -254,7 +254,7 @@ def no_rule_for(table: Path, procs: int, processes_per_node: int) -> str:
     lines = table.read_text(encoding="utf-8").splitlines()
     rules = [words for line in lines if len(words := line.split("#")[0].split()) >= 5]
     if not rules:
-        return "it has no rules"
+        return "the table has no rules"
     if all(words[4] == "default" for words in rules):
         return "all its rules say default"
     here = [words for words in rules if int(words[1]) <= procs]
@@ -269,7 +269,7 @@ def no_rule_for(table: Path, procs: int, processes_per_node: int) -> str:
 
 
 def _unused(report: Path) -> str:
-    """The reason why no call of a run used a rule, by the run's report (JSON).
+    """The reason why no call of a run used a rule, according to the run's report (JSON).
 
     Empty if a call used a rule, or if there is no report.
     """
@@ -281,11 +281,14 @@ def _unused(report: Path) -> str:
     reasons: Counter[str] = Counter()
     for row in rows:
         reasons[row.mpis_own] += row.calls
-    return "; ".join(f"{counted(calls, 'call')}: {why}" for why, calls in reasons.most_common()) or "it made none"
+    return "; ".join(f"{counted(calls, 'call')}: {why}" for why, calls in reasons.most_common()) or "it made no calls"
 
 
 def following_rules(rules: str, library: Path, folder: Path) -> dict[str, str]:
-    """The variables with which programs preload libcollwise and follow `rules`, a table's text that `folder` gets."""
+    """The variables with which programs preload libcollwise and follow `rules`, the text of a table.
+
+    The table is written into `folder`.
+    """
     table = folder / "rules"
     table.write_text(rules, encoding="utf-8")
     return {"LD_PRELOAD": preloadable(library, folder), **LibraryOptions(table).environment}

@@ -37,7 +37,7 @@ _ENVIRONMENT = {
 class RemoteHosts:
     """The hosts of a run and the processes of each, which are written to `file`.
 
-    `remote_shell` is the command that reaches the hosts, as a shell reads it; if it is empty, ssh does.
+    `remote_shell` is the command that reaches the hosts, as a shell reads it; if it is empty, ssh reaches them.
     """
 
     slots: Slots
@@ -54,7 +54,7 @@ def mpirun_command(
     parameters: Mapping[str, str] | None = None,
     launcher_args: Sequence[str] = (),
 ) -> LauncherCommand:
-    """The mpirun command of Open MPI or MPICH, on this machine or by blocks on `hosts`, whose file it writes.
+    """The mpirun command of Open MPI or MPICH, for this machine or, by blocks, for `hosts`. Writes the file of `hosts`.
 
     `environment` reaches every process; `parameters` are MCA parameters of Open MPI; `launcher_args` are further words
     of the command.
@@ -73,7 +73,7 @@ def mpirun_command(
 
 
 def agent_link(agent: Path, folder: Path) -> Path:
-    """A link in `folder` to one of our remote shells, for paths with blanks, at which Open MPI splits commands."""
+    """A link in `folder` to one of our remote shells; Open MPI would split the command at blanks in a path."""
     link = folder / "agent"
     link.unlink(missing_ok=True)
     link.symlink_to(agent)
@@ -94,7 +94,7 @@ def _openmpi_hosts(hosts: RemoteHosts) -> list[str]:
     lines = (f"{host} slots={count}\n" for host, count in hosts.slots.items())
     hosts.file.write_text("".join(lines), encoding="utf-8")
     reached = {"plm_rsh_agent": hosts.remote_shell} if hosts.remote_shell else {"plm_rsh_args": _SSH_OPTIONS}
-    # A batch system's own launcher reaches the nodes of its job alone.
+    # A batch system's own launcher would reach only the nodes of its job.
     return ["--hostfile", str(hosts.file), "--map-by", "slot", *parameter_options({**reached, "plm": "rsh"})]
 
 
@@ -139,7 +139,7 @@ def slots_of_reservation(environment: Mapping[str, str]) -> Slots:
 
 
 class Oar(Mpirun):
-    """The hosts of the OAR reservation that this runs in, as on Grid'5000, with oarsh in place of ssh."""
+    """The hosts of the OAR reservation in which collwise runs, as on Grid'5000; oarsh replaces ssh."""
 
     launcher = "oar"
 
@@ -176,7 +176,7 @@ def srun_words(procs: int, per_node: int, pmi: str = PMI["openmpi"]) -> list[str
 
 
 class Srun(ClusterTarget):
-    """The nodes of the SLURM job that this runs in."""
+    """The nodes of the SLURM job in which collwise runs."""
 
     launcher = "srun"
 
@@ -189,7 +189,7 @@ class Srun(ClusterTarget):
             self.facts = {**self.facts, "cluster": cluster}
 
     def launcher_command(self, request: LaunchRequest, host_file: Path) -> LauncherCommand:
-        """srun, which knows the hosts and exports its own environment to the processes."""
+        """The srun command; srun knows the hosts, and exports its own environment to the processes."""
         per_node, environment = self.processes_per_node(request.procs), dict(request.environment)
         # srun itself must not load a library that is meant for the processes.
         preload = environment.pop("LD_PRELOAD", None)

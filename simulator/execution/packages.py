@@ -47,7 +47,7 @@ def missing_packages(groups: Iterable[str]) -> list[str]:
 
 
 def require_packages(groups: Iterable[str]) -> None:
-    """Raises UsageError, which says how to install them, if packages of these groups are missing."""
+    """Raises UsageError if packages of these groups are missing; the message says how to install them."""
     if missing := " ".join(missing_packages(groups)):
         raise UsageError(
             f"missing system packages: {missing}; on Debian and Ubuntu 'apt-get install {missing}' installs them, "
@@ -56,7 +56,7 @@ def require_packages(groups: Iterable[str]) -> None:
 
 
 def require_extra(extra: str) -> None:
-    """Raises UsageError, which says how to install it, if Python packages of an extra are missing."""
+    """Raises UsageError if Python packages of an extra are missing; the message says how to install the extra."""
     if missing := [*_missing_from(extra)]:
         raise UsageError(
             f"missing Python packages: {' '.join(missing)}; pip install 'collwise[{extra}]' installs them; in a "
@@ -78,7 +78,7 @@ def _missing_from(extra: str) -> Iterable[str]:
 
 def _is_there(sign: str) -> bool:
     if sign.startswith("/"):
-        # On other systems than Debian headers are in other places, and the compilers find them.
+        # On systems other than Debian, headers are in other places, and the compilers find them.
         return not Path("/var/lib/dpkg/status").exists() or bool(glob.glob(sign))
     searched = os.pathsep.join([os.environ.get("PATH", os.defpath), *_PATH_OF_ADMINISTRATORS])
     return shutil.which(sign, path=searched if sign in _FOR_ADMINISTRATORS else None) is not None

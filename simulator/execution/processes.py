@@ -82,7 +82,7 @@ class ProgramRun:
         return f"{chosen} ({ended})"
 
     def _without_message(self) -> str:
-        """The problem of a run that printed none. Open MPI's exit code still tells the signal that ended a process."""
+        """The problem of a run that printed none. Open MPI's exit code still shows the signal that ended a process."""
         if self.returncode is not None and _SIGNALLED_CODE < self.returncode <= _SIGNALLED_CODE + signal.SIGRTMAX:
             return f"a process {_SIGNALLED} {self.returncode - _SIGNALLED_CODE}"
         return "no message"
@@ -106,7 +106,7 @@ def run_command(
     end_others: Callable[[], None] = lambda: None,
     grace_seconds: float = 0.0,
 ) -> ProgramRun:
-    """Runs a command and captures its output. Its session ends when the command does, on errors, and at `stop`.
+    """Runs a command and captures its output. Its session ends when the command ends, on errors, and at `stop`.
 
     `on_line` gets each line of standard output as it arrives. `end_others` ends processes that the command started
     outside of its session; it is called from another thread when these could block the reading. With `grace_seconds`,
@@ -163,7 +163,7 @@ def run_attached(
     log: IO[str] | None = None,
     started: Callable[[Callable[[], int | None]], None] = lambda ended: None,
 ) -> int:
-    """Runs a command with our standard streams; its session ends when the command does or we are interrupted.
+    """Runs a command with our standard streams; its session ends when the command ends or we are interrupted.
 
     With a `log`, the output goes there. `started` is called while the command runs, with a function that returns the
     exit code, or None before there is one. Returns the exit code, 128 + the signal that killed the command, or 130

@@ -29,7 +29,7 @@ OWN = "MPI's own"
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """The calls of a collective on one communicator with sizes between a power of two and the next one.
+    """The calls of a collective on one communicator whose sizes lie between a power of two and the next one.
 
     `seconds` is the time within all these calls, as a mean over the processes; `parameters` are the algorithm's.
     `algorithm` is empty if MPI's own ran, and `mpis_own` then says why. `min_bytes`, `max_bytes` and `mean_bytes` are
@@ -140,8 +140,9 @@ def _row(keys: Keys) -> ProfileRow:
 
 
 def differing_calls(before: Profile, after: Profile) -> tuple[int, int]:
-    """The number of kinds of calls whose counts differ between two runs, and the number of all kinds. The first is 0
-    for runs of one program.
+    """The number of kinds of calls whose counts differ between two runs, and the number of all kinds.
+
+    For two runs of the same program, the first number is 0.
     """
     first, second = rows_by_key(before.rows), rows_by_key(after.rows)
     kinds = first.keys() | second.keys()

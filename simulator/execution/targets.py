@@ -41,7 +41,7 @@ class ExecutionTarget(ABC):
     """The place where programs run on a real MPI library."""
 
     name: str
-    """The platform that results carry."""
+    """The name of the platform in results."""
     installation: Installation
     eager_limit_bytes: int
     """Nominal eager limit: messages of at least this size use rendezvous."""
@@ -52,7 +52,7 @@ class ExecutionTarget(ABC):
 
     @abstractmethod
     def processes_per_node(self, procs: int) -> int:
-        """Processes per node in a run with `procs` processes: rank r is on node r // this."""
+        """Processes per node in a run with `procs` processes; with n per node, rank r is on node r // n."""
 
     @contextlib.contextmanager
     def shared_directory(self) -> Iterator[Path]:

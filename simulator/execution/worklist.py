@@ -49,7 +49,7 @@ def worklist(
 
 
 def case_lines(cases: Sequence[Case]) -> str:
-    """The cases as programs/benchmark.c reads them: ids are positions."""
+    """The cases as programs/benchmark.c reads them; a case's id is its position."""
     return "".join(
         f"{number} {case.experiment} {case.collective} {case.algorithm} {case.procs} {case.root} "
         f"{case.message_bytes} {case.segment_bytes} {case.parameter} {case.gather_bytes} {case.limit_bytes}\n"

@@ -4,8 +4,9 @@ A process or port continues at the latest of some times, plus a cost. The time o
 its longest path through messages, overheads and local work: a sum of costs, each counted as often as it lies on the
 path. On another network the same path takes no longer than the whole schedule. So the parts of a time on one network
 bound the schedule's time on any other network from below. The parts are five kinds of costs: latencies, overheads,
-local work, messages within nodes, and bytes. They follow from the times on networks where one kind is a little larger.
-If the parts are unknown, the bound is the time multiplied by the smallest factor by which a cost grows.
+local work, messages within nodes, and bytes. The parts follow from the times on networks on which the costs of one kind
+are a little larger. If the parts are unknown, the bound is the time multiplied by the smallest factor by which a cost
+grows.
 
 When messages share ports fairly, the time is not exactly such a sum, since a message that comes later may let others go
 first. In random settings such sums were too high by up to 13 %, and by up to 26 % if overheads or protocols differ. A
@@ -54,7 +55,7 @@ MARGIN, _MARGIN_OF_OTHERS = 0.25, 0.5
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of all cases in tables by size, one case after another; each begins at its entry of `starts`."""
+    """The columns of all cases in tables by size, one case after another; each case begins at its entry of `starts`."""
 
     every: npt.NDArray[np.intp]
     starts: npt.NDArray[np.intp]
@@ -89,7 +90,7 @@ class Anchor:
         return cls(tables, seconds, np.full((len(KINDS), len(seconds)), np.nan))
 
     def has(self, kind: int) -> bool:
-        """True if the network has costs of a kind. It always has overheads, which are added if it has none."""
+        """True if the network has costs of a kind; always for overheads, since a network without them gets some."""
         return kind == OVERHEAD or _has(self.tables, kind)
 
     def with_parts(self, found: Doubles, slower: Sequence[Doubles | None]) -> Anchor:
@@ -148,7 +149,7 @@ def _has(tables: NetworkTables, kind: int) -> bool:
 
 
 def _costs(tables: NetworkTables, kind: int) -> dict[str, Doubles]:
-    """The tables of a kind. A network without overheads gets tables that stand for them."""
+    """The tables of a kind. For a network without overheads, these contain a small overhead for each eager message."""
     found = _tables_of(tables, kind)
     if kind == OVERHEAD and not _has(tables, kind):
         eager = tables.protocol == EAGER

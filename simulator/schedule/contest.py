@@ -27,8 +27,8 @@ def hold_contests(
     """The seconds of cases that differ in their choice and message size; the cases of each size compete. All cases that
     are within `tolerance` of the fastest of their size (0.01: 1 %) get a time, and so do some others. Algorithms that
     run on every P also compete among themselves, since only they are chosen between the timed process counts. Cases are
-    played in the order of their times at the size before, fastest first, since fast cases limit the others. `known` has
-    seconds that were found before, by contest.
+    played in the order of their times at the previous size, fastest first, since fast cases limit the others. `known`
+    contains seconds that were found earlier, by contest.
     """
     sizes = collections.defaultdict(list)
     for case in cases:

@@ -38,7 +38,7 @@ _WAITING = {
     SOCKETS: "waiting between sockets",
     LINK: "waiting for uplinks",
 }
-"""The parts that waiting is divided into, by what a message waited for last."""
+"""The parts of the time that messages wait, by the resource that a message waited for last."""
 
 
 def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -> tuple[Trace, pd.DataFrame]:
@@ -49,11 +49,11 @@ def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -
     take `seconds` longer, provided that the path stays the same. `share` is the part's share of the whole time. A
     message that takes longer than its own latency and transfer waits for resources that other messages use (ports of
     nodes, the memory of a node, the path between its sockets, links between switches), or for packets that switches
-    lost. Unless `every` process is wanted, the trace may have only some of the processes that do the same.
+    lost. Unless `every` process is wanted, the trace may contain only some of the processes that do the same.
     """
     import pandas as pd
 
-    # Then a message that is alone takes the same time between any two nodes.
+    # If this is true, a message that is alone on the network takes the same time between any two nodes.
     is_even = len(np.unique(network.class_of)) == 1 and network.switch_of is None and network.socket_of is None
     trace = schedule.trace(network, of_period=is_even and not every)
     path = trace.path
@@ -89,7 +89,7 @@ def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -
 
 
 def _alone(network: NetworkTables, path: np.ndarray) -> dict[str, np.ndarray]:
-    """Each message's latency, transfer and handshake if nothing else used its ports; 0 if it has no handshake."""
+    """Each message's latency, transfer and handshake (0 if it has none) if nothing else used its ports."""
     source, destination = network.node_of[path["process"]], network.node_of[path["peer"]]
     one, other, size = network.class_of[source], network.class_of[destination], path["size"]
     local = path["is_local"].astype(bool)

@@ -77,7 +77,7 @@ _ASK = ctypes.CFUNCTYPE(c_int, c_char_p, c_int, c_uint64, POINTER(_Choice))
 
 
 class _Asked:
-    """The decisions as a C function; `problem` is what they raised."""
+    """The decisions as a C function; `problem` is the error that they raised."""
 
     def __init__(self, decisions: LibraryDecisions | None) -> None:
         self.problem: CollwiseError | None = None
@@ -184,8 +184,8 @@ class Trace:
     """A record of how processes spent their time until `seconds`: `spans` of the type SPANS, and the critical path.
 
     `critical` has the positions of the spans on the critical path, which follow one another without a gap from the
-    start to the end of the last process. `sizes` has the bytes for each number of a size in spans. `lost_packets` and
-    `time_outs` are as in Played.
+    start to the end of the last process. `sizes[i]` is the size, in bytes, to which spans refer by the number i.
+    `lost_packets` and `time_outs` are as in Played.
     """
 
     spans: npt.NDArray[np.void]
@@ -232,7 +232,7 @@ class Schedule:
         `node_of` is the node of each process, or its node and socket, as numbers of at least 0, for algorithms that
         split communicators by these. By default processes are placed by blocks, `case.processes_per_node` on each node.
         `library` says what runs for the collectives that a mock-up calls. With `root_alone`, only the root and the
-        process after it are recorded, for `own_seconds`; this fails if they have to know of other processes. With
+        process after it are recorded, for `own_seconds`; this fails if these two have to know of other processes. With
         `max_words`, the recording of each process ends after at most that many operations, for `begins_longer`.
         """
         self._library = load_library()
@@ -288,7 +288,7 @@ class Schedule:
         return int(self._library.schedule_memory(self._made))
 
     def equals(self, other: Schedule) -> bool:
-        """True if all processes do the same in both, with the same sizes. Their times are then equal as well."""
+        """True if all processes do the same in both schedules, with the same sizes; the times are then equal, too."""
         return bool(self._library.schedule_equal(self._made, other._made))
 
     def own_seconds(self, network: NetworkTables) -> float:
@@ -308,9 +308,10 @@ class Schedule:
         return _played(result, ends)
 
     def play_within(self, network: NetworkTables, max_seconds: float) -> Played | None:
-        """The times on a network; None as soon as it is clear that they exceed `max_seconds`. This is noticed before
-        the end only for ports with unlimited buffers; other networks return their times, even longer ones. Raises the
-        errors of `play` that occur until then.
+        """The times on a network; None as soon as it is clear that they exceed `max_seconds`.
+
+        This is noticed before the end only on networks whose ports have unlimited buffers; on other networks, longer
+        times are returned as well. Raises the errors of `play` that occur until then.
         """
         ends = np.zeros(self.procs)
         play = self._library.schedule_play_within
@@ -358,8 +359,10 @@ class Schedule:
         return round(self.play(one_second_each).seconds)
 
     def trace(self, network: NetworkTables, of_period: bool = False) -> Trace:
-        """The trace on a network. With `of_period` it has only the processes that are played without a trace as well,
-        since the others do the same; peers are numbered modulo their count. Raises the errors of `play`.
+        """The trace on a network. Raises the errors of `play`.
+
+        With `of_period`, the trace contains only the processes that are also played without a trace, since the others
+        do the same as these; peers are then numbered modulo the number of these processes.
         """
         trace = _Trace(of_period=of_period)
         try:
@@ -378,8 +381,9 @@ class Schedule:
 
 
 def _placed(case: Case, node_of: NodeOf) -> tuple[npt.NDArray[np.int32] | None, npt.NDArray[np.int32] | None]:
-    """The node and the socket of each process. The nodes are None if each process has its own, the sockets are None if
-    each node is one socket.
+    """The node and the socket of each process.
+
+    The nodes are None if each process has its own node; the sockets are None if each node is one socket.
     """
     if node_of is None:
         alone = case.processes_per_node == 1

@@ -6,19 +6,19 @@ played (live_groups.py). The most expensive cases are not played at all:
 - Uneven blocks: If a message is not a multiple of P doubles, its blocks differ by an element, so that the processes of
   a ring differ as well. The time of such a case lies between the times of the next multiples below and above, for which
   all processes do the same. The case gets the time of the multiple above. Its error is the time that another P doubles
-  add, as a mean up to the next size.
-- Long pipelines: A pipeline of many segments takes longer with each further period, by as much as three short ones
-  show. Its error is the larger of two values, both for all periods that are left out: by how much the differences
-  between the three differ, and by how much longer the busiest process or port takes (work.py). Comparisons of times are
-  not checked, unlike in pipelines.py. In trees of reductions, a child runs ahead of the others for up to hundreds of
-  segments before it waits for them, and then the rate changes. Their short pipelines are therefore longer, and if the
-  error is larger than 1 %, the whole pipeline is played.
+  add, on average up to the next size.
+- Long pipelines: A pipeline of many segments takes longer with each further period; three short pipelines show by how
+  much. The error is the larger of two values, both for all periods that are left out: by how much the differences
+  between the three times differ, and by how much longer the busiest process or port takes (work.py). Comparisons of
+  times are not checked, unlike in pipelines.py. In trees of reductions, a child runs ahead of the others for up to
+  hundreds of segments before it waits for them, and then the rate changes. The short pipelines of these trees are
+  therefore longer, and if the error is larger than 1 %, the whole pipeline is played.
 
 The error of uneven blocks is at least 0.2 %, since messages of unequal sizes share ports slightly differently from
 equal ones. The error of long pipelines is at least 1 %, since a short pipeline may only nearly have found its rate.
-benchmarks/whatif_map.py compares both with exact times. All other times are exact, those of `play_case`. On nodes that
-differ or have several processes each, and over links between switches, all times are exact, since processes rarely do
-the same there, and pipelines find their rates late.
+benchmarks/whatif_map.py compares both with exact times. All other times are exact, and equal those of `play_case`. On
+nodes that differ or have several processes each, and over links between switches, all times are exact, since processes
+rarely do the same there, and pipelines find their rates late.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _UNEVEN, _PIPELINE = 0.002, 0.01
 
 
 class LiveCases:
-    """Recorded cases, whose times on any network follow in one call of `times`."""
+    """Recorded cases; one call of `times` computes the times of all of them on any network."""
 
     def __init__(
         self,
@@ -109,9 +109,9 @@ class LiveCases:
             group.finish()
 
     def times(self, tables_for: TablesFor, every: bool = False) -> LiveTimes:
-        """The times on a network of all cases that may be the fastest of their size and P.
+        """For a network, the times of all cases that may be the fastest for their size and P.
 
-        Other times may be nan, except on the first network, or if `every` case is wanted. Unless all cases are exact,
+        Other times may be nan, unless this is the first network or `every` case is wanted. Unless all cases are exact,
         the network's nodes must be equal and at one switch, with one process each. Raises CollwiseError if a play
         fails.
         """
@@ -147,7 +147,7 @@ class LiveCases:
         return self._groups[case.procs].position(*recorded(even, self._node_of(case.procs)))
 
     def _rounded_units(self, case: Case) -> int:
-        """The multiple of P doubles that stands for a case with uneven blocks. 0 if it is played as it is."""
+        """The multiple of P doubles that stands for a case with uneven blocks; 0 if the case itself is played."""
         unit_bytes = ELEMENT_BYTES * case.procs
         if self._exact or case.message_bytes % unit_bytes == 0 or _short_lengths(case):
             return 0
@@ -160,7 +160,7 @@ class LiveCases:
         return units if 2 * above.programs <= case.procs else 0
 
     def _rounded_terms(self, case: Case, units: int, plays: Mapping[int, int]) -> Terms:
-        """The terms of a case with uneven blocks; `plays` has the plays of all sizes, by units."""
+        """The terms of a case with uneven blocks; `plays` contains the positions of plays of all sizes, by units."""
         others = sorted(plays.keys() - {units}, key=lambda other: (other < units, abs(other - units)))
         # If there is no other size, the next multiple below shows how much one multiple adds; for the first multiple,
         # the second one does.
@@ -190,7 +190,7 @@ class LiveCases:
 
 
 def _periods(case: Case) -> int:
-    """The number of periods of a pipeline that has whole ones; 0 for other cases."""
+    """The number of whole periods of a pipeline; 0 for other cases."""
     period_bytes = _PERIOD * bytes_a_step(case)
     return 0 if period_bytes == 0 or case.entry.by_node else case.message_bytes // period_bytes
 
@@ -201,7 +201,7 @@ def _short_lengths(case: Case) -> tuple[int, int, int] | None:
     if case.collective != "reduce" or topology == "chain":
         lengths = (_PERIODS_BEFORE, _PERIODS_BEFORE + 1, _PERIODS_BEFORE + 2)
         return lengths if periods >= _LONGER * _PERIODS_BEFORE else None
-    # With two trees senders wait for answers, so that the rate may change late, whatever is busy.
+    # With two trees, senders wait for answers, so the rate may change late, whichever process or port is busy.
     shortest = _PERIODS_OF_REDUCTIONS
     if periods >= _LONG:
         shortest = _PERIODS_OF_LONG_REDUCTIONS

@@ -1,9 +1,9 @@
 """The cases of one process count in a map that follows a slider, and their plays on a network.
 
-For each message size, only the choices that may be the fastest are played. Lower bounds follow from the first network,
-on which all choices were played (bounds.py), and from the work of each choice (work.py). The choice with the lowest
-bound is played first, then the others whose bounds are not clearly longer, each only until it takes longer than the
-fastest so far.
+For each message size, only the choices that may be the fastest are played. Lower bounds of their times follow from the
+times on the first network, on which all choices were played (bounds.py), and from the work of each choice (work.py).
+The choice with the lowest bound is played first, then every choice whose bound is not clearly longer than the fastest
+time so far. A play stops as soon as it takes longer than that time.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from collwise.simulator.schedule.work import Work
 from collwise.simulator.timing import Case
 
 NEAR = 0.02
-"""Cases within this share of the fastest one are always timed."""
+"""Cases that are slower than the fastest one by at most this share are always timed."""
 
 _FAR = 8.0
-"""The slowdown above which only the time of a case is found, not its parts."""
+"""The parts of times are found only for cases that take at most this many times the fastest time."""
 
 _MAX_ANCHORS = 4
-"""The most networks from which bounds follow: the first one, and the latest for which the others gave no bounds."""
+"""The most networks whose times give bounds: the first, and the latest ones for which earlier networks gave none."""
 
 LITTLE_WORK = 10_000
-"""The messages that are played in less time than it takes to find out which cases are needed. Processes that do the
-same count once.
+"""A group with fewer messages plays all cases, since finding out which are needed would take longer. Messages of
+processes with the same program count once.
 """
 
 _MAX_TERMS = 3
@@ -46,8 +46,8 @@ _MAX_ERROR = 0.0101
 """A case is played whole, if possible, when its terms may be wrong by more than this share."""
 
 _SURELY_LONGER = 1.05
-"""A case whose work takes longer than the fastest time by this factor is not played. It is slower by more than NEAR,
-whatever the errors are.
+"""A case is not played if its work alone takes longer than the fastest time by this factor. Whatever the errors of
+times are, such a case is slower than the fastest by more than NEAR.
 """
 
 _NONE = -1
@@ -55,9 +55,9 @@ _NONE = -1
 
 @dataclass(frozen=True)
 class LiveTimes:
-    """The seconds of each case, and the largest error of each in seconds, 0 for exact ones.
+    """The seconds of each case, and the largest possible error of these seconds, 0 if they are exact.
 
-    The seconds are nan for cases that are not timed since they take longer than others.
+    The seconds are nan for cases that are not timed because they take longer than others.
     """
 
     seconds: Doubles
@@ -66,10 +66,11 @@ class LiveTimes:
 
 @dataclass(frozen=True)
 class Terms:
-    """Plays by position, with their weights in the time and in the error of a case.
+    """The positions of the plays whose weighted times give the time of a case, and weights for its error.
 
     `min_error` is the smallest relative error of the time. The time is at least `first_share` of the time of the first
-    play. `whole` is the position of the case's own play, for a pipeline that may not have found its rate.
+    play. `whole` is the position of the play of the case itself; it is set only for pipelines whose short plays may not
+    reach the rate of the whole pipeline.
     """
 
     plays: Sequence[int]
@@ -145,8 +146,8 @@ class Group:
     def times(self, tables: NetworkTables, every: bool) -> LiveTimes:
         """The times on a network.
 
-        All cases are timed if `every` is true, on the first network, with finite buffers, or if this is little work;
-        otherwise only the cases that may be the fastest are.
+        All cases are timed on the first network and on networks with finite buffers, if the group has little work, and
+        if `every` is true. Otherwise only the cases that may be the fastest are timed.
         """
         plays = _Plays(self, tables)
         if every or not self._anchors or tables.buffers is not None or self._has_little_work:
@@ -202,8 +203,8 @@ class Group:
     def _by_terms(self, plays: _Plays) -> tuple[Doubles, Doubles]:
         """The times that follow from terms, and their errors.
 
-        The longest of the short pipelines may have a higher rate than the busiest process or port can sustain, which
-        later slows down the whole pipeline.
+        The longest of the short pipelines may run at a higher rate than its busiest process or port can sustain. The
+        whole pipeline then slows down later; the errors include this.
         """
         terms, work = plays.seconds[self._plays], plays.work[len(self.schedules) :]
         found = (terms * self._weights).sum(axis=1)
@@ -215,7 +216,7 @@ class Group:
         return (self._whole != _NONE) & (errors > _MAX_ERROR * found)
 
     def _need_whole(self, plays: _Plays, cases: npt.NDArray[np.intp], max_seconds: Doubles | float) -> None:
-        """Plays the cases that have to be played whole; one that takes longer than `max_seconds` may stay nan."""
+        """Plays the cases that have to be played whole. Cases that take longer than `max_seconds` may stay nan."""
         must_be = self._must_be_whole(*self._by_terms(plays))[cases]
         plays.need(self._whole[cases[must_be]], np.broadcast_to(max_seconds, len(cases))[must_be])
 
@@ -256,7 +257,7 @@ class _Plays:
         return self._group.work.min_seconds(self._tables)
 
     def need(self, plays: npt.NDArray[np.intp], max_seconds: Doubles | float = np.inf) -> None:
-        """Plays what is not known yet; a play that takes longer than its `max_seconds` may stay nan.
+        """Plays those of `plays` whose times are not known yet. Plays longer than their `max_seconds` may stay nan.
 
         Raises CollwiseError if a play fails.
         """

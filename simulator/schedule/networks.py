@@ -17,7 +17,7 @@ from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
 
 _QUEUED_PACKETS = 2
-"""The least number of a connection's packets that Linux allows in a node's own queue (TCP small queues)."""
+"""Linux allows at least this many packets of a connection in a node's own queue (TCP small queues)."""
 
 
 def network_tables(
@@ -29,15 +29,15 @@ def network_tables(
 ) -> NetworkTables:
     """The tables for messages of `sizes` among `procs` processes.
 
-    If the platform describes its ports, messages between nodes pass as the ports say. Otherwise ports and links have
-    their nominal rates, and SMPI's calibration gives the latencies and the rate of a single flow. In either case the
-    calibration gives the overheads. SMPI charges no overheads for empty messages; here they have the overheads of the
-    calibration's first row.
+    If the platform describes its ports, these determine the times of messages between nodes. Otherwise ports and links
+    have their nominal rates, and SMPI's calibration gives the latencies and the rate of a single flow. In either case
+    the calibration gives the overheads. SMPI charges no overheads for empty messages; here they have the overheads of
+    the calibration's first row.
 
-    `like_smpi` applies the rules in which SMPI differs, for comparisons. Every message has an envelope. Eager messages
-    leave when their receives are posted. The sender of a rendezvous message waits until the message has arrived, not
-    only for the handshake. Empty messages have no overheads, and receivers of synchronous messages of eager size have
-    none either.
+    `like_smpi` applies the rules in which SMPI differs, for comparisons. Every message then has an envelope, and eager
+    messages leave when their receives are posted. The sender of a rendezvous message waits until the message has
+    arrived, not only for the handshake. Empty messages have no overheads, and receivers of synchronous messages of
+    eager size have none either.
     """
     positions = platform.positions(procs, processes_per_node)
     used = list(dict.fromkeys(positions))
@@ -167,7 +167,10 @@ def ports_of(platform: HostPlatform) -> Ports | None:
 
 
 def sockets_of(platform: HostPlatform) -> tuple[float | None, float | None]:
-    """The rate and the latency between sockets that a platform describes. Raises the errors of `ports_of`."""
+    """The rate and the latency between sockets, each None if the platform does not describe it.
+
+    Raises UsageError for platform XML without a description.
+    """
     described = _described(platform)[1]
     if not isinstance(described, Platform):
         return None, None
@@ -175,9 +178,9 @@ def sockets_of(platform: HostPlatform) -> tuple[float | None, float | None]:
 
 
 def load_of(m: Doubles, header_bytes: float) -> Doubles:
-    """The bytes in full packets that pass a port in the same time as messages of m bytes, headers included.
+    """The bytes in full packets that keep a port busy as long as messages of m bytes with headers.
 
-    A message without data is a packet as well.
+    A message without data is sent as one packet.
     """
     packets = np.maximum(np.ceil(m / PACKET_BYTES), 1)
     return (m + packets * header_bytes) * PACKET_BYTES / (PACKET_BYTES + header_bytes)
@@ -216,8 +219,8 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles, classes: Sequen
 
 @dataclass(frozen=True)
 class _NodeClass:
-    """A class of equal nodes: their overheads, the rate of their links in bytes per second, and the factor of this rate
-    by a fault.
+    """A class of equal nodes: their overheads, the rate of their links in bytes per second, and the factor by which a
+    fault changed this rate.
     """
 
     send: Sequence[OverheadRow]
@@ -262,7 +265,7 @@ def _classes_of(
 
 
 def _paths(platform: Platform | HeterogeneousPlatform, classes: Sequence[_NodeClass]) -> tuple[Doubles, Doubles]:
-    """Latencies in seconds, and the rates in bytes per second that a flow can have, by pair of classes."""
+    """The latency in seconds, and the highest rate of a flow in bytes per second, for each pair of classes."""
     if isinstance(platform, Platform):
         own = np.array([kind.rate for kind in classes])
         between = np.minimum.outer(own, own)

@@ -1,4 +1,4 @@
-"""Times of long pipelines: after its first segments a segmented schedule repeats, and its times grow evenly.
+"""Extrapolates the times of long pipelines, since a segmented schedule soon repeats and its times then grow evenly.
 
 Three short pipelines are played. They have the same last segment as the whole pipeline, and each is longer than the one
 before by a number of segments, the period. Each time in a play is the later or the earlier of two other times, plus a
@@ -6,15 +6,15 @@ cost, and events at a port or link have an order. These comparisons are matched 
 process, connection and port, counted from the end. Two conditions are checked at the end and in the two periods before:
 
 - Every time grows by as much from the second play to the third as from the first to the second.
-- No comparison changes its result in any play, nor in the whole pipeline if its times continue to grow so.
+- Each comparison has the same result in all plays, and in the whole pipeline if the times continue to grow evenly.
 
 If both hold, each further period adds the same time again, since a segment depends only on segments of the last two
 periods. The times of the whole pipeline then follow exactly, except for rounding. At ports, the share of
-acknowledgements depends on how the two directions overlap; it is compared only by the times that result. If a condition
-does not hold, a longer period is tried, and in the end the whole pipeline is played.
+acknowledgements depends on how the two directions overlap; this share is not compared, only the times that result from
+it. If a condition does not hold, a longer period is tried, and in the end the whole pipeline is played.
 
-Some sizes depend on the number of segments, such as the halves that split-binary exchanges at its end. All three plays
-have these sizes as in the whole pipeline.
+Some sizes depend on the number of segments, such as the halves that split-binary exchanges at its end. In all three
+plays, these sizes are those of the whole pipeline.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from collwise.simulator.schedule.tables import Doubles
 from collwise.simulator.timing import Case
 
 KnownPlay = tuple[Schedule, Sizes, float, Played | None]
-"""A played schedule, its sizes, its limit in seconds, and its times, None if it took longer."""
+"""A played schedule, its sizes, its limit in seconds, and its times (None if it exceeded the limit)."""
 
 PERIODS = (8, 48, 240, 960, 3840)
 """The periods that are tried, in segments. They are multiples of many small numbers, and of 8, so that either all plays
@@ -44,25 +44,25 @@ PERIODS_BEFORE = 3
 """The least number of periods in the shortest of the three plays."""
 
 _LONGER = 90
-"""The smallest number of periods in the whole pipeline. The three short ones have at most 15 periods together, and with
-their comparisons take at most a third of the whole one's time.
+"""The smallest number of periods for which a pipeline is extrapolated. The three short pipelines together have at most
+15 periods, and even with the comparisons they take at most a third of the time of the whole pipeline.
 """
 
 _MAX_MESSAGES = 300_000
-"""The largest number of messages of the longest play, since all of its comparisons are in memory."""
+"""The largest number of messages in the longest of the three plays, whose comparisons are all held in memory."""
 
 _KIND_BITS, _EVENT = 28, 9
-"""The number of bits below the kind of a comparison (`compared` in simulator/schedule/play.h), and an event's kind."""
+"""The number of bits below a comparison's kind (`compared` in simulator/schedule/play.h), and the kind of events."""
 
 _WORDS, _STRAND_WORDS, _MIN_WORDS = 2, 6, 24
-"""The words for each message, without and with those that divide strands, and the fewest recorded for a process."""
+"""The recorded words per message, without strands and with strands, and the fewest words recorded for a process."""
 
 _FIRST_SHARE, _MAX_SHARE = 1 / 64, 0.4
-"""The share of a case that is recorded first to see if it takes too long, and the largest share."""
+"""The share of a case recorded first to see if the case takes too long, and the largest such share."""
 
 _FURTHER, _FACTOR = 1.2, 4.0
-"""The factor by which a recording reaches beyond what the time suggests, and the largest growth between recordings. A
-pipeline begins slowly.
+"""The factor by which a recording exceeds the suggested length, and the largest growth to the next recording. The
+excess is needed because a pipeline begins slowly.
 """
 
 _EXACT = 1e-12
@@ -125,9 +125,10 @@ def begins_longer(
 ) -> bool:
     """True if the beginning of a case shows that it takes longer than `max_seconds`.
 
-    The case has about `messages` messages. First a small part of it is recorded; the time of its play then suggests how
-    much more to record. `paces` has the seconds per operation that were found for other message sizes on the same
-    network, by case with size 0; they suggest how much to record first. The pace of this case is added.
+    The case has about `messages` messages. First a small part of the case is recorded; the time of playing this part
+    then suggests how much more to record. `paces` contains the seconds per operation that were found for other message
+    sizes on the same network; its keys are cases with size 0. These paces suggest how much to record first, and the
+    pace of this case is added to them.
     """
     words = (_STRAND_WORDS if case.entry.does_several_at_once else _WORDS) * messages / case.procs
     kind, paces = replace(case, message_bytes=0), {} if paces is None else paces
@@ -148,7 +149,7 @@ def begins_longer(
 
 
 def bytes_a_step(case: Case) -> int:
-    """The bytes that one more segment adds to a message, or one more in every block; 0 if unsegmented."""
+    """The bytes that one more segment, or one more segment per block, adds to a message; 0 if unsegmented."""
     if case.segment_bytes == 0 or case.limit_bytes > 0 or not case.algorithm:
         return 0
     if not case.entry.pipelined:
@@ -159,7 +160,7 @@ def bytes_a_step(case: Case) -> int:
 
 
 def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: NodeOf) -> Played | None:
-    """The times of a long pipeline if three short ones show that they grow evenly, else None."""
+    """The times of a long pipeline, or None unless three short pipelines show that the times grow evenly."""
     periods = case.message_bytes // period_bytes - PERIODS_BEFORE
     shortest = case.message_bytes - periods * period_bytes
     schedules = [Schedule(replace(case, message_bytes=shortest + i * period_bytes), node_of) for i in range(3)]
@@ -182,7 +183,9 @@ def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: N
 
 
 def sizes_after(schedules: Sequence[Schedule], lengths: Sequence[int], periods: int) -> Sizes | None:
-    """The sizes after this many periods; None unless sizes and messages of the schedules are linear in `lengths`."""
+    """The sizes extrapolated to the length `periods`; None unless the schedules' sizes and message counts are linear
+    in `lengths`.
+    """
     found = [schedule.sizes.astype(np.int64) for schedule in schedules]
     if len({len(item) for item in found}) > 1:
         return None
@@ -208,10 +211,10 @@ class _Comparisons:
         return np.bincount(self.entity, minlength=entities)
 
     def begin_of_end(self, longer: _Comparisons) -> npt.NDArray[np.int64] | None:
-        """The first comparison of each entity in the end or in the two periods before it; None if these are missing.
+        """The position, for each entity, of the first comparison in the two periods before its end.
 
-        Until an entity notices that the pipeline ends, it makes the same comparisons as in the pipeline that is a
-        period longer.
+        The end of an entity begins where it notices that the pipeline ends: until then, the entity makes the same
+        comparisons as in the pipeline that is a period longer. Returns None if the play is too short.
         """
         entities = 1 + int(max(self.entity.max(initial=0), longer.entity.max(initial=0)))
         own, others = self.counts(entities), longer.counts(entities)
@@ -251,7 +254,7 @@ def _repeats(
     further: int,
     tolerance: float,
 ) -> bool:
-    """True if the ends, and all comparisons shortly before, grow evenly and have the same results throughout."""
+    """True if the ends and all comparisons shortly before them grow evenly, and no comparison changes its result."""
     if _differ([play.ends for play in plays], tolerance / further).any():
         return False
     entities = len(begin)

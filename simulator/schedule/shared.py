@@ -19,18 +19,18 @@ _MAX_MESSAGE_BYTES = 2**30
 """Longer messages are sent in pieces."""
 
 _UNITS = 3
-"""The smallest multiple at which two sizes, such as those of parts and own data, are not equal by chance."""
+"""The smallest multiple of a message for which two sizes, such as those of parts and own data, never coincide."""
 
 _MAX_KEPT, _MAX_KEPT_BYTES = 32, 64 << 20
-"""The limits of recordings kept for other sizes: their number, and their memory, which only a single one may exceed."""
+"""The limits of recordings kept for other sizes: their number, and their memory (one recording may exceed it)."""
 
 Sizes = npt.NDArray[np.uint64]
 
 TablesOf = Callable[[Sizes], NetworkTables]
-"""A network: its tables for messages of given sizes."""
+"""A network, as a function that returns its tables for messages of given sizes."""
 
 NodeOf = tuple[int, ...] | Places | None
-"""The node of each process, and its socket there, if these matter. None places processes by blocks."""
+"""The node of each process, or its node and its socket there if sockets matter. None places processes by blocks."""
 
 
 def recorded(case: Case, node_of: NodeOf = None) -> tuple[Schedule, Sizes]:
@@ -66,7 +66,7 @@ def uncut(case: Case) -> Case | None:
 
 
 def segmented_bytes(case: Case) -> int:
-    """The bytes of a message of one segment; for segmented_ring, which cuts blocks, of one segment in each block.
+    """The bytes of a message of one segment, or, for segmented_ring, which cuts blocks, of one segment per block.
 
     The hierarchical allgather cuts all blocks together.
     """
@@ -87,7 +87,7 @@ class _Kept:
         self._lock = threading.Lock()
 
     def get(self, case: Case, node_of: NodeOf) -> Shared | None:
-        """A recording for multiples of the case; None if these have no schedule in common."""
+        """A recording for multiples of the case's message; None if these multiples have no schedule in common."""
         key = (case, node_of)
         with self._lock:
             if key in self._found:

@@ -43,7 +43,7 @@ class NetworkTables:
     (classes, classes, sizes), by class (classes,), `switch_of` (nodes,), `link_rate` (links,), `route_first`
     (switches^2 + 1,), `route_seconds` (switches^2,), `socket_of` (P,). Point-to-point models have no `out_rate`;
     networks whose switches never limit a message have no `switch_of`; networks whose sockets do not matter have no
-    `socket_of`. With `buffers`, messages between nodes consist of packets; without, buffers are unlimited.
+    `socket_of`. If `buffers` is given, messages between nodes consist of packets; otherwise buffers are unlimited.
     """
 
     node_of: npt.NDArray[np.integer]
@@ -99,7 +99,7 @@ class NetworkTables:
     ) -> NetworkTables:
         """A point-to-point model of equal processes, one on each node, with the same overhead for sends and receives.
 
-        A message takes two overheads, the latency, and the time of its bytes, which is also the gap to the next one.
+        A message takes two overheads, the latency, and the time of its bytes, which is also the gap between messages.
         """
         nothing, overhead = np.zeros((1, len(sizes))), np.full((1, len(sizes)), overhead_seconds)
         transfer = sizes.astype(np.float64)[None] * seconds_per_byte
@@ -152,7 +152,7 @@ class NetworkTables:
 
 
 def _pointers(first: str, last: str) -> list[tuple[str, type]]:
-    """The fields of the C structure from one array of the tables to another."""
+    """The pointers in the C structure for the arrays of NetworkTables from `first` to `last`."""
     names = [field.name for field in fields(NetworkTables)]
     return [(name, ctypes.c_void_p) for name in names[names.index(first) : names.index(last) + 1]]
 
@@ -184,5 +184,5 @@ class Network(ctypes.Structure):
 
 
 def address(array: npt.NDArray[Any]) -> int:
-    """The address of an array's data; the array must live as long as it is used."""
+    """The address of an array's data; the array must live as long as the address is used."""
     return int(array.__array_interface__["data"][0])

@@ -32,12 +32,12 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 """The parts of each collective made of tasks, in the order in which a segment passes them (algorithms/tasks.c)."""
 
 BY_SOCKET = 3
-"""The value of `within`, the parameter of a case, with which there are three levels."""
+"""The value of a case's parameter `within` for which a collective has three levels."""
 
 
 def parts_of(collective: str, within: int = 0) -> tuple[str, ...]:
-    """The parts of a collective. With three levels, they include parts between sockets. Raises UsageError if the
-    collective has no parts.
+    """The parts of a collective. If it has three levels, these include the parts between sockets. Raises UsageError if
+    the collective has no parts.
     """
     if collective not in PARTS:
         raise unknown_name("collective with tasks", collective, PARTS)
@@ -53,12 +53,12 @@ def is_of_tasks(case: Case) -> bool:
 
 
 def time_tasks(case: Case, tables_of: TablesOf, places: Places) -> Timing:
-    """The timing of a case: seconds of the whole, and the ends of its tasks on each leader."""
+    """The timing of a case; its samples say when each leader is done with each task."""
     import numpy as np
 
     from collwise.simulator.schedule.library import Schedule
 
-    Schedule(case, places)  # names an experiment that is not one
+    Schedule(case, places)  # raises UsageError for an invalid experiment
     _, first, end, steps = [*case.experiment.split(":"), "", "", ""][:4]
     begin, last = int(first or 0), task_count(case)
     leaders = _leaders(np.array(places)[:, 0], case.root)
@@ -79,8 +79,8 @@ def task_count(case: Case) -> int:
 
 
 def _leaders(node_of: npt.NDArray[np.int64], root: int) -> list[int]:
-    """The leader of each node, in the order of the nodes' first ranks. It is the process whose place in the node is the
-    root's place in its node, or the last process if there are fewer.
+    """The leader of each node, in the order of the nodes' first ranks. It has the same place in its node as the root
+    has, or is the node's last process if the node has too few processes.
     """
     import numpy as np
 

@@ -2,8 +2,8 @@
 
 No schedule is done before the busiest process has spent its time on overheads and local work, nor before the busiest
 port has passed all its bytes. These bounds need no times on another network, and are exact. In a long pipeline the
-busiest process or port takes the same time for each further segment, so the pipeline cannot have a higher rate for
-long.
+busiest process or port takes the same time for each further segment, so the pipeline cannot have a higher rate than
+this process or port for long.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _Play = tuple[Schedule, Schedule | None]
 
 
 class Work:
-    """The work of some plays, with the columns of their sizes in tables that are shared by all."""
+    """The work of several plays. Their sizes are columns of tables that all plays share."""
 
     def __init__(self, plays: Sequence[_Play], columns: Sequence[_Columns], sizes: int) -> None:
-        """Counts what the schedules do; the tables have a column for each of this many sizes."""
+        """Counts what the schedules do; `columns` has each play's columns in tables for `sizes` sizes."""
         rows_of: dict[tuple[int, int], list[_Row]] = {}
         nothing = np.array([_COSTS * sizes])  # after all costs
         numbers: list[npt.NDArray[np.intp]] = []
@@ -108,7 +108,7 @@ def _rows(schedule: Schedule, shorter: Schedule | None) -> list[_Row]:
 
 
 def _counts(schedule: Schedule) -> npt.NDArray[np.int64] | None:
-    """The number of operations of each program, kind and size; None if these are too many numbers."""
+    """The number of operations of each program, kind and size; None if there would be too many numbers."""
     shape = (schedule.programs, _KINDS, len(schedule.sizes))
     if np.prod(shape) > _MAX_COUNTS:
         return None
@@ -118,7 +118,7 @@ def _counts(schedule: Schedule) -> npt.NDArray[np.int64] | None:
 
 
 def _costs(tables: NetworkTables) -> Doubles:
-    """The seconds of each kind of work by size, as the minimum over the nodes."""
+    """The seconds of each kind of work by size, on the node where it takes least."""
     costs = np.zeros((_COSTS, len(tables.protocol)))
     costs[_REDUCING], costs[_COPYING] = tables.reduce_seconds, tables.copy_seconds
     costs[_ALLOCATING] = tables.allocate_seconds

@@ -30,7 +30,7 @@ IN_COLLECTIVES = "application_collectives"
 """The experiment with the seconds within collectives, as a mean over processes; `greatest_seconds` is the maximum."""
 
 _FOLDED_LIBRARY = "libcollwise_folded.so"
-# Data is folded into one block; larger blocks take fewer mappings, of which the kernel allows some 65 thousand.
+# Data is folded into one block; larger blocks need fewer mappings, and the kernel allows some 65 thousand of them.
 _FOLDING = {"smpi/shared-malloc-blocksize": str(2**26)}
 
 
@@ -97,7 +97,7 @@ class ApplicationRunner(Runner):
         return float(case.procs)
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
-        """Runs the application once for each process count. Raises UsageError when it does not fit on the platform."""
+        """Runs the application once per process count. Raises UsageError if a count does not fit on the platform."""
         for procs, per_node in dict.fromkeys((case.procs, case.processes_per_node) for case in cases):
             total, within = application_cases(self._application, self._collectives.name, procs, per_node)
             try:

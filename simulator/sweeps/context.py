@@ -1,6 +1,6 @@
 """The simulation context: the store, the engine, the number of simultaneous simulations, and the progress.
 
-Modules of runners are loaded when a runner is made, so that naming an engine does not wait for them.
+Modules of runners are loaded when a runner is made, so that naming an engine does not have to load them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 
 ShowProgress = Callable[[str], AbstractContextManager[Progress | None]]
-"""Shows the progress of work with a label, while the context that it makes is open."""
+"""Makes, for a label, a context that shows the progress of work while it is open."""
 
 CollectiveRunners = Callable[["HostPlatform", int, "SimulationContext"], Runner]
 """Makes the runner of collectives for a platform, the largest process count and a context."""
@@ -51,8 +51,9 @@ def without_progress(label: str) -> AbstractContextManager[Progress | None]:
 class Engine:
     """A program that simulates. `experiments` is None if it has no experiments between a few processes.
 
-    `has_library` says whether it has its own collectives, which mock-ups call; otherwise they call those of the
-    context's `library`. `leaves_out` says whether it can leave out cases that a tolerance rules out as choices.
+    `has_library` says whether the engine has its own collectives, which mock-ups then call; otherwise mock-ups call
+    those of the context's `library`. `leaves_out` says whether the engine can leave out cases that a tolerance rules
+    out as choices.
     """
 
     name: str
@@ -63,7 +64,7 @@ class Engine:
 
 
 def _smpi(collectives: str, experiments: str, own: Mapping[str, str] = MappingProxyType({}), rules: str = "") -> Engine:
-    """SMPI with the programs of these names, own algorithms by collective, and rules of libcollwise."""
+    """SMPI with these programs; `own` maps SMPI's collectives to algorithms, and libcollwise follows `rules`."""
 
     def runner(platform: HostPlatform, procs: int, context: SimulationContext) -> Runner:
         from collwise.simulator.sweeps.smpi_runner import SmpiRunner
@@ -146,7 +147,7 @@ class SimulationContext:
     """The way in which simulated times are made, and the store that holds them.
 
     `simgrid` is a version of SimGrid, by default the system's; `jobs` how many simulations run side by side, by default
-    one per core. `progress` shows how far a simulation with a label is. For collectives in `tolerances` the schedule
+    one per core. `progress` shows how far a simulation is, under a label. For collectives in `tolerances` the schedule
     engine leaves out cases that are not within the tolerance (0.01: 1 %) of the fastest one. `library` decides for the
     collectives that mock-ups call, if the engine has no MPI library. `executor` simulates collectives and experiments
     in place of threads of this process; whole programs always run on this machine.

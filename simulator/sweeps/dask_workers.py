@@ -1,6 +1,6 @@
 """Pools of Dask.
 
-A pool is a cluster that runs already, an executor of the caller, or workers as jobs of Slurm and OAR.
+A pool is a cluster that runs already, an executor of the caller, or workers that run as jobs of Slurm or OAR.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def job_options(place: Place) -> dict[str, Any]:
         options["memory_per_core_property_name"] = by_core or "not_applicable"
         if memory is not None and not by_core:
             raise UsageError(
-                "--executor oar: memory: OAR asks for it by a property of its nodes, whose name must be in Dask's "
+                "--executor oar: memory: OAR requests memory by a property of nodes; set the property's name in Dask's "
                 "configuration (jobqueue.oar.memory-per-core-property-name)"
             )
     if memory is None and configured("memory") is None:
@@ -177,7 +177,7 @@ def _reason(problem: Exception) -> str:
 
 
 def _teller(client: Any, text: str) -> Callable[[], None]:
-    """A function that says, once whenever there are no workers, that a sweep waits for one."""
+    """A function that notes that a sweep waits for a worker, once each time that there is none."""
     told = False
 
     def tell() -> None:
@@ -191,7 +191,7 @@ def _teller(client: Any, text: str) -> Callable[[], None]:
 
 
 def cancelled_here() -> Cancelled | None:
-    """A function that says whether Dask has cancelled this thread's task, or closes its worker. None outside of tasks.
+    """A function that says whether Dask has cancelled this thread's task, or closes its worker; None outside of tasks.
 
     A worker that closes waits for its task, and ignores signals meanwhile.
     """

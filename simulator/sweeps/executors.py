@@ -1,8 +1,8 @@
-"""Sweeps on any executor of concurrent.futures: parts of a runner's work as tasks for other processes and machines.
+"""Sweeps on any executor of concurrent.futures: parts of a runner's work become tasks for other processes or machines.
 
 A task carries what it needs: the platform, the cases and the options. The worker uses its own collwise and simulator,
-which must be the same as here; a worker on which they differ says so. An option names the place:
-here, a Dask cluster, or jobs of a batch system. What starts Dask is in dask_workers.py.
+which must be the same as here; a worker on which they differ says so. An option names the place: this machine, a Dask
+cluster, or jobs of a batch system. The code that starts Dask is in dask_workers.py.
 """
 
 from __future__ import annotations
@@ -68,9 +68,10 @@ _KEYS: Mapping[str, Callable[[str], Any]] = {
 
 @dataclass(frozen=True)
 class Place:
-    """A place where sweeps run: `kind` is local, dask or a batch system; `address` is Dask's scheduler, or its file.
+    """A place where sweeps run: `kind` is local, dask or a batch system.
 
-    `keys` describe the batch jobs in which workers run.
+    `address` is that of Dask's scheduler, or the path of a file that contains it. `keys` describe the batch jobs in
+    which workers run.
     """
 
     kind: str = LOCAL
@@ -139,8 +140,8 @@ Cancelled = Callable[[], bool]
 class Started:
     """An executor that runs tasks, `slots` at a time.
 
-    `tend` is called every few seconds while tasks are waited for. `lost` are the errors of a task during which several
-    workers died.
+    `tend` is called every few seconds while the pool waits for tasks. `lost` lists the exceptions that the executor
+    raises for a task during which several workers died.
     """
 
     executor: Executor
@@ -216,7 +217,7 @@ class ExecutorPool(Pool):
 
 
 def _keep_all(finished: collections.deque[Timing], keep: Keep) -> None:
-    """Keeps timings, then removes them from the queue. So an interrupt may keep one twice, but loses none."""
+    """Keeps timings, then removes them from the queue, so that an interrupt may keep a timing twice, but loses none."""
     while finished:
         keep(finished[0])
         finished.popleft()
@@ -273,7 +274,7 @@ def make_elsewhere(code: Mapping[str, str], order: bytes, part: bytes) -> Made:
 
 @lru_cache(maxsize=4)
 def _runner_of(order: bytes) -> DividedRunner:
-    """The sender's runner with this machine's installation. Raises UsageError unless its times would be the same."""
+    """The sender's runner with this machine's installation. Raises UsageError if times would differ because of this."""
     wanted, runner = cast(tuple[Configuration, DividedRunner], pickle.loads(zlib.decompress(order)))
     found = runner.configuration
     if found != wanted:

@@ -28,7 +28,7 @@ from collwise.simulator.sweeps.smpi_runner import simulated_configuration
 from collwise.simulator.timing import Case, Configuration, Timing
 
 TIME_LIMIT_SECONDS = 3600.0
-# Rounds worth a simulator process of their own.
+# The number of rounds for which a further simulator process is worth its start.
 _ROUNDS_PER_PROCESS = 50
 
 _Rounds = Sequence[Sequence[Experiment]]
@@ -151,7 +151,7 @@ def simulated_experiments(
     in_parallel: bool = False,
     program: str = "experiments",
 ) -> ExperimentRunner:
-    """A runner of experiments on the first `procs` processes of a platform, simulated once each, by default here."""
+    """A runner that simulates each experiment once, on the first `procs` processes of a platform."""
     platform.hosts_for(procs, processes_per_node)
     installation, side_by_side = smpi_installation(simgrid, procs), "yes" if in_parallel else "no"
 
@@ -195,8 +195,8 @@ def measured_experiments(
 ) -> ExperimentRunner:
     """A runner of experiments among `procs` processes on a target, under its real MPI library.
 
-    Cases without a number in `repetitions` are repeated until they are precise; if there is any such number, the
-    timings have all samples. Experiments that still run `limit_seconds` after the runner was made are stopped.
+    Cases without a number in `repetitions` are repeated until they are precise. If `repetitions` has any number, the
+    timings contain all samples. Experiments that still run `limit_seconds` after the runner was made are stopped.
     """
     deadline = time.monotonic() + limit_seconds
     options = [*precision.options(), *(["--samples"] if repetitions else [])]
@@ -224,9 +224,9 @@ def measured_experiments(
 
 
 def plan_rounds(experiments: Sequence[Experiment], in_parallel: bool) -> list[list[Experiment]]:
-    """The experiments by rounds; one per round unless `in_parallel`.
+    """The experiments of each round; there is one per round unless `in_parallel`.
 
-    In a round all are of one kind and about one size, so that none waits long for another.
+    All experiments of a round have the same kind and about the same size, so that none waits long for another.
     """
     if not in_parallel:
         return [[experiment] for experiment in experiments]
@@ -240,8 +240,8 @@ def plan_rounds(experiments: Sequence[Experiment], in_parallel: bool) -> list[li
 def _pack(experiments: list[Experiment]) -> list[list[Experiment]]:
     """Fills round after round, always with the experiment whose processes have most left to do.
 
-    Among equals the sum of ranks modulo P decides, since pairs with the same sum are disjoint. All pairs thus take P or
-    P - 1 rounds.
+    If several experiments are equally busy, the sum of their ranks modulo P decides, since pairs of processes with the
+    same sum are disjoint. All pairs thus take P or P - 1 rounds.
     """
     procs = 1 + max(rank for experiment in experiments for rank in experiment.processes)
     experiments = sorted(experiments, key=lambda experiment: sum(experiment.processes) % procs)
@@ -273,7 +273,7 @@ def _timing(case: Case, record: Mapping[str, Any]) -> Timing:
 
 
 def experiment_lines(rounds: _Rounds, repetitions: Mapping[Experiment, int]) -> str:
-    """The experiments as programs/experiments reads them: ids are positions."""
+    """The lines that programs/experiments reads, one per experiment. The id of an experiment is its position."""
     numbered = [(number, experiment) for number, together in enumerate(rounds) for experiment in together]
     return "".join(
         f"{position} {number} {experiment.kind} {experiment.message_bytes} {experiment.reply_bytes} "

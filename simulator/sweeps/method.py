@@ -56,7 +56,7 @@ class Precision:
 
 
 PRECISION_OF_FITS = Precision(3, 10, 0.95, 0.05)
-"""The usual precision of the many experiments that models by algorithm are fitted to."""
+"""The usual precision of the many experiments to which implementation-aware models are fitted."""
 
 
 USUAL_PRECISION = Precision(5, 50, 0.95, 0.05)
@@ -68,12 +68,13 @@ class Method:
     """The method by which a collective is timed, and the number of its repetitions.
 
     `timing` is 'root' (the root's clock until a closing barrier), 'maximum' (the slowest process's time) or 'global'
-    (from the first start to the last end on a global clock). `synchronisation` before each repetition is two
-    'barriers', or 'rounds', which start at an announced instant of the global clock, and are discarded when a process
-    has a start skew above `late_seconds`. `warmup` untimed repetitions come first, at least one. `nrep` is None, or
-    the relative standard error of one-byte messages in Hunold & Carpen-Amarie's procedure NREP, whose K is the minimum
-    number of repetitions. No repetition of a case begins after `limit_seconds`; 0 means no limit. With `keep_samples`,
-    the timings hold every repetition. All cases are measured in `launches` separate executions of MPI.
+    (from the first start to the last end on a global clock). `synchronisation` is 'barriers' (two barriers before each
+    repetition) or 'rounds': each repetition starts at an announced instant of the global clock, and is discarded if a
+    process has a start skew above `late_seconds`. `warmup` untimed repetitions come first, at least one. `nrep` is
+    None, or the relative standard error of one-byte messages in Hunold & Carpen-Amarie's procedure NREP; the K of this
+    procedure is the minimum number of repetitions. No repetition of a case begins after `limit_seconds`; 0 means no
+    limit. With `keep_samples`, the timings hold every repetition. All cases are measured in `launches` separate
+    executions of MPI.
     """
 
     timing: str = "maximum"
@@ -124,7 +125,7 @@ def _words(options: Mapping[str, object]) -> list[str]:
 
 
 def half_width(values: Sequence[float], confidence: float = 0.95) -> float:
-    """Half-width of the confidence interval of the values' mean, by Student's t; infinite for fewer than two."""
+    """Half-width of the confidence interval of the values' mean, by Student's t; infinite for fewer than two values."""
     import numpy as np
     from scipy import stats
 

@@ -87,7 +87,7 @@ class MpiRunner(Runner):
 
 
 def _buffer_options(cases: Sequence[Case]) -> list[str]:
-    """The sizes of the buffers that mock-ups may use, if there are any."""
+    """The options with the sizes of the buffers that mock-ups may use; empty if there are no mock-ups."""
     if not any(is_mock_up(case) for case in cases):
         return []
     sizes = buffers()
@@ -100,7 +100,7 @@ def in_program_order(cases: Iterable[Case]) -> list[Case]:
 
 
 def in_random_order(cases: Iterable[Case], seed: str) -> list[Case]:
-    """The cases by process count, then their algorithms in a random order from the seed, each with ascending sizes."""
+    """The cases by process count; within a count, algorithms come in a random order, each with ascending sizes."""
     ordered = in_program_order(cases)
     kinds = list(dict.fromkeys(replace(case, message_bytes=0) for case in ordered))
     places = dict(zip(kinds, random.Random(seed).sample(range(len(kinds)), len(kinds)), strict=True))
@@ -112,7 +112,7 @@ def measured_configuration(
 ) -> Configuration:
     """The configuration that times of the benchmark program depend on besides the case.
 
-    `facts` are the target's, and the digest of the program; `run` and `launch` as in MpiRunner.
+    `facts` holds the facts of the target, and the digest of the program. `run` and `launch` are those of MpiRunner.
     """
     details = {
         "timing": method.timing,

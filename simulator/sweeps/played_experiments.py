@@ -46,8 +46,8 @@ _COLLECTIVES = {
 
 @dataclass(frozen=True)
 class _Message:
-    """The times of a message that is alone, in seconds: until it is received, of a blocking send, of starting a send,
-    of completing its receive, and of its bytes at the link.
+    """The seconds that a message without others takes: until it is received, for a blocking send, to start a send, to
+    complete its receive, and to transfer its bytes over the link.
     """
 
     seconds: float
@@ -63,7 +63,7 @@ class _Message:
 
 
 class PlayedExperiments(DividedRunner):
-    """Makes experiments by the rules of the schedule engine: with single messages, which it plays, and collectives.
+    """Makes experiments by the rules of the schedule engine, which plays single messages and collectives.
 
     Between two processes every message is alone at its link, so that the time of an experiment is a sum of messages'
     times. Messages in a row follow one another at the pace of the slowest of their stages. An empty message takes as
@@ -77,7 +77,7 @@ class PlayedExperiments(DividedRunner):
         self._message = cache(self._played)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """The arguments of a copy."""
+        """The class and the arguments from which a copy is made."""
         return PlayedExperiments, (self._platform,)
 
     @cached_property
@@ -104,7 +104,7 @@ class PlayedExperiments(DividedRunner):
         return 0
 
     def seconds(self, case: Case, non_blocking: bool = False) -> float:
-        """The time of an experiment. With `non_blocking`, MPI_Isend sends its messages in a row.
+        """The time of an experiment. If `non_blocking`, messages in a row are sent by MPI_Isend.
 
         Raises UsageError for a kind that the engine does not have, and CollwiseError if a play fails.
         """
@@ -122,12 +122,12 @@ class PlayedExperiments(DividedRunner):
         back = self._message(others[0], first, max(1, one.reply_bytes))
         # All time that depends on the message's size is spent at the slowest of the links.
         transfer = way.on_way - self._message(first, others[0], 1).on_way
-        if non_blocking:  # A blocking rendezvous send includes the transfer; several others overlap their handshakes.
+        if non_blocking:  # A blocking rendezvous send includes the transfer; non-blocking ones overlap handshakes.
             transfer = way.transfer
         if one.kind == ONE_TO_TWO:
             there = self._message(first, others[1], max(1, one.message_bytes))
             reply = self._message(others[1], first, max(1, one.reply_bytes))
-            # The second message leaves behind the first one, and its reply is received first.
+            # The second message leaves after the first one, but the reply to the second is received first.
             second = max(way.send, transfer) + there.seconds + reply.seconds
             return max(second, way.seconds + back.seconds - back.receive) + back.receive
         sent = (way.start if non_blocking else way.send) + one.delay_seconds
@@ -146,7 +146,7 @@ class PlayedExperiments(DividedRunner):
         return seconds[one.kind]
 
     def _played(self, sender: int, receiver: int, message_bytes: int) -> _Message:
-        """The times of a message between two nodes, or on one; the linear scatter sends it by a blocking send."""
+        """The times of a message between two nodes or within one; linear scatter sends it by a blocking send."""
         alone = sender == receiver
         platform = ReorderedPlatform(self._platform, (sender,) if alone else (sender, receiver))
         case = Case("scatter", "linear", 2, message_bytes, processes_per_node=2 if alone else 1)

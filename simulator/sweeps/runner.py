@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 
 
 class Runner(Protocol):
-    """Makes times: SMPI, the schedule engine, or a real MPI library somewhere."""
+    """Makes times by SMPI, by the schedule engine, or by a real MPI library on an execution target."""
 
     processes_started: int = 0
     """The number of simulations or executions of MPI that `make` has started so far."""
@@ -51,10 +51,10 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class Part:
-    """A share of a runner's work, which does not depend on the others.
+    """A share of a runner's work, which does not depend on other shares.
 
-    `known` holds the seconds of other cases with which the runner compares the part's cases, by what both have in
-    common.
+    `known` holds the seconds of other cases, with which the runner compares the cases of the part. Its keys are cases
+    that stand for what the compared cases have in common.
     """
 
     cases: Sequence[Case]
@@ -64,7 +64,7 @@ class Part:
 class DividedRunner(Runner):
     """A runner whose work consists of parts, which a pool makes.
 
-    Its pickle has only the arguments that made it, so that a copy on another machine uses that machine's installation.
+    Its pickle contains only the arguments that made it, so a copy on another machine uses that machine's installation.
     """
 
     def __init__(self, pool: Pool | None = None) -> None:
@@ -89,7 +89,7 @@ class Pool(Protocol):
 
     @property
     def slots(self) -> int:
-        """The number of parts at a time."""
+        """The number of parts that are made at a time."""
 
     def make(self, runner: DividedRunner, parts: Sequence[Part], keep: Keep) -> None:
         """Makes all parts, passes their timings to `keep`, and counts the runner's processes.
@@ -221,7 +221,7 @@ class _Writer:
 
     def __exit__(self, *_: object) -> None:
         self._thread.shutdown(wait=True)
-        # A store that cannot be written is the better reason when the runner was stopped for it.
+        # If the runner was stopped because the store cannot be written, that is the error to report.
         if self._problem is not None:
             raise self._problem
 
@@ -241,5 +241,5 @@ class _Writer:
             for timing in rows:
                 self._on_stored(timing)
         except Exception as problem:
-            # Nobody asks for the thread's result: `add` and the end raise it instead.
+            # Nobody reads the thread's result, so `add` and `__exit__` raise the error instead.
             self._problem = problem

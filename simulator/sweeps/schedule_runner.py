@@ -25,16 +25,16 @@ from collwise.simulator.sweeps.smpi_runner import cost_of, topologies_of
 from collwise.simulator.timing import Case, Configuration, Timing, is_mock_up
 
 _FEW_MESSAGES = 10_000
-"""A case with at most this many messages is played about as fast as its bound is found."""
+"""Playing a case with at most this many messages takes about as long as finding its bound."""
 
 _MAX_MESSAGES = 20_000_000
 """The most messages of one contest that are played at a time, to limit memory. A longer case is played alone."""
 
 _PARTS_PER_SLOT = 32
-"""The least number of parts per slot, if there are enough cases. It bounds the wait for the last part."""
+"""The least number of parts per slot, if there are enough cases. Many parts shorten the wait for the last one."""
 
 _PART_MESSAGES = 4_000_000
-"""The messages of a part that is worth sending to another machine; it takes a few seconds."""
+"""A part with this many messages takes a few seconds, so it is worth sending to another machine."""
 
 
 class ScheduleRunner(DividedRunner):
@@ -58,7 +58,7 @@ class ScheduleRunner(DividedRunner):
         self._known: Mapping[Case, Timing] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        """The arguments of a copy, and the tolerances of its contests; its parts have the known times."""
+        """The arguments and the tolerances from which a copy is made. Each part carries the known times it needs."""
         made_from = (self.platform, None, self._library, self._like_smpi)
         return ScheduleRunner, made_from, {"_tolerances": self._tolerances}
 
@@ -126,7 +126,8 @@ class ScheduleRunner(DividedRunner):
     def _choose(self, part: Part, keep: Keep, stop: threading.Event) -> None:
         """Times the cases of one collective and P that a choice may need.
 
-        A message of one segment is played for only one segment size, within the time limit of the first case.
+        If a message has only one segment at several segment sizes, it is played once, within the time limit of the
+        first of these cases.
         """
         whole: dict[Case, Timing | None] = {}
         paces: dict[Case, float] = {}

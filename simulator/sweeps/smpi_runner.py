@@ -32,8 +32,8 @@ _BATCH_MESSAGES = 40_000
 # The cost of a case in addition to its messages (agreeing on its start), in messages per process.
 _FIXED_MESSAGES_PER_PROCESS = 8
 
-# The limit of processor time for one case of SimGrid's own algorithms, some of which never end. It has seconds for the
-# start of a process, and for each message ten times the most that was seen.
+# The limit of processor time for one case of SimGrid's own algorithms, some of which never end: a number of seconds for
+# the start of a process and, for each message, ten times the longest time that was seen.
 _LIMIT_SECONDS = 10
 _LIMIT_SECONDS_PER_MESSAGE = 2e-3
 
@@ -55,7 +55,7 @@ def simulated_configuration(
 
 
 def plan_batches(cases: Iterable[Case], jobs: int) -> list[list[Case]]:
-    """Groups cases by processes per node, then deals the costliest first to the lightest batch.
+    """Groups cases by processes per node, then deals them, costliest first, each to the batch with the least work.
 
     Within a batch cases are ordered by process count, so that communicators are made once, and then from the cheapest
     on, so that many cases are in the store when a sweep is interrupted.
@@ -81,8 +81,8 @@ class SmpiRunner(DividedRunner):
     """Simulations on a platform, in parts of one process each.
 
     When the simulator fails in a case, this case gets a timing with an error, and the others are simulated. The same
-    holds for a case of SimGrid's own algorithms that exceeds its processor time. A case is given up only when it fails
-    alone, since a process may be ahead of the process that prints times, and end the simulation in the next case.
+    holds for a case of SimGrid's own algorithms that exceeds its limit of processor time. A case is given up only when
+    it fails alone, since a process that is ahead of the one that prints times may have failed in the next case.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class SmpiRunner(DividedRunner):
         self._rules = rules
 
     def __reduce__(self) -> tuple[object, ...]:
-        """The arguments of a copy, which finds the same version of SimGrid on its own machine."""
+        """The class and the arguments from which a copy is made; it uses the same SimGrid version on its machine."""
         version = self.installation.version
         return SmpiRunner, (self.platform, self._procs, version, None, self._program, self._own_algorithms, self._rules)
 
@@ -166,7 +166,7 @@ class SmpiRunner(DividedRunner):
         return bool(done)
 
     def _run_process(self, cases: Sequence[Case], keep: Keep, stop: threading.Event) -> tuple[set[Case], str]:
-        """Runs one smpirun over the cases. Returns the finished ones, and the reason if it ended early."""
+        """Runs one smpirun over the cases. Returns the finished cases, and the reason for an early end."""
         procs = max(case.procs for case in cases)
         limit = None
         if self._own_algorithms:
@@ -252,6 +252,6 @@ def topologies_of(collective: str, algorithm: str) -> frozenset[str]:
 
 @cache
 def _cuts_segments(collective: str, algorithm: str) -> bool:
-    """True if the limit parameter of an algorithm is the size of the pieces of its segments."""
+    """True if the limit parameter of an algorithm is the size of the pieces into which it cuts segments."""
     entry = Catalogue.load().find(collective, algorithm)
     return entry is not None and entry.limit_parameter == "between_segment_bytes"

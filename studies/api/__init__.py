@@ -4,14 +4,14 @@ The public interface, for notebooks and scripts::
 
     tune(cluster)                          the whole job: choices, rules, a report, and how sure the choices are
     platform(name)                         a cluster: a known one, or a .toml or .xml file
-    describe(name, nodes, interconnect)    a cluster of yours by a few figures
+    describe(name, nodes, interconnect)    your cluster, described by a few figures
     simulate(platform, collective, procs)  simulated times
     measure(collective, procs)             measured times under Open MPI or MPICH
     search_algorithms(collective, procs)   measured times within a budget, only where the choice is in doubt
     stored(query)                          times that the store has
-    results(), configurations()            every time in the store, and what made them, DataFrames
+    results(), configurations()            DataFrames of all times in the store, and of what made them
     prune(platform=name)                   deletes times from the store
-    fit(platform)                          a model whose parameters are estimated there
+    fit(platform)                          a model whose parameters are estimated on that platform
     predict(model, collective, procs)      predicted times
     compare(reference, other, ...)         errors of times and slowdowns of choices, relative to reference times
     figure(times)                          a matplotlib figure of times, scores, a platform or another result

@@ -117,7 +117,7 @@ def session(
     Parameters: `store`, the SQLite file of timings, by default the one that COLLWISE_STORE names, otherwise
     results/timings.sqlite in the project or the working directory;
     `engine`, what simulates; `simgrid`, a version of SimGrid, by default the system's; `jobs`, how many simulations run
-    side by side, by default one per core; `progress`, which shows how far a simulation with a label is;
+    side by side, by default one per core; `progress`, which shows how far a simulation is, under a label;
     `library`, the baseline whose decisions the schedule engine follows when a mock-up of a performance guideline calls
     a collective; `executor`, where simulations run: 'local', 'dask:ADDRESS' or 'slurm:jobs=4,cores=8' as on the command
     line, by default what COLLWISE_EXECUTOR says, otherwise 'local'; or an executor of concurrent.futures or Dask's
@@ -151,14 +151,14 @@ def _pool(executor: str | Any, jobs: int | None) -> AbstractContextManager[Pool 
     if place.is_local:
         return nullcontext()
     if jobs is not None:
-        raise UsageError(f"--jobs is for --executor local; with {place.kind} its workers set the number")
+        raise UsageError(f"--jobs is for --executor local; with {place.kind} the workers determine the number of jobs")
     from collwise.simulator.sweeps.dask_workers import pool_at
 
     return pool_at(place)
 
 
 def store_path(given: str | Path | None = None) -> Path:
-    """The store by name, by COLLWISE_STORE, of the project, or in the working directory, in this order."""
+    """The path of the store: the given one, else COLLWISE_STORE, else the project's, else the working directory's."""
     return Path(given or os.environ.get("COLLWISE_STORE") or default_store_path())
 
 
@@ -195,7 +195,7 @@ def _named_times(word: str) -> Mapping[str, Times]:
 
 
 def decisions(given: DecisionsLike) -> Decisions:
-    """The given decisions, read if a file is given. Raises UsageError for a file without decisions."""
+    """The given decisions, or those in the given file. Raises UsageError for a file without decisions."""
     from collwise.decisions import Decisions
 
     return given if isinstance(given, Decisions) else Decisions.load(given)

@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from collwise.validation.measurement.runs import MeasuredRun
 
 _FAR, _ALWAYS = 5.0, 10.0
-"""The limits of the factors by which times may change a figure, of which the larger applies. They are a multiple of the
-spread of the figure's logarithm, and a factor.
+"""Two limits of the factor by which times may change a figure; the larger limit applies. The first is a multiple of the
+spread of the figure's logarithm, the second a factor.
 """
 _TO_MEASURE = (64, 4096, 262144, 8388608)
 """The message sizes among which the most informative are named."""
 _USUAL_COLLECTIVES, _USUAL_PROCS = ("allgather", "allreduce", "alltoall", "bcast"), 32
-"""The collectives and P of which cases are named if no collective was measured."""
+"""The collectives and P of the cases that are named if no collective was measured."""
 
 
 @dataclass(frozen=True)
 class FittedFigures:
-    """A platform with figures multiplied by factors that fit `used` of the measured times.
+    """A platform whose figures are multiplied by factors that fit measured times.
 
-    `figures` has, by name, the amount of a figure `before` and as `fitted`, the `factor` with its 95 % interval (`low`,
-    `high`), and `told`, which is true if the times determine the figure. `crossed` has predictions of each collective
-    or kind of messages from the others. `telling` has the cases whose measurement would help most to choose. `notes`
-    are about the messages.
+    The factors were fitted to `used` of `measured` times. `figures` maps the name of a figure to its amount `before`
+    the fit, its `fitted` amount, the `factor` with its 95 % interval (`low`, `high`), and `told`, which is true if the
+    times determine the figure. `crossed` holds predictions of each collective or kind of messages from the others.
+    `telling` lists the cases whose measurement would help most to choose. `notes` are sentences about the messages.
     """
 
     platform: Platform
@@ -98,9 +98,9 @@ def _timed(nominal: Platform, measured: Sequence[MeasuredRun]) -> list[TimedCase
     runs = [item for item in given if item is not None]
     if not runs:
         raise UsageError(
-            "--times: no times of messages between two nodes or of two algorithms of a collective, with one process on "
-            f"each of up to {nominal.nodes} nodes; give archives or folders of PICO, or what 'collwise times import' "
-            "reads"
+            "--times: found no usable times; needed, with one process per node on at most "
+            f"{nominal.nodes} nodes: messages between two nodes, or two algorithms of one collective; give archives or "
+            "folders of PICO, or files that 'collwise times import' reads"
         )
     return runs
 
@@ -144,7 +144,7 @@ def _figures(before: Platform, made: Platform, fitted: Fitted, machine: str) -> 
 
 
 def _not_measured(runs: Sequence[TimedCases]) -> list[Case]:
-    """Unsegmented cases that the runs lack, at their largest P and some sizes, of their collectives or usual ones."""
+    """Unsegmented cases that were not measured: of the runs' collectives, or usual ones, at the largest P."""
     known = {case for run in runs for case in run.cases if case.collective != "-"}
     names = sorted({case.collective for case in known}) or _USUAL_COLLECTIVES
     procs = max((case.procs for case in known), default=min(runs[0].platform.nodes, _USUAL_PROCS))

@@ -32,8 +32,8 @@ MACHINES = Path(collwise.studies.__file__).parent / "machines"
 def recovery(platform: PlatformLike | None = None, *, context: SimulationContext | None = None) -> pd.DataFrame:
     """Checks that every fitting procedure recovers known parameters.
 
-    It shows the errors of a platform's parameters. A procedure is left out if the platform violates its paper's
-    assumptions. The exit code is 1 if a parameter is off by more than 2 % (LMO: 5 %).
+    It shows the errors of a platform's parameters. A procedure is left out if the platform violates the assumptions of
+    the procedure's paper. The exit code is 1 if a parameter is off by more than 2 % (LMO: 5 %).
 
     Returns a DataFrame with a row for each parameter: its `true` and `estimated` values, `worst_error`, `ok`.
     """
@@ -69,9 +69,9 @@ class JudgedMachines:
 
     `placed` has the jobs that were predicted on the nodes where they ran, by the names of their node maps. `sure` says
     how sure the choices by predictions are. It uses the discrepancy of the other machines, or the project's own
-    discrepancy for a single machine. `discrepancy` was learned on all machines; it is None if there are no cells. Both
-    are missing if figures were `trained` on some of the times; `messages` then has predictions of runs from their
-    messages between two nodes alone.
+    discrepancy for a single machine. `discrepancy` was learned on all machines; it is None if there are no cells. If
+    `trained` is true, figures were fitted to some of the times: `sure` and `discrepancy` are then missing, and
+    `messages` holds predictions of runs from nothing but their messages between two nodes.
     """
 
     cells: Sequence[Cell]
@@ -123,16 +123,16 @@ def check_machines(
     It shows the errors of predicted times, and the losses of choices. The folders contain runs of PICO, as in its
     repository, or tables that 'collwise times import' reads; without folders, the project's times of supercomputers and
     a cloud are used. Each machine is described by the platform that has the same name as the machine's folder. A job is
-    predicted on the nodes where it ran, if there is a map of them. An engine predicts times, and so does every
-    analytical model, after it was fitted to the description. Predictions are written, with their hash, before any
-    measured time is read. docs/machines.md says what is counted and how.
+    predicted on the nodes where it ran, if there is a map of these nodes. Times are predicted by an engine, and by
+    every analytical model once the model has been fitted to the description. Predictions are written, with their hash,
+    before any measured time is read. docs/machines.md says what is counted and how.
 
     With `train` it first fits the parameters of each description to some of the machine's times: every second size of
     three collectives at one P. Other times are shown in three groups: those of a new size, of a new collective, and of
     a new P or job. If messages between two nodes were measured, it also predicts from these alone. Parameters that
-    messages do not determine then keep their priors, and median errors are shown for the ends of these.
+    these messages do not determine keep their prior ranges; median errors are then shown for both ends of each range.
 
-    Returns the cells, which `frame()` has as a DataFrame.
+    Returns the cells, which `frame()` returns as a DataFrame.
 
     >>> import collwise
     >>> from collwise.checks import MACHINES

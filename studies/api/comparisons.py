@@ -34,15 +34,17 @@ def compare(reference: TimesLike, /, *others: Compared) -> AllScores:
 
     `reference` holds the reference times. The others are files of times or store:QUERY, files of decisions, the name of
     an untuned library (openmpi-4.1), or a rules file of Open MPI. The slowdown of a choice is known only if `reference`
-    has its time; 'collwise simulate --deciders' times it. A library that uses an algorithm which collwise never chooses
-    can have a negative slowdown. With --allocations, medians over the random allocations are compared.
+    contains the time of this choice; 'collwise simulate --deciders' also times the choices of deciders. A library that
+    uses an algorithm which collwise never chooses can have a negative slowdown. With --allocations, medians over the
+    random allocations are compared.
 
-    Returns Scores by collective. `table()` has for each source the number of `cases`; of the relative errors of its
-    times the median, mean, 90th percentile and largest, and the mean with its sign (`bias`); `tau`, Kendall's rank
-    correlation of the choices; and, over the `points` at which the source chooses, how often it chooses the best, and
-    the mean and worst slowdown of its choices by the reference times. `table(["message_bytes", "source"])` has rows by
-    other columns. `trusted()` names the source whose choices cost least, by collective and size. Raises UsageError for
-    arguments that are neither times nor deciders, and if no collective is common to all.
+    Returns Scores by collective. `table()` has a row for each source, with the number of `cases`; the median, mean,
+    90th percentile and maximum of the relative errors of its times, and their mean with its sign (`bias`); `tau`,
+    Kendall's rank correlation of the choices; and, over the `points` at which the source chooses, how often it chooses
+    the best, and the mean and worst slowdown of its choices by the reference times. For rows by other columns, name
+    them: `table(["message_bytes", "source"])`. `trusted()` names, for each collective and size, the source whose
+    choices cost least. Raises UsageError for arguments that are neither times nor deciders, and if no collective is
+    common to all.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "bcast", procs="4,8", sizes="8KiB:64KiB:x8", segments=8192)

@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Decisions:
-    """Decision tables by `select`, one per collective: the algorithm to run from each P and message size on."""
+    """Decision tables, one per collective: the algorithm to run from each P and message size on."""
 
     tables: tuple[DecisionTable, ...]
     failed: tuple[Timing, ...] = field(default=(), compare=False)
     """Simulated cases that failed, and so cannot be chosen."""
     consumer: str | None = field(default=None, compare=False)
-    """The consumer for which `select` decided. None for any."""
+    """The consumer for which `select` decided, or None if the decisions are for any consumer."""
     tolerance: float = field(default=TOLERANCE_PERCENT, compare=False)
     robust: bool = field(default=False, compare=False)
     """True if the choices minimise the 95th percentile of the loss, not the times."""
@@ -107,15 +107,15 @@ def select(
     """Decides which algorithm to run for each P, and the message size from which to run it.
 
     Tables are as short as the tolerance allows: at each timed size, a choice is at most that much slower than the best
-    one. With predicted times, rows switch at the exact byte where the next choice becomes faster. For models
-    with formulas, the output also shows the loss at sizes in between; `exact` keeps this loss within the tolerance.
-    Measured choices count as equally good if their confidence intervals overlap. An algorithm that needs a power of two
-    or an even number of processes is used only at the P for which it was chosen; from P + 1 on, the best algorithm
-    without such a restriction is used. With `robust`, choices by simulated times minimise the loss in a bad
-    case: predictions as wrong as the 95th percentile of the errors on measured machines.
+    one. With predicted times, rows switch at the exact byte where the next choice becomes faster. For models with
+    formulas, the output also shows the loss at sizes between the timed ones; `exact` keeps this loss within the
+    tolerance. Measured choices count as equally good if their confidence intervals overlap. An algorithm that needs a
+    power of two or an even number of processes is used only at the P for which it was chosen; from P + 1 on, the best
+    algorithm without such a restriction is used. With `robust`, choices based on simulated times minimise the loss that
+    occurs if predictions are as wrong as the 95th percentile of the errors on measured machines.
 
     Returns Decisions. Raises UsageError for wrong arguments, and for times that cannot decide: rounded times of a
-    decision file, and times of a contest that left out cases which the tolerance, the consumer or one choice needs.
+    decision file, and times of a contest that left out cases which the tolerance, `consumer` or `one_choice` needs.
 
     >>> import collwise
     >>> times = collwise.predict(collwise.fit("exact", "hockney"), "bcast", procs="2:8:+1")
@@ -244,7 +244,7 @@ def export(
     procs: int | None = None,
     check: bool = False,
 ) -> ExportedRules:
-    """Writes decisions as rules that an MPI library reads. Each collective has at most one table.
+    """Writes decisions as rules that an MPI library reads. Give at most one table per collective.
 
     If a format cannot express a choice, the best one that it can express is written, with a note on the cost. With
     --format collwise, profiles of PGMPITuneLib (.prf) are converted to a libcollwise table.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SIZES_TEXT = "8:128KiB:x4"
 """The message sizes that are checked by default."""
 RULES = ("rank", "share")
-"""The rules that decide on violations: a rank test over launches, and a share of medians of medians."""
+"""The rules that decide on violations: a rank test over launches, and a share by which medians must differ."""
 USUAL = Method(precision=Precision(20, 20), launches=10)
 """The default method of measuring libraries."""
 _PLAYED = ("openmpi-4.1", "mpich-4")
@@ -55,7 +55,7 @@ class Guidelines(dict[str, "GuidelinesResult"]):
         return pd.DataFrame([record for result in self.values() for record in comparison_records(result)])
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Writes tables for libcollwise (NAME.rules) and PGMPITuneLib's profiles; none where nothing is violated."""
+        """Writes tables for libcollwise (NAME.rules) and profiles for PGMPITuneLib, if there are violations."""
         from collwise.validation.guidelines.repair import profiles
         from collwise.validation.libraries.pgmpi import profile_text
 
@@ -195,7 +195,7 @@ def check_decisions(
 ) -> OwnChecked:
     """Checks the choices of DECISIONS against all guidelines.
 
-    It simulates them, and lists combinations of collectives that are faster than a choice.
+    It simulates the choices, and lists combinations of collectives that are faster than a choice.
 
     Returns the violations, and the combinations of collectives that are faster than a choice.
 

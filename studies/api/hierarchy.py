@@ -74,7 +74,10 @@ def _bench(
 
 
 def within_codes(given: Names) -> tuple[int, ...]:
-    """The ways within a node as numbers. Raises UsageError for an unknown one."""
+    """The numbers of the ways, named in `given`, in which processes of a node communicate.
+
+    Raises UsageError for an unknown name.
+    """
     names = arguments.names(given)
     valid = {name.replace(" ", "-"): number for number, name in enumerate(WITHIN)}
     for name in names:
@@ -125,8 +128,8 @@ def space_of(
             platform.hosts_for(max(counts) * processes, processes)
         if not set(ways) <= set(SIMULATED):
             raise UsageError(
-                "--within: the processes of a simulated node always send messages; valid: point-to-point and "
-                "by-socket; all with an execution target"
+                "--within: in simulation, processes of a node always send messages, so only point-to-point and "
+                "by-socket are valid; the other values need an execution target"
             )
         if BY_SOCKET in ways and platform.sockets_per_node == 1:
             raise UsageError(
@@ -167,8 +170,8 @@ def time_tasks(
 ) -> list[TaskStudy]:
     """Times the tasks of a hierarchical collective on the leader of each node.
 
-    Returns a TaskStudy for each configuration: `times`, the seconds of each leader and task, `stable_seconds`,
-    `probes`, tasks alone and at once, and `overlap`.
+    Returns a TaskStudy for each configuration, with `times` (the seconds of each leader and task), `stable_seconds`,
+    `probes` (tasks that run alone and at the same time) and `overlap`.
 
     >>> import collwise
     >>> with collwise.session(engine="schedule") as context:
@@ -212,13 +215,13 @@ def search_tasks(
     It does so for each number of nodes n, processes per node p and message size m. The searches are those of Luo et al.
     2020, and one that predicts all configurations by the schedule engine and times only the decisive ones. Times are
     stored, so that a stopped search resumes. The machine time of a search is the time of its benchmarks on the machine.
-    With the exhaustive search, the other searches show the cost of their choices and the errors of the times that they
-    assumed; the search by tasks assumes times of the cost model, equations (3) and (4) of that paper. Between two
-    sampled sizes, the choice changes at the size where both choices would take equally long.
+    If the exhaustive search also runs, the output shows the cost of the other searches' choices and the errors of the
+    times that they assumed; the search by tasks assumes times of the cost model, equations (3) and (4) of that paper.
+    Between two sampled sizes, the choice changes at the size where both choices would take equally long.
 
-    Returns TaskSearches. By collective they have the results `found` by each search, with the `best` choice for each
-    input, and `scores`; `decisions` are the decisions of the last search. Raises UsageError for wrong arguments, and
-    for 'predict' on the schedule engine, which would predict itself unless a machine is drawn.
+    Returns TaskSearches, which maps each collective to the results that each search `found`, with the `best` choice for
+    each input, and `scores`; `decisions` are the decisions of the last search. Raises UsageError for wrong arguments,
+    and for 'predict' on the schedule engine, which would predict itself unless a machine is drawn.
 
     >>> import collwise
     >>> with collwise.session(engine="schedule") as context:

@@ -151,7 +151,7 @@ def live_map(
     Parameters: as for `whatif`; `jobs`, the number of threads, by default one per core.
 
     Returns a LiveMap. Its `on(changes)` gives the Times of the best choice and of all that are about as fast. Inexact
-    times have half-widths (docs/whatif.md). `on(changes, every=True)` has the times of every choice.
+    times have half-widths (docs/whatif.md). `on(changes, every=True)` gives the times of every choice.
 
     >>> import collwise
     >>> from collwise.platforms.changes import parse_change
@@ -168,7 +168,7 @@ def live_map(
 
 
 _MAX_LIVE_PROCS, _LIVE_COUNTS = 64, 8
-"""The largest P and the number of process counts of sliders by default, since recording more takes minutes."""
+"""The default largest P and number of process counts for sliders; recording more takes minutes."""
 
 
 def explorer(
@@ -203,13 +203,13 @@ def explorer(
 
 
 def changes_of(given: Changes) -> tuple[Change, ...]:
-    """The changes given, as text or as they are. Raises UsageError for unknown ones."""
+    """The given changes, parsed if they are text. Raises UsageError for unknown changes."""
     several = [given] if isinstance(given, str | Change) else given
     return tuple(item if isinstance(item, Change) else parse_change(item) for item in several)
 
 
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
-    """Powers of two, starting at 4, and all that the platform holds."""
+    """Powers of two, starting at 4, and the platform's largest process count."""
     most = platform.max_procs(processes_per_node)
     powers = [2**k for k in range(most.bit_length()) if _MIN_PROCS <= 2**k < most]
     return (*powers, most)

@@ -95,7 +95,7 @@ class FittedModel:
         return writable_folder(results_folder()) / f"{self.platform}{kind}.parameters.toml"
 
     def save(self, path: str | Path) -> None:
-        """Writes the parameter file (TOML) that `predict` and `select` read. Raises UsageError if it cannot."""
+        """Writes the parameter file (TOML) that `predict` and `select` read. Raises UsageError if writing fails."""
         self.parameters.save(Path(path))
 
     def __repr__(self) -> str:
@@ -124,11 +124,12 @@ def fit(
     ppn: int | None = None,
     context: SimulationContext | None = None,
 ) -> FittedModel:
-    """Estimates the parameters of models from experiments: simulated, or measured here, on hosts or a test bed.
+    """Estimates the parameters of models from experiments that are simulated or measured.
 
-    The implementation-aware model has gamma(p), plus alpha and beta for each algorithm (Nuriyev & Lastovetsky 2021,
-    section IV); critical_path has the same parameters for all collectives, and uses schedules instead of formulas. The
-    others are point-to-point models, from experiments between two or three processes.
+    Experiments are measured on this machine, on hosts or on a test bed. The implementation-aware model has gamma(p),
+    plus alpha and beta for each algorithm (Nuriyev & Lastovetsky 2021, section IV). The model critical_path has one set
+    of parameters, which all collectives share, and uses schedules instead of formulas. The other models are
+    point-to-point models, fitted to experiments between two or three processes.
 
     Returns a FittedModel, for `predict`, `select` and its own `save`. An execution target may take the place of a
     platform; experiments are then measured on it. Experiments in the store are not repeated.
@@ -207,8 +208,8 @@ def predict(
 ) -> AllTimes:
     """Evaluates a model at many P and m at once.
 
-    Returns Times by collective. Times are missing where they are not deterministic or beyond what was fitted. Between
-    the points the Times ask the model, so that `select` finds the exact bytes at which choices change. Raises
+    Returns Times by collective. Times are missing where they are not deterministic or beyond what was fitted. For sizes
+    between the points, Times evaluate the model, so that `select` finds the exact bytes at which choices change. Raises
     UsageError where the model has no formula.
 
     >>> import collwise
@@ -260,7 +261,7 @@ def predict(
 def message(model: FittedModel | str | Path, pair: str, /, sizes: Numbers | None = None) -> pd.DataFrame:
     """Predicts the time of a message between two processes.
 
-    PAIR is I,J: a message from process I to process J. The model is a point-to-point one.
+    PAIR is I,J for a message from process I to process J. The model must be a point-to-point model.
     """
     import numpy as np
     import pandas as pd
@@ -335,12 +336,12 @@ def _with_formula(model: CollectiveModel, collective: str, given: Names | None) 
 def models(collectives: Names | None = None) -> pd.DataFrame:
     """Lists models of collectives, and procedures to estimate them.
 
-    With --collective it lists the models with formulas for each algorithm. If a model has no formula or schedule,
-    predict leaves the algorithm out and says so. A model whose name ends in _as_printed has formulas for the same
-    algorithms as the model without this ending.
+    With --collective it lists the models with formulas for each algorithm. If a model has no formula or schedule for an
+    algorithm, predict leaves the algorithm out and says so. A model whose name ends in _as_printed has formulas for the
+    same algorithms as the model without this ending.
 
-    Returns a DataFrame: `name`, `what` it is, `procedures` and `paper`; or `collective`, `algorithm`, and whether it
-    has `formulas`, by model.
+    Returns a DataFrame with the columns `name`, `what` (what the model is), `procedures` and `paper`. For given
+    collectives, the columns are `collective`, `algorithm` and `formulas`, which says by model whether there is one.
     """
     import pandas as pd
 

@@ -81,7 +81,7 @@ def run_program(
         raise UsageError("--platform, --ppn and --simgrid are for --library smpi")
     if repetitions > 1 and (library == "smpi" or report_to is None or Path(report_to).suffix != ".json"):
         raise UsageError(
-            "--repetitions is for --library openmpi or mpich with --report-to FILE.json, which has the runs' medians"
+            "--repetitions is for --library openmpi or mpich with --report-to FILE.json, which gets the runs' medians"
         )
     options.check()
     where = None if platform is None else arguments.platform(platform)
@@ -114,10 +114,10 @@ def run_program(
 
 @dataclass(frozen=True, repr=False)
 class ProfileResult:
-    """The answer of `profile`. `profile` has the run's calls, and `savings` their savings, if they were requested.
+    """The answer of `profile`: the profile of a run and, if they were requested, the savings in its calls.
 
-    `changed` has the savings on the changed platform, if a change was requested, and `after` is the profile of a later
-    run, if there is one.
+    `changed` holds the savings on the changed platform, if a change was requested, and `after` is the profile of a
+    later run, if there is one.
     """
 
     profile: Profile
@@ -126,14 +126,14 @@ class ProfileResult:
     after: Profile | None = None
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row per collective, communicator and size; rows with most time come first.
+        """A row per collective, communicator and size; the rows with the most time come first.
 
         The columns are those of the report (docs/interposing.md), and the `share` of the run's time. If savings were
         requested, there are also the algorithms `default` and `tuned`, `default_seconds` and `tuned_seconds` of one
         call, and `saving_seconds` of all calls with the half-width of the confidence interval; unknown values are nan.
         A change of the platform adds `tuned_changed`, `default_changed_seconds` and `tuned_changed_seconds`. A later
-        run adds `ran_after`, the algorithm that ran, `seconds_after` within these calls, and `achieved_seconds`, by
-        which it was shorter.
+        run adds `ran_after` (the algorithm that ran), `seconds_after` (its time within these calls), and
+        `achieved_seconds` (by how much that time is shorter).
         """
         known = {} if self.savings is None else {saving.row: saving for saving in self.savings.rows}
         changed = {before.row: after for before, after in self.pairs}
@@ -179,7 +179,7 @@ class ProfileResult:
 
     @cached_property
     def achieved(self) -> tuple[Achieved, ...]:
-        """The calls that both runs have, with what the later run saved; empty if there is no later run."""
+        """The calls that both runs made, with what the later run saved; empty if there is no later run."""
         from collwise.validation.whatif.workload import achieved_between
 
         return () if self.after is None else achieved_between(self.profile, self.after)
@@ -220,7 +220,7 @@ class ProfileResult:
 
 
 def _columns(one: Saving | Achieved | None, **attributes: str) -> dict[str, Any]:
-    """Attributes by names of columns, with the labels of choices; nan or '-' if they are unknown."""
+    """The columns' values, which are attributes of `one`: choices by their labels, unknown values as nan or '-'."""
     if one is None:
         return {name: math.nan if "seconds" in name else "-" for name in attributes}
     found = {name: getattr(one, attribute) for name, attribute in attributes.items()}
@@ -240,8 +240,8 @@ def profile(
 ) -> ProfileResult:
     """Shows a program's time in collectives, and what could be saved.
 
-    REPORTS are JSON reports of libcollwise, of one run or of several; of several runs, medians are taken. Times are
-    means over processes, in all calls of a collective on a communicator, including the wait for late processes.
+    REPORTS are JSON reports of libcollwise, of one run or of several; of several runs, medians are taken. Times are the
+    seconds in all calls of a collective on a communicator, as means over processes, including the wait for late ones.
     --platform times the algorithms, or --decisions gives times. The expected saving is the part of the time that the
     best algorithm would save, and -o writes a table for 'program run --table'. --change also shows the times of the
     calls on the changed platform, where the untuned calls run the same algorithms as before. --after reads reports of
@@ -362,8 +362,9 @@ def application(
     Computation is modelled. asp broadcasts the rows of a matrix in turn; matmul is a master-worker matrix
     multiplication; training is an allreduce of AlexNet's gradients. ompi, mpich, mvapich2 and impi are SMPI's
     selectors; a name with a version stands for the untuned decisions of that library, with our algorithms; flat and
-    hierarchical are the fastest of our algorithms for the application's calls. The speed-up is relative to the first
-    choice. Executions in the store are not repeated. The exit code is 1 if an execution failed.
+    hierarchical stand for the fastest of our algorithms for each call, where only hierarchical includes algorithms by
+    node. The speed-up is relative to the first choice. Executions in the store are not repeated. The exit code is 1 if
+    an execution failed.
 
     Returns ApplicationTimes.
 
@@ -424,7 +425,8 @@ def gain(
 
     It times calls of MPI's own collectives in three ways, which are launched in turn: Open MPI as it is, with a rules
     file, and with libcollwise preloaded. It runs on this machine, hosts, a batch job's nodes or a test bed. The report
-    of libcollwise proves that the chosen algorithms ran, and the messages of Open MPI prove that it follows the rules.
+    of libcollwise proves that the chosen algorithms ran. The messages that Open MPI sends prove that Open MPI follows
+    the rules.
 
     In a Slurm job of salloc --exclusive --nodes 2 --ntasks-per-node 32, these options bind and measure 64 processes:
     --launcher srun --ppn 32 --mpirun-args "--cpu-bind=cores" --procs 64 --no-check.

@@ -87,7 +87,7 @@ def results(
 
 
 def _opened(store: str | Path | None) -> Store:
-    """The store. Raises UsageError if there is none, and does not make one."""
+    """The store that exists. Raises UsageError, instead of making a store, if there is none."""
     path = arguments.store_path(store)
     if not path.exists():
         raise UsageError(f"there is no store {path}; first make times with collwise simulate, measure or times import")
@@ -98,14 +98,14 @@ def stored(query: str, store: str | Path | None = None) -> AllTimes:
     """The times that the store has, without making any.
 
     Parameters: `query`, words such as 'platform=gros,source=measured': `source` (measured or simulated); `platform`;
-    `collective`, by default every one that the store has from there; `ppn`, processes per node; `procs` and `sizes`, to
-    get only these; `configuration`, beginnings of keys that `configurations` lists, to choose among several
+    `collective`, by default every one of which the store has such times; `ppn`, processes per node; `procs` and
+    `sizes`, to get only these; `configuration`, prefixes of keys that `configurations` lists, to choose among several
     measurements. Several values of a word are joined by '+'. `store`, or the word `file`, is the SQLite file of
     timings, by default the file that `simulate` uses.
 
-    Returns Times by collective. If there are several measurements, the one with the most times counts, else the newest;
-    `facts` name its configurations and say how many others there are. The query may leave out `source` or `platform` if
-    the store has only one.
+    Returns Times by collective. Of several measurements, the one with the most times is used; if several have as many
+    times, the newest of these. `facts` contain the keys of its configurations and the number of other measurements. The
+    query may leave out `source` or `platform` if the store has only one.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "gather", procs=4, sizes="64KiB", algorithms="linear")
@@ -139,7 +139,7 @@ _WORDS = ("source", "platform", "collective", "procs", "sizes", "ppn", "configur
 
 
 def _words(query: str) -> dict[str, str]:
-    """The words of a query by name. Raises UsageError."""
+    """The words of a query by name. Raises UsageError for a malformed query."""
     found: dict[str, str] = {}
     for word in filter(None, (part.strip() for part in query.split(","))):
         name, equals, value = (part.strip() for part in word.partition("="))
@@ -153,7 +153,9 @@ def _words(query: str) -> dict[str, str]:
 def _only(what: str, found: Collection[str], store: Path) -> str:
     if len(found) != 1:
         has = (
-            f"times of several: {', '.join(found)}; say which: {what}={next(iter(found))}" if found else "no such times"
+            f"times of several {what}s: {', '.join(found)}; say which: {what}={next(iter(found))}"
+            if found
+            else "no such times"
         )
         raise UsageError(f"store {store} has {has}")
     return next(iter(found))
@@ -165,8 +167,9 @@ def configurations(store: str | Path | None = None) -> pd.DataFrame:
     Times of different configurations never mix.
 
     Returns a DataFrame: `configuration`, the beginning of its key, which `results` and `prune` take; `source`,
-    `platform`, `maker`, `collectives`, the number of `rows` and of rows that `failed`, the times when the first and the
-    last row were made (`first_made`, `last_made`, UTC), and `details`. It is empty if the store does not exist.
+    `platform`, `maker` and `collectives`; `rows` and `failed`, the numbers of all rows and of failed ones; `first_made`
+    and `last_made`, when the first and the last row were made (UTC); and `details`. The DataFrame is empty if the store
+    does not exist.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "gather", procs=4, sizes="64KiB", algorithms="linear")
@@ -201,7 +204,7 @@ def prune(
 ) -> Deleted:
     """Deletes the times of some configurations, sources or platforms.
 
-    --before limits it to older times. Everything is deleted at once, so a command that is stopped has deleted nothing.
+    With --before, only older times are deleted. Everything is deleted at once, so a stopped command deletes nothing.
 
     Returns the number of rows that were deleted.
 
@@ -233,11 +236,12 @@ def import_times(
     """Imports times that were measured elsewhere into the store.
 
     The files are results of a collwise script, OSU micro-benchmarks, Intel MPI Benchmarks (IMB-MPI1), ReproMPI,
-    netgauge's LogGP output, a short CSV, or a run of PICO: an archive or a folder, with its metadata beside it. Cells
-    with impossible times are stored as failed, with the reason.
+    netgauge's LogGP output, a short CSV, or a run of PICO (an archive or a folder, next to the metadata of the run).
+    Cells with impossible times are stored as failed, with the reason.
 
-    Returns a DataFrame with the numbers of `times`, and of times that `failed`, by file, collective, experiment and P.
-    Raises UsageError naming file, line and what was expected, and then stores nothing of that file.
+    Returns a DataFrame with a row for each file, collective, experiment and P: `times` is the number of times, and
+    `failed` how many of them failed. Raises UsageError naming file, line and what was expected, and then stores nothing
+    of that file.
     """
     import pandas as pd
 
@@ -271,7 +275,7 @@ def import_times(
 
 
 def _facts(about: str) -> tuple[tuple[str, str], ...]:
-    """'job=1; licence=MIT' as pairs. Raises UsageError."""
+    """The pairs in a text such as 'job=1; licence=MIT'. Raises UsageError if the text is malformed."""
     found = []
     for part in filter(None, (part.strip() for part in about.split(";"))):
         name, equals, value = (word.strip() for word in part.partition("="))
@@ -312,7 +316,7 @@ def chosen_configurations(
 
 
 def time_of(text: str) -> str:
-    """A date or a time, UTC, as the store writes times. Raises UsageError."""
+    """A date or a time, UTC, as the store writes times. Raises UsageError for any other text."""
     try:
         return datetime.fromisoformat(text).strftime("%Y-%m-%d %H:%M:%S")
     except ValueError:

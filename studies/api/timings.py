@@ -137,7 +137,7 @@ def simulate(
 
 @dataclass(frozen=True)
 class Script:
-    """A script that measures where collwise is not installed, and the words that run it there."""
+    """A script that measures where collwise is not installed, and the command line that runs it there."""
 
     path: Path
     cases: int
@@ -197,7 +197,9 @@ def measure(
             raise UsageError("--algorithms library and --raw are for times that are measured now, not for --script")
         where = TargetOptions(target) if isinstance(target, str) else target
         if isinstance(where, ExecutionTarget):
-            raise UsageError(f"--script: it runs where its variable LAUNCHER says, not on {where.name}")
+            raise UsageError(
+                f"--script: the script's variable LAUNCHER says where it runs; leave out the target {where.name}"
+            )
         cases = cases_to_measure(competing, procs, sizes, None, platform=described, ppn=where.ppn)
         return _script(Path(script), cases, how, where)
     place = target_from(target)
@@ -238,7 +240,10 @@ def _script(path: Path, cases: Sequence[Case], method: Method, where: TargetOpti
 
 
 def with_library(algorithms: Names | None) -> tuple[Names | None, bool]:
-    """Names of algorithms without 'library', and whether it was among them. If no other is left, None means all."""
+    """The names of algorithms without 'library', and whether it was among them.
+
+    If no other name is left, None is returned for the names, which stands for all algorithms.
+    """
     if algorithms is None or LIBRARY not in (wanted := arguments.names(algorithms)):
         return algorithms, False
     return tuple(name for name in wanted if name != LIBRARY) or None, True
@@ -268,7 +273,7 @@ def search_algorithms(
     without knowledge.
 
     Returns the choices found, their expected loss, and the saved machine time. The times are in the store as one
-    measurement, by which `select` decides; a search that was stopped resumes from there. A line on stderr says when a
+    measurement, from which `select` can decide, and from which a stopped search resumes. A line on stderr says when a
     round begins.
 
     >>> import collwise
@@ -281,7 +286,10 @@ def search_algorithms(
     from collwise.validation.adaptive.search import search_on
 
     if with_library(algorithms)[1]:
-        raise UsageError(f"--algorithms {LIBRARY}: only our algorithms are searched; 'collwise measure' takes it")
+        raise UsageError(
+            f"--algorithms {LIBRARY}: only our algorithms are searched; to time the library's own, use 'collwise "
+            f"measure --algorithms {LIBRARY}'"
+        )
     place = target_from(target)
     _ask_if_crowded(place, arguments.counts(procs), confirm)
     asked = arguments.collectives(collective)
@@ -333,7 +341,7 @@ def choices(
     Raises UsageError for unknown names, and for names of algorithms where there are several collectives.
     """
     if algorithms is not None and len(collectives) > 1 and not {*arguments.names(algorithms)} <= {*arguments.GROUPS}:
-        raise UsageError("--algorithms: names belong to one collective; several were asked for")
+        raise UsageError("--algorithms: names belong to one collective; several collectives were asked for")
     given = {name: arguments.counts(numbers) for name, numbers in counts.items() if numbers is not None}
     cut = arguments.sizes(segments)
     names = arguments.possible(collectives, lambda text: arguments.algorithms(text, algorithms, exclude))
@@ -354,10 +362,10 @@ def cases_to_measure(
 ) -> list[Case]:
     """Every choice, by collective, at every P and m. Choices that send the same messages come once.
 
-    There are as many processes per node as on the target, or one if there is no target. With `with_own` the cases that
-    call the library's own collectives follow. Cases that the memory of the platform's nodes cannot hold are left out;
-    for this, a node has `ppn` processes if there is no target. Raises UsageError for a collective of which no case can
-    run.
+    There are as many processes per node as on the target, or one if there is no target. If `with_own` is true, the
+    cases that call the library's own collectives follow. Cases that the memory of the platform's nodes cannot hold are
+    left out; for this, a node has `ppn` processes if there is no target. Raises UsageError for a collective of which no
+    case can run.
     """
     counts = arguments.counts(procs)
     asked_sizes = None if sizes is None else arguments.sizes(sizes)

@@ -53,11 +53,11 @@ NODES, INTERCONNECT, MAX_PROCS = 16, "infiniband-hdr", 4096
 class Tuned:
     """The choices for a cluster as rules for an MPI library, and what they gain.
 
-    `scores` compare the choices of the rules (RULES) and of the untuned library, by the times. `baseline` is this
-    library, or the usual one if the rules are for any MPI library; None if its decisions are not known. `said` has the
-    decisions as the rules express them, and `replaced` the choices that the rules cannot express. `measured` has the
-    measured times of the same cluster in the store, by collective. `over_allocations` says what the rules lose over
-    draws of nodes.
+    `scores` compare, by the times, the choices of the rules (RULES) and of the untuned library. `baseline` is this
+    library, or the default baseline if the rules are for any MPI library; None if the library's decisions are not
+    known. `said` holds the decisions as the rules express them, and `replaced` the choices that the rules cannot
+    express. `measured` holds the measured times of the same cluster in the store, by collective. `over_allocations`
+    are sentences on what the rules lose if the nodes of a job are drawn at random.
     """
 
     consumer: str
@@ -84,7 +84,7 @@ class Tuned:
         return next(iter(self.times.values())).processes_per_node
 
     def gains(self, collective: str) -> Array:
-        """Seconds of the untuned library over seconds of the rules, shape (P, m); nan if one is missing."""
+        """Seconds of the untuned library divided by seconds of the rules, shape (P, m); nan if one is missing."""
         right, picks = self.scores[collective].right, self.scores[collective].picks
         untuned = picks.get(self.baseline.title if self.baseline else "")
         own = right.best_seconds * math.nan if untuned is None else right.at(untuned)
@@ -165,7 +165,7 @@ def tune(
             )
             measured = _measured(opened.store, times)
     elif given := [name for name, item in zip(_SIMULATED, (procs, sizes, nodes, allocations), strict=True) if item]:
-        raise UsageError(f"--{given[0]} is for simulated clusters; times have their own")
+        raise UsageError(f"--{given[0]} is for simulated clusters; given times are used unchanged")
     decisions = select(times, consumer=consumer, tolerance=tolerance, exclude=exclude, doubtful=doubtful, robust=robust)
     said, replaced = for_consumer(decisions.tables, consumer)
     drawn = [
@@ -243,7 +243,7 @@ def _counts(platform: HostPlatform, per_node: int) -> tuple[int, ...]:
     """The process counts that are tuned: all processes of the platform, a quarter and a sixteenth of them."""
     most = platform.max_procs(per_node)
     if most > MAX_PROCS:
-        note(f"tuned for up to {MAX_PROCS} of the {most} processes that {platform.name} holds; --procs takes others")
+        note(f"tuned for up to {MAX_PROCS} of the {most} processes that {platform.name} holds; see --procs for others")
         most = MAX_PROCS
     return tuple(sorted({max(2, most // 16), max(2, most // 4), most}))
 
@@ -265,12 +265,12 @@ def _measured(store: Store, times: Mapping[str, Times]) -> dict[str, Times]:
             where = measured_platform(store, item.platform)
             found[name] = stored_times(store, "measured", where, name, item.processes_per_node)
         except UsageError:
-            continue  # Nothing of it is measured.
+            continue  # The store has no measured times of this collective.
     return found
 
 
 def _for_libcollwise(tuned: Tuned) -> list[DecisionTable]:
-    """The decisions. Open MPI decides where its own choice is faster, as it does by its rules."""
+    """The decisions for libcollwise. As in the rules for Open MPI, Open MPI decides where its own choice is faster."""
     if openmpi_version(tuned.consumer) is None:
         return [*tuned.decisions.tables]
     tables = (with_untuned(table, tuned.baseline) for table in tuned.decisions.tables)

@@ -106,8 +106,8 @@ class WhatIf:
         Columns: `procs`, `message_bytes`; `before` and `after`, the best choices; `changes`, true if another choice is
         best after the change; `before_seconds`, `after_seconds` and their `ratio`; `kept`, the choice of the kept
         rules; `kept_slowdown`, its slowdown on the changed platform; `kept_slowdown_before`, its slowdown before the
-        change. With `limits` also `limited_before` and `limited_after`, the largest part of the best choice's critical
-        path, and `share_before` and `share_after`, the share of that part.
+        change. If `limits` is true, there are also `limited_before` and `limited_after`, the largest part of the best
+        choice's critical path, and `share_before` and `share_after`, the share of that part.
         """
         before, after = self.best(BEFORE), self.best(AFTER)
         points = self.times.grid.points
@@ -214,7 +214,7 @@ class Sweep:
         return found
 
     def unit(self) -> str:
-        """The value that a factor of 1 stands for: '25 Gbit/s', or 'that of' with the platform's title."""
+        """The value that a factor of 1 stands for: '25 Gbit/s', or 'that of Grisou' if it is unknown."""
         amount = _amount(self.platform, self.factors.name, 1.0)
         return amount[2:-1] if amount else f"that of {self.platform.title}"
 

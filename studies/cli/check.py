@@ -54,7 +54,7 @@ from collwise.validation.three_way import plan as plans
 
 @click.group(cls=CommandGroup, epilog=example("check recovery --platform exact"))
 def check() -> None:
-    """Validates algorithms, models and reproduced papers against known results."""
+    """Validates algorithms, models, and results reproduced from papers."""
 
 
 machines = derived(
@@ -87,8 +87,9 @@ def algorithms(
 
     Algorithms run under SMPI, Open MPI and MPICH. The cases cover roots, counts, segment sizes, datatypes with holes
     and differing descriptions, operations that do not commute, communicators that overlap, and threads. Random
-    sequences follow: hundreds of calls in a row, some of them non-blocking, on communicators that are made and freed
-    meanwhile, by processes that arrive late, linked or through libcollwise. The exit code is 1 if anything is wrong.
+    sequences follow: hundreds of calls in a row, some of them non-blocking, by processes that arrive late, on
+    communicators that are made and freed meanwhile. In these sequences, algorithms are either linked to the program or
+    run in libcollwise. The exit code is 1 if anything is wrong.
     """
     from rich.console import Console
 
@@ -251,9 +252,9 @@ def three_way(
 
     It measures on a test bed or on your own cluster, and writes a report. On a test bed, it calibrates a platform from
     messages between two nodes, and fits models to their own experiments; then it measures, simulates and predicts all
-    algorithms. That needs the right to make network namespaces. With --hosts, --launcher srun or --launcher oar, it
-    does the same on a cluster. The simulation then uses --platform as it is, or --nominal, which is first calibrated on
-    the cluster. Finished cases are stored, so a stopped run resumes.
+    algorithms. A test bed needs the right to make network namespaces. With --hosts, --launcher srun or --launcher oar,
+    it does the same on a cluster. The simulation then uses --platform as it is, or --nominal, which is first calibrated
+    on the cluster. Finished cases are stored, so a stopped run resumes.
     """
     if testbed == where.named:
         raise UsageError(
@@ -333,7 +334,7 @@ def _highest_rate(main: plans.Scenario) -> float:
     def tell(rate: float, found: BedCheck) -> None:
         scaling = " and ".join(f"{exchange.scaling:.0%}" for exchange in found.exchanges)
         note(
-            f"{main.nodes} nodes at {format_rate(rate)}: an alltoall at half the rate takes {scaling} of twice the time"
+            f"{main.nodes} nodes at {format_rate(rate)}: at half the rate, alltoalls take {scaling} of twice their time"
         )
 
     assert main.shape is not None

@@ -29,10 +29,10 @@ class Subcommand(NamedTuple):
 
 # The launcher reads `needs` from the lines of these tables, before there is a Python environment. It names groups of
 # system packages (build, smpi, openmpi, mpich, testbed, slurm, engine; `collwise` lists each group's packages)
-# and extras of Python packages (notebooks, studio, test). "smpi" is always needed, "--check:build+openmpi" only with
-# --check, "--library=smpi:smpi" only with the value smpi, "!--library:smpi" only without --library, and
-# "--check&!--csv:smpi" only with --check and without --csv. A group after "?" is optional: it is installed in a clone
-# where that is possible, and the command works without it.
+# and extras of Python packages (notebooks, studio, test). A group without a condition is always needed. The condition
+# stands before a colon: "--check:build+openmpi" applies only with --check, "--library=smpi:smpi" only with the value
+# smpi, "!--library:smpi" only without --library, and "--check&!--csv:smpi" only with --check and without --csv. A group
+# after "?" is optional: it is installed in a clone where that is possible, and the command works without it.
 SUBCOMMANDS = {
     "check algorithms": Subcommand(
         needs="build !--library:smpi+?openmpi+?mpich --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed"  # noqa: E501
@@ -79,7 +79,7 @@ SECTIONS = {
         "tune": Command(
             "Does everything for a cluster: choices, rules and a report.", needs="build --engine=smpi:smpi"
         ),
-        "show": Command("Shows algorithms, their messages and tasks, models, untuned libraries.", needs=""),
+        "show": Command("Shows algorithms (with messages and tasks), models and untuned libraries.", needs=""),
         "simulate": Command("Simulates algorithms at every P, m and segment size.", needs="build smpi"),
         "compare": Command("Compares times with other times, decisions and untuned libraries.", needs="?build"),
         "select": Command("Makes decision tables: the algorithm for each P and m.", needs="?build"),
@@ -124,7 +124,7 @@ SECTIONS = {
         ),
     },
     "Checking": {
-        "check": Command("Validates algorithms, models and reproduced papers.", needs=""),
+        "check": Command("Validates algorithms, models, and results reproduced from papers.", needs=""),
     },
     "Maintenance": {
         "setup": Command(

@@ -3,7 +3,7 @@
 @command("platforms write grisou -o grisou.xml", parent=platforms)
 def write(platform: HostPlatform = argument(PLATFORM), output: Path | None = option(NEW_FILE)) -> None:
 
-options.toml has the help of options. `command` is in derive.py.
+options.toml contains the help of options. `command` is in derive.py.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collwise.studies.cli.types import FOLDER, FORCE, Written
 
 
 class Filling(NamedTuple):
-    """The options or the argument that fill a parameter of a command, and the value that it gets.
+    """The options or the argument that fill a parameter of a command, and the value that the parameter gets.
 
     `parameters` takes the parameter's name and the command's words, `value` the name and the given values.
     """
@@ -68,10 +68,11 @@ def option(
 ) -> Any:
     """An option, as the default value of the parameter that it fills.
 
-    options.toml has the option's help, and its names as typed (by default --NAME for the parameter NAME). `key` is its
-    entry there, by default the parameter's name. `said` has the values of words in braces; several values of a word are
-    joined by commas. `type` is a type that click takes. The help shows `default` unless it is empty. `attributes` are
-    further attributes of click.Option. With `in_project` the project's file may give the default of a required option.
+    options.toml contains the option's help, and its names as typed (by default --NAME for the parameter NAME). `key` is
+    the option's entry in options.toml, by default the parameter's name. `said` maps words in braces in the help to
+    their values; several values of a word are joined by commas. `type` is a type that click takes. The help shows
+    `default` unless it is empty. `attributes` are further attributes of click.Option. With `in_project` the project's
+    file may give the default of a required option.
     """
     kind = _ProjectOption if in_project else click.Option
     values = {

@@ -1,4 +1,4 @@
-"""Derives commands from public functions: one signature, whose parameters are the options.
+"""Derives commands from public functions, whose parameters become the options of the commands.
 
 simulate = derived(collwise.simulate, "simulate --platform gros --collective bcast --procs 4,8")
 
@@ -31,7 +31,7 @@ _UNNAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
 _SAVED = ("AllTimes", "Decisions", "FittedModel", "Guidelines", "ProfileResult", "TaskSearches", "pd.DataFrame")
 """The returned types that -o saves. Without -o, a result that has a `usual_file` is saved there."""
 _PRINTED = ("int", "None")
-"""The annotations of functions that print themselves."""
+"""The return annotations of functions that print their output on their own."""
 _BY_NAME: Mapping[str, Any] = {
     "algorithm": types.ALGORITHM,
     "algorithms": types.ALGORITHMS,
@@ -104,10 +104,10 @@ def derived(
 
     `words` is the example in the command's help; `more` follows the docstring in the help. Each parameter gets an
     option, and each positional-only parameter an argument. `places` replaces a parameter's usual option by another one
-    (as `declare.option` makes it), or by none (None); for **others, a group of options makes a dictionary. A result
-    that can be saved gets -o. With `figures` the command has --figures, with `report` --report, and with `draw` --draw
-    for the only figure. A parameter `context` gets the open simulation context; words after `args` belong to a program.
-    If the function returns an int (the exit code) or None, nothing more is printed.
+    (as `declare.option` makes it), or by none (None); for a parameter `**others`, a group of options makes the
+    dictionary. If the result can be saved, the command has -o. With `figures` the command has --figures, with `report`
+    --report, and with `draw` --draw for the only figure. A parameter `context` gets the open simulation context; words
+    after `args` belong to a program. If the function returns an int (the exit code) or None, nothing more is printed.
     """
     parameters = list(inspect.signature(function).parameters.values())
     others = next((parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.VAR_KEYWORD), "")

@@ -56,7 +56,7 @@ def experiment(
 ) -> Shown:
     """Runs experiments between a few processes, simulated or real.
 
-    Real ones run under Open MPI or MPICH on this machine, on hosts or on a test bed. The kinds are roundtrips,
+    Real experiments run under Open MPI or MPICH on this machine, hosts or a test bed. The kinds are roundtrips,
     overheads, saturation, PRTT(n, d, m), exchanges, one to two, local reduction, reading the clock, and scatter,
     gather, chain broadcast and barrier.
     """
@@ -156,7 +156,7 @@ def thresholds(
     plans = [RegionsPlan(procs, stride, largest, repetitions, finest) for procs in nodes]
     many = 1 if where.named else len(buffers) * len(variants)
     if output is not None and many * len(plans) > 1:
-        raise UsageError(f"--output: thresholds are written for one target; these are {many * len(plans)}")
+        raise UsageError(f"--output: thresholds are written for one target, not for {many * len(plans)}")
     target = target_from(where) if where.named else None
     if target is not None:
         for plan in plans:
@@ -198,7 +198,7 @@ def ranks(
     The best mapping has the least predicted time of a binomial scatter or gather. Rank 0 stays on the first node. The
     command compares predicted and simulated times with the default mapping, in which ranks follow the order of nodes.
 
-    The file of -o has one host name per line, rank 0 first:
+    The file of -o has one host name per line, rank 0 first. To run a program with it:
 
     \b
       Open MPI:  mpirun --map-by seq --hostfile FILE PROGRAM
@@ -266,15 +266,15 @@ def calibrate(
 ) -> Shown:
     """Fits a platform's description to measurements.
 
-    The measurements are messages between two nodes, times that others measured, or published figures. From messages it
-    fits SMPI's os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send, MPI_Isend, MPI_Recv
-    and ping-pongs, never to collectives. Finished measurements are in the store, so a stopped command resumes. All
-    points are also written as CSV into the folder of the description. With --times it multiplies the figures of
-    --nominal by factors fitted to times that others measured. These are times of messages between two nodes, and of
-    collectives with forced algorithms and one process on each node. It says which figures the times determine, predicts
-    each collective from the others, and names the most useful further measurements. With --published, for clusters that
-    you cannot measure on, it fits three numbers to the figures that a paper gives, and says how well it meets each
-    figure. It then writes a description only with -o.
+    The measurements are messages between two nodes, times that others measured, or published figures. Without --times
+    or --published it fits smpi/os, smpi/or, smpi/ois, the eager limit, and the latency and bandwidth factors to the
+    times of MPI_Send, MPI_Isend, MPI_Recv and ping-pongs, never to collectives. Finished measurements are in the store,
+    so a stopped command resumes. All points are also written as CSV into the folder of the description. With --times it
+    multiplies the figures of --nominal by factors fitted to times that others measured. These are times of messages
+    between two nodes, and of collectives with forced algorithms and one process on each node. It says which figures the
+    times determine, predicts each collective from the others, and names the most useful further measurements. With
+    --published, for clusters that you cannot measure on, it fits three numbers to the figures that a paper gives, and
+    says how well the calibrated simulation meets each figure. It then writes a description only with -o.
     """
     if published:
         kept = ("published", "platform", "procs", "ppn", "output")
@@ -323,7 +323,7 @@ def calibrate(
         )
         for (kind, within), of_kind in result.residuals.groupby(["kind", "within_node"])
     ]
-    title = "Simulated against measured: median relative error; rows and exchanges are not fitted"
+    title = "Simulated against measured: median relative error; messages in a row and exchanges are not fitted"
     link = f"link {made.link_bytes_per_second / 1e6:.4g} MB/s, one way {2e6 * made.link_latency_seconds:.3g} us"
     eager = f"eager below {format_size(made.calibration.eager_limit_bytes)}"
     facts = {

@@ -1,6 +1,6 @@
 """The JSON Schema of what commands print with --json.
 
-All commands have one form. json_schema.toml has the keys of each command's rows and facts.
+The output of all commands has the same form. json_schema.toml lists the keys of each command's rows and facts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COMMANDS = tuple(_FORMS)
 
 
 def schema(command: str | None = None) -> dict[str, Any]:
-    """The schema of every command's output, or of one's. Raises UsageError for a command that prints no JSON."""
+    """The schema of all commands' output, or of one command's. Raises UsageError for a command that prints no JSON."""
     if command is not None and command not in COMMANDS:
         raise unknown_name("command with --json", command, COMMANDS)
     named = list(COMMANDS) if command is None else [command]
@@ -38,7 +38,7 @@ def schema(command: str | None = None) -> dict[str, Any]:
             "collwise": {"type": "string", "description": "The version of collwise."},
             "command": {"enum": named, "description": "The command's words."},
             "call": {"type": "string", "description": "The command line, as a shell takes it."},
-            "facts": {"type": "object", "description": "What is true of all rows, or stands beside them."},
+            "facts": {"type": "object", "description": "Facts about all rows, or about the result as a whole."},
             "rows": {"type": "array", "items": {"type": "object"}, "description": "The rows of the command's table."},
         },
         "allOf": [

@@ -116,7 +116,7 @@ class SimulationOptions:
 def simulation(engine: str = "smpi", called: bool = False) -> Any:
     """--store, --engine, --simgrid, --jobs and --executor, as SimulationOptions. `engine` is the default engine.
 
-    With `called` also --baseline, the library that decides about the collectives that mock-ups call.
+    If `called` is true, there is also --baseline: the library that decides about the collectives that mock-ups call.
     """
     return group(
         SimulationOptions,
@@ -204,7 +204,7 @@ def _confirm(oversubscribe: bool) -> Callable[[str], None]:
 
 
 CROWDED = group(_confirm, oversubscribe=flag())
-"""Asks before far more processes than cores start on this machine, unless --oversubscribe is given."""
+"""Asks before a command starts far more processes than this machine has cores, unless --oversubscribe is given."""
 METHOD = method(Method())
 """The options for measuring collectives, as a Method."""
 METHOD_OF_ROUNDS = method(Method(), "nrep", "launches")

@@ -178,9 +178,10 @@ def _spread(values: Iterable[float]) -> str:
 
 
 def _understood(platform: HostPlatform) -> str:
-    """Sentences on the platform as it was read, so that a wrong unit shows.
+    """Sentences on the platform as it was read, so that a wrong unit is noticed.
 
-    The time of a short message over the longest path includes overheads, as in benchmarks. Latencies do not.
+    The time of a short message over the longest path includes overheads, as in benchmarks. Latencies do not include
+    overheads.
     """
     values: dict[str, Any] = {"one": platform, "types": (), "node_rate": 0.0, "own": False}
     if isinstance(platform, HeterogeneousPlatform):
@@ -198,7 +199,7 @@ def _understood(platform: HostPlatform) -> str:
 
 
 def _dry_run(platform: HostPlatform) -> tuple[str, str]:
-    """The engine, and its error when the first and the last host exchange a message; empty without an error.
+    """The engine, and its error when the first and the last host exchange a message ('' if it reports none).
 
     On a single host, two processes exchange the message.
     """
@@ -330,7 +331,7 @@ def new(
         click.echo(f"interconnect {interconnect}: {made.calibration.note}")
     else:
         names = ", ".join(interconnect_names())
-        click.echo(f"no overheads: short messages will seem too cheap; --interconnect NAME adds some (valid: {names})")
+        click.echo(f"no overheads: short messages will seem too cheap; --interconnect NAME adds them (valid: {names})")
 
 
 def _known(
@@ -411,7 +412,7 @@ def describe(
 
 
 def _answer(question: str, kind: click.ParamType, default: Any) -> Any:
-    """The answer to a question. Raises UsageError, which says what is valid, after no answer or three wrong ones."""
+    """The answer to a question. Raises UsageError, which says what is valid, if it is missing or wrong three times."""
     # Without a default, click repeats the question after an empty answer, and does not say why.
     shown, usual = (question, default) if default is not None else (f"{question} (needed)", "")
     wrong = ""
@@ -458,5 +459,5 @@ def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: 
         return
     if ask(topology, "topology", "topology", "Topology", kinds, "one-switch") == "fat-tree":
         ask(topology, "nodes_per_switch", "nodes per switch", "Nodes at a switch", number, None)
-        question = "Oversubscription: the rate of a switch's nodes over that of its uplinks"
+        question = "Oversubscription: the total rate of a switch's nodes divided by the rate of its uplinks"
         ask(topology, "oversubscription", "oversubscription", question, _RATIO, 1.0)

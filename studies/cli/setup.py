@@ -27,8 +27,8 @@ from collwise.studies.cli.derive import command
 from collwise.studies.cli.types import PATH, NamedChoice, Parsed, checked
 
 _SHELLS = ("bash", "zsh", "fish")
-# A process that has finished takes over tests of the others, so that the one with the long tests does not end long
-# after them.
+# A process that has finished takes over tests of the others, so that the process with the long tests does not end long
+# after the others.
 _WORKERS = ("-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")
 
 _PROJECT_FILE = """\

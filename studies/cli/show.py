@@ -108,7 +108,7 @@ def _one_size(
     """The one message size and the one segment size. Raises UsageError for several, and for a root that is no rank."""
     if collective == "barrier":
         if size not in (None, (0,)):
-            raise UsageError("--size: a barrier has no message; leave it out")
+            raise UsageError("--size: a barrier has no message; leave out --size")
         size = (0,)
     if size is None:
         raise UsageError(f"--size: needed for {collective}, for example --size 8KiB")
@@ -151,8 +151,8 @@ def schedule(
     """Shows an algorithm's messages, rounds and critical path.
 
     The schedule is recorded from the algorithm's own code and timed by the schedule engine (docs/engine.md). The time
-    is the sum of the parts of the critical path. Doubling a part adds the time of that part to the collective's,
-    provided that the path stays the same.
+    is the sum of the parts of the critical path. If a part takes twice as long, and the path stays the same, the
+    collective takes longer by the time of that part.
     """
     from collwise.simulator.schedule.critical_path import path_parts
     from collwise.simulator.schedule.networks import places_of
@@ -192,7 +192,7 @@ def schedule(
         f"{title}: {recorded.messages} messages, {format_size(recorded.message_bytes)} in all, "
         + ", ".join(f"{format_size(count)} between {what}" for what, count in apart.items()),
         f"rounds, the longest chain of dependent messages: {rounds} if {_PROTOCOLS[0]},",
-        f"  {waiting} if {_PROTOCOLS[1]}; it never deadlocks",
+        f"  {waiting} if {_PROTOCOLS[1]}; the algorithm never deadlocks",
         Table(f"critical path on {platform.title}: {format_seconds(trace.seconds)}", heads, rows),
     ]
     free = not charges_overheads(platform.smpi_options())

@@ -1,4 +1,4 @@
-"""collwise studio: JupyterLab on the notebooks, from a page with their questions."""
+"""collwise studio: opens the notebooks in JupyterLab, from a start page that lists their questions."""
 
 from __future__ import annotations
 

@@ -37,8 +37,9 @@ class WholeTable:
 
     The first `left` columns are aligned left, the others right. If the table is too wide, cells and heads are folded
     between words. If that is not enough, the columns are split into parts. Each part repeats the first `keys` columns:
-    by default the columns aligned left, or one column if all or none are. If even one column beside the keys is too
-    wide, each row becomes a list of its cells. `wrap` folds long cells even if nothing bounds the width.
+    by default the columns aligned left, or one column if all columns or none are aligned left. If some column does not
+    fit together with the keys, each row becomes a list of its cells. `wrap` folds long cells even if nothing bounds the
+    width.
     """
 
     def __init__(self, table: Table) -> None:
@@ -58,7 +59,7 @@ class WholeTable:
             yield self._table(part, width)
 
     def _parts(self, width: int) -> list[list[int]]:
-        """The columns of each part; empty if even one column beside the keys does not fit."""
+        """The columns of each part; empty if some column does not fit together with the keys."""
         keys = list(range(self.keys))
         parts: list[list[int]] = []
         for column in range(self.keys, len(self.columns)):

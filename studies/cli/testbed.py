@@ -106,7 +106,7 @@ def down(
     name: str | None = option(),
     all_beds: bool = flag(),
 ) -> None:
-    """Ends the processes on a test bed and removes it, if there is one."""
+    """Ends the processes on a test bed, if it exists, and removes it."""
     if all_beds and name is not None:
         raise UsageError("give --name or --all, not both")
     chosen = beds.names() if all_beds else [name or beds.USUAL_NAME]
@@ -126,7 +126,7 @@ def run(
     program: str = argument(),
     arguments: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
-    """Runs an MPI program on a test bed, by srun if that has Slurm."""
+    """Runs an MPI program on a test bed, by srun if the test bed has Slurm."""
     bed = beds.running(name)
     found = shutil.which(program)
     if found is None:

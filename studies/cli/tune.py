@@ -36,7 +36,7 @@ def _cluster_of_project() -> str:
 
 
 def _placed(cluster: str | None, **places: Any) -> Any:
-    """The cluster, as a platform with ranks placed on its nodes where options say so."""
+    """The cluster; if options place ranks, it is a platform whose ranks are placed in this way."""
     word = cluster or _cluster_of_project()
     asked = [name for name, place in places.items() if place and (name, place) != ("placement", options.BLOCK)]
     if asked and (word.isdecimal() or word in interconnect_names()):
@@ -59,7 +59,7 @@ tune = derived(
     context=options.simulation(SCHEDULE.name),
 )
 
-# A real machine whose description has overheads of messages. Open MPI can run the least of the counts here.
+# A real machine whose description includes message overheads. Open MPI can run the smallest of these counts here.
 DEMO, DEMO_PROCS = "jupiter", "8,32,128,512"
 CHECKED_PROCS, CHECKED_SIZES = "32", "8KiB:2MiB:x16"
 SHOWN_RULES = ("bcast", "allreduce")
@@ -74,7 +74,7 @@ def demo(
     """Tunes a simulated copy of a real cluster, and shows the gain, its uncertainty, and the file to use.
 
     The cluster is Jupiter of TU Wien, with 36 nodes of 16 processes. SMPI also simulates some of the points, as a
-    check. The installed Open MPI makes calls with the rules, and its own monitoring shows that it follows them.
+    check. The installed Open MPI makes calls with the rules, and its own monitoring shows that it follows the rules.
     """
     from collwise.studies.present.scores import apart
 

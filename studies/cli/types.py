@@ -28,7 +28,7 @@ def checked_new_file(path: Path) -> Path:
 
 
 def checked_new_script(path: Path) -> Path:
-    """The path of a script to write, checked like a new file. In a folder the script has its usual name."""
+    """The path of a script to write, checked like a new file. If `path` is a folder, the script gets its usual name."""
     from collwise.validation.measurement.scripts import script_file
 
     return checked_new_file(script_file(path))
@@ -63,7 +63,7 @@ FOLDER = Written(writable_folder, "dir")
 class Parsed(click.ParamType):
     """The type of an option whose value `parse` makes. A UsageError of `parse` then also names the option.
 
-    A shell completes the names that `offer` returns for the rest of the command line. If they are `listed`, it
+    A shell completes the names that `offer` returns for the rest of the command line. If `listed` is true, the shell
     completes each name of a comma-separated list.
     """
 
@@ -104,7 +104,7 @@ def _collectives(_: click.Context) -> Iterable[str]:
 
 
 def _algorithms(context: click.Context) -> Iterable[str]:
-    """The algorithms of the collectives on the command line, or of all collectives if it has none yet."""
+    """The algorithms of the collectives on the command line, or of all collectives if it does not name any yet."""
     given = context.params.get("collective") or context.params.get("collectives")
     collectives = [given] if isinstance(given, str) else given or [None]
     return dict.fromkeys(algorithm.name for name in collectives for algorithm in Catalogue.load().algorithms(name))

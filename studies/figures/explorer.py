@@ -26,10 +26,10 @@ _LIMITS = (_SAME, "4KiB", "16KiB", "64KiB", "256KiB", "1MiB")
 
 
 class Explorer:
-    """Sliders for changes of a platform, above the map of a collective's best choices and of the ratio of times.
+    """Sliders for changes of a platform, above maps of a collective's best choices and of the ratio of times.
 
-    A notebook shows it. `text` says what has changed, and how exact the times are. If `live_map` is given, users can
-    also choose the platform and the collective, for whose names it makes the map.
+    Notebooks show an Explorer as a widget. `text` says what has changed, and how exact the times are. If `live_map` is
+    given, users can also choose the platform and the collective, and `live_map` makes the map for these names.
     """
 
     def __init__(self, live: LiveMap, live_map: Callable[[str, str], LiveMap] | None = None) -> None:

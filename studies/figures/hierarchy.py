@@ -30,7 +30,7 @@ from collwise.validation.times.grid import choice_of
 
 _COLUMNS = 3
 _MAX_LEADERS = 8
-"""The most leaders that a figure can tell apart. Of more leaders, it draws evenly spread ones."""
+"""The most leaders that a figure shows. If there are more leaders, it shows this many, evenly spread."""
 
 
 def task_trend(studies: Sequence[TaskStudy], leader: int, title: str) -> Figure:
@@ -60,7 +60,7 @@ def _full_task(study: TaskStudy) -> str:
 
 
 def task_overlap(studies: Sequence[TaskStudy], title: str) -> Figure:
-    """Parts of tasks alone, at once, and after the tasks before them, on each leader: figures 2 and 6."""
+    """Times of tasks' parts alone, at the same time, and after earlier tasks, on each leader: figures 2 and 6."""
     figure, axes = panel_grid(len(studies), 3.0, columns=_COLUMNS, width=4.4)
     for axis, study in zip(axes, studies, strict=True):
         _draw_probes(axis, study)
@@ -83,7 +83,10 @@ def _draw_probes(axis: Axes, study: TaskStudy) -> None:
 
 
 def model_by_configuration(tuning: Tuning, one: Input, title: str) -> Figure:
-    """Figures 4 and 7: the cost model beside whole collectives over segment sizes. Each combination has a panel."""
+    """Figures 4 and 7: times of the cost model and of whole collectives over segment sizes.
+
+    Each combination of the other parameters has a panel.
+    """
     modelled, whole = (tuning.found[name].by_input[one] for name in ("tasks", EXHAUSTIVE))
     groups: dict[Choice, list[Choice]] = {}
     for choice in whole:

@@ -1,4 +1,4 @@
-"""Figures of the time that choices lose on measured machines, by decider, and of how well their risk was predicted."""
+"""Figures of the time that choices lose on measured machines, by decider, and of how well this risk was predicted."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def regrets_figure(means: Mapping[str, Mapping[str, float]], deciders: Sequence[
 def sure_figure(
     reliability: Sequence[tuple[float, float, float, Kept]], coverage: tuple[Sequence[float], Sequence[float]]
 ) -> Figure:
-    """Predicted probabilities against observed shares, and the risk of the surest choices against their share."""
+    """Observed shares over predicted probabilities, and the risk of the surest choices over their share of cells."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.6), layout="constrained")
     said = [100 * mean for *_, mean, _ in reliability]
     shares, low, high = (

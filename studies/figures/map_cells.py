@@ -137,8 +137,8 @@ def _divide(axis: Axes, across: Array, upwards: Array, best: Indices) -> None:
 def _name_regions(axis: Axes, across: Array, upwards: Array, best: Indices, choices: Sequence[Choice]) -> None:
     """Names regions of equal cells in their largest rectangles, on one line or two, upright if that fits better.
 
-    If none of an algorithm's choices has room for its name, the regions of all of them together are named by the
-    algorithm alone.
+    If no choice of an algorithm has room for its name, the choices of this algorithm form regions together, which get
+    the name of the algorithm alone.
     """
     inches = _inches(axis, across, "x"), _inches(axis, upwards, "y")
     named: list[int] = []
@@ -244,7 +244,7 @@ def heat(
     axis: Axes, across: Array, upwards: Array, values: Array, colours: tuple[Colormap, Normalize],
     texts: Mapping[tuple[int, int], str],
 ) -> None:  # fmt: skip
-    """Draws coloured cells, white where a value is nan, with texts in black or white to be readable."""
+    """Draws coloured cells, white where a value is nan, with texts in black or white, whichever can be read."""
     chosen, norm = colours
     # Lines around cells with texts show white cells, too.
     lines: dict[str, Any] = {"edgecolors": "#DDDDDD", "linewidth": 0.6} if texts else {"linewidth": 0}

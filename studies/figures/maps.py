@@ -62,7 +62,7 @@ class Slowdowns(NamedTuple):
 
 
 def slowdowns_said(scores: Scores) -> str:
-    """'Mean slowdown of picks: loggp 0.4 %, Open MPI 3.1 146.0 %', over the points where all pick.
+    """'Mean slowdown of picks: loggp 0.4 %, Open MPI 3.1 146.0 %', over the points where every source picks a choice.
 
     The text is empty if there are no such points.
     """
@@ -72,13 +72,13 @@ def slowdowns_said(scores: Scores) -> str:
 
 
 def errors_said(scores: Scores) -> str:
-    """'Median error: loggp 3.1 %, hockney 45.0 %'; empty without errors."""
+    """'Median error: loggp 3.1 %, hockney 45.0 %'; the text is empty if no error is known."""
     medians = {name: errors.median for name in scores.times if (errors := scores.errors_of(name)) is not None}
     return f"Median error: {least_and_most(medians)}" if medians else ""
 
 
 def decision_figure(scores: Scores, title: str) -> Figure:
-    """The best method at every (m, P): one panel by the right times, and one for each model or library."""
+    """The best method at every (m, P): one panel by the reference times, and one for each model or library."""
     right = scores.right
     timed = "measured" if right.source == "measured" else "simulation"
     panels = {timed: right.best.values}
@@ -103,8 +103,8 @@ def method_map(
 ) -> Figure:
     """Maps of the method chosen at every (m, P).
 
-    `panels` has indices into `methods`, shape (P, m), by panel title. The panel `timed` shows the best method by its
-    times; a point without a method was not timed. In other panels, the source chooses nothing at such a point.
+    `panels` maps the title of a panel to indices into `methods`, shape (P, m). The panel `timed` shows the best method
+    by times; a point without a method was not timed. In other panels, the source chooses nothing at such a point.
     """
     used = choices_shown(methods, panels.values())
     figure, axes = cell_panels(list(panels), procs, sizes)
@@ -130,7 +130,7 @@ def _title(scores: Scores, name: str) -> str:
 
 
 def slowdown_figure(scores: Scores, title: str) -> Figure:
-    """Maps of the slowdown, in percent, of the picks of models and libraries against the best. Each has a panel."""
+    """Maps of the picks' slowdown against the best, in percent, with a panel for each model or library."""
     panels = {
         _title(scores, name): Slowdowns(lost.values, scores.picks[name].values != NOBODY)
         for name, lost in scores.slowdown.items()
@@ -150,7 +150,7 @@ def slowdown_map(panels: Mapping[str, Slowdowns], procs: Sequence[int], sizes: S
 
 
 def closeness_map(panels: Mapping[str, Array], procs: Sequence[int], sizes: Sequence[int]) -> Figure:
-    """Maps of the slowdown, in percent, of the best choice among all other algorithms. Paler is closer."""
+    """Maps of how much slower than the best, in percent, the best choice of another algorithm is. Paler is closer."""
     known = np.concatenate([values[np.isfinite(values)] for values in panels.values()])
     close = f"within {100 * _CLOSE:g} % of the best at {(known <= _CLOSE).sum()} of {known.size} points"
     asked = {name: Slowdowns(values, np.isfinite(values)) for name, values in panels.items()}
@@ -172,7 +172,7 @@ def _heat_panels(
     blanks: list[Blank] = []
     for axis, (values, chosen) in zip(axes, panels.values(), strict=False):
         heat(axis, across, upwards, percent_values(values), colours, percent_texts(values))
-        # The two blanks may be equal, and could not both be keys of one mapping.
+        # The two blanks may be equal, so they could not both be keys of one mapping.
         blanks += fill_blanks(axis, across, upwards, {without_choice: ~chosen})
         blanks += fill_blanks(axis, across, upwards, {NOT_TIMED: chosen & np.isnan(values)})
     explain_cells(figure, blanks)
@@ -268,7 +268,10 @@ def cell_panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int
 
 
 def label_cells(axis: Axes, procs: Sequence[int], sizes: Sequence[int], below: bool = True, left: bool = True) -> None:
-    """Lays out axes of cells over m and P, with labels of some sizes and counts. `below` and `left` name the axes."""
+    """Lays out axes of cells over m and P, with labels of some sizes and counts.
+
+    `below` and `left` say whether the axes of m and of P get their names.
+    """
     cell_axis(axis, "x", sizes, {size: format_size(size) for size in sizes[:: -(-len(sizes) // _MAX_LABELS)]})
     cell_axis(axis, "y", procs, {count: str(count) for count in _count_ticks(procs)})
     axis.set_xlabel("message size m" if below else "")

@@ -38,7 +38,7 @@ from collwise.validation.times.times import Times
 _MAX_COLUMNS = 2
 _BEST = "best"
 _MAX_TURNS = 3
-"""The most algorithms that a title names as fastest one after another."""
+"""The most algorithms that a title names as the fastest, in the order of sizes."""
 
 
 class _Line(NamedTuple):
@@ -149,8 +149,9 @@ def markers_and_lines(
 ) -> Figure:
     """Times of algorithms over m by two sources, and below them their ratios to the best of the same source.
 
-    The title says which algorithm is the fastest by the markers, and then what is `drawn`. `errors` are half-widths of
-    the markers' times, shape (2, m). `builtin` has the times of the MPI library's own choice, from the markers' source.
+    The title says which algorithm is the fastest by the times of the markers, followed by the text `drawn`. `errors`
+    are half-widths of the markers' times, shape (2, m). `builtin` holds the times of the MPI library's own choice, from
+    the source of the markers.
     """
     figure, (times, ratios) = plt.subplots(2, 1, figsize=(7.8, 7.4), sharex=True, height_ratios=(3, 2))
     names = list(dict.fromkeys([*markers, *lines]))

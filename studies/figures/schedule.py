@@ -22,7 +22,7 @@ _UNITS = ((1e-3, "us", 1e6), (1.0, "ms", 1e3), (float("inf"), "s", 1.0))
 
 
 def schedule_figure(trace: Trace, procs: int, title: str) -> Figure:
-    """Ranks from top to bottom over time: the processors' own work as bars, messages as lines, the path in orange.
+    """Ranks from top to bottom over time: the processors' work as bars, messages as lines, the critical path in orange.
 
     Raises UsageError for more than MAX_PROCS processes.
     """

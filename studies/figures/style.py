@@ -42,20 +42,20 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 _SECOND_MARKERS = ("p", "d", "h", "8", "H", "|", "4", "x", "+")
 """Markers of every second algorithm of a colour, so that no marker occurs twice in a figure."""
 _FORM_MARKERS = {"shared memory": "1", "one-sided": "2", "by socket": "3"}
-"""Markers of algorithms whose processes do not communicate by messages within nodes, or do so by socket."""
+"""Markers by how the processes of a node communicate, unless they communicate point to point."""
 _ALGORITHM_COLOURS = (*PALETTE[:6], "#882255", "#999933")
 """Eight colours that differ clearly. Cells without a value are grey, and text is black."""
 
 _LIBRARY_COLOUR = "#DDDDDD"
 
 MAX_RATIO = 16.0
-"""Ratios to the best above this are not shown."""
+"""Larger ratios to the best are not shown."""
 
 _MIN_RATIO = 1.2
 """Axes of ratios reach at least up to this, so that small differences do not look large."""
 
 _MAX_LABELS = 12
-"""The most lines of a panel that are named at their ends; with more lines, there is a legend."""
+"""The largest number of lines in a panel that are named at their ends; the names of more lines are in a legend."""
 
 _COINCIDE = 0.004
 """Lines no further apart than this share of the axes are seen as one."""
@@ -69,7 +69,7 @@ plt.rcParams |= {
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
     "savefig.dpi": 150,
-    # The SVG of the same figure then has the same internal names, and is the same file.
+    # With a fixed salt, SVGs of the same figure have the same internal names, and are equal as files.
     "svg.hashsalt": "collwise",
 }
 
@@ -77,8 +77,9 @@ plt.rcParams |= {
 def algorithm_style(algorithm: str) -> tuple[str, str]:
     """The colour and the marker of an algorithm: the same in every figure, and for every collective that has it.
 
-    Algorithms of a collective have different colours, as far as there are enough. Algorithms with the same colour have
-    different markers. So do the forms of one algorithm within nodes, such as 'tasks_chain, shared memory'.
+    Algorithms of a collective have different colours, as long as there are enough colours. Algorithms with the same
+    colour have different markers. If processes of a node do not communicate point to point, as in 'tasks_chain, shared
+    memory', the algorithm has another marker.
     """
     name, _, form = algorithm.partition(", ")
     colour, marker = _algorithm_styles()[name]
@@ -132,19 +133,22 @@ def ink(colour: str) -> str:
 
 
 def head(figure: Figure, message: str, drawn: str = "") -> None:
-    """Sets the title: what was found, and below it what is drawn. A narrow view of a wide figure still shows it."""
+    """Sets the title: what was found, and below it what is drawn.
+
+    The title begins at the left, so a narrow view of a wide figure still shows it.
+    """
     figure.suptitle("\n".join(filter(None, (message, drawn))), fontsize=11, wrap=True, x=0.02, ha="left")
 
 
 def least_and_most(values: Mapping[str, float]) -> str:
-    """'loggp 3.1 %, hockney 45.0 %': shares by name, ascending. Of more than three it has the first and the last."""
+    """'loggp 3.1 %, hockney 45.0 %': shares by name, ascending; of more than three shares, only the first and last."""
     known = sorted((value, name) for name, value in values.items() if np.isfinite(value))
     said = [f"{name} {100 * value:z.1f} %" for value, name in known]
     return ", ".join(said) if len(said) < 4 else f"from {said[0]} to {said[-1]}"
 
 
 def in_turn(before: Sequence[tuple[str, str]], last: str, what: str, everywhere: str) -> str:
-    """'binomial is fastest up to 8 KiB, then chain', from names with their ends (`before`) and the last name."""
+    """'binomial is fastest up to 8 KiB, then chain'; `before` has pairs of a name and the end of its range."""
     if not before:
         return f"{last} is {what} {everywhere}"
     (first, end), *others = before
@@ -152,10 +156,10 @@ def in_turn(before: Sequence[tuple[str, str]], last: str, what: str, everywhere:
 
 
 def label_lines(*axes: Axes) -> None:
-    """Names lines at their right ends, in their colours. The axes must already have their scales and limits.
+    """Names lines at their right ends, in the lines' colours. The axes must already have their scales and limits.
 
-    Of panels in a row with the same lines, only the last one has the names. Lines that would hide others become dashed.
-    If there is no room for the names, a legend below all panels has them.
+    If panels in a row have the same lines, only the last of these panels shows the names. Lines that would hide others
+    become dashed. If there is no room for the names, they are in a legend below all panels.
     """
     figure = axes[0].get_figure(root=True)
     assert figure is not None
@@ -186,26 +190,26 @@ def label_lines(*axes: Axes) -> None:
 
 
 def apart(wanted: Array, heights: Array) -> Array:
-    """Centres of labels from 0 to 1 that do not overlap, in the order of the wanted centres.
+    """Centres, between 0 and 1, of labels that do not overlap, in the order of the wanted centres.
 
-    They are the nearest to the wanted ones by least squares. The heights together must be at most 1.
+    By least squares, these centres are the nearest to the wanted ones. The sum of the heights must be at most 1.
     """
     from scipy.optimize import isotonic_regression
 
     if not len(wanted):
         return wanted
     below = np.concatenate([[0.0], np.cumsum((heights[1:] + heights[:-1]) / 2)])
-    # Without the room below each label, these are the nearest values that never descend.
+    # After the room below each label is subtracted, the nearest centres are the nearest values that never descend.
     places = isotonic_regression(wanted - below).x
     found: Array = below + np.clip(places, heights[0] / 2, 1 - heights[-1] / 2 - below[-1])
     return found
 
 
 def _points(line: Line2D) -> Array:
-    """The points of a line in shares of its axes."""
+    """The points of a line, as shares of the axes' width and height."""
     axis = line.axes
     assert axis is not None
-    axis.get_xlim()  # limits follow the lines only when they are asked for
+    axis.get_xlim()  # the limits are fitted to the lines only when somebody asks for the limits
     points: Array = (axis.transData - axis.transAxes).transform(np.asarray(line.get_xydata(), dtype=float))
     return points
 
@@ -216,7 +220,7 @@ def _inside(points: Array) -> NDArray[np.bool_]:
 
 
 def _end(line: Line2D) -> Array:
-    """The last point of a line within its axes, or the point at which it then leaves the axes."""
+    """The point where a line leaves its axes; if it does not leave them, its last point."""
     points = _points(line)
     seen = np.flatnonzero(_inside(points))
     last = seen[np.argmax(points[seen, 0])]
@@ -228,7 +232,7 @@ def _end(line: Line2D) -> Array:
 
 
 def _tell_apart(lines: Iterable[Line2D]) -> None:
-    """Makes solid lines dashed if they would hide others, with hollow markers around the others' markers."""
+    """Makes solid lines that would hide other lines dashed, with hollow markers around the other lines' markers."""
     drawn = [(line, _points(line)) for line in lines if line.get_linestyle() == "-"]
     hidden = [sum(_coincide(points, other) for _, other in drawn[:number]) for number, (_, points) in enumerate(drawn)]
     for (line, _), count in zip(drawn, hidden, strict=True):
@@ -239,7 +243,7 @@ def _tell_apart(lines: Iterable[Line2D]) -> None:
 
 
 def _coincide(array: Array, other: Array) -> bool:
-    """True for two lines that look like one at half of their points or more."""
+    """True if two lines look like one line at half of their points or more."""
     if array.shape != other.shape:
         return False
     distances = np.abs(array - other).max(axis=1)
@@ -269,7 +273,7 @@ def _height(note: Annotation) -> float:
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Writes a figure (PNG or SVG by its ending). Raises UsageError when the file cannot be written."""
+    """Writes a figure as PNG, or as SVG if the path ends in .svg. Raises UsageError when the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes((svg if path.suffix == ".svg" else png)(figure))
@@ -358,7 +362,7 @@ def ratio_axis(axis: Axes, largest: float, label: str = "time / that of the best
 
 
 def _minor_label(seconds: float, axis: Axes) -> str:
-    """The label between powers of ten, or none. A short axis has all of them, a longer one only 2 and 5."""
+    """A label between powers of ten, or no text. A short axis has a label at each digit, a longer one at 2 and 5."""
     low, high = axis.get_ylim()
     digit = round(seconds / 10.0 ** np.floor(np.log10(seconds)))
     if high / low < 3 or (high / low < 50 and digit in (2, 5)):

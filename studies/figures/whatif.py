@@ -95,9 +95,10 @@ def whatif_figure(times: Times, time_ratio: Array, kept_slowdown: Array, title: 
 def sweep_figure(
     times: Times, crossovers: Sequence[CrossOver], limits: Mapping[float, Mapping[str, float]], over: str, title: str
 ) -> Figure:
-    """The times of one point, relative to the best, over the factor, with cross-over points and, below, the limits.
+    """The times at one point relative to the best, over the factor, with cross-over points; below, the limits.
 
-    `limits` are the shares of the best choice's critical path by factor. `over` names what the factor multiplies.
+    `limits` has, for each factor, the limits' shares of the best choice's critical path. `over` names what the factor
+    multiplies.
     """
     factors, choices = times.seconds[FACTOR].values, times.choices
     seconds = times.array[:, 0, 0]
@@ -124,7 +125,7 @@ def sweep_figure(
     colours = [_LIMIT_COLOURS[name] for name in shown]
     shares = np.array([[100 * limits[factor][name] for factor in known] for name in shown])
     below.stackplot(known, shares, colors=colours)
-    # Areas get their names from invisible points in their middle, at the right.
+    # The name of an area is the label of an invisible point, which is in the middle of the area's right edge.
     for middle, name, colour in zip((np.cumsum(shares, axis=0) - shares / 2)[:, -1], shown, colours, strict=True):
         below.plot(known[-1], middle, "", color=colour, label=name)
     below.set_ylabel("critical path of\nthe best choice, %")
@@ -138,7 +139,7 @@ def sweep_figure(
 
 
 def sweep_map(times: Times, crossovers: Sequence[CrossOver], over: str, title: str) -> Figure:
-    """The best choice over the factor and P, for times of one message size. `over` names what the factor multiplies."""
+    """A map of the best choice over the factor and P, at one message size. `over` names what the factor multiplies."""
     factors, choices, best = times.seconds[FACTOR].values, times.choices, times.best.values[:, 0]
     crossed = np.array([[choices.index(crossover.above) for crossover in crossovers]], dtype=np.int64)
     used = choices_shown(choices, (best, crossed))
@@ -177,7 +178,7 @@ def sweep_map(times: Times, crossovers: Sequence[CrossOver], over: str, title: s
 
 
 class LiveFigure:
-    """A map of the best choice and one of the ratio of times, which are drawn again for other times.
+    """A map of the best choice and a map of the ratio of times; `draw` redraws both for other times.
 
     The axes, labels and colours are laid out once; `draw` only replaces the cells, so that it keeps up with a slider.
     """
@@ -221,7 +222,7 @@ class LiveFigure:
     @staticmethod
     def _picture(canvas: FigureCanvasAgg) -> bytes:
         picture = io.BytesIO()
-        # Fast compression: a slider waits for the picture.
+        # Compression is fast rather than good, because a slider waits for the picture.
         imsave(picture, np.asarray(canvas.buffer_rgba()), format="png", pil_kwargs={"compress_level": 1})
         return picture.getvalue()
 
@@ -250,7 +251,7 @@ def _factor_axis(axis: Axes, factors: Array, over: str) -> None:
 
 
 def _best_of_each_algorithm(choices: Sequence[Choice], ratios: Array) -> list[int]:
-    """The index of each algorithm's choice that is the closest to the best, on the mean over the factors."""
+    """The index of one choice of each algorithm: the choice with the smallest mean ratio over the factors."""
     found: dict[str, int] = {}
     for index, choice in enumerate(choices):
         if np.isnan(ratios[index]).all():

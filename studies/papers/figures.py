@@ -48,10 +48,10 @@ def panels(
     sizes: Sequence[int] = (),
     **others: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """Panels of this size in inches, by title, in rows of `columns`, by default in one row.
+    """Panels by title, each of this size in inches, in rows of `columns` panels, or by default in one row.
 
-    With `sizes`, which are the ticks, panels are over the message size and in seconds. If they share the y axis, only
-    the first panel of each row labels it. `others` go to plt.subplots.
+    If `sizes` are given, x is the message size, with ticks at `sizes`, and y is the time in seconds. If panels share
+    the y axis, only the first panel of each row labels it. `others` go to plt.subplots.
     """
     wide = columns or len(shown)
     rows = -(-len(shown) // wide)

@@ -42,8 +42,8 @@ def known_studies() -> dict[str, Path]:
 def run(name: str, settings: Mapping[str, str], folder: Path, on_cell: OnCell) -> tuple[dict[str, Any], list[Path]]:
     """Executes a study's notebook and writes NAME.md, NAME.json, NAME.ipynb and the figures into a folder.
 
-    `settings` are environment variables of its kernel. Returns the results and the files. When a cell fails, the
-    notebook is written as far as it got.
+    `settings` are environment variables of the notebook's kernel. Returns the results and the files. When a cell fails,
+    the notebook is written with the output of the cells before it.
     """
     known = known_studies()
     check_name("study", name, known)
@@ -91,7 +91,7 @@ def _execute(document: NotebookNode, notebook: Path, settings: Mapping[str, str]
         on_cell(heading, cell_index / len(document.cells))
 
     where = {"metadata": {"path": str(notebook.parent)}}
-    # Sockets in a folder of this user's own: over TCP, other users of the machine could listen.
+    # The kernel's sockets are in a private folder of this user, since other users of the machine could listen on TCP.
     with tempfile.TemporaryDirectory(prefix="collwise-") as folder, Path(folder, "log").open("w+") as log:
         kernel = AsyncKernelManager(transport="ipc", connection_file=f"{folder}/kernel.json")
         client = _Client(document, km=kernel, timeout=None, resources=where, on_cell_start=show_progress)
@@ -115,8 +115,8 @@ def _execute(document: NotebookNode, notebook: Path, settings: Mapping[str, str]
 def _shown(document: NotebookNode, name: str) -> tuple[str, dict[str, Any], dict[str, bytes]]:
     """The page of an executed notebook, the results that it published, and its pictures by file name.
 
-    The last printed output is its conclusions, unless it publishes others. A section of conclusions comes second on the
-    page, although a notebook can only compute it last.
+    The notebook's conclusions are its last printed output, unless it publishes others. The section of conclusions comes
+    second on the page, although a notebook can only compute it last.
     """
     page: list[str] = []
     first: list[str] = []

@@ -37,8 +37,8 @@ def environment(simulation: SimulationOptions, quick: bool) -> dict[str, str]:
 class Study:
     """Shows paragraphs, tables and figures below a notebook's cells, and publishes the results of the study.
 
-    The sentences of a paper's study are blocks of NAME.md.j2 in its folder. They use the notebook's variables, which
-    are `values`. `quick` is true if fewer points are wanted.
+    The sentences of a paper's study are blocks of NAME.md.j2 in the study's folder. These blocks use `values`, the
+    variables of the notebook. `quick` is true if fewer points are wanted.
     """
 
     def __init__(self, name: str = "", values: Mapping[str, Any] = MappingProxyType({})) -> None:
@@ -52,17 +52,17 @@ class Study:
     def context(self, engine: str | None = None) -> Iterator[SimulationContext]:
         """The context of the study's simulations, with its store open. `engine` replaces the requested engine.
 
-        Either engine also makes the experiments that models are fitted to.
+        With either engine, the context also makes the experiments that models are fitted to.
         """
         with replace(self._simulation, engine=engine or self._simulation.engine).context() as found:
             yield replace(found, engine=SCHEDULE_WITH_EXPERIMENTS) if found.engine is SCHEDULE else found
 
     def text(self, paragraph: str) -> None:
-        """Shows a paragraph; where its lines end does not matter."""
+        """Shows a paragraph; line breaks in it do not matter."""
         self._show(" ".join(paragraph.split()))
 
     def say(self, block: str, **values: Any) -> None:
-        """Shows the paragraphs of a block, which finds these values besides the notebook's variables."""
+        """Shows the paragraphs of a block, which can use these values in addition to the notebook's variables."""
         for paragraph in self._texts.paragraphs(block, **{**self._values, **values}):
             self._show(paragraph)
 

@@ -34,10 +34,10 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 
 def shown(decisions: Decisions) -> Shown:
-    """A table of the rules of each collective, and sentences on the time that they lose."""
+    """A table of the rules of each collective, and sentences on the time that the rules lose."""
     parts = [part for table in decisions.tables for part in _parts(table, decisions)]
     if decisions.robust:
-        parts.append("choices are those that lose least in the worst case (--robust), not those of the least time")
+        parts.append("choices are those that lose least in the worst case (--robust), not those with the least time")
     parts += sure_sentences(decisions.tables)
     return Shown(
         parts,
@@ -99,7 +99,7 @@ def _parts(table: DecisionTable, decisions: Decisions) -> Iterator[Table | str]:
 
 
 def _time(table: DecisionTable, procs: int, start: int, choice: Choice) -> tuple[str, str]:
-    """The time of a row's choice at the row's first size, and the untuned library's time as its multiple."""
+    """The time of a row's choice at the row's first size, and the untuned library's time divided by it."""
     known = table.seconds_at(procs, start)
     own, seconds = known.get(LIBRARY_DECIDES), known.get(choice)
     gain = "-" if own is None or not seconds else f"x {own / seconds:.2f}"
@@ -107,7 +107,10 @@ def _time(table: DecisionTable, procs: int, start: int, choice: Choice) -> tuple
 
 
 def _own(decisions: DecisionTable) -> dict[str, int] | None:
-    """The number of points where the choice is faster than MPI's own collective, and of all points; None if unknown."""
+    """The number of points where the choice is faster than MPI's own collective, and of points where both are timed.
+
+    The result is None if MPI's own collective was not timed.
+    """
     known = decisions.times
     if known is None or LIBRARY_DECIDES not in known.grid.timed:
         return None
@@ -137,7 +140,10 @@ def _lines(rules: ExportedRules, path: Path) -> Iterator[str]:
     yield f"{path}: {f'rules for Open MPI {rules.version}' if is_openmpi else known.title + collectives}; use them with"
     yield f"  {how_to_use(rules.format_name, path)}"
     if known.consumer.startswith(OPENMPI):
-        yield "On InfiniBand untuned Open MPI may run hcoll, which this leaves out: measure both (docs/exports.md)"
+        yield (
+            "On InfiniBand untuned Open MPI may run hcoll, with which these rules were not compared: measure both "
+            "(docs/exports.md)"
+        )
     for table in rules.tables:
         # Rules for Open MPI leave process counts within wide steps to the library, as a warning says.
         if not (known.consumer.startswith(OPENMPI) and table.wide_steps()):
@@ -200,7 +206,7 @@ def untuned(found: UntunedDecisions) -> Shown:
 
 
 def _described(collective: str, choice: Choice | None) -> str:
-    """The choice with its parameters: 'linear_sync max_requests=15'; '-' for none."""
+    """The choice with its parameters: 'linear_sync max_requests=15'; '-' if there is no choice."""
     if choice is None:
         return "-"
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
@@ -211,7 +217,7 @@ def _described(collective: str, choice: Choice | None) -> str:
 def _checked(found: UntunedDecisions) -> str:
     """The problem if the installed library decides otherwise, else empty.
 
-    Notes say for which calls it does, or that it decides the same.
+    Notes list the calls for which the library decides otherwise, or say that it decides the same for all.
     """
     if found.checks is None:
         return ""

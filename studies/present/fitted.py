@@ -44,8 +44,8 @@ def shown(fitted: FittedModel) -> Shown:
         ]
         return Shown(parts, [found.as_document()])
     if isinstance(found, PathParameters):
-        waits = "is posted" if found.receives_first else "is not posted yet, too"
-        first = f"eager messages leave when their receive {waits}"
+        when = "when their receive is posted" if found.receives_first else "even if their receive is not posted yet"
+        first = f"eager messages leave {when}"
     else:
         gamma = found.gamma(np.arange(2, 9), found.segment_bytes)
         first = f"gamma(2..8) at {format_size(found.segment_bytes)}: {', '.join(f'{value:.3f}' for value in gamma)}"
@@ -59,7 +59,7 @@ def shown(fitted: FittedModel) -> Shown:
 def fitted_pairs(
     parameters: ModelParameters | PathParameters,
 ) -> Iterator[tuple[str, tuple[str, str, str], Hockney, WithResiduals]]:
-    """Yields each pair of alpha and beta, with its model, its place and the fit that it belongs to.
+    """Yields each pair of alpha and beta, with its model and place, and the fit that the pair belongs to.
 
     A place is a collective, an algorithm, and a part of the algorithm or a class of messages.
     """
@@ -131,7 +131,7 @@ def _rows_of_each(values: dict[str, Any]) -> Rows:
     return rows
 
 
-_CROSSED = "Each collective or kind of messages predicted from the others"
+_CROSSED = "Each collective, or kind of messages, when predicted from the others"
 
 
 def figures(found: FittedFigures) -> Shown:

@@ -73,7 +73,7 @@ def new_rows(found: GuidelinesResult) -> list[tuple[str, ...]]:
 
 
 def comparison_row(comparison: Comparison) -> tuple[str, ...]:
-    """The cells of a comparison under all columns except 'p' and 'afterwards'."""
+    """The cells of a comparison under all of COLUMNS except 'p' and 'afterwards'."""
     return (
         comparison.call.collective,
         str(comparison.call.procs),
@@ -121,7 +121,7 @@ def summary_lines(found: GuidelinesResult) -> list[str]:
         name, _, procs = what.rpartition(", P = ")
         causes.setdefault(_SIMGRIDS_PREFIX.sub("", error), {}).setdefault(name, []).append(procs)
     criterion, comparisons = found.plan.criterion, found.before.comparisons
-    # The number of launches that the test needs to find a single violation.
+    # `needed` is the number of launches that the test needs to find a single violation among `most` comparisons.
     most = max(sum(comparison.kind == kind for comparison in comparisons) for kind in KINDS)
     needed = criterion.min_launches(most) if isinstance(criterion, RankTest) and comparisons else 0
     return said(
@@ -244,7 +244,7 @@ def _combination_record(combination: Combination) -> dict[str, Any]:
 
 
 def combination_row(combination: Combination) -> tuple[str, ...]:
-    """The row of COMBINATION_COLUMNS."""
+    """The row of a combination under COMBINATION_COLUMNS."""
     return (
         combination.call.collective,
         str(combination.call.procs),

@@ -95,7 +95,7 @@ class _Part(NamedTuple):
 
 
 def shown(found: JudgedMachines) -> Shown:
-    """The tables, sentences on how they are made, and a row for each part of a machine's cells and decider."""
+    """The tables, sentences on how they are made, and a row for each decider and part of a machine."""
     every = [part for name in sorted({cell.place.machine for cell in found.cells}) for part in _parts(found, name)]
     whole = [part for part in every if not part.collective and not part.sizes]
     collectives, classes = [part for part in every if part.collective], [part for part in every if part.sizes]
@@ -138,7 +138,7 @@ def shown(found: JudgedMachines) -> Shown:
     ]
     parts = [part for part in parts if isinstance(part, str) or part.rows]
     known = found.cells or found.messages
-    problem = "" if known else "no cell has two algorithms that the catalogue has and that were predicted"
+    problem = "" if known else "no cell has two algorithms that are in the catalogue and have predicted times"
     sure = [sureness for sureness in telling if sureness.probability >= SURE]
     right_of_all = sum(sureness.cell.lost[sureness.cell.chosen] < CLOSE for sureness in sure)
     facts = {
@@ -225,7 +225,7 @@ def _of_model(part: _Part, name: str) -> str:
 
 
 def _messages(found: Sequence[FromMessages]) -> Iterator[Table | str]:
-    """Yields the tables of predictions from messages between two nodes alone, and a note on how they were made.
+    """Yields tables of the predictions made only from messages between two nodes, and a note on how they were made.
 
     Yields nothing if there are no such predictions.
     """
@@ -247,10 +247,10 @@ def _messages(found: Sequence[FromMessages]) -> Iterator[Table | str]:
         for messages in found
         for other in messages.others
     ]
-    yield Table("What messages do not determine: median errors at the ends of the prior", _OTHERS, priors, left=5)
+    yield Table("Figures not determined by messages: errors at both ends of the prior range", _OTHERS, priors, left=5)
     yield (
-        "from messages: one figure at a time is moved; all others stay as fitted, or as described if messages do not "
-        "determine them"
+        "from messages: one figure at a time is set to an end of its prior range; all others stay as fitted, or as "
+        "described if messages do not determine them"
     )
 
 
@@ -266,7 +266,7 @@ def _call(messages: FromMessages) -> tuple[object, ...]:
 def _sureness(telling: Sequence[Sureness]) -> Iterator[Table | str]:
     """Yields tables that compare predicted probabilities with how often choices were right.
 
-    Yields nothing if there is no cell that tells.
+    Yields nothing if `telling` is empty.
     """
     if not telling:
         return

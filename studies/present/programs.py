@@ -1,4 +1,4 @@
-"""Results of running programs: applications under several choices, profiles and their savings, and measured gains."""
+"""Results of running programs: applications under several choices, profiles with savings, and measured gains."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def application(times: ApplicationTimes) -> Shown:
 
 
 def execution_cells(row: ApplicationRow) -> tuple[object, ...]:
-    """The execution_cells of an execution."""
+    """The cells of an execution, under the columns _OF_EXECUTIONS."""
     if row.error:
         return (row.procs, row.collectives, "failed", *["-"] * 4, row.algorithms or "-")
     return (
@@ -147,7 +147,7 @@ _OF_GAINS = ("collective", "P", "m", "choice", "default", "rules", "libcollwise"
 def gain(found: MeasuredGain) -> Shown:
     """A row for each call, and the mean speed-ups; figures are maps of the gains for each P."""
     checks = [check.summary for check in found.checks]
-    title = f"{found.target}, {found.library}: means ± half-widths; gains in brackets are within them"
+    title = f"{found.target}, {found.library}: means ± half-widths; gains in brackets lie within the half-widths"
     rows = [
         asdict(row)
         | {f"{way}_speedup": row.speedup(way) for way in (RULES, LIBCOLLWISE)}
@@ -197,7 +197,7 @@ def _gain(row: GainRow, way: str) -> str:
 def _gain_sentences(found: MeasuredGain) -> list[str]:
     """Sentences on the mean speed-ups by rules and by libcollwise, and on calls significantly faster or slower.
 
-    Remarks on calls follow.
+    The last sentences are remarks on single calls.
     """
     ways = []
     for way in (RULES, LIBCOLLWISE):

@@ -55,7 +55,7 @@ def score_records(scores: Scores) -> list[dict[str, Any]]:
 
     `picks` counts the points with a timed pick, `best_picks` the points where the pick is the best choice. `left_out`
     are the algorithms for which a model has no formula. `unpredicted` counts the right times that a model does not
-    predict, for algorithms for which it has a formula.
+    predict, although it has a formula for the algorithm.
     """
     return [_score(scores, title) for title in scores.others]
 
@@ -94,7 +94,7 @@ def _at(choice: Choice | str, procs: int, size: int) -> str:
 
 
 def score_rows(records: Iterable[Mapping[str, Any]]) -> list[tuple[object, ...]]:
-    """Rows under SCORE_COLUMNS; none for a model without any formula for the collective."""
+    """Rows under SCORE_COLUMNS; a model without any formula for the collective has no row."""
     return [
         (
             *(record["platform"], record["collective"], record["model"]),
@@ -116,8 +116,8 @@ def _predicted(one: Mapping[str, Any]) -> tuple[str, str, str]:
 def remarks(scores: Scores) -> list[str]:
     """Sentences on the times that are compared with the right ones.
 
-    They name the times with the best picks on average, the algorithms that each source of times leaves out, and models
-    that were fitted to times other than the right ones.
+    The sentences name the source of times whose picks are the best on average, the algorithms that each source leaves
+    out, and models that were fitted to times other than the right ones.
     """
     costs = {title: found for title in scores.times if (found := scores.summary(title)).points}
     unknown: dict[tuple[str, ...], list[str]] = {}
@@ -130,7 +130,7 @@ def remarks(scores: Scores) -> list[str]:
 
 
 def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:
-    """Maps of the best choices and of slowdowns; if there is an untuned library, also lines over P and over m."""
+    """Maps of the best choices and of slowdowns; if an untuned library is compared, also lines over P and over m."""
     right = scores.right
     what, stem = f"{right.collective} on {right.platform}", f"{right.platform}-{right.collective}"
     library = next((other for other in scores.others.values() if isinstance(other, Baseline)), None)

@@ -48,8 +48,9 @@ class Table:
 class Shown:
     """The output of a command.
 
-    `parts` are printed in their order; --json prints `rows` and `facts`. `figures` has the functions that draw figures,
-    by the stems of their files in the folder of --figures. `problem`, if any, ends the command with exit code 1.
+    `parts` are printed in their order; --json prints `rows` and `facts`. `figures` maps the names of files (without
+    ending) in the folder of --figures to functions that draw these figures. `problem`, if not empty, ends the command
+    with exit code 1.
     """
 
     parts: Sequence[Table | str]
@@ -121,7 +122,7 @@ PRESENTERS = {
     "UntunedDecisions": "decisions.untuned",
     "WhatIfs": "whatif",
 }
-"""The module of collwise.studies.present that presents each type, with its function unless that is `shown`."""
+"""The module of collwise.studies.present that presents each type, and the function, unless its name is `shown`."""
 
 
 def describe(timing: Timing) -> str:

@@ -48,7 +48,7 @@ _ALGORITHMS = ("gather", "blocks", "mean", "worst", "with time-out", "sent again
 
 
 def regions(found: Sequence[Regions]) -> Shown:
-    """The thresholds of each target, and what gather's algorithms cost there; figures of every repetition."""
+    """The thresholds of each target, and what gather's algorithms cost there; the figures show every repetition."""
     parts: list[Table | str] = []
     drawn = {}
     for item in found:

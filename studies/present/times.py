@@ -33,7 +33,7 @@ _MEASURED = ("P", "m", "algorithm", "median", "+-", "mean", "minimum", "maximum"
 
 
 def shown(found: AllTimes) -> Shown:
-    """A table of each collective's times, and how many cases were in the store before."""
+    """A table of each collective's times, and the number of cases that the store already had."""
     frame = found.frame()
     first = next(iter(found.values()))
     measured = "mean_seconds" in frame
@@ -71,7 +71,7 @@ def _figures(found: AllTimes) -> dict[str, Callable[[], Figure]]:
 
 
 def _timed_once(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows without those that repeat another row's time because their segments leave the message whole."""
+    """The rows, except those that repeat another row's time because their segments leave the message whole."""
     whole = frame[(frame.segment_bytes == 0) | (frame.segment_bytes >= frame.message_bytes)]
     same = [name for name in CASE_COLUMNS if name != "segment_bytes"]
     return frame.drop(whole.index[whole.duplicated(same)])
@@ -98,7 +98,7 @@ def _measured(times: Times) -> Iterator[Table | str]:
 
 
 def _over_allocations(times: Times) -> Iterator[Table | str]:
-    """A row for each choice at each point, the fastest in the median first."""
+    """A row for each choice at each point; the choices at a point are sorted by their medians."""
     typical, rare = over_allocations(times), over_allocations(times, RARE)
     lost = losses(times)
     rows = []
@@ -121,7 +121,7 @@ def _parts(times: Times) -> Iterator[Table | str]:
     pieces = frame.segment_bytes.where([not catalogue[name].bounded for name in frame.algorithm], 0)
     segments = sorted({*pieces[[catalogue[name].pipelined for name in frame.algorithm]]})
     if len(segments) == 1:
-        # Algorithms without segments stand in the rows of the one segment size.
+        # With a single segment size, algorithms without segments stand in the rows of that size.
         pieces[:] = segments[0]
     text = frame.seconds.map(format_seconds).where(frame.error == "", "failed")
     labels = [_label(catalogue[name], count) for name, count in zip(frame.algorithm, frame.parameter, strict=True)]
@@ -132,7 +132,7 @@ def _parts(times: Times) -> Iterator[Table | str]:
     for name, label in dict.fromkeys(zip(frame.algorithm, labels, strict=True)):
         by_name.setdefault(name, []).append(label)
     columns = [label for name, found in by_name.items() for label in found or [name]]
-    # If there is no cell, the algorithm does not run.
+    # A missing cell means that the algorithm does not run.
     cells = cells.reindex(columns=columns).astype(object).fillna("-").reset_index()
     repeated = cells.duplicated(["procs", "message_bytes", *columns]) & (cells.segment_bytes > cells.message_bytes)
     several_segments = len(segments) > 1

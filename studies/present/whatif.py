@@ -1,4 +1,4 @@
-"""Answers of `whatif` (choices and times before and after a change) and of `sweep` (where the best choice changes)."""
+"""Answers of `whatif` (choices and times before and after a change) and `sweep` (where the best choice changes)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def shown(answers: WhatIfs) -> Shown:
 
 
 def _parts(answer: WhatIf, frame: pd.DataFrame) -> Iterator[Table | str]:
-    # Without a table the kept rules are the best choices before the change, which have no slowdown there.
+    # Without a table the kept rules are the best choices before the change, so they have no slowdown before it.
     of_table = bool((frame.kept_slowdown_before > 0).any())
     slower = partial(percent, sign=True)
     columns = {

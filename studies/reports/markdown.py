@@ -1,6 +1,6 @@
-"""Markdown for reports, pages of studies and the docs: tables, shares in their cells, and sentences.
+"""Markdown for reports, pages of studies and the docs: tables, shares in percent, and sentences.
 
-Sentences are blocks of templates (Jinja) beside the modules that fill in what they found.
+Sentences are blocks of Jinja templates, which are in the same folders as the modules that fill them in.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Texts:
     def _template(self) -> jinja2.Template:
         import jinja2
 
-        # A report without a number that it should have is an error, not a sentence with a gap.
+        # If a report lacks a number, this raises an error, instead of writing a sentence with a gap.
         environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(self._folder),
             undefined=jinja2.StrictUndefined,

@@ -43,8 +43,8 @@ class Picture:
 class Step:
     """A numbered step, whose text says what to do.
 
-    `files` has the purpose of each file, which is in the report's folder and is linked. `commands` has each command by
-    its purpose.
+    `files` maps names of files in the report's folder, which are linked, to their purposes. `commands` maps purposes to
+    commands.
     """
 
     text: str
@@ -65,7 +65,7 @@ class Notes:
 class Section:
     """A part of a report: paragraphs, files, commands, steps, paragraphs `after` these, tables, figures and notes.
 
-    `files` has the purpose of each file, which is in the report's folder and is linked. `level` is the level of the
+    `files` maps names of files in the report's folder, which are linked, to their purposes. `level` is the level of the
     heading: 2, or 3 for a part of the previous section. In HTML, a `folded` section is hidden behind its heading.
     """
 

@@ -30,9 +30,9 @@ from collwise.validation.times.grid import choice_of
 
 TEXTS = Texts("validation.md.j2")
 MEDIAN_ERROR_LIMIT, MEAN_COST_LIMIT = 0.08, 0.05
-"""The promised limits of the median error and of the mean cost of choosing flat or hierarchical.
+"""The promised limits of the median error, and of the mean cost of the choice between flat and hierarchical.
 
-They hold on nodes with several processes.
+These limits are for nodes with several processes.
 """
 _LEADER = 2
 _MIN_PART = 0.1
@@ -47,7 +47,7 @@ def shared_node_sections(result: Validation) -> list[Section]:
 
 
 def shared_node_document(result: Validation) -> dict[str, Any]:
-    """The content of these sections as plain dictionaries and lists."""
+    """The content of `shared_node_sections` as plain dictionaries and lists."""
     main = result.main
     return {
         "verified": [

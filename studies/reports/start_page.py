@@ -17,7 +17,7 @@ from collwise.studies.papers.notebook import document_of, known_studies
 
 START = "start.html"
 EXECUTED = SOURCES / "docs" / "notebooks"
-"""The folder of notebooks about questions with the output of their cells; docs/regenerate.py writes them."""
+"""The folder of executed notebooks about questions, with the output of their cells; docs/regenerate.py writes it."""
 SLIDERS = "whatif_sliders"
 """The notebook that is also a page without code."""
 _QUESTION = re.compile(r"\*\*([^*]+\?)\*\*")

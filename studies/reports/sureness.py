@@ -1,4 +1,4 @@
-"""Sentences on how sure decisions by simulated times are, from the errors of predictions of measured machines."""
+"""Sentences on how sure decisions by simulated times are, given the errors of predictions for measured machines."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ Gains = Mapping[tuple[str, int, int], float]
 
 
 def sure_facts(tables: Sequence[DecisionTable], gains: Gains = MappingProxyType({})) -> dict[str, Any] | None:
-    """The numbers of points and of sure points, what to measure at doubtful ones, and the losses.
+    """The numbers of points and of sure points, what to measure at doubtful points, and the losses.
 
-    None unless the times are simulated.
+    The result is None unless the times are simulated.
 
     `others` is the number of points without an outlook. `mean` is the geometric mean of the expected losses, `worst`
-    the point of the largest 95th percentile. Losses are relative to the fastest choice. `untuned` is the mean expected
-    loss of the library of the `gains`, or None if any gain is unknown. Since a deviation has the mean 0, each expected
-    loss of the library differs from the choice's loss by the predicted gain.
+    the point at which the 95th percentile of the loss is largest. Losses are relative to the fastest choice. `untuned`
+    is the mean expected loss of the untuned library of `gains`, or None if any gain is unknown. Since deviations have
+    the mean 0, the library's expected time relative to the fastest choice is that of our choice times the gain.
     """
     found = {table.collective: outlooks_of(table, DISCREPANCY) for table in tables}
     points = [(name, outlook) for name, some in found.items() for outlook in some]
@@ -77,7 +77,7 @@ def sure_points(table: DecisionTable) -> tuple[int, int]:
 def sure_sentences(
     tables: Sequence[DecisionTable], gains: Gains = MappingProxyType({}), library: str = ""
 ) -> list[str]:
-    """Sentences on the number of sure points, what to measure at doubtful ones, and the worst case.
+    """Sentences on the number of sure points, what to measure at doubtful points, and the worst case.
 
     There are none unless the times are simulated.
     """

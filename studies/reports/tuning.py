@@ -40,7 +40,7 @@ from collwise.validation.select.consumers import COLLWISE, OPENMPI, openmpi_vers
 
 TEXTS = Texts("tuning.md.j2")
 CHECKED = tomllib.loads(Path(__file__).with_name("checked.toml").read_text(encoding="utf-8"))
-"""The errors of simulated times, and of choices by them, that were found when measured times checked them."""
+"""The errors that measured times showed in simulated times, and in choices by simulated times."""
 MACHINES = tomllib.loads(Path(__file__).with_name("machines.toml").read_text(encoding="utf-8"))
 """The errors of predictions on supercomputers that others measured, and the time lost by choices, by machine."""
 _GAIN = "untuned / rules"
@@ -64,7 +64,7 @@ def gain_table(tuned: Tuned) -> Table:
 
 
 def gain_figure(tuned: Tuned) -> Figure:
-    """A map of how much slower the untuned library is, in percent, by collective and size, averaged over P."""
+    """A map by collective and size of how much slower the untuned library is, in percent, averaged over P."""
     gained = {}
     for name, scores in tuned.scores.items():
         for size, gains in zip(scores.right.message_bytes, tuned.gains(name).T, strict=True):
@@ -182,9 +182,9 @@ def _han(tuned: Tuned) -> str:
 
 
 def changing(tuned: Tuned) -> str:
-    """The command that shows whether the choices change with the cluster.
+    """The command that shows whether the choices stay the same if the cluster changes.
 
-    It is empty if the cluster has no description, or if no option can repeat the placement of its ranks.
+    The command is empty if the cluster has no description, or if no option can repeat the placement of ranks.
     """
     places = ""
     if isinstance(tuned.platform, PlacedPlatform) and not (places := getattr(tuned.platform, "options", "")):
@@ -209,7 +209,7 @@ def _memory_is_assumed(tuned: Tuned) -> bool:
 
 
 def _known(tuned: Tuned, *names: str) -> list[float]:
-    """The known gains of the collectives with these names, by default of all."""
+    """The known gains of the collectives with these names; without names, the known gains of all collectives."""
     return [float(item) for name in names or tuned.scores for item in tuned.gains(name).flat if np.isfinite(item)]
 
 
@@ -312,7 +312,7 @@ def _steps(tuned: Tuned) -> list[Step]:
 
 
 def _limits(tuned: Tuned) -> list[str]:
-    """Notes on what the rules do not decide, and on decisions that the times hardly support."""
+    """Notes on calls that the rules do not decide, and on decisions that the times hardly support."""
     most = None if tuned.platform is None else tuned.platform.max_procs(tuned.per_node)
     lost = [name for name in tuned.scores if (known := _known(tuned, name)) and geometric_mean(known) < _SLOWER]
     charged = tuned.platform is None or charges_overheads(tuned.platform.smpi_options())

@@ -67,7 +67,7 @@ def _testbed_title(name: str) -> str:
 
 
 def limits(result: Validation) -> Section:
-    """The promised limits of errors and slowdowns, the values found, and the causes of values beyond their limits."""
+    """The promised limits of errors and slowdowns, the values found, and why values are beyond their limits."""
     found = list(verdicts(result.main, SIMULATED).itertuples())
     rows = [
         (

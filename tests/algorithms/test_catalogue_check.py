@@ -44,11 +44,16 @@ def test_a_right_entry_is_accepted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "texts"),
     [
-        ("openmpi = {}", 'openmpi = { "4.1" = 5 }', 9, ["openmpi", "4.1 = 5 is another algorithm's already (binary)"]),
+        (
+            "openmpi = {}",
+            'openmpi = { "4.1" = 5 }',
+            9,
+            ["openmpi", "4.1 = 5 already belongs to another algorithm (binary)"],
+        ),
         ("openmpi = {}", 'openmpi = { "4.1" = 99 }', 9, ["Open MPI 4.1 has no algorithm 99 of bcast; valid: 1 to 9"]),
         ("openmpi = {}", 'openmpi = { "4.2" = 9 }', 9, ["unknown version '4.2'", "valid: 4.0, 4.1, 5.0, 6.0"]),
         ("openmpi = {}", 'openmpi = { "4.1" = "9" }', 9, ["valid: ids by version"]),
-        ('name = "kary"', 'name = "binomial"', 1, ["the name 'binomial' is another algorithm's already"]),
+        ('name = "kary"', 'name = "binomial"', 1, ["the name 'binomial' already belongs to another algorithm"]),
         ('name = "kary"', 'name = "k-ary"', 1, ["name: is 'k-ary'; valid: lower-case letters, digits and _"]),
         ("bcast_kary", "bcast_kari", 3, ["function: is 'collwise_bcast_kari'; valid: collwise_bcast_kary"]),
         ('"segment_bytes"', '"segment_bites"', 5, ["'segment_bites'; did you mean segment_bytes", "max_requests"]),
@@ -68,8 +73,13 @@ def test_a_right_entry_is_accepted(tmp_path: Path) -> None:
         ),
         ('"a paper"', '"a paper', 10, ["broken TOML"]),
         ('"a paper"', '"a paper"\nmpich = "binomal"', 11, ["binomal is not in libraries.toml; did you mean binomial"]),
-        ('"a paper"', '"a paper"\nmpich = "binomial"', 11, ["binomial is another algorithm's already (binomial)"]),
-        ('"a paper"', '"a paper"\nguideline = "GL1"', 0, ["selectable: is true beside guideline"]),
+        (
+            '"a paper"',
+            '"a paper"\nmpich = "binomial"',
+            11,
+            ["binomial already belongs to another algorithm (binomial)"],
+        ),
+        ('"a paper"', '"a paper"\nguideline = "GL1"', 0, ["selectable: is true despite guideline"]),
     ],
 )
 def test_a_wrong_entry_is_named_with_its_line(tmp_path: Path, old: str, new: str, line: int, texts: list[str]) -> None:

@@ -174,7 +174,7 @@ def test_a_report_by_communicator(name: str, tmp_path: Path, compiled) -> None:
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
-        ("# nothing", "it has no rules"),
+        ("# nothing", "the table has no rules"),
         ("bcast 2 1 0 default", "all its rules say default"),
         ("bcast 8 1 0 chain", "its rules begin at 8 processes, and the run has 4"),
         ("bcast 2 8 0 chain\nbcast 8 1 0 ring", "its rules for up to 4 processes are for 8 and more per node"),

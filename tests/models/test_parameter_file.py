@@ -196,7 +196,7 @@ BROKEN: list[tuple[str, Callable[[dict[str, Any]], None], str]] = [
     (
         "lmo",
         put("thresholds", "gather_regular_from_bytes", 5),
-        "gather_regular_from_bytes = 5; valid: gather_irregular_from_bytes, 2048, or more",
+        "gather_regular_from_bytes = 5; valid: at least gather_irregular_from_bytes, 2048",
     ),
     ("lmo", put("thresholds", "scatter_bytes", 5), "unknown threshold 'scatter_bytes'; did you mean scatter_leap_byt"),
     ("lmo", put("thresholds", 5), "thresholds = 5; valid: a table"),

@@ -54,7 +54,7 @@ def test_what_is_read(tmp_path: Path, text: str, expected: Thresholds) -> None:
         ),
         (
             WHOLE.replace("5120", "65537"),
-            r"thresholds\.gather_regular_from_bytes = 65536; valid: gather_irregular_from_bytes, 65537, or more",
+            r"thresholds\.gather_regular_from_bytes = 65536; valid: at least gather_irregular_from_bytes, 65537",
         ),
     ],
 )

@@ -102,13 +102,13 @@ def test_missing_unreadable_and_foreign_files(tmp_path: Path) -> None:
             "links_per_node = 1",
             "backbone_latency_seconds = 1",
             "backbone",
-            "network.backbone_latency_seconds: is given without backbone_bytes_per_second; add that, or ",
+            "network.backbone_latency_seconds: is given without backbone_bytes_per_second; give both, or ",
         ),
         (
             "links_per_node = 1",
             "backbone_is_shared = true",
             "backbone",
-            "network.backbone_is_shared: is given without backbone_bytes_per_second; add that, or leave it out",
+            "network.backbone_is_shared: is given without backbone_bytes_per_second; give both, or neither",
         ),
         ("crosstraffic = true", 'crosstraffic = "on"', "cross", "calibration.crosstraffic: 'on' does not fit (valid: "),
         (

@@ -259,7 +259,7 @@ def test_the_route_or_link_that_no_description_has_is_named(
     with pytest.raises(UsageError) as refused:
         description_of(load(zone(tmp_path, content, routing)))
     assert says in str(refused.value)
-    assert str(refused.value).endswith("; 'simulate --engine smpi' takes it")
+    assert str(refused.value).endswith("; use 'simulate --engine smpi'")
 
 
 def test_topologies_have_the_rates_of_all_their_links(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_what_a_description_cannot_say_is_named(
     with pytest.raises(UsageError) as refused:
         description_of(load(written(tmp_path, cluster, **attributes)))
     assert says in str(refused.value)
-    assert str(refused.value).endswith("; 'simulate --engine smpi' takes it")
+    assert str(refused.value).endswith("; use 'simulate --engine smpi'")
 
 
 def test_all_that_takes_descriptions_takes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,12 @@
 """A Gaussian process over the logarithms of the times of one collective's cases.
 
-The mean of a case is the logarithm of its predicted time. Without predictions it is the logarithm of the time on a line
-through the algorithm's measured times, with a latency and times per byte of a message and of a segment. Differences
-from the mean are similar for similar cases, which have similar sizes and process counts, or the same algorithm with
-segments of about the same size. Measured times therefore inform about similar cases, and cases far from all measured
-ones stay uncertain. How large the errors of predictions are, or the changes of an algorithm's time from one size to the
-next, is not known beforehand. Of several scales, the one under which the measured times are most likely is used.
+The mean of a case is the logarithm of its predicted time. Without predictions, it is the logarithm of the time on a
+line that is fitted to the algorithm's measured times: a latency, a time per byte of the message and a time per byte of
+a segment. Differences from the mean are similar for similar cases, which have similar sizes and process counts, or the
+same algorithm with segments of about the same size. Measured times therefore inform about similar cases, and cases far
+from all measured ones stay uncertain. It is not known beforehand how large the errors of predictions are, or how much
+an algorithm's time changes from one size to the next. So several scales of these differences are tried, and the scale
+under which the measured times are most likely is used.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ Numbers = NDArray[np.intp]
 class Process:
     """Means and variances of logarithms, which `learn` and `imagine` replace; a shallow copy learns independently.
 
-    `alike` gives the covariances of rows and columns (indices of cases) before anything was measured, at the scale.
-    `plausibility` is the log-likelihood of what was learned plus the logarithm of the scale's prior, which is largest
-    at the scale 1.
+    `alike` gives the covariances between cases (indices, as rows and as columns) at this scale before anything was
+    measured. `plausibility` is the log-likelihood of what was learned plus the logarithm of the scale's prior, which is
+    largest at the scale 1.
     """
 
     def __init__(self, prior: Array, alike: Callable[[Numbers, Numbers], Array], scale: float) -> None:
@@ -50,7 +51,7 @@ class Process:
         return np.maximum(alone - (self._learned**2).sum(axis=0), 0.0)
 
     def covariance(self, columns: Numbers | None = None) -> Array:
-        """The covariance of every case with some cases, by default with all, shape (cases, columns)."""
+        """The covariance of every case with the cases `columns`, by default with all, shape (cases, columns)."""
         some = self._every if columns is None else columns
         found = self._alike(self._every, some)
         return found - self._learned.T @ self._learned[:, some] if len(self._learned) else found
@@ -108,8 +109,8 @@ _UNKNOWN = 10.0
 _SCALES = 1.0, 2.0
 """The factors on the spread, among which measured times decide.
 
-None is below 1: even if the first measured times agree with the predictions, or with the lines, they do not show yet
-how wrong these are for longer messages."""
+No scale is below 1, because even if the first measured times agree with the predictions, or with the lines, nobody
+knows yet how wrong predictions or lines are for longer messages."""
 # The doublings of size, of process count and of segment size over which the similarity of cases falls to 1/e.
 _FAR = (8.0, 4.0, 8.0)
 _GUESSED_NOISE, _GUESSES = 0.03, 4
@@ -117,7 +118,7 @@ _GUESSED_NOISE, _GUESSES = 0.03, 4
 _MIN_SECONDS = 1e-12
 """The seconds that stand for a measured time of 0, which has no logarithm."""
 _BETWEEN_LAUNCHES = 0.01
-"""The least difference of the median from launch to launch, as a share."""
+"""The assumed standard deviation of the median from launch to launch, as a share."""
 _TO_DEVIATION = 1.2
 """The factor from the mean distance from the median to the standard deviation, for a few values.
 
@@ -129,9 +130,9 @@ distributed values the factor is 1.13 to 1.25.
 class Belief:
     """Means and covariances of the logarithms of times; `learn` takes measured times into account.
 
-    `predictions` are those of all sources; the more they disagree on a case, the more uncertain it is. Each launch
-    repeats a case `in_a_round` times. `out` marks the cases that failed, which are never the fastest. `point` has the
-    place of each case among the `points` (P, m).
+    `predictions` are those of all sources; the more the sources disagree on a case, the more uncertain the case is.
+    Each launch repeats a case `in_a_round` times. `out` marks the cases that failed, which are never the fastest.
+    `point` has the index of each case's point among the `points` (P, m).
     """
 
     def __init__(self, cases: Sequence[Case], predictions: Sequence[Predictions] = (), in_a_round: int = 3) -> None:
@@ -205,7 +206,7 @@ class Belief:
         return np.isin(np.arange(len(self.cases)), list(self._measured))
 
     def half_width(self, number: int, timing: Timing, confidence: float) -> float:
-        """The half-width of the median's interval; similar cases contribute to its variance."""
+        """The half-width of the median's confidence interval; samples of other cases contribute to the variance."""
         squares, freedom = _relative_squares(timing)
         variance = self._noise_with(number, squares, freedom)
         quantile = float(stats.t.ppf(0.5 + confidence / 2, _GUESSES + freedom))
@@ -250,7 +251,7 @@ class Belief:
         )
 
     def _from_lines(self) -> Array:
-        """The logarithms of times on algorithms' lines, each at the nearest P at which the algorithm was measured.
+        """The logarithms of times on each algorithm's line for the nearest P at which the algorithm was measured.
 
         Cases of an algorithm without measurements get the mean over the other cases.
         """
@@ -269,8 +270,8 @@ class Belief:
     def _line(self, numbers: Sequence[int]) -> Array:
         """The latency and the times per byte of the message and of a segment that minimise the relative errors.
 
-        In a pipeline, only the first segment pays for its way through all processes; the rest of the message follows
-        it. None of the three is negative.
+        In a pipeline, only the first segment's time counts for each process that it passes, since the rest of the
+        message follows at once. None of the three is negative.
         """
         cases = [self.cases[number] for number in numbers]
         seconds = np.exp([self._measured[number][0] for number in numbers])
@@ -291,7 +292,7 @@ def expected_gain(behind: Array, deviation: Array) -> Array:
 def _sources(logs: Array, count: int) -> tuple[Array, Array]:
     """The mean of the sources' logarithms, and a factor of doubt, for each case.
 
-    The factor is 1, or more if the sources disagree or none has a prediction.
+    The factor is 1; it is larger if the sources disagree or if no source has a prediction.
     """
     if logs.size == 0 or np.isnan(logs).all():
         return np.zeros(count), np.ones(count)

@@ -1,9 +1,9 @@
-"""The adaptive search, which in each round measures the cases that inform most about choices for their machine time.
+"""The adaptive search, which measures in each round the cases that inform most per second of machine time.
 
 A round is one execution of MPI, which repeats each case a few times. The next case of a round is the one with the
-largest expected gain for its time (the knowledge gradient): measuring it may change the choice at its point, since the
-case may turn out to be faster, or the apparent best case slower. Cases that are clearly beaten are not measured. In the
-end the choice of every point has been measured.
+largest expected gain divided by its time (the knowledge gradient). A measurement gains if it changes the choice at the
+case's point, because the case turns out to be faster, or the apparently best case slower. Cases that are clearly beaten
+are not measured. In the end the choice of every point has been measured.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ Repetitions end when the mean is precise. A single stall hardly moves the median
 _LAUNCH_SECONDS = 2.0
 """The assumed time to start an execution of MPI until one was timed."""
 _ROUND_SHARE, _ROUND_LAUNCHES = 0.3, 3.0
-"""A round takes this share of the time spent before, and at least this many times its start time."""
+"""A round takes this share of the time spent before, but at least this many times its start-up time."""
 _CASE_SECONDS = 0.005
 """The assumed time of a case in addition to its repetitions."""
 _MARGIN = 1.25
-"""The time reserved for points without measurements, divided by their expected time."""
+"""The time reserved for points without measurements, divided by the expected time of measuring them."""
 _DEEPER = 0.5
 """A round is planned to reach this share of the wanted loss, so that few rounds are needed."""
 _UNKNOWN_SECONDS = 0.01
@@ -48,7 +48,7 @@ _UNKNOWN_SECONDS = 0.01
 
 @dataclass
 class Spent:
-    """The machine time of a search: durations of executions of MPI, and for times from the store, their repetitions."""
+    """The machine time of a search: of its executions of MPI, and of the repetitions behind times from the store."""
 
     seconds: float = 0.0
     rounds: int = 0
@@ -76,8 +76,8 @@ class PointFound:
 class Searched:
     """The result of a search: its points, all timings, their machine time, and the machine time of the full grid.
 
-    `full_seconds` is a lower bound on the machine time of the full grid by the usual method. It counts each case with
-    the fewest repetitions, by its measured or else its expected time.
+    `full_seconds` is a lower bound on the machine time of the full grid by the usual method. In this bound, each case
+    has the fewest repetitions, and its measured time or, if it was not measured, its expected time.
     """
 
     points: tuple[PointFound, ...]
@@ -161,7 +161,7 @@ class AdaptiveSearch:
             item.learn(self._timings)
 
     def _settle(self) -> None:
-        """Gives all medians intervals from the spread of similar cases."""
+        """Gives every median a confidence interval, to which the spread of other cases contributes."""
         confidence = self.usual.precision.confidence
         for belief in (item.belief for item in self._fields):
             for number in np.flatnonzero(belief.measured).tolist():
@@ -179,7 +179,7 @@ class AdaptiveSearch:
         return timing.seconds * self._runs(REPETITIONS) / REPETITIONS
 
     def _next_round(self) -> list[Case]:
-        """The cases of the next round, the most informative first, within its time and the budget."""
+        """The cases of the next round, the most informative first, within the time of a round and the budget."""
         undecided = [(item, number) for item in self._fields for number in item.undecided()]
         least = _ROUND_LAUNCHES * self._spent.launch_seconds
         kept = _MARGIN * sum(self._cost(one, number) for one, number in undecided) + self._spent.launch_seconds
@@ -236,7 +236,7 @@ class AdaptiveSearch:
         return self._overrun * (self._runs(REPETITIONS) * one.seconds(number) + _CASE_SECONDS)
 
     def _cautious_cost(self, one: _Field, number: int) -> float:
-        """The cost if the time exceeds its expectation by two standard deviations."""
+        """The cost of a case if its time exceeds the expectation by two standard deviations."""
         doubt = math.sqrt(max(float(one.belief.covariance[number, number]), 0.0)) if self._timings else 0.0
         return self._cost(one, number) * math.exp(min(2 * doubt, 10.0))
 
@@ -365,8 +365,8 @@ class _Field:
     def first(self) -> list[Case]:
         """The cases to measure before anything else, at the smallest and the largest process count.
 
-        With predictions these are the predicted best choice of every algorithm at the smallest and at a middle size;
-        without predictions, every choice at these sizes.
+        With predictions, these cases are the predicted best choice of every algorithm at the smallest and at a middle
+        size; without predictions, they are all choices at these two sizes.
         """
         cases, belief = self.belief.cases, self.belief
         sizes = sorted({case.message_bytes for case in cases})
@@ -433,8 +433,8 @@ def visiting(method: Method) -> Method:
 def pooled(before: Timing | None, new: Timing, confidence: float = 0.95) -> Timing:
     """The timing of one case over several rounds: the median of all repetitions, with its interval.
 
-    The median is used since a single stall would decide the mean of few repetitions. If the new round failed, the case
-    counts as failed.
+    The median is used, since a single stall would dominate the mean of few repetitions. If the new round failed, the
+    case counts as failed.
     """
     if not new.ok or not new.samples:
         return new

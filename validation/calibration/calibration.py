@@ -30,7 +30,7 @@ _CLOCK_READINGS = 1000
 _CLOCK_REPETITIONS = 15
 _LATE_SECONDS = 0.02
 _EAGER_TRIALS = 3
-# A message and its answer take at most this much longer than their nominal time.
+# A message and its answer together take at most this much longer than their nominal time.
 _SLACK_SECONDS = 1e-3
 
 CalibrationPlan = dict[Case, int]
@@ -41,7 +41,7 @@ CalibrationPlan = dict[Case, int]
 class CalibrationGrid:
     """The number of message sizes of each kind, their range, and their repetitions.
 
-    A size is repeated until its measurements take about `seconds_each`, from 2 to `max_repetitions` times.
+    Each size is measured from 2 to `max_repetitions` times, so that its measurements take about `seconds_each`.
     """
 
     ping_pongs: int = 72
@@ -63,7 +63,7 @@ USUAL = CalibrationGrid()
 
 
 def pairs_between_nodes(procs: int, processes_per_node: int) -> tuple[int, ...]:
-    """The first process of each node, without the last node if their number is odd; successive ones form pairs.
+    """The first process of each node; two successive ones form a pair, so an odd last node is left out.
 
     Raises UsageError for fewer than two nodes.
     """
@@ -87,11 +87,11 @@ def size_plan(
     processes_per_node: int,
     nominal: Platform,
 ) -> CalibrationPlan:
-    """Measurements over log-uniform random sizes in random order.
+    """The plan of measurements at log-uniform random sizes, in random order.
 
-    All pairs of `processes` measure at the same time. If nodes have several processes, ping-pongs between the first two
-    processes of each of these nodes are added, or of the first node alone if only one pair measures. The times of
-    `nominal` determine how often each measurement is repeated.
+    All pairs of `processes` measure at the same time. If nodes have several processes, ping-pongs within nodes are
+    added: between the first two processes of each of these nodes, or of only the first node if only one pair measures.
+    The times of `nominal` determine how often each measurement is repeated.
     """
     chance = random.Random(1)
     most = grid.max_bytes
@@ -172,9 +172,10 @@ _COMPARED = (Kind.PING_PONG, Kind.SEND, Kind.ISEND, Kind.ROW, Kind.EXCHANGE)
 class CalibrationResult:
     """The calibrated platform, its points, the fitted segments by kind, and the simulated times of the points.
 
-    Segments of kind 'ping_pong' give the one-way time in the network by the bytes of message and envelope, without os
-    and or. `residuals` has the columns kind, within_node, message_bytes, measured_seconds (the median minus the time of
-    reading the clock), simulated_seconds, and relative_error, which is (simulated - measured) / measured.
+    Segments of kind 'ping_pong' give the one-way time in the network by the bytes of message and envelope, without
+    smpi/os and smpi/or. `residuals` has the columns kind, within_node, message_bytes, measured_seconds (the median
+    minus the time of reading the clock), simulated_seconds, and relative_error, which is (simulated - measured) /
+    measured.
     """
 
     platform: Platform
@@ -186,7 +187,7 @@ class CalibrationResult:
         """Sizes in bytes, and the relative errors of simulated times between nodes.
 
         For receives, these are the errors of their fitted segments. Sends and receives are restricted to sizes below
-        the eager limit, where os and or are charged.
+        the eager limit, where smpi/os and smpi/or are charged.
         """
         limit, clock = self.platform.calibration.eager_limit_bytes, clock_seconds(self.points)
         if kind != Kind.RECEIVE:
@@ -231,13 +232,13 @@ def measure_points(
 
 
 def refit(points: Sequence[CalibrationPoint], nominal: Platform, context: SimulationContext) -> CalibrationResult:
-    """A platform with the nominal one's name, fitted to the points. Raises UsageError if a kind has too few points."""
+    """The platform fitted to the points, under the nominal name. Raises UsageError if a kind has too few points."""
     platform, segments = fit_platform(points, nominal)
     return CalibrationResult(platform, tuple(points), segments, _residuals(platform, points, context))
 
 
 def alone_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> Platform:
-    """The platform fitted to single messages only, without messages in a row and without a limit of the rate."""
+    """The platform fitted to single messages only; messages in a row are left out, and the rate has no limit."""
     unbounded = replace(nominal, link_bytes_per_second=math.inf)
     return fit_platform([point for point in points if point.kind != Kind.ROW], unbounded)[0]
 

@@ -58,11 +58,11 @@ _QUARTILES_APART, _MEDIAN_TO_MEAN = 1.349, 1.2533
 
 @dataclass(frozen=True)
 class CalibrationPoint:
-    """All repetitions of one measurement between ranks `first` and `second`, while `pairs` pairs do the same.
+    """All repetitions of one measurement between ranks `first` and `second`; `pairs` pairs measure at the same time.
 
     `seconds` has one time for each repetition, as the experiment of the kind measures it; for a row of `count`
-    messages, a time covers all of them and the answer. For kind 'eager', `message_bytes` is the eager limit that was
-    found, 0 if none was found, and `seconds` has no meaning.
+    messages, a time covers all of these messages and the answer. For kind 'eager', `message_bytes` is the eager limit
+    that was found, or 0 if none was found, and `seconds` has no meaning.
     """
 
     kind: Kind
@@ -81,7 +81,7 @@ class CalibrationPoint:
 
     @property
     def relative_error(self) -> float:
-        """The standard error of the median divided by the median, from the quartiles.
+        """The standard error of the median, estimated from the quartiles, divided by the median.
 
         The distribution is assumed to be normal. The error is 0 for a single repetition, since simulated time is exact.
         """

@@ -16,9 +16,9 @@ PUBLISHED = "figures_multiplied"
 
 @dataclass(frozen=True)
 class Figure:
-    """The title of a figure that is multiplied, and its `spread` before any time is known.
+    """The title of a figure that is multiplied by a factor, and the factor's `spread` before any time is known.
 
-    The spread is the standard deviation of the logarithm of the figure's factor.
+    The spread is the standard deviation of the factor's logarithm.
     """
 
     title: str
@@ -36,7 +36,7 @@ FIGURES = {
     "copy": Figure("copy_seconds_per_byte", 1.0),
     "memory": Figure("allocate_seconds_per_byte", 1.0),
 }
-"""The figures by name. The spreads are judgements: data sheets have rates, hardly any latencies, and no memory."""
+"""The figures by name. The spreads are judgements, since data sheets state rates, but few latencies and no memory."""
 
 Factors = Mapping[str, float]
 Form = Callable[[float], float]
@@ -45,7 +45,7 @@ Form = Callable[[float], float]
 def multiplied(platform: Platform, factors: Factors, form: Form = float) -> Platform:
     """The platform with its figures multiplied by `factors` and passed through `form`, such as a rounding.
 
-    Its rate does not exceed the nominal one.
+    The multiplied rate does not exceed the nominal one.
 
     Raises UsageError for a platform that describes its ports, or whose latency factors do not grow.
     """
@@ -82,16 +82,16 @@ def from_data_sheets(platform: Platform) -> Platform:
 
 
 def published(platform: Platform, factors: Factors) -> Platform:
-    """The platform with these factors in place of its description's factors; its description lists the new ones."""
+    """The platform with these factors in place of those that its description publishes; it then publishes these."""
     rounded = {name: float(f"{factor:.3g}") for name, factor in factors.items()}
     made = multiplied(from_data_sheets(platform), rounded, six_digits)
     return replace(made, published={**platform.published, PUBLISHED: rounded})
 
 
 def with_eager_limit(platform: Platform, limit: int) -> Platform:
-    """The platform with another eager limit above 0; figures that changed at its own limit change at the new one.
+    """The platform with another eager limit above 0; figures that changed at the old limit change at the new one.
 
-    The platform is returned as it is if its own limit is 0, or if other figures change between the two limits.
+    The platform is returned as it is if its old limit is 0, or if other figures change between the two limits.
     """
     own = platform.calibration
     low, high = sorted((own.eager_limit_bytes, limit))
@@ -112,7 +112,7 @@ def with_eager_limit(platform: Platform, limit: int) -> Platform:
 
 
 def _latency_rows(own: Calibration, by: float, form: Form) -> tuple[FactorRow, ...]:
-    """The latency factors. From the eager limit on, `by` multiplies what exceeds the last factor below the limit."""
+    """The latency factors; from the eager limit on, `by` multiplies the excess over the last factor below the limit."""
     below = [value for start, value in own.latency_factor if start < max(own.eager_limit_bytes, 1)][-1]
     return tuple(
         (start, value if start < own.eager_limit_bytes else form(below + (value - below) * by))
@@ -125,7 +125,7 @@ def _overheads(rows: tuple[OverheadRow, ...], base: float, per_byte: float, form
 
 
 def six_digits(value: float) -> float:
-    """A value as files have it, rounded to six significant digits."""
+    """A value rounded to six significant digits, as in files."""
     return float(f"{value:.6g}")
 
 

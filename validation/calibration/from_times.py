@@ -7,16 +7,16 @@ are several machines, each has its own factors, which scatter about common facto
 factors are the expectation for any other machine.
 
 The schedule engine predicts the cases, and a robust fit minimises the differences of the logarithms of times. A cell
-has the cases of one collective, P and size. It enters the fit with the mean difference over its algorithms, and with
-each algorithm's deviation from that mean, which decides about choices. The cells of a collective on a machine have
-similar errors, so all of them together count as one observation with the error ERROR. The eager messages of a kind also
-count as one observation, and so do the longer messages, both with the smaller error MESSAGE_ERROR.
+contains the cases of one collective, P and size. Each cell enters the fit with the mean difference over its algorithms,
+and with each algorithm's deviation from this mean; the deviations decide about choices. The cells of a collective on a
+machine have similar errors, so all of them together count as one observation with the error ERROR. The eager messages
+of a kind also count as one observation, and so do the longer messages, both with the smaller error MESSAGE_ERROR.
 
-For what to measure next, figures are known but for a normal error of their logarithms. In each cell the two algorithms
-that are predicted fastest compete. Since figures have errors, the second may be the faster one. The expected loss
-follows from the normal distribution of the logarithm of their times' ratio. A measured time of a case, which has the
-error ERROR besides, narrows the figures as in linear regression. The measurements are found one after another, each the
-best after those before it.
+To choose what to measure next, the logarithms of the figures are assumed to have normal errors. In each cell the two
+algorithms that are predicted fastest compete. Since figures have errors, the second may be the faster one. The expected
+loss follows from the normal distribution of the logarithm of the ratio of the two times. A measured time, which itself
+has the error ERROR, reduces the uncertainty of the figures as in linear regression. The measurements are chosen one
+after another: each is the best one once those before it are known.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ Cell = tuple[str, int, int]
 class TimedCases:
     """The measured seconds of cases on a platform; their schedules are recorded once.
 
-    All cases have the same number of processes on each node. They are collectives, and experiments between two nodes
-    (MESSAGES).
+    All cases have the same number of processes on each node. The cases are collectives, and experiments between two
+    nodes (MESSAGES).
     """
 
     platform: Platform
@@ -83,7 +83,7 @@ class TimedCases:
 
     @cached_property
     def cells(self) -> dict[Cell, list[int]]:
-        """The places of the cases of each cell."""
+        """The indices of each cell's cases."""
         found: dict[Cell, list[int]] = {}
         for place, case in enumerate(self.cases):
             found.setdefault(cell_of(case), []).append(place)
@@ -135,7 +135,7 @@ def cell_of(case: Case) -> Cell:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The common factors, each machine's factors, and the standard deviations of the logarithms of the latter.
+    """The common factors, each machine's factors, and standard deviations of the logarithms of a machine's factors.
 
     `covariance` is the covariance of the logarithms of the common factors, in the order of `common`.
     """
@@ -151,21 +151,21 @@ class Fitted:
         return middle / width, middle * width
 
     def tells(self, machine: str, name: str) -> bool:
-        """True if the times determine a figure: less than half of its uncertainty is left, or its value has changed."""
+        """True if the times determine a figure: less than half of its spread is left, or the interval excludes 1."""
         low, high = self.interval(machine, name)
         return self.deviations[machine][name] < _TOLD * FIGURES[name].spread or not low <= 1 <= high
 
 
 def fit(machines: Mapping[str, Sequence[TimedCases]]) -> Fitted:
-    """The factors that fit the times of machines, each measured on its platforms.
+    """Fits the common factors, and each machine's own factors, to the times of machines.
 
-    A machine's factors differ from the common ones, unless it is the only machine.
+    `machines` has the timed cases of each machine. If there is only one machine, its factors are the common ones.
     """
     from scipy.optimize import least_squares
 
     for name, runs in machines.items():
         if not any(run.cases for run in runs):
-            raise UsageError(f"{name}: no times of messages or of a collective's algorithm that the engine can play")
+            raise UsageError(f"{name}: no times of messages or of a collective's algorithm can be played by the engine")
     names = _fitted_names(machines)
     spreads = np.array([FIGURES[name].spread for name in names])
     alone = len(machines) == 1
@@ -217,7 +217,7 @@ def _factors(names: Sequence[str], logs: Array) -> Factors:
 def _deviations(covariance: Array, count: int, place: int) -> list[float]:
     """The standard deviations of the sums of the first block of variables and the block at `place`.
 
-    If `place` is 0, they are those of the first block alone.
+    If `place` is 0, they are the standard deviations of the first block alone.
     """
     chosen = np.zeros((count, len(covariance)))
     chosen[:, :count] = np.eye(count)
@@ -230,7 +230,7 @@ def _deviations(covariance: Array, count: int, place: int) -> list[float]:
 def _misfit(runs: Sequence[TimedCases], factors: Factors) -> Array:
     """The weighted differences between a machine's predicted and measured times, in logarithms.
 
-    Each cell has its mean difference, and its cases' deviations from this mean.
+    Each cell contributes its mean difference, and the deviations of its cases from this mean.
     """
     found: list[Array] = []
     alike: list[tuple[str, bool]] = []
@@ -288,8 +288,8 @@ def without_each_collective(machine: str, runs: Sequence[TimedCases]) -> dict[st
 def jump(messages: Mapping[Case, float]) -> tuple[int, float] | None:
     """The size at which the latency curve has its largest jump, and the jump relative to the time before it.
 
-    The largest jump is the step that rises most above the slopes of both neighbouring steps. None if no jump is at
-    least a quarter of the time before it.
+    The largest jump is the step that rises most above the slopes of both neighbouring steps. The result is None if no
+    jump is at least a quarter of the time before it.
     """
     seconds = {case.message_bytes: message for case, message in messages.items() if case.experiment == ROUNDTRIP}
     sizes = sorted(seconds)
@@ -310,7 +310,7 @@ _MIN_ERROR = 1e-9
 def most_telling(platform: Platform, fitted: Fitted, cases: Sequence[Case], count: int = 5) -> list[Case]:
     """The cases to measure first, at most `count`, on a platform with the factors of a fit.
 
-    A case that would change nothing is not among them.
+    Cases whose measurement would change nothing are left out.
     """
     timed = TimedCases(platform, dict.fromkeys(cases, 1.0))
     logs, slopes = _slopes(timed, fitted)
@@ -351,7 +351,7 @@ def _narrowed(covariance: Array, slope: Array) -> Array:
 
 
 def _expected_loss(ahead: Array, contrasts: Array, covariance: Array) -> float:
-    """The expected loss of each cell's first choice, summed over cells, as the logarithm of a ratio of times."""
+    """The expected loss of each cell's first choice, summed over cells; a loss is the logarithm of a ratio of times."""
     from scipy.stats import norm
 
     errors = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", contrasts, covariance, contrasts), _MIN_ERROR**2))

@@ -1,4 +1,4 @@
-"""Latency and bandwidth by message size, from messages alone and from messages in a row."""
+"""Latency and bandwidth by message size, from single messages and from messages in a row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MIN_SECONDS, MIN_SECONDS_PER_BYTE = 1e-9, 1e-15
 _EAGER_SEGMENTS, _RENDEZVOUS_SEGMENTS = 9, 4
 _MIN_POINTS = 4
 _DIGITS = 6
-# Two times that differ by more than this factor really differ, and not only by an error.
+# Two times that differ by more than this factor differ in fact, not only by measurement errors.
 _APART = 1.2
 
 
@@ -33,12 +33,12 @@ class MessageTime:
 
 
 def rounded(value: float) -> float:
-    """A fitted parameter with as many digits as descriptions have."""
+    """A fitted parameter, rounded to the number of digits that descriptions have."""
     return float(f"{value:.{_DIGITS}g}")
 
 
 def between(curve: Sequence[MessageTime], message_bytes: float) -> float:
-    """The seconds of the curve at a size, interpolated in logarithms; beyond its ends, those of the nearest point."""
+    """The seconds at a size, interpolated in logarithms; beyond the curve's ends, those of its nearest point."""
     sizes, seconds = zip(*((time.message_bytes, time.seconds) for time in curve), strict=True)
     return float(np.exp(np.interp(math.log(message_bytes), np.log(sizes), np.log(seconds))))
 
@@ -52,15 +52,15 @@ def fit_network(
 ) -> list[Segment]:
     """The seconds in the network by bytes of message and envelope, with separate segments for eager and rendezvous.
 
-    `alone` are one-way times of single messages, `rows` times per message of eager messages that follow one another
+    `alone` has one-way times of single messages. `rows` has times per message of eager messages that follow one another
     without a pause. `overhead_seconds` gives the part of a one-way time that is not spent in the network.
 
     No message is faster than the nominal rate of the link. A single message may seem faster if a token bucket or a
-    buffer absorbs it, but messages in a row do not. Simulated messages share the bandwidth of a link, but not its
-    latency. Therefore eager messages have no latency from the first size on at which a message in a row takes more than
-    1.2 times as long as a message alone. From this size on, the fitted time is the time in a row, except at sizes where
-    that is more than 1.2 times the time alone. There no number is near both times, and the fitted time is wrong by the
-    same factor for either.
+    buffer absorbs it, but messages in a row do not seem faster. Simulated messages share the bandwidth of a link, but
+    not its latency. Therefore eager messages have no latency from the first size on at which a message in a row takes
+    more than 1.2 times as long as a message alone. From this size on, the fitted time is the time in a row, except at
+    sizes where the time in a row is more than 1.2 times the time alone. At these sizes no number is near both times, so
+    the fitted time is wrong by the same factor for a message in a row and for a message alone.
     """
     eager = [time for time in alone if time.message_bytes < eager_limit_bytes]
     rendezvous = [time for time in alone if time.message_bytes >= eager_limit_bytes]

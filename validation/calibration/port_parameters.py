@@ -18,8 +18,8 @@ from collwise.validation.calibration.latency_and_bandwidth import MessageTime, r
 _MAX_BURST_BYTES = 16384
 _HEADER_BYTES = 66
 """The headers of a packet of TCP over Ethernet: Ethernet's (14 bytes), IP's (20), TCP's (20) and time stamps (12)."""
-# The share of acknowledgements, of which there is one packet without data for each full packet. Exchanges that take
-# even longer are limited by the processors.
+# The largest share of acknowledgements: one packet without data for each full packet. If exchanges take even longer,
+# the processors limit them.
 _MAX_ACKNOWLEDGEMENTS = _HEADER_BYTES / (PACKET_BYTES + _HEADER_BYTES)
 _MIN_ERROR = 0.02
 _MIN_POINTS = 4
@@ -34,14 +34,15 @@ def fit_ports(
     eager_limit_bytes: int,
     link_bytes_per_second: float,
 ) -> Ports | None:
-    """The ports fitted to one-way times of single messages, from roundtrips; None if there are too few times.
+    """The ports fitted to one-way times of single messages (halves of roundtrips); None if these are too few.
 
     Without the processors' overheads, a message takes latency + max(0, m' - burst) / rate, where m' is its size with
     the headers of its packets (`load_of`); a message that waits for its receiver also takes a handshake. A roundtrip
-    takes at least m' / rate, since a token bucket passes no more than its rate over that time, so the one-way time,
-    half of the roundtrip, is at least half of m' / rate. The rate is that of the largest messages, at most the nominal
-    one of the link. Latency and burst are fitted to eager messages; the handshake is the additional time of rendezvous
-    messages. The fits minimise Huber's loss of the relative errors divided by the standard errors of the times.
+    takes at least m' / rate, because a token bucket does not exceed its rate over so long a time. The one-way time is
+    half of the roundtrip, and therefore at least half of m' / rate. The rate is that of the largest messages, at most
+    the nominal rate of the link. Latency and burst are fitted to eager messages; the handshake is the additional time
+    of rendezvous messages. The fits minimise Huber's loss of the relative errors, each divided by the standard error of
+    its time.
 
     `sends` are the times of MPI_Send. The send of a rendezvous message ends when the rest of the message fits into the
     connection's send buffer. `exchange_ratios` are times of both directions at once divided by times of one direction.
@@ -74,7 +75,7 @@ def fit_ports(
 def with_loopback(ports: Ports | None, inside: Sequence[MessageTime]) -> Ports | None:
     """The ports with the path within a node, fitted to one-way times of messages there; unchanged if these are too few.
 
-    The times contain the overheads, which differ from those between nodes, where TCP takes them.
+    The times include the overheads within a node. Overheads between nodes differ, since messages there use TCP.
     """
     if ports is None or len(inside) < _MIN_POINTS:
         return ports
@@ -108,7 +109,7 @@ def _base_and_slope(
 def _latency_and_burst(
     eager: Sequence[MessageTime], overhead_seconds: Callable[[float], float], rate: float
 ) -> tuple[float, float]:
-    """The latency in seconds and the burst in bytes, neither negative."""
+    """The latency in seconds and the burst in bytes; neither of them is negative."""
     m, seconds = _without_overheads(eager, overhead_seconds, _HEADER_BYTES)
     least = m / rate / 2 - np.array([overhead_seconds(time.message_bytes) for time in eager])
     weights = _weights(eager)

@@ -22,7 +22,7 @@ _MIN_POINTS = 3
 _TOLERATED = 0.02
 # Base, slope and breakpoint.
 _NUMBERS_PER_SEGMENT = 3
-# Deviations from the neighbours count less above this multiple of the usual deviation (Huber's weights).
+# Deviations from the neighbours have less weight if they exceed this multiple of the usual deviation (Huber's weights).
 _HUBER = 2.5
 _MEDIAN_OF_NORMAL = 0.6745
 
@@ -90,12 +90,12 @@ def fit_segments(
     max_segments: int = 6,
     from_bytes: int = 0,
 ) -> list[Segment]:
-    """Segments over points (sizes in bytes, ascending), at most `max_segments`, the first from `from_bytes`.
+    """At most `max_segments` segments over points (ascending sizes in bytes); the first begins at `from_bytes`.
 
     Errors are relative to `scale_seconds` (default: the seconds themselves). `relative_errors` are standard errors;
-    points whose error is above 2 % have less weight. `least` holds the smallest base and slope; with `through_origin`,
-    the base is always the smallest one. A breakpoint is the geometric mean of the adjacent sizes. Raises ValueError for
-    fewer than two points.
+    points whose error is above 2 % have less weight. `least` holds the lower bounds of base and slope; with
+    `through_origin`, every base is this lower bound. A breakpoint is the geometric mean of the adjacent sizes. Raises
+    ValueError for fewer than two points.
     """
     if len(sizes) < 2:
         raise ValueError("a line needs two points")

@@ -35,7 +35,7 @@ _OVERHEAD_SEGMENTS = 7
 _MIN_POINTS = 4
 # MPI_Send is MPI_Isend and the completion of its request.
 _SEND_OVER_ISEND = 2.0
-# The least share of the network in a roundtrip; the rest belongs to overheads.
+# The network's share of a roundtrip is at least this; the rest belongs to overheads.
 _NETWORK_SHARE = 0.1
 # Smaller reductions fit in the nearest caches, and the cost of the call dominates.
 _REDUCE_BYTES = 4096
@@ -67,7 +67,7 @@ class _Overheads:
 def eager_limit(points: Sequence[CalibrationPoint]) -> int:
     """The eager limit that was found, in bytes; above all sizes if no send waits.
 
-    Raises UsageError if it is missing.
+    Raises UsageError if no point is of the kind 'eager'.
     """
     found = [point for point in points if point.kind == Kind.EAGER]
     if not found:
@@ -82,7 +82,7 @@ def clock_seconds(points: Sequence[CalibrationPoint]) -> float:
 
 
 def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple[Platform, Segments]:
-    """The nominal platform with link, loopback and calibration as fitted, and the segments by kind."""
+    """The nominal platform with fitted link, loopback and calibration, and the fitted segments by kind."""
     limit, clock = eager_limit(points), clock_seconds(points)
 
     def times(kind: Kind, *, within_node: bool = False) -> list[MessageTime]:
@@ -119,12 +119,12 @@ def _fit_overheads(
     receives: list[MessageTime],
     limit: int,
 ) -> _Overheads:
-    """Fits the overheads os, or and ois.
+    """Fits the overheads smpi/os, smpi/or and smpi/ois.
 
-    os and or are reduced in proportion if they would be nearly all of a ping-pong. A blocking send may also wait until
-    the link has taken most of the message, which takes no processor time; so os is limited to twice the time of
-    MPI_Isend, which never waits. Messages whose sends wait do not fit into the buffers on the way, and have not fully
-    arrived when their receive begins, so these receives are left out.
+    smpi/os and smpi/or are reduced in proportion if they would be nearly all of a ping-pong. A blocking send may also
+    wait until the link has taken most of the message, which takes no processor time; so smpi/os is limited to twice the
+    time of MPI_Isend, which never waits. If the send of a message waits, the message does not fit into the buffers on
+    the way, and has not fully arrived when its receive begins, so receives of such messages are left out.
     """
     _enough(alone, Kind.PING_PONG)
     _enough(isends, Kind.ISEND)
@@ -166,9 +166,10 @@ def _overhead_segments(
 def _exchange_ratios(
     exchanges: Sequence[CalibrationPoint], alone: Sequence[MessageTime], overheads: _Overheads
 ) -> list[float]:
-    """The times in the network of both directions at once, divided by those of one direction.
+    """The times that exchanges in both directions spend in the network, divided by those of messages in one direction.
 
-    The exchanges are of the largest messages below the eager limit, since larger ones wait for each other's handshakes.
+    The exchanges are those of the largest messages below the eager limit, since larger messages wait for each other's
+    handshakes.
     """
     return [
         (point.median_seconds - overheads.exchange(point.message_bytes))

@@ -41,8 +41,8 @@ class Deciding:
 def untuned(baseline: Baseline, grid: Grid) -> list[Decider]:
     """The deciders for an untuned library: the library with its own segment sizes, and for Open MPI 3.1 one more.
 
-    This one has the algorithms that Nuriyev & Lastovetsky 2021 list for Open MPI 3.1, with the common segment size of
-    the grid, as the paper compares them.
+    The additional decider names the algorithms that Nuriyev & Lastovetsky 2021 list for Open MPI 3.1, with the common
+    segment size of the grid, as in the paper's comparison.
     """
     from collwise.validation.libraries.baselines import PAPERS
     from collwise.validation.libraries.openmpi_3 import decide_as_listed
@@ -56,7 +56,7 @@ def untuned(baseline: Baseline, grid: Grid) -> list[Decider]:
 
 
 def timed_besides(grid: Grid, deciders: Sequence[Decider]) -> Grid:
-    """The grid with the choices of deciders, which are to be timed as well."""
+    """The grid, to which the choices of deciders are added so that they are timed as well."""
     for decider in deciders:
         grid = grid.with_besides(partial(decider.choice, grid.collective))
     return grid

@@ -26,9 +26,9 @@ COLUMNS = (
     *("cases", "median_error", "mean_error", "bias", "ninetieth_error", "worst_error"),
     *("tau", "points", "best_picks", "mean_slowdown", "worst_slowdown"),
 )
-"""The columns of `Scores.table` that follow the columns that name its rows."""
+"""The columns of `Scores.table` after those that identify its rows."""
 CLOCK = 1e-6
-"""Simulated times that differ by less than this share are equal, since the clock is not finer."""
+"""Simulated times that differ by less than this share count as equal, since the clock is not finer."""
 GOOD = 0.01
 """The mean slowdown up to which the picks of a source are good."""
 
@@ -37,7 +37,7 @@ GOOD = 0.01
 class Errors:
     """A summary of relative errors e (0.1 is 10 %).
 
-    It has the median, mean and 90th percentile of |e|, the mean of e (`bias`), and the e with the largest |e|
+    The summary has the median, mean and 90th percentile of |e|, the mean of e (`bias`), and the e with the largest |e|
     (`worst`).
     """
 
@@ -69,10 +69,10 @@ class Errors:
 class Ranks(NamedTuple):
     """The agreement of two sources on the order of choices at a point.
 
-    `tau` is Kendall's tau-b of the times as they are. `tau_distinguishable` counts only the pairs of choices whose
-    right times differ by more than their intervals. It is (pairs in the same order - pairs in the opposite order) /
-    pairs; a pair with equal times by the other source is in neither order. `distinguishable` is the share of pairs
-    whose right times differ so. Each is nan if there is no pair to count.
+    `tau` is Kendall's tau-b of the times as they are. `tau_distinguishable` counts only distinguishable pairs: pairs of
+    choices whose right times differ by more than their intervals. It is (pairs in the same order - pairs in the
+    opposite order) / pairs; if the other source has equal times for a pair, the pair is in neither order.
+    `distinguishable` is the share of distinguishable pairs. Each number is nan if there is no pair to count.
     """
 
     tau: float
@@ -105,9 +105,9 @@ def ranks_of(seconds: Array, half_widths: Array, others: Array) -> Ranks:
 
 
 class Picked(NamedTuple):
-    """A source's pick at a point, the pick's right seconds, and its slowdown against the best.
+    """A source's pick at a point, with its seconds and its slowdown against the best, by the right times.
 
-    The numbers are nan if the pick has no right time.
+    Both numbers are nan if the right times do not have the pick.
     """
 
     choice: Choice | None
@@ -130,9 +130,10 @@ class Scores:
     """The scores of other sources, by title, against the times of `right`, for one collective.
 
     Other sources are Times or deciders. `errors` are the relative errors of every choice's time in Times (0.1: 10 % too
-    long). `picks` are indices in `right.grid.timed`. A decider's pick is its choice. The pick of Times is the first of
-    the choices that are fastest by these times, among the choices for which both have a time. A pick is NOBODY if there
-    is none. `slowdown` is the slowdown of the picks by the right times, against the best of all choices that compete.
+    long). `picks` are indices in `right.grid.timed`, or NOBODY where a source picks nothing. A decider's pick is its
+    choice. The pick of Times is the choice that is fastest by these times (the first one, if several are), among the
+    choices that `right` has a time for, too. `slowdown` is the slowdown of the picks by the right times, against the
+    best of all choices that compete.
     """
 
     right: Times
@@ -150,7 +151,7 @@ class Scores:
 
     @cached_property
     def errors(self) -> dict[str, xr.DataArray]:
-        """The relative errors of the times of choices that compete; nan where either side has no time."""
+        """The relative errors of the times of choices that compete; nan if the source or `right` has no time."""
         right = self.right.seconds[: len(self.right.choices)]
         return {name: (times.seconds[: len(right)] / right - 1).where(right > 0) for name, times in self.times.items()}
 
@@ -174,7 +175,7 @@ class Scores:
 
     @cached_property
     def runner_up_slowdown(self) -> Array:
-        """The slowdown of the best choice of a different algorithm (runner-up) at each (P, m); nan if there is none."""
+        """The slowdown of the runner-up, the best choice of another algorithm, at each (P, m); nan without one."""
         right = self.right
         names, best = np.array([choice.algorithm for choice in right.choices]), right.best_seconds.values
         same = names[:, None, None] == names[right.best.values][None]
@@ -183,9 +184,9 @@ class Scores:
             return np.where(np.isfinite(other) & (best > 0), other / best - 1, np.nan)
 
     def pick(self, title: str | None, i: int, j: int) -> Picked:
-        """The pick at the place (i, j) of P and m; without a title the best choice of `right`.
+        """The pick of the source with this title at the place (i, j) of P and m; without a title, the best choice.
 
-        If an untuned library's algorithm is not in the catalogue, the pick has only its name.
+        If an untuned library runs an algorithm that is not in the catalogue, the pick has only the algorithm's name.
         """
         place = int((self.right.best if title is None else self.picks[title]).values[i, j])
         if place == NOBODY:
@@ -200,14 +201,14 @@ class Scores:
         return Picked(self.right.grid.timed[place], seconds, lost)
 
     def places(self, *titles: str) -> list[tuple[int, int]]:
-        """The places (i, j) of P and m where the best choice is known and all these sources pick one."""
+        """The places (i, j) of P and m at which the best choice and these sources' picks are known."""
         shown = self.right.best.values != NOBODY
         for title in titles:
             shown = shown & (self.picks[title].values != NOBODY)
         return [(int(i), int(j)) for i, j in np.argwhere(shown)]
 
     def summary(self, title: str, tolerance: float = TIE) -> SlowdownSummary:
-        """The summary of the slowdowns of a source's picks; up to `tolerance` a pick counts as the best."""
+        """The summary of the slowdowns of a source's picks; picks slower by at most `tolerance` count as the best."""
         return summary_of(self.slowdown[title].values, tolerance)
 
     def without(self, *titles: str) -> Scores:
@@ -229,7 +230,7 @@ class Scores:
         return self.right.choices[a], self.right.procs[i], self.right.message_bytes[j]
 
     def unpredicted(self, title: str) -> int:
-        """The number of right times without a time by the source, for algorithms that the source knows."""
+        """The number of right times for which the source has no time, although it knows the algorithm."""
         names = set(self._given(title).grid.names)
         known = [place for place, choice in enumerate(self.right.choices) if choice.algorithm in names]
         right, theirs = (np.isfinite(times.array[known]) for times in (self.right, self.times[title]))
@@ -246,10 +247,10 @@ class Scores:
         return given
 
     def table(self, rows: Sequence[str] = ("source",)) -> pd.DataFrame:
-        """A row for each source, or for each combination of values of the columns `rows`, which COLUMNS follow.
+        """A row for each source, or for each combination of values of the columns `rows`.
 
-        The columns can be `platform`, `collective`, `reference` (what made the right times), `source`, `procs`,
-        `message_bytes` and any further dimension of the times.
+        After these columns come COLUMNS. `rows` can have `platform`, `collective`, `reference` (what made the right
+        times), `source`, `procs`, `message_bytes` and any further dimension of the times.
         """
         return score_table([self], rows)
 
@@ -258,7 +259,7 @@ class Scores:
         return AllScores([self]).trusted()
 
     def error_rows(self) -> pd.DataFrame:
-        """A row for each error of a source: the columns that `table` can have as `rows`, `choice` and `error`."""
+        """A row for each error of a source, with `choice`, `error` and all columns that `table` accepts as `rows`."""
         frames = []
         for title, errors in self.errors.items():
             found = errors.drop_vars("choice").to_series().rename("error").dropna().reset_index()
@@ -267,11 +268,11 @@ class Scores:
         return pd.concat(frames) if frames else pd.DataFrame(columns=[*_named(self), "choice", "error"])
 
     def pick_rows(self) -> pd.DataFrame:
-        """A row for each point and source: the columns that `table` can have as `rows`, and the source's pick.
+        """A row for each point and source, with the source's pick and all columns that `table` accepts as `rows`.
 
         `pick` and `best` are choices or None. `slowdown` is nan without a pick. `certain` is true if the right times of
-        the two differ by more than their intervals. `measured` is the number of choices with a right time, and
-        `candidates` the number of these among which the source could pick, which is 0 for a decider. `tau`,
+        pick and best choice differ by more than their intervals. `measured` is the number of choices with a right time,
+        and `candidates` the number of these among which the source could pick, which is 0 for a decider. `tau`,
         `tau_distinguishable` and `distinguishable` are the source's `Ranks`.
         """
         right, frames = self.right, []
@@ -324,8 +325,8 @@ class AllScores(dict[str, Scores]):
     def trusted(self) -> pd.DataFrame:
         """The source with the best picks for each collective and size. Sources with equal picks are ranked by errors.
 
-        Columns: the columns of `table` for this source, and `good_choices`, the sources with picks at most 1 % slower
-        than the best on average.
+        The columns are those of `table` for this source, and `good_choices`, the sources whose picks are on average at
+        most 1 % slower than the best choices.
         """
         order, by = ["mean_slowdown", "mean_error"], ["collective", "message_bytes"]
         groups = self.table([*by, "source"]).dropna(subset=order).groupby(by, sort=False)

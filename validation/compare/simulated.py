@@ -34,7 +34,7 @@ def beside_simulation(
 
 
 def remarks(scores: Scores) -> list[str]:
-    """Lines for the user on what models do not predict, and on libraries' algorithms that the catalogue lacks."""
+    """Lines for the user on what models do not predict, and on algorithms of libraries that the catalogue lacks."""
     lines = [note for times in scores.times.values() for note in times.notes]
     libraries = [decider for decider in scores.deciders.values() if isinstance(decider, Baseline)]
     return [*lines, *(line for library in libraries for line in remarks_on(library, scores.right.grid))]
@@ -43,7 +43,7 @@ def remarks(scores: Scores) -> list[str]:
 def one_segment_is_none(times: Times) -> Times:
     """The times without choices whose segments leave the message whole, if the algorithm was also timed unsegmented.
 
-    A message of one segment is unsegmented, even if a model has different parameters for the two.
+    A message of one segment is unsegmented, even if a model has different parameters for segmented messages.
     """
     whole = {choice.algorithm for choice in times.choices if not choice.segment_bytes}
     cut = np.array([choice.segment_bytes if choice.algorithm in whole else 0 for choice in times.grid.timed])[

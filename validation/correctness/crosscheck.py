@@ -20,7 +20,7 @@ Explanations = Mapping[Key, Explanation]
 def findings(rows: Sequence[CrosscheckRow], explanations: Explanations, complete: bool) -> list[str]:
     """A line for each failed run, each wrong result, each unexplained difference and each unneeded explanation.
 
-    `complete` says that the rows cover every algorithm; only then is an explanation without a difference out of date.
+    An explanation is unneeded if nothing differs, which is known only if the rows cover every algorithm (`complete`).
     """
     said = [(row, row.problem) for row in rows if row.problem]
     said += [(row, "results differ") for row in rows if not row.problem and not row.results_agree]

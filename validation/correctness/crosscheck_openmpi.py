@@ -1,7 +1,7 @@
-"""Compares the results and messages of our algorithms with those of Open MPI's own code, forced by its options.
+"""Compares results and messages of our algorithms with those of Open MPI's own code, which its options select.
 
-The program `agree` makes both calls. Open MPI's own monitoring counts the messages, separately for its collectives and
-for the program, to which our algorithms belong. Only the algorithm that was asked for sends the same messages as ours
+The program `agree` calls both. Open MPI's own monitoring counts the messages, separately for Open MPI's collectives and
+for the program, to which our algorithms belong. Only the selected algorithm of Open MPI sends the same messages as ours
 between every two processes, so equal counts also show that this algorithm ran.
 """
 
@@ -89,7 +89,7 @@ def compare_with_openmpi(
 ) -> list[OpenmpiRow]:
     """Rows by algorithm, segment size and process count; none where an algorithm does not apply.
 
-    The row of a run that fails or hangs has its problem. Raises UsageError when Open MPI is missing.
+    If a run fails or hangs, its row has the problem. Raises UsageError when Open MPI is missing.
     """
     version = series(find_installation("openmpi").version)
     rows = []
@@ -132,7 +132,7 @@ def openmpi_names() -> dict[str, dict[int, str]]:
 
 
 def misnamed_algorithms(collective: str | None = None) -> list[str]:
-    """A line for each algorithm whose id the installed Open MPI gives to another one."""
+    """A line for each algorithm whose id the installed Open MPI gives to another algorithm."""
     names = openmpi_names()
     version = series(find_installation("openmpi").version)
     lines = []
@@ -182,7 +182,7 @@ def _settings(algorithm: Algorithm, version: str, segment_bytes: int) -> dict[st
 
 @cache
 def _preparation(procs: int) -> Traffic:
-    """The messages of collectives in a run without calls, in which only our private communicator is made."""
+    """The messages of Open MPI's collectives in a run without calls, which only makes our private communicator."""
     algorithm = Catalogue.load().algorithm("bcast", "binomial")
     return _run(algorithm, procs, 0, (), {})[1].by_collectives
 
@@ -203,7 +203,7 @@ def _run(
 
 
 def _without(sent: Traffic, preparation: Traffic) -> Traffic:
-    """The messages without those of the preparation."""
+    """The messages `sent`, minus those of the preparation."""
     left = {}
     for edge, (messages, size) in sent.items():
         messages_before, size_before = preparation.get(edge, (0, 0))

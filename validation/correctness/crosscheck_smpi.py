@@ -1,4 +1,4 @@
-"""Compares our algorithms with SMPI's own code for them by simulated times, on one platform and by one program."""
+"""Compares simulated times of our algorithms and of SMPI's own code for them, on one platform and by one program."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from collwise.validation.times.grid import BUILTIN, Grid
 # count and of the 8 bytes of an element, since libraries treat remainders differently.
 PROCS = (15, 16, 30)
 SIZES = (1920, 19200, 245760)
-# For messages below one segment per process SMPI uses its other ring.
+# For messages of less than one segment per process, SMPI uses its other ring algorithm.
 _LONGER_SIZES = {("allreduce", "ompi_ring_segmented"): (31457280,)}
 TOLERANCE = 0.02
 
@@ -32,7 +32,7 @@ _TIME_LIMIT_SECONDS = 120.0
 class SmpiRow:
     """The simulated seconds of one call by our algorithm and by SMPI's, or the `problem` of the run.
 
-    A call takes until the last process is done.
+    The seconds of a call end when the last process is done.
     """
 
     collective: str
@@ -78,7 +78,7 @@ def compare_with_smpi(
 ) -> list[SmpiRow]:
     """Rows by algorithm, process count and size; none where an algorithm does not apply.
 
-    The computation of reductions is free in SMPI's own algorithms, so it is also free in ours here. If a run fails, its
+    Reductions take no time in SMPI's own algorithms, so here they take no time in ours, either. If a run fails, its
     rows have the problem. Raises UsageError when SimGrid is missing or the platform is too small.
     """
     platform = without_processor_costs(platform)
@@ -148,7 +148,7 @@ def _times(
 def _smpi_choice(algorithm: Algorithm, procs: int, message_bytes: int) -> Choice:
     """The algorithm with the segment size and parameter that SMPI's own version chooses, as in its source code.
 
-    Fixed segment sizes are in the catalogue; this function has those that depend on the call.
+    The catalogue has fixed segment sizes; this function computes those that depend on the call.
     """
     decide = _DECISIONS.get((algorithm.collective, algorithm.smpi))
     parameters = decide(procs, message_bytes) if decide else (algorithm.smpi_segment_bytes, 0)

@@ -1,6 +1,6 @@
 """Known differences of SMPI's and Open MPI's algorithms from ours, with their reasons and names.
 
-crosscheck.toml has them by 'collective algorithm'.
+crosscheck.toml lists them under 'collective algorithm'.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Explanation:
 
 @dataclass(frozen=True)
 class CodeDifference:
-    """A difference between Open MPI 4.1's algorithm of this name and ours. Rank 0 of the processes is the root.
+    """A difference between Open MPI 4.1's code of an algorithm and ours. The root is rank 0.
 
-    `differs` has words that crosscheck.toml explains. `where` says which calls differ; all do if it is empty.
+    `differs` has words that crosscheck.toml explains. `where` says which calls differ; if it is empty, all calls do.
     """
 
     differs: tuple[str, ...]
@@ -67,9 +67,9 @@ _DOCUMENT = tomllib.loads(Path(__file__).with_name("crosscheck.toml").read_text(
 SMPI, OPENMPI = _explanations(_DOCUMENT["smpi"]), _explanations(_DOCUMENT["openmpi"])
 """The reasons why algorithms differ from SMPI's and from Open MPI's."""
 OPENMPI_CODE = _code_differences(_DOCUMENT["openmpi_code"])
-"""The differences in Open MPI's code of the same name."""
+"""The differences of Open MPI's code from our code of the same algorithm."""
 PARTS = "parts"
-"""The word in `differs` if Open MPI itself decides which algorithms to run for the collectives that are called."""
+"""The word in `differs` if an algorithm calls other collectives, for which Open MPI itself decides the algorithms."""
 NOT_IN_SMPI: Mapping[Key, str] = {_key(name): why for name, why in _DOCUMENT["not_in_smpi"].items()}
 """Algorithms that SMPI seems to have as well, with the reason why they cannot be compared."""
 OPENMPI_NAMES: Mapping[Key, str] = {_key(name): theirs for name, theirs in _DOCUMENT["openmpi_names"].items()}

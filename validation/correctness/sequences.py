@@ -1,4 +1,4 @@
-"""Verifies algorithms by random sequences of calls in a row, linked and through libcollwise, on real data.
+"""Verifies algorithms on real data by random sequences of calls, both linked to a program and in libcollwise.
 
 A seed determines one sequence: its calls, the number of processes, and whether the algorithms are linked to the program
 or run in libcollwise in place of MPI's functions. The program `verify` makes the calls and checks what each process
@@ -29,8 +29,8 @@ SECONDS = 20.0
 """The seconds that sequences run under each library, unless a user says otherwise."""
 MAX_SEED = 2**32 - 1
 
-# Numbers of processes, which are used in turn. More real processes than cores are slow, since they poll, under MPICH
-# most of all.
+# Numbers of processes, which are used in turn. Waiting processes poll, so more real processes than cores are slow, most
+# of all under MPICH.
 _PROCS = {"smpi": (4, 7, 2, 8, 3, 13, 5), "openmpi": (4, 7, 3, 5, 2, 8, 6), "mpich": (4, 3, 2)}
 _CALLS = 1000
 _TIME_LIMIT_SECONDS = 300.0
@@ -46,7 +46,7 @@ class _State(IntEnum):
 
 @dataclass(frozen=True)
 class _Process:
-    """The notes of a process: the last call that it has entered, the numbers of calls, and its state."""
+    """The notes of a process on the board: the last call that it has entered, numbers of calls, and its state."""
 
     entered: int
     calls: int
@@ -128,9 +128,9 @@ def verify_sequences(
 ) -> list[VerificationResult]:
     """Runs the sequences of `seed` and of the next seeds until `seconds` have passed, but at least one sequence.
 
-    `collective` and `algorithm` narrow down what is called. There is one result for algorithms linked to the program,
-    and one for algorithms in libcollwise. Their collective is 'sequences', and their cases are calls. The first failure
-    ends the run; its text has the seed, the call and what was wrong in it, and the command that repeats the sequence. A
+    `collective` and `algorithm` restrict the calls. There is one result for algorithms linked to the program, and one
+    for algorithms in libcollwise. In both results the collective is 'sequences', and cases are calls. The first failure
+    ends the run; its text names the seed, the failed call, what was wrong, and the command that repeats the sequence. A
     missing library is a failure.
     """
     only = [*(("--collective", collective) if collective else ()), *(("--algorithm", algorithm) if algorithm else ())]

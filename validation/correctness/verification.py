@@ -19,7 +19,7 @@ from collwise.simulator.sweeps.context import SMPI_SELECTED
 if TYPE_CHECKING:
     from collwise.simulator.execution.targets import ExecutionTarget
 
-# Communicator sizes. More real processes than cores are slow, since they poll, under MPICH most of all.
+# Communicator sizes. Waiting processes poll, so more real processes than cores are slow, most of all under MPICH.
 PROCS = {
     "smpi": (*range(1, 18), 24, 32, 33, 48, 64),
     "openmpi": tuple(range(1, 9)),
@@ -35,10 +35,10 @@ _PLATFORM = "gros"
 
 @dataclass(frozen=True)
 class VerificationResult:
-    """One algorithm under one MPI library. `failures` counts failed cases; a run that breaks off counts as one.
+    """One algorithm under one MPI library. `failures` counts failed cases; a run that breaks off is one failure.
 
-    `skipped` counts further cases, to which the algorithm does not apply. The tests of communicators have the
-    collective 'isolation'. If an engine does not run at all, collective and algorithm are empty.
+    `skipped` counts further cases, to which the algorithm does not apply. For tests of communicators, the collective is
+    'isolation'. If an engine does not run at all, collective and algorithm are empty.
     """
 
     engine: str
@@ -79,9 +79,9 @@ def verify(
 ) -> list[VerificationResult]:
     """Verifies algorithms under `engines` (of 'smpi', 'openmpi' and 'mpich'), with one result per algorithm.
 
-    `collective` and `algorithm` narrow down what is verified. `on_progress` gets one line of text whenever the program
-    turns to another algorithm or process count. An engine that is missing or breaks is a failed result. `selector`
-    names the selector by which SMPI's own collectives choose their algorithms when mock-ups call them.
+    `collective` and `algorithm` restrict what is verified. `on_progress` gets one line of text whenever the program
+    turns to another algorithm or process count. An engine that is missing or breaks is a failed result. If mock-ups
+    call SMPI's own collectives, `selector` names the selector by which these choose their algorithms.
     """
     options = [*_only(collective, algorithm), *(["--quick"] if quick else [])]
     selected: list[str] = []
@@ -102,7 +102,7 @@ def verify_hierarchical(
     algorithm: str | None = None,
     on_progress: Callable[[str], object] = lambda line: None,
 ) -> list[VerificationResult]:
-    """Verifies every hierarchical algorithm on a target, on as many processes as there is room for.
+    """Verifies every hierarchical algorithm on a target, with as many processes as the target has room for.
 
     Each algorithm runs on the nodes as they are, on nodes with unequal numbers of processes, with cyclic placement, and
     with one process on each node.
@@ -207,6 +207,6 @@ def _verify(
         culprit = records[-1] if records and "started" in records[-1] else {}
         problem = f"{culprit['started']}: {ended.problem}" if culprit else ended.problem
         results.append(_result(library, version, procs, {**culprit, "failures": 1, "first_failure": problem}))
-        # The tests of isolation run all algorithms: one that breaks a run would break each of them.
+        # Each test of isolation runs all algorithms, so an algorithm that breaks one of these tests breaks them all.
         if culprit.get("collective") in (None, "isolation"):
             return results

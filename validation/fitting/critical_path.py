@@ -59,10 +59,10 @@ _WHOLE_STEPS, _MAX_STEPS = 3, 12
 _WITH_TOKENS = ("barrier",)
 # Times are on a straight line if they are off it by no more than this share.
 _STRAIGHT = 1e-4
-# A parameter is at least this share of that of single messages, so that it can divide times on the path.
+# A parameter is at least this share of the same parameter of single messages, so that times can be divided by it.
 _MIN_SHARE = 1e-3
-# The weight that draws an algorithm's parameters to those of single messages, relative to 1 for an observation. It
-# decides only what the observations leave open.
+# The weight that draws an algorithm's parameters to those of single messages; an observation has the weight 1. So small
+# a weight decides only what the observations leave open.
 _HOLD = 0.01
 
 
@@ -93,7 +93,7 @@ def path_tables(
     alpha = np.where(eager, pairs[EAGER].alpha_seconds, pairs[RENDEZVOUS].alpha_seconds)
     on_port = m * np.where(eager, pairs[EAGER].beta_seconds_per_byte, pairs[RENDEZVOUS].beta_seconds_per_byte)
     nodes = -(-procs // known.processes_per_node)
-    # A port serves seconds of occupation, one in each second.
+    # Loads of ports are in seconds, so that a port serves a load of one second in each second.
     full = np.ones(1)
     return replace(
         NetworkTables.of_model(procs, sizes),
@@ -118,7 +118,7 @@ def path_tables(
 
 
 def path_counts(known: PathParameters, pairs: Pairs, tokens: bool, schedule: Schedule) -> PathCounts:
-    """Counts the critical path that a schedule has with alpha and beta by class of messages; see `path_tables`."""
+    """Counts latencies and bytes on a schedule's critical path, given alpha and beta by class of messages."""
     tables = path_tables(known, pairs, schedule.procs, schedule.sizes, tokens)
     trace = schedule.trace(tables)
     path = trace.path
@@ -137,7 +137,7 @@ def path_counts(known: PathParameters, pairs: Pairs, tokens: bool, schedule: Sch
 
 
 def fit_path(known: PathParameters, collective: str, algorithm: str, observations: Sequence[Observation]) -> PathFit:
-    """Fits alpha and beta of an algorithm to its times, by alternately counting critical paths and fitting.
+    """Fits alpha and beta of an algorithm to its times, by counting on critical paths and fitting in alternation.
 
     The path depends on the parameters, and the parameters depend on the counts. Therefore both steps are repeated until
     no time changes any more, at most twelve times, and the parameters with the smallest residuals are used. Raises
@@ -179,7 +179,7 @@ def fit_path(known: PathParameters, collective: str, algorithm: str, observation
             break
         rest = np.array([item.known_seconds for item in found])
         solution = np.maximum(solve(counts, rest, seconds, usual), _MIN_SHARE * usual)
-        # Where two paths take turns, the parameters are between those that each of them gives.
+        # If two paths alternate as the critical one, the parameters are between those that the two paths give.
         parameters = solution if steps < _WHOLE_STEPS else (parameters + solution) / 2
         before, steps = played, steps + 1
     _, parameters, played, touched = best
@@ -201,12 +201,12 @@ def solve(counts: Array, known_seconds: Array, seconds: Array, usual: Array) -> 
 
 
 def _each(function: Callable[[_Item, threading.Event], _Found], items: Sequence[_Item]) -> list[_Found]:
-    """The results of a function for each item, in threads; an event asks the function to stop.
+    """The results of a function for each item, computed in threads; an event asks the function to stop.
 
-    Threads run concurrently, since playing releases the interpreter lock.
+    The threads run concurrently, since playing releases the interpreter lock.
     """
     stop = threading.Event()
-    if len(items) == 1:  # as for each single prediction, which takes less time than starting a thread
+    if len(items) == 1:  # for example a single prediction, which takes less time than starting a thread
         return [function(items[0], stop)]
     found: dict[int, _Found] = {}
 
@@ -234,11 +234,11 @@ class CriticalPath(FittedToObservations, PlayedModel):
     _known: dict[Case, float] = field(default_factory=dict, compare=False, repr=False)
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
-        """The algorithms with parameters of their own; none for a collective without any."""
+        """The algorithms that have fitted parameters; none if no algorithm of the collective was fitted."""
         return tuple(self.parameters.fits.get(collective, {}))
 
     def rows(self, sizes: Mapping[Case, Sequence[int]]) -> list[dict[int, float]]:
-        """The rows of `PlayedModel.rows`; if there are many sizes, `_between` plays only some of them."""
+        """The rows of `PlayedModel.rows`; if a case has many sizes, `_between` plays only some of the sizes."""
 
         def at_sizes(row: tuple[Case, Sequence[int]], stop: threading.Event) -> dict[int, float]:
             def seconds(m: int) -> float:
@@ -271,7 +271,7 @@ class CriticalPath(FittedToObservations, PlayedModel):
 
 
 def _between(seconds: Callable[[int], float], sizes: Sequence[int]) -> dict[int, float]:
-    """Seconds at ascending sizes; if four sizes lie on a straight line, so do those in between."""
+    """Seconds at ascending sizes; if the times of four sizes lie on a straight line, so do those in between."""
     found: dict[int, float] = {}
 
     def fill(first: int, last: int) -> None:

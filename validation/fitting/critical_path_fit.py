@@ -1,8 +1,8 @@
 """Fits the model by critical paths: alpha and beta of each algorithm by experiments with that algorithm.
 
 As in Nuriyev & Lastovetsky 2021, section IV, what algorithms have in common is estimated first, by other experiments.
-In the paper this is gamma(p). Here it is the processor's time for a message, alpha and beta of single messages, from
-which the regressions start, and whether a message waits for its receive.
+In the paper this is gamma(p). Here it is the processor's time for a message; alpha and beta of single messages, from
+which the regressions start; and whether an eager message waits for its receive.
 
 The paper's experiment ends with a gather, since the root's clock does not see when the other processes are done. Here
 the experiment is the collective alone, since simulated times, and measured times of the slowest process, include all
@@ -33,13 +33,13 @@ from collwise.validation.fitting.critical_path import fit_path, path_tables
 from collwise.validation.fitting.implementation_aware import MAX_SEGMENTS, default_procs, observed
 from collwise.validation.times.defaults import SIZES
 
-# alpha is at least this share of the shortest time of a message, and beta of the longest time per byte, since overheads
-# may be all that a message takes.
+# alpha is at least this share of the shortest time of a message, and beta at least this share of the longest time per
+# byte, since a message may take no time but overheads.
 _MIN_SHARE = 0.01
 _REDUCED_BYTES = 65536
 # Times that differ by less than this share tell nothing.
 _SAME = 0.02
-# An eager message in segments down a chain. Each segment takes a latency if messages wait for their receives.
+# An eager message is sent in segments down a chain. If messages wait for their receives, each segment takes a latency.
 _CHAIN_PROCS, _CHAIN_BYTES, _CHAIN_SEGMENT = 5, 16384, 512
 
 
@@ -47,9 +47,9 @@ _CHAIN_PROCS, _CHAIN_BYTES, _CHAIN_SEGMENT = 5, 16384, 512
 class PathPlan:
     """The extent of a fit: process counts and sizes of the experiments.
 
-    Empty `collectives` stand for all. A collective uses the `message_bytes` up to its largest usual size.
-    `segment_bytes` may have 0, for whole messages. `single_bytes` are the sizes of single messages; sizes around the
-    eager limit are added to them.
+    Empty `collectives` stand for all. Of `message_bytes`, a collective uses those up to its largest usual size.
+    `segment_bytes` may contain 0, for whole messages. `single_bytes` are the sizes of single messages, to which sizes
+    around the eager limit are added.
     """
 
     procs: tuple[int, ...]
@@ -79,7 +79,7 @@ def measured_plan(bench: Bench, procs: Sequence[int]) -> PathPlan:
 def fit(bench: Bench, plan: PathPlan) -> PathParameters:
     """Fits the model to the times of a bench.
 
-    Raises UsageError when the plan does not fit there and CollwiseError when an experiment fails.
+    Raises UsageError when the plan does not fit on the bench and CollwiseError when an experiment fails.
     """
     apart, per_node = bench.alike(max(plan.procs))
     if min(plan.procs) < 2 or (apart // per_node < 2 and plan.processes_per_node < 2):
@@ -102,7 +102,7 @@ def plan_cases(plan: PathPlan) -> list[Case]:
     for collective in plan.collectives or tuple(catalogue.collectives):
         usual = SIZES[collective]
         sizes = [size for size in plan.message_bytes if size <= usual[-1]] if usual[-1] else [0]
-        # Models choose neither algorithms by node, of which there are many, some without a schedule, nor mock-ups.
+        # Models never choose mock-ups, nor algorithms by node, which are many, and some of which have no schedule.
         for entry in (
             algorithm
             for algorithm in catalogue.algorithms(collective)
@@ -119,7 +119,7 @@ def plan_cases(plan: PathPlan) -> list[Case]:
 
 
 def _runnable(entry: Algorithm, procs: int) -> int:
-    """The largest number of processes up to P that an algorithm runs on; all run on two."""
+    """The largest number of processes up to P that an algorithm runs on; every algorithm runs on two."""
     return next(count for count in range(procs, 1, -1) if not entry.objection(count))
 
 
@@ -162,7 +162,7 @@ def single_messages(lab: Laboratory, plan: PathPlan, reduce_seconds_per_byte: fl
     takes = np.array(run(RECEIVE, short, delays=delays))
     one_way = {pair: np.array(seconds) / 2 for pair, seconds in roundtrips.items()}
     sends, starts = np.array(run(SEND, short)), np.array(run(ISEND, every))
-    # Overheads that are measured alone may be longer than within a roundtrip, where they are no longer than a message.
+    # Overheads that are measured alone may be longer than those in a roundtrip, which do not exceed a message's time.
     whole = np.minimum(one_way["far"], one_way["near"])[[0, *range(len(eager))]] if eager else takes[:1]
     share = np.minimum(1.0, (1 - _MIN_SHARE) * whole / np.maximum(sends + takes, 1e-12))
     overheads = Overheads(
@@ -196,7 +196,7 @@ def _function(sizes: Sequence[int], seconds: Sequence[float]) -> PiecewiseLinear
 
 
 def _line(sizes: Sequence[int], seconds: np.ndarray) -> Hockney:
-    """alpha and beta of one-way times, neither of them 0."""
+    """alpha and beta of one-way times; neither of them is 0."""
     line = fit_hockney(sizes, seconds.tolist())
     least, slowest = float(np.min(seconds)), float(np.max(seconds)) / max(sizes)
     return Hockney(
@@ -223,8 +223,8 @@ def fit_algorithms(known: PathParameters, plan: PathPlan, timings: Mapping[Case,
 def receives_first(known: PathParameters, chain: Case, seconds: float) -> bool:
     """True if an eager message waits for its receive, according to the time of segments down a chain.
 
-    If messages wait, each segment takes a latency; otherwise all segments together take the latency of the way once. If
-    latencies are too short to tell, messages are assumed to wait.
+    If messages wait, each segment takes a latency; otherwise all segments together take the latencies of the chain only
+    once. If latencies are too short to tell, messages are assumed to wait.
     """
     schedule = Schedule(chain)
 

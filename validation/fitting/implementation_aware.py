@@ -22,7 +22,7 @@ from collwise.simulator.bench import Bench
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.times.defaults import BCAST_SIZES, GATHER_SIZES, SEGMENT_BYTES, SEGMENTS
 
-# More than 128 processes take time and change nothing, as section IV-C of the paper found, too.
+# Experiments with more than 128 processes take time and change nothing, as section IV-C of the paper found, too.
 _MAX_FIT_PROCS = 128
 # More segments take time and say nothing more.
 MAX_SEGMENTS = 512
@@ -57,7 +57,7 @@ MEASURED_SIZES = ExperimentSizes(
     gamma=(64, 8192, 65536, 262144),
     segment_counts=(2, 8),
 )
-"""The sizes for measured fits, few since a real network is slow."""
+"""The sizes for measured fits. They are few, since a real network is slow."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class FitPlan:
     """The extent of a fit: the process counts and sizes of the experiments, and what is fitted.
 
     `broadcasts` are the broadcast algorithms that are fitted, whatever the `collectives`. `more_segments` are segment
-    sizes besides the common one, 0 for whole messages.
+    sizes in addition to the common one; 0 stands for whole messages.
     """
 
     procs: tuple[int, ...]
@@ -79,11 +79,11 @@ class FitPlan:
 
 
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
-    """About half of what the platform holds, as in the paper, a quarter, and the processes of five nodes.
+    """Three counts: the processes of five nodes, a quarter of the platform's, and, as in the paper, about half.
 
-    Of these, locality weighs most on five nodes. Four nodes would hold a power of two of processes on most platforms.
-    Trees then have a single deepest process, which is reached through a neighbour on the root's own node, so filling
-    looks faster than it is for nearly every other P.
+    Locality matters most on five nodes. Four nodes would hold a power of two of processes on most platforms. Trees then
+    have a single deepest process, which is reached through a neighbour on the root's own node, so filling looks faster
+    than it is for nearly every other P.
     """
     most = min(platform.max_procs(processes_per_node), 2 * _MAX_FIT_PROCS)
     return tuple(sorted({max(2, most // 4), max(2, most // 2), max(2, min(most, 5 * processes_per_node))}))
@@ -107,10 +107,10 @@ def measured_plan(bench: Bench, procs: Sequence[int]) -> FitPlan:
 def fit(bench: Bench, plan: FitPlan) -> ModelParameters:
     """Fits gamma, Hockney, and alpha and beta of every algorithm, as printed and by parts.
 
-    Experiments that the paper times by the root's clock end at the root, by a gather or a reply. If a bench does not
-    measure the root's time, the slowest process's time stands for it. For a collective, this time is free of the
-    closing barrier that a time by the root's clock needs. Raises UsageError when the plan does not fit on the bench and
-    CollwiseError when an experiment fails.
+    Experiments that the paper times by the root's clock end at the root, with a gather or a reply. If a bench does not
+    measure the root's time, the time of the slowest process is used instead. For a collective, that time does not
+    contain the closing barrier that a time by the root's clock needs. Raises UsageError when the plan does not fit on
+    the bench and CollwiseError when an experiment fails.
     """
     apart, apart_per_node = bench.alike(max(plan.procs))
     if apart < 2 or min(plan.procs) < 2:
@@ -132,7 +132,7 @@ def fit(bench: Bench, plan: FitPlan) -> ModelParameters:
     for case, timing in timings.items():
         if not timing.ok:
             raise CollwiseError(f"an experiment of the fit failed: {case}: {timing.error}")
-    # Launches of a real MPI have all processes of the fit, whichever of them an experiment uses.
+    # A launch of a real MPI has all processes of the fit, even if an experiment uses only two of them.
     lab = bench.laboratory(2 if bench.is_exact else apart)
     hockney = fit_hockney(plan.sizes.broadcasts, one_way_seconds(lab, plan.sizes.broadcasts))
     seconds: dict[int, dict[int, float]] = {}
@@ -162,7 +162,7 @@ def fit(bench: Bench, plan: FitPlan) -> ModelParameters:
 def _fits(
     known: ModelParameters, observations: Mapping[str, Mapping[str, list[Observation]]], gathers: list[Observation]
 ) -> dict[str, dict[str, dict[str, AlgorithmFit]]]:
-    """The fits by model, collective and algorithm; `gathers` are those that close broadcasts."""
+    """The fits by model, collective and algorithm; `gathers` are the observed gathers that close broadcasts."""
     fits: dict[str, dict[str, dict[str, AlgorithmFit]]] = {}
     for collective, by_algorithm in observations.items():
         for name, own in by_algorithm.items():

@@ -39,8 +39,8 @@ Parameters = ModelParameters | PathParameters | FittedParameters
 def models_of(parameters: Parameters) -> dict[str, CollectiveModel]:
     """The models that have these parameters, by name; the first one is the model that they were made for.
 
-    Heterogeneous parameters also serve the homogeneous models, by their means. Heterogeneous LogP, LogGP and PLogP have
-    no formulas for collectives, so only their means are models.
+    The means of heterogeneous parameters serve the homogeneous models. Heterogeneous LogP, LogGP and PLogP have no
+    formulas for collectives, so they only give homogeneous models.
     """
     if isinstance(parameters, PathParameters):
         return {CRITICAL_PATH: CriticalPath(parameters)}
@@ -61,7 +61,7 @@ def models_of(parameters: Parameters) -> dict[str, CollectiveModel]:
 
 
 def named_model(models: Mapping[str, CollectiveModel], name: str | None, source: object) -> CollectiveModel:
-    """The model of that name, or the first one. Raises UsageError, naming the models' source, for an unknown name."""
+    """The model of that name, or without a name the first one. Raises UsageError, naming `source`, if there is none."""
     if name is None:
         return next(iter(models.values()))
     check_name("model", name, models, f"those in {source}")
@@ -69,12 +69,12 @@ def named_model(models: Mapping[str, CollectiveModel], name: str | None, source:
 
 
 def load_models(path: str | Path) -> dict[str, CollectiveModel]:
-    """Every model that a parameter file of any kind holds, by name; the model that the file was made for is first."""
+    """Every model in a parameter file of any kind, by name; the model that the file was made for is first."""
     return _models_from(read_toml(path), path)
 
 
 def model_from_document(document: Mapping[str, Any], path: str | Path) -> CollectiveModel:
-    """The model that a document describes, by its `name`. Raises UsageError, naming the file of the document."""
+    """The model that a document describes and that its `name` names. Raises UsageError, which names the file `path`."""
     known = dict(document)
     name, by_schedule = known.pop("name"), known.pop("by_schedule", False)
     found = named_model(_models_from(known, path), name, path)
@@ -87,7 +87,7 @@ def _models_from(document: Mapping[str, Any], path: str | Path) -> dict[str, Col
 
 
 def load_model(path: str | Path, name: str | None = None) -> CollectiveModel:
-    """The model of that name, or the one that the file was made for. Raises UsageError if the file does not have it."""
+    """The model of that name, by default the one that the file was made for. Raises UsageError for an unknown name."""
     return named_model(load_models(path), name, path)
 
 
@@ -117,8 +117,9 @@ def algorithms_parameters_on(
 ) -> ModelParameters | PathParameters:
     """Fits a model with parameters of each algorithm on a bench.
 
-    Without `collectives` it is fitted for all. What is not given is as usual there; the processes per node of a target
-    are its own. Raises UsageError where the bench is too small, CollwiseError when an experiment fails.
+    Without `collectives`, the model is fitted for all collectives. Arguments that are not given have the usual values
+    for this kind of bench; for a target, `ppn` is ignored. Raises UsageError if the bench is too small, CollwiseError
+    when an experiment fails.
     """
     plans: Any = critical_path_fit if family == CRITICAL_PATH else by_algorithm
     if isinstance(bench, Simulated):
@@ -129,7 +130,7 @@ def algorithms_parameters_on(
     if segments is not None and family == CRITICAL_PATH:
         given["segment_bytes"] = tuple(segments)
     elif segments is not None:
-        # The common one first, whole messages last: these are fitted besides a size, of which there is always one.
+        # The common size comes first. Whole messages come last, since they are fitted in addition to some segment size.
         common, *more = [size for size in segments if size] or [SEGMENT_BYTES]
         given |= {"segment_bytes": common, "more_segments": (*more, *([0] if 0 in segments else []))}
     given["chains"] = chains
@@ -147,12 +148,13 @@ def measured_models(
     budget_seconds: float = 960.0,
     on_note: Callable[[str], None] = lambda note: None,
 ) -> list[CollectiveModel]:
-    """Every model that can be fitted within the time, each with its printed form if it has one.
+    """Every model that can be fitted within the time, and its printed form, if it has one.
 
     `bench_within` gives a bench that stops after a number of seconds. Each family of models gets an equal share of the
-    time that is left. Point-to-point models come first, on no more processes than change the result, LMO on `procs`.
-    Then come models with parameters of each algorithm, on `procs`, and for `collectives` only if any are named.
-    A model whose fit fails, or for which no time is left, is missing; `on_note` receives the reason.
+    time that is left. Point-to-point models come first: LMO is fitted on `procs` processes, others on no more than
+    change the result. Then come models with parameters of each algorithm, on `procs` processes; if `collectives` are
+    named, they are fitted only for these. A model whose fit fails, or for which no time is left, is missing; `on_note`
+    receives the reason.
     """
     until = time.monotonic() + budget_seconds
     found: dict[str, CollectiveModel] = {}
@@ -185,11 +187,12 @@ def models_on(
     context: SimulationContext,
     collectives: Sequence[str] = (),
 ) -> list[CollectiveModel]:
-    """Models fitted on the platform, in the order of their names; a fit that serves several is made once.
+    """Models fitted on the platform, in the order of `names`; a fit that serves several models is made once.
 
-    Models with parameters of each algorithm are fitted for `collectives`, or for all if it is empty. The
-    implementation-aware ones are fitted for the sizes `segments`, the first of which is common to all. If nodes differ,
-    homogeneous models are the means of heterogeneous ones, if there is a procedure for these.
+    Models with parameters of each algorithm are fitted for `collectives`, or for all if it is empty.
+    Implementation-aware models are fitted for the segment sizes `segments`, the first of which is common to all
+    algorithms. If nodes differ, the parameters of homogeneous models are the means of heterogeneous parameters, if
+    there is a procedure for heterogeneous parameters.
     """
     bench, found = Simulated(platform, context), dict[str, CollectiveModel]()
     for name in names:
@@ -215,9 +218,9 @@ def model_of(
     segments: Sequence[int],
     context: SimulationContext,
 ) -> CollectiveModel:
-    """The model in a parameter file, or one that is fitted now. Experiments that the store has are not run again.
+    """The model in a parameter file, or a model that is fitted now. Experiments that the store has are not run again.
 
-    If the name is None, it is the model that the file was made for, or without a file the default model.
+    If `name` is None, the model is the one that the file was made for, or without a file the default model.
     """
     if file is None:
         return models_on(platform, [name or DEFAULT_MODEL], ppn, segments, context.with_experiments())[0]
@@ -229,7 +232,7 @@ def model_of(
 def check_fits_platform(model: CollectiveModel, file: Path, platform: HostPlatform, ppn: int) -> None:
     """Raises UsageError if a file's model was fitted on another platform or with other processes per node.
 
-    Warns if ranks are not placed by blocks, for which parameters are fitted.
+    Warns if ranks are not placed by blocks, since parameters are fitted for that placement.
     """
     if isinstance(platform, PlacedPlatform):
         warn(f"{file}: predictions are for ranks placed by blocks; --placement changes simulated times only")
@@ -243,7 +246,7 @@ def check_fits_platform(model: CollectiveModel, file: Path, platform: HostPlatfo
 
 
 def beyond_what_is_known(model: CollectiveModel, collective: str, procs: int, message_bytes: int) -> list[str]:
-    """Warnings if the largest P or m of a prediction is beyond the platform or the model's experiments."""
+    """Warnings if the largest P or m of a prediction is beyond the platform or beyond the model's experiments."""
     fitted_procs, fitted_bytes = model.reach(collective)
     found = []
     try:

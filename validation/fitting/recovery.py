@@ -1,8 +1,8 @@
 """Checks that fitting finds the known parameters of a platform's description, by every procedure.
 
-Point-to-point times of an exact platform are os + latency + or, linear in m; the parameters of the models follow from
-these times (platforms/linear_costs.py). A procedure is tried only if the platform is as its paper assumes: see
-`objection`.
+Point-to-point times of an exact platform are smpi/os + latency + smpi/or, linear in m; the parameters of the models
+follow from these times (platforms/linear_costs.py). A procedure is tried only if the platform meets the assumptions of
+the procedure's paper (see `objection`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ SIZES = (1, 1024, 65536)
 
 TOLERANCE = 0.02
 LMO_TOLERANCE = 0.05
-"""Relative errors up to which a parameter counts as found; LMO's parameters are differences of times."""
+"""Relative errors up to which a parameter counts as found. The one for LMO is larger, since LMO's parameters are
+differences of times."""
 
 PLATFORMS = ("exact", "exact-sender", "exact-symmetric", "exact-heterogeneous")
 """The platforms made for these checks; together they suit every procedure."""
@@ -82,14 +83,14 @@ def _grows_in_one_place(truth: PointToPoint) -> bool:
 
 
 def _gap_bends(truth: PointToPoint) -> bool:
-    """True if the slower end of a pair is its sender for some sizes and its receiver for others."""
+    """True if, in some pair, the sender is slower than the receiver for some sizes and faster for others."""
     by_base = np.sign(truth.send_seconds[:, None] - truth.receive_seconds[None, :])
     by_byte = np.sign(truth.send_seconds_per_byte[:, None] - truth.receive_seconds_per_byte[None, :])
     return bool(np.any(by_base * by_byte < 0))
 
 
 def requests(heterogeneous: bool) -> list[FitRequest]:
-    """A request for every procedure, or for every one that has a heterogeneous form."""
+    """A request for every procedure, or for every procedure that has a heterogeneous form."""
     return [
         FitRequest(family, name, heterogeneous)
         for family, procedures in PROCEDURES.items()
@@ -114,7 +115,7 @@ def recover(
 def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, float, float, float]]:
     """True and estimated means of each parameter over all pairs, and the worst error.
 
-    The worst error is that of any pair for a heterogeneous model, else that of the means.
+    For a heterogeneous model, this is the worst error of any pair; otherwise it is the error of the means.
     """
     pairs = list(permutations(range(fitted.procs), 2))
     sizes = [size for size in SIZES if size < truth.eager_limit_bytes]

@@ -33,7 +33,7 @@ def model_tables(
 
     Under Hockney, bytes occupy the ports of sender and receiver, one message after the other. LogGP adds overheads and
     the gap between messages. Under PLogP, overheads are part of L + g(m). Under LMO, processors are busy for C + t m,
-    and the network serves messages to different receivers at the same time. Heterogeneous PLogP is used by its means.
+    and the network serves messages to different receivers at the same time. Of heterogeneous PLogP, the means are used.
     """
     m = sizes.astype(np.float64)
     different = isinstance(parameters, PairParameters) and parameters.heterogeneous
@@ -67,7 +67,7 @@ _Costs = tuple[Array | float, Array | float, Array | float, Array | float, Array
 def _costs(parameters: Parameters, m: Array, classes: int) -> _Costs:
     """The overheads of sender and receiver by process and size, then latency, transfer and gap by pair and size.
 
-    Arrays broadcast to these shapes; parameters of processors that differ are those of the first `classes`.
+    Arrays broadcast to these shapes. If processors differ, the parameters are those of the first `classes` processors.
     """
 
     def each(value: float | Array) -> Array:
@@ -127,7 +127,7 @@ class PlayedModel(UnlimitedModel, ABC):
     ) -> Array:
         """Seconds at every (P, m), as in `CollectiveModel.predict`.
 
-        They are nan if the algorithm does not run on P processes, or if there is no prediction.
+        The seconds are nan if the algorithm does not run on P processes, or if there is no prediction.
         """
         entry = Catalogue.load().algorithm(collective, algorithm)
         shaped = np.broadcast_arrays(procs, message_bytes, segment_bytes)
@@ -144,7 +144,7 @@ class PlayedModel(UnlimitedModel, ABC):
         return np.array([found.get(row, missing).get(m, np.nan) for row, m in points]).reshape(shaped[0].shape)
 
     def rows(self, sizes: Mapping[Case, Sequence[int]]) -> list[dict[int, float]]:
-        """The seconds of each case by message size, at these sizes in place of the case's own size."""
+        """The seconds of each case at its `sizes`, which replace the case's own size, by size."""
         return [{m: self.seconds(replace(case, message_bytes=m)) for m in row} for case, row in sizes.items()]
 
 
@@ -172,7 +172,7 @@ class ScheduledModel(PlayedModel):
         return self.base.platform
 
     def document(self) -> dict[str, Any]:
-        """The document of the point-to-point model, with its name and a mark."""
+        """The document of the point-to-point model, with the model's name and the key `by_schedule`."""
         return {**self.base.document(), "name": self.base.name, "by_schedule": True}
 
     def seconds(self, case: Case) -> float:

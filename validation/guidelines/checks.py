@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from collwise.common.errors import UsageError, unknown_name
 
 CORRECTIONS = {"bh": "Benjamini and Hochberg", "by": "Benjamini and Yekutieli"}
-"""The corrections for many comparisons, by the names that --correction takes."""
+"""The corrections for many comparisons, by their names for --correction."""
 
 # With more launches than this in total, the exact test takes long.
 _MAX_EXACT = 60
@@ -39,7 +39,7 @@ class Launches:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict whether the first of two calls is slower, and the corrected p-value, which is nan without a test."""
+    """A verdict: whether the first of two calls is slower, and the corrected p-value, which is nan without a test."""
 
     slower: bool
     p_value: float = math.nan
@@ -49,7 +49,8 @@ class Verdict:
 class Share:
     """The criterion that the second of two calls is faster by more than a share of the first one's time.
 
-    The times are medians of the launches' medians. With 0.1 it is the rule of Hunold & Carpen-Amarie 2018, section 4.2.
+    The times are medians of the launches' medians. The share 0.1 is the rule of Hunold & Carpen-Amarie 2018, section
+    4.2.
     """
 
     share: float = 0.1
@@ -64,7 +65,7 @@ class Share:
         return f"faster by more than {self.share * 100:g} %"
 
     def judge(self, pairs: Sequence[tuple[Launches, Launches]]) -> list[Verdict]:
-        """A verdict on each pair; takes all pairs of a check, so that a criterion can correct for their number."""
+        """A verdict on each pair. `pairs` are all pairs of a check, so a criterion can correct for their number."""
         return [Verdict(right.seconds < (1 - self.share) * left.seconds) for left, right in pairs]
 
 
@@ -216,7 +217,7 @@ def check(
     criterion: Share,
     kinds: Sequence[str] = KINDS,
 ) -> Checked:
-    """Checks a library's times `own`; `mockups` are the times of mock-ups, by guideline and call.
+    """Checks the times `own` of a library's calls; `mockups` are the times of mock-ups, by guideline and call.
 
     Failed calls are left out. The criterion judges each kind as a separate family of comparisons.
     """

@@ -1,7 +1,7 @@
 """The performance guidelines GL1 to GL22 of Hunold & Carpen-Amarie 2018, section 3.1, from guidelines.toml.
 
 A guideline says that a collective is not slower than a mock-up, which runs other collectives one after another. The
-catalogue has the mock-ups as algorithms of their collective.
+mock-ups are algorithms of the catalogue, each under the collective that it replaces.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ REDUCE_LOCAL = "reduce_local"
 
 @dataclass(frozen=True)
 class MockUpPart:
-    """A collective of a mock-up. `message_bytes` gives its message size for P and the guideline's message size."""
+    """A collective that a mock-up runs. `message_bytes` computes its message size from P and the guideline's."""
 
     collective: str
     message_bytes: Callable[[int, int], int]
@@ -27,7 +27,7 @@ class MockUpPart:
 
 @dataclass(frozen=True)
 class Guideline:
-    """A guideline: the collective on its left side, and the parts of the mock-up on its right side, in their order."""
+    """A guideline: a collective on the left side; on the right side, the parts of its mock-up in the order they run."""
 
     name: str
     collective: str

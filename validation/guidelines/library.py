@@ -25,23 +25,23 @@ from collwise.validation.measurement.gain import verify_algorithms
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import case_of
 
-# The time limit of the launch that only shows what runs, if the method has no limit.
+# The time limit of the launch that only verifies which algorithms run, if the measuring method sets no limit.
 _MAX_SECONDS = 600.0
 
 TITLES = {"ompi": "Open MPI", "mpich": "MPICH", "mvapich2": "MVAPICH2", "impi": "Intel MPI"}
-"""The libraries that SMPI's selectors stand for."""
+"""The MPI libraries that SMPI's selectors imitate."""
 
 CaseTimes = dict[Case, Launches]
 
 
 @dataclass(frozen=True)
 class Library:
-    """An MPI library whose calls can be timed, on a platform or target, its `place`.
+    """An MPI library whose calls can be timed. `place` names the platform or execution target.
 
-    `times_in_turn` gives the times of cases as they are, and the times under libcollwise with rules that choose an
-    algorithm for some of them. Launches without and with libcollwise alternate, so that drift affects both equally. The
-    function raises CollwiseError if libcollwise does not run what the rules say. `launches` is the number of launches
-    that measure each time, 0 if times are exact.
+    `times_in_turn` times cases twice: without libcollwise, and with libcollwise and rules that choose an algorithm for
+    some of the cases. Launches without and with libcollwise alternate, so that drift affects both equally. The function
+    raises CollwiseError if libcollwise does not run what the rules say. `launches` is the number of launches that
+    measure each time, 0 if times are exact.
     """
 
     name: str
@@ -76,8 +76,8 @@ def simulated_library(platform: HostPlatform, context: SimulationContext, select
 def recorded_library(platform: HostPlatform, context: SimulationContext, baseline: Baseline, ppn: int = 0) -> Library:
     """A library whose decisions are known; the schedule engine plays what the library runs untuned.
 
-    Unlike for SMPI's selectors, the number of processes is not limited. There are no times of algorithms that the
-    catalogue lacks, nor of mock-ups that need them.
+    Unlike for SMPI's selectors, the number of processes is not limited. Algorithms that the catalogue lacks have no
+    times, and neither have mock-ups that need such algorithms.
     """
     name, per_node = f"{platform.name}-{baseline.name}", _per_node(platform, ppn)
     bench = Simulated(platform, replace(context, engine=SCHEDULE, library=library_decisions(baseline)))
@@ -99,7 +99,7 @@ def recorded_library(platform: HostPlatform, context: SimulationContext, baselin
         return found | {case: timings[what] for case, what in played.items()}
 
     def times_in_turn(cases: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]) -> tuple[CaseTimes, CaseTimes]:
-        # Rules replace calls of the program, but no calls within mock-ups.
+        # Rules replace calls that the program makes, but not the calls that a mock-up makes.
         replaced = {case: following(case, chosen[case]) if case in chosen else case for case in cases}
         found = times(list(dict.fromkeys([*cases, *replaced.values()])))
         return {case: found[case] for case in cases}, {case: found[what] for case, what in replaced.items()}
@@ -137,7 +137,7 @@ def measured_library(
             replacing = _replacing(target, rules, folder)
             reporting = ModifiedTarget(replacing, {"decided_by": "report"})
             verify_algorithms(reporting, folder, chosen, method.max_seconds(len(chosen)) or _MAX_SECONDS)
-            # Both run all cases, since cases can be faster in a longer launch.
+            # Both targets run all cases, since cases can be faster in a longer launch.
             plain, repaired = launched(cases, [target, replacing], "again, ")
         return plain, repaired
 

@@ -1,8 +1,8 @@
 """Guidelines for a decision table of our own algorithms.
 
-If a choice is slower than the parts of a mock-up one after another, each part by its best choice, then the combination
-of the parts is a better algorithm than the catalogue has (Hunold & Carpen-Amarie 2018, section 4.4.2, found an
-allreduce this way).
+If a choice is slower than a mock-up whose parts run one after another, each with its best choice, then the combined
+parts are a better algorithm than any in the catalogue (Hunold & Carpen-Amarie 2018, section 4.4.2, found an allreduce
+this way).
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENTS
 from collwise.validation.times.grid import Grid, case_of, choice_of
 
-UNCHECKED = {"GL9": "its allgatherv has the root's block alone, and allgatherv is timed with equal blocks"}
+UNCHECKED = {"GL9": "in its allgatherv only the root has a block, but allgatherv is timed with equal blocks"}
 """The guidelines that are left out, and why."""
 
 
 @dataclass(frozen=True)
 class Combination:
-    """Collectives one after another that are faster than the choice of a table, with the choice for each collective."""
+    """Collectives that, run one after another, are faster than a table's choice for the call.
+
+    `parts` contains each collective, its message size and the choice for it.
+    """
 
     guideline: Guideline
     call: Call
@@ -39,7 +42,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class OwnChecked:
-    """The guidelines checked for the choices of decision tables, and better combinations, the best of each call first.
+    """The check of decision tables against the guidelines, and the faster combinations, the best of each call first.
 
     `parts_from` says for each collective of a mock-up whether its choices come from a table ('the table') or are the
     fastest of the catalogue ('the fastest').
@@ -59,10 +62,10 @@ def check_tables(
     context: SimulationContext,
     tolerance: float = 0.01,
 ) -> OwnChecked:
-    """Checks the choices of decision tables at these points; `tables` and `sizes` are by collective.
+    """Checks the choices of decision tables at these points; the keys of `tables` and `sizes` are collectives.
 
     Each part of a mock-up uses the choice of its collective's table, or the catalogue's fastest choice if there is no
-    table. Raises UsageError where a table decides nothing, and CollwiseError if a simulation fails.
+    table. Raises UsageError if a table decides nothing at a point, and CollwiseError if a simulation fails.
     """
     per_node = {table.processes_per_node for table in tables.values()}
     if len(per_node) > 1:
@@ -124,7 +127,7 @@ def _case(call: Call, choice: Choice, ppn: int) -> Case:
 
 
 def _competing(tables: Mapping[str, DecisionTable], call: Call, ppn: int) -> list[Case]:
-    """The case of the table's choice, or without a table the cases of all choices."""
+    """The case of the table's choice; if no table decides, the cases of all choices."""
     if call.collective in tables:
         try:
             return [_case(call, tables[call.collective].choose(call.procs, call.message_bytes), ppn)]

@@ -14,7 +14,7 @@ from collwise.validation.libraries.pgmpi import PgmpiProfile, Range
 
 @dataclass(frozen=True)
 class Repair:
-    """A call that violates guidelines, and the guideline among them with the fastest mock-up."""
+    """A call that violates guidelines, and the violated guideline with the fastest mock-up."""
 
     call: Call
     guideline: Guideline
@@ -24,7 +24,7 @@ class Repair:
 class RepairedRange:
     """Message sizes from `first` to `last`, both included, for which a mock-up replaces the collective.
 
-    The mock-up repairs all checked sizes between them.
+    The mock-up repairs all checked sizes in this range.
     """
 
     collective: str
@@ -63,11 +63,11 @@ def ranges(found: Sequence[Repair], sizes: Mapping[str, Sequence[int]]) -> tuple
 
 
 def rules_text(found: Sequence[RepairedRange], processes_per_node: Mapping[int, int] | None = None) -> str:
-    """A table for libcollwise (`collwise program run --table`) of these ranges only; empty if there are none.
+    """A table for libcollwise (`collwise program run --table`) with these ranges only; empty if there are none.
 
-    The table holds for the process counts that were checked, each with its processes per node in `processes_per_node`,
-    by default with any number of processes per node. It leaves all other calls to MPI's own algorithms. Since a rule
-    applies up to the next larger number, the table has a further rule at the end of each range.
+    The table applies to the process counts that were checked. `processes_per_node` gives the processes per node of each
+    count; if it is None, the table applies to any number. All other calls are left to MPI's own algorithms. Since a
+    rule applies until a rule with a larger number follows, a further rule ends each range.
     """
     if not found:
         return ""
@@ -87,7 +87,7 @@ def rules_text(found: Sequence[RepairedRange], processes_per_node: Mapping[int, 
 
 
 def _steps(group: Sequence[RepairedRange]) -> Iterator[tuple[int, str]]:
-    """The sizes at which the choice changes."""
+    """Yields each size at which the choice changes, and the name of the new choice."""
     end = 0
     for item in group:
         if item.first > end:
@@ -118,7 +118,7 @@ def _identity(guideline: Guideline) -> int:
 
 
 def rules_of(profiles: Mapping[str, PgmpiProfile]) -> str:
-    """The table for libcollwise with the ranges of profiles that PGMPITuneLib wrote, which are by file name."""
+    """The table for libcollwise with the ranges of profiles that PGMPITuneLib wrote, by file name."""
     found: list[RepairedRange] = []
     seen: set[tuple[str, int]] = set()
     for file, profile in profiles.items():

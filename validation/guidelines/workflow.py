@@ -50,7 +50,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Repaired:
-    """The times of calls by default and with the repairs, in turn, and the check of the repaired library."""
+    """The times of calls without and with repairs, from alternating launches, and the check of the repaired library."""
 
     rules: str
     default: Mapping[Call, Launches]
@@ -93,19 +93,19 @@ class GuidelinesResult:
 
     @property
     def failed(self) -> dict[str, str]:
-        """The problems of calls without a time, by what was called."""
+        """The errors of calls and mock-ups without a time; each key names the call and its P."""
         own = {f"{call.collective}, P = {call.procs}": launches.error for call, launches in self.own.items()}
         mockups = {f"{name}, P = {call.procs}": mockup.error for (name, call), mockup in self.mockups.items()}
         return {what: error for what, error in {**own, **mockups}.items() if error}
 
     def gain(self, call: Call) -> float:
-        """The default time divided by the time with repairs, from alternating launches; nan without repairs."""
+        """The default time divided by the time with repairs, from alternating launches; nan if nothing was repaired."""
         if self.tuned is None or call not in self.tuned.own:
             return math.nan
         return self.tuned.default[call].seconds / self.tuned.own[call].seconds
 
     def greatest_gain(self) -> tuple[Repair, float] | None:
-        """The repair with the greatest gain; None without repairs."""
+        """The repair with the greatest gain; None if there is no repair."""
         gains = [(repair, self.gain(repair.call)) for repair in self.repairs]
         return max((entry for entry in gains if not math.isnan(entry[1])), key=lambda entry: entry[1], default=None)
 
@@ -134,7 +134,7 @@ class GuidelinesResult:
     def _reason(self, violation: Comparison, still: Comparison | None) -> str:
         """The reason why a violation is left after repair; empty if it is repaired.
 
-        `still` is its comparison after repair if that is a violation.
+        `still` is the comparison after repair, or None if this is no longer a violation.
         """
         if still is None:
             return ""
@@ -146,7 +146,7 @@ class GuidelinesResult:
             return f"{gain}, which is not enough"
         less = (1 - 1 / still.ratio) * 100
         if runs.name == violation.guideline:
-            return f"{gain}, and takes {less:.0f} % less when it is timed itself: times differ within a launch"
+            return f"{gain}, and takes {less:.0f} % less when timed as a mock-up: times differ within a launch"
         faster = GUIDELINES[violation.guideline].label
         return f"{gain}, the fastest in the first check; {faster} now takes {less:.0f} % less"
 
@@ -173,7 +173,7 @@ class GuidelinesResult:
 
 
 def run(library: Library, plan: Plan) -> GuidelinesResult:
-    """Checks a library; with `plan.repair` also measures it again with its repairs, if there are any.
+    """Checks a library. If `plan.repair` is set and there are repairs, also measures the library with these.
 
     Raises CollwiseError if no call of the library has a time.
     """
@@ -202,7 +202,7 @@ def run(library: Library, plan: Plan) -> GuidelinesResult:
 
     own, mockups, before = checked(library.times(every))
     if own and not any(launches.medians for launches in own.values()):
-        raise CollwiseError(f"{library.title}: no call has a time; first: {next(iter(own.values())).error}")
+        raise CollwiseError(f"{library.title}: no call has a time; the first error: {next(iter(own.values())).error}")
     mended = repairs(before)
     joined = ranges(mended, plan.sizes)
     done = time.monotonic()
@@ -225,5 +225,5 @@ def _warn_of_few_launches(library: Library, plan: Plan, comparisons: int) -> Non
     if library.launches < needed:
         warn(
             f"with {library.launches} launches the rank test cannot find a single violation among "
-            f"{comparisons} comparisons; that takes {needed} (--launches {needed})"
+            f"{comparisons} comparisons; it needs at least {needed} (--launches {needed})"
         )

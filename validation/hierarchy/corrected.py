@@ -1,10 +1,16 @@
 """Predictions that are corrected by measured times, and the value of measuring another configuration.
 
-The logarithm of the ratio of measured to predicted time is a Gaussian process over all configurations and inputs. It is
-a sum of parts that are common to all of them, to near sizes and places, to an algorithm at near sizes and places, to
-similar segments and pieces of an algorithm, and to one configuration. The scale of the parts for algorithms, segments
-and pieces is estimated: of a few scales, it is the one under which the measured times are most likely. The scale of the
-part for a configuration is not estimated, since even if predictions were right so far, others may still be wrong.
+The logarithm of the ratio of measured to predicted time is a Gaussian process over all configurations and inputs. This
+process is a sum of independent parts. Cases share a part as follows:
+
+1. All cases share one part.
+2. Cases with similar message sizes, nodes and processes per node share a part.
+3. Those of them that use the same algorithm share a further part.
+4. Those that also have similar segments and pieces share a further part.
+5. The same configuration has a part of its own, shared by similar inputs.
+
+Parts 3 and 4 have a scale, which is estimated: of a few scales, it is the one under which the measured times are most
+likely. Part 5 has no such scale, since even if predictions were right so far, others may still be wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +29,7 @@ from collwise.validation.adaptive.belief import Process
 from collwise.validation.hierarchy.space import Input, input_of
 
 _LEVEL, _SIZE, _ALGORITHM, _CUT, _ALONE = 0.3, 0.2, 0.15, 0.1, 0.05
-"""The standard deviations of the parts, in logarithms. Those for algorithms, segments and pieces are at the scale 1."""
+"""The standard deviations of the parts, in logarithms; those for algorithms, segments and pieces apply at scale 1."""
 
 _SCALES = (0.125, 0.25, 0.5, 1.0, 2.0)
 """The scales that are tried."""
@@ -31,8 +37,8 @@ _SCALES = (0.125, 0.25, 0.5, 1.0, 2.0)
 _FAR_SIZE, _FAR_SIZE_ALONE, _FAR_PLACE, _FAR_CUT = 8.0, 4.0, 4.0, 4.0
 """The doublings over which the covariance falls to 1/e.
 
-They are doublings of message sizes for common parts, of message sizes for a configuration's own part, of nodes and
-processes per node, and of segments and pieces.
+In this order: doublings of the message size, for common parts; of the message size, for a configuration's own part; of
+nodes and processes per node; of segments and pieces.
 """
 
 _EXACT = 1e-8
@@ -44,11 +50,11 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 _MAX = 256
-"""The most cases considered for the next benchmark, which are those most likely to be the best of their input."""
+"""The maximum number of cases considered for the next benchmark: those most likely to be the best for their input."""
 
 
 class Corrected:
-    """Predictions for cases, in the order of their inputs, which measured times of some cases correct."""
+    """Predictions for cases, corrected by measured times of some of these; cases are in the order of their inputs."""
 
     def __init__(self, predicted: Mapping[Case, float]) -> None:
         self.cases = list(predicted)
@@ -69,7 +75,7 @@ class Corrected:
 
     @property
     def seconds(self) -> Mapping[Case, float]:
-        """The corrected time of every case; for a measured case, it follows from the measured time and its noise."""
+        """The corrected time of every case; that of a measured case depends on the measured time and its noise."""
         return dict(zip(self.cases, np.exp(self._belief.mean).tolist(), strict=True))
 
     def add(self, timings: Mapping[Case, Timing]) -> None:
@@ -92,7 +98,7 @@ class Corrected:
         return float(seconds.sum()) * math.exp(-2 * math.sqrt(max(variance, 0.0)))
 
     def most_telling(self, seconds: float, budget: float, min_gain: float) -> list[Case]:
-        """The next benchmarks, which take about `seconds`: those with the largest expected benefit for their time.
+        """The next benchmarks, which take about `seconds`: those with the largest expected benefit per second.
 
         They take no more than `budget` seconds even if each takes two standard deviations longer than expected. The
         benefit is the share by which choices become faster, summed over all inputs; benchmarks with an expected benefit
@@ -121,14 +127,14 @@ class Corrected:
         return max(self._beliefs, key=lambda belief: belief.plausibility)
 
     def _candidates(self, belief: Process, still_open: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-        """The unmeasured cases, first those closest to the best one relative to their uncertainty."""
+        """The unmeasured cases, sorted by their distance from the best of their input relative to the uncertainty."""
         behind = belief.mean - np.repeat(np.minimum.reduceat(belief.mean, self._first), self._counts)
         found = np.flatnonzero(still_open)
         order = np.argsort(behind[found] / np.sqrt(belief.variance[found] + _EXACT), kind="stable")
         return found[order[:_MAX]]
 
     def _gains(self, belief: Process, candidates: npt.NDArray[np.intp]) -> Array:
-        """The knowledge gradient: by how much the best means are expected to fall when a candidate is measured."""
+        """The knowledge gradient of each candidate: the expected fall of the inputs' best means if it is measured."""
         if not len(candidates):
             return np.zeros(0)
         steps = belief.covariance(candidates) / np.sqrt(belief.variance[candidates] + _EXACT)

@@ -1,13 +1,13 @@
-"""The tasks of hierarchical collectives, their times on each node's leader, and the cost model made of them.
+"""The tasks of hierarchical collectives, their times on each node's leader, and the cost model that adds them up.
 
 A message of u segments is processed in steps. In step s, part k of the collective works on segment s - k, if there is
 such a segment. In a broadcast, part 0 is the broadcast between nodes, ib, and part 1 is the broadcast within nodes, sb.
-What a leader does in one step is a task: ib(0), sbib(1), ..., sbib(u - 1), sb(u - 1) for a broadcast. Parts are named
-in the order of the paper, the last one first. With three levels, nb and nr, the parts between the sockets of a node,
-are added.
+What a leader does in one step is a task: ib(0), sbib(1), ..., sbib(u - 1), sb(u - 1) for a broadcast. As in the paper,
+the name of a task lists its parts with the last one first. With three levels, there are two more parts between the
+sockets of a node, nb and nr.
 
-The model is equations (3) and (4) of Luo et al. 2020, section III. The stabilised cost of a full task stands for all
-full tasks. The cost is that of the slowest node leader:
+The model is equations (3) and (4) of Luo et al. 2020, section III. Every full task is assumed to take the stabilised
+cost of a full task. The cost of the collective is that of the slowest node leader:
 
     bcast      max_i T_i(ib(0)) + (u - 1) T_i(sbib(s)) + T_i(sb(u - 1))                                  (3)
     allreduce  max_i T_i(sr(0)) + T_i(irsr(1)) + T_i(ibirsr(2)) + (u - 3) T_i(sbibirsr(s))
@@ -16,7 +16,7 @@ full tasks. The cost is that of the slowest node leader:
 The equations assume that the slowest leader is the slowest process. If other processes of its node end later, for
 example in a tree of messages, their delay is added; it does not depend on u.
 
-With d parts, both equations have the first d - 1 tasks, u - d + 1 times the stabilised task, and the last d - 1 tasks.
+With d parts, both equations add the first d - 1 tasks, u - d + 1 times the stabilised task, and the last d - 1 tasks.
 For fewer than d - 1 segments, which (4) does not cover, the tasks are timed with exactly that many segments.
 """
 
@@ -47,7 +47,7 @@ def task_names(collective: str, segments: int, within: int = 0) -> list[str]:
 
 @dataclass(frozen=True)
 class TaskTimes:
-    """The seconds that each leader (first axis) took for each task (second axis) of `segments` segments.
+    """The seconds that each leader (first axis) took for each task (second axis) of a message of `segments` segments.
 
     `tail_seconds` is the time from the end of the last leader to the end of the last process, for example in a tree
     within a node. `within` says how the processes of a node communicate, for example by socket.
@@ -84,8 +84,8 @@ class TaskTimes:
     def stable_seconds(self) -> Array:
         """Each leader's stabilised cost, T_i(sbib(s)) or T_i(sbibirsr(s)): the mean over later full tasks.
 
-        These are the later half of the full tasks, an even number of them, since costs may alternate. The cost is 0 if
-        no task is full; equations (3) and (4) then multiply it by 0.
+        The later full tasks are the second half of the full tasks, rounded up to an even number, since costs may
+        alternate. If no task is full, the cost is 0; equations (3) and (4) then multiply it by 0.
         """
         full = self.seconds[:, self.full]
         count = full.shape[1]
@@ -96,8 +96,8 @@ class TaskTimes:
 def task_case(whole: Case, segments: int, steps: str = "", tasks: range | None = None) -> Case:
     """The case that times the tasks of a whole collective, with this many segments of the same size.
 
-    With `tasks`, only these tasks are run, without the ones before them; with `steps`, such as "sbib", only these
-    parts.
+    If `tasks` is given, only these tasks are run, without the ones before them, and of these tasks only the parts in
+    `steps`, such as "sbib".
     """
     size = min(whole.segment_bytes, whole.message_bytes)
     window = f"{EXPERIMENT}:{tasks.start}:{tasks.stop}:{steps}" if tasks is not None else EXPERIMENT
@@ -132,14 +132,14 @@ def task_times(timing: Timing) -> TaskTimes:
 class ByTasks:
     """A timer of whole collectives; its `timer` times only their tasks, once for all message sizes.
 
-    A pipeline is timed with `max_segments` segments, see `runs_needed`.
+    A pipeline is timed with at most `max_segments` segments, see `runs_needed`.
     """
 
     timer: Timer
     max_segments: int = SEGMENTS
 
     def time(self, cases: Sequence[Case], /) -> Mapping[Case, Timing]:
-        """The times of whole collectives by the cost model. Raises CollwiseError if the tasks of one fail."""
+        """The times of whole collectives according to the cost model. Raises CollwiseError if a run of tasks fails."""
         alike: dict[Case, list[Case]] = {}
         for case in cases:
             alike.setdefault(task_case(case, 1), []).append(case)
@@ -164,8 +164,8 @@ def runs_needed(
 ) -> tuple[int, ...]:
     """The numbers of segments with which tasks must be timed, so that the costs for all `segments` are known.
 
-    Pipelines are timed with `max_segments` segments, or with the number of the longest one if that is smaller. Numbers
-    below d - 1 are timed separately.
+    With d parts, each number below d - 1 needs a run of its own. All other numbers share one run, with `max_segments`
+    segments, or with the largest of these numbers if that is smaller.
     """
     asked = sorted(set(segments))
     least = len(parts_of(collective, within)) - 1
@@ -174,9 +174,9 @@ def runs_needed(
 
 
 def cost_seconds(runs: Sequence[TaskTimes], segments: int) -> float:
-    """The cost of a collective of this many segments, from `runs`, the tasks timed with the numbers in `runs_needed`.
+    """The cost of a collective with this many segments, from `runs`: tasks timed as `runs_needed` says.
 
-    Raises ValueError for a number of segments that was not provided for.
+    Raises ValueError if the runs do not suffice for this number of segments.
     """
     ends = len(runs[0].parts) - 1
     timed = segments if segments < ends else max(run.segments for run in runs)

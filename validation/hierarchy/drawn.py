@@ -1,15 +1,16 @@
-"""Machines that deviate at random from a description, to judge searches that predict by the description.
+"""Machines that deviate at random from a description, for judging searches whose predictions use the description.
 
-A search that predicts by the schedule engine cannot be judged on a machine that is the engine with the same
-description, since the engine would predict itself. A drawn machine is also the engine, but it deviates from the
-description in three ways, which its seed decides:
+A search that uses the schedule engine's predictions cannot be judged by times that the engine simulates from the same
+description, since the engine would predict itself. The times of a drawn machine are also simulated by the engine, but
+the machine deviates from the description in three respects, which its seed decides:
 
 - **Numbers.** Every latency, rate, overhead, threshold and the time to reduce a byte is multiplied by a factor of its
   own, log-uniform from 1/OFF to OFF, as if the description came from data sheets and another machine's calibration.
-- **Rules.** Half of the machines have the network of SMPI, where an eager message leaves only when its receive is
-  posted and the sender of a long one waits for its arrival; half have no load by acknowledgements.
-- **Form.** Each configuration is slower or faster than any such parameters predict, by a log-normal factor. It is the
-  same for message sizes within a factor of SIZES_ALIKE, and independent of the factors of other configurations.
+- **Rules.** Half of the machines have the network of SMPI: an eager message leaves only when its receive is posted, and
+  the sender of a long message waits until that has arrived. Independently of this, half of the machines have no load
+  from acknowledgements.
+- **Form.** Each configuration is slower or faster than any such parameters predict, by a log-normal factor. This factor
+  is the same for message sizes within a factor of SIZES_ALIKE, and independent of those of other configurations.
 
 Benchmarks are repeated, and their repetitions vary; the true times of whole collectives are also known.
 """
@@ -39,7 +40,7 @@ OFF = 1.5
 """The greatest factor by which a number of the description is off, in either direction."""
 
 DEVIATION, SIZES_ALIKE = 0.05, 16
-"""The standard deviation of a configuration's own factor, in logarithms, and the range of sizes that share it."""
+"""The standard deviation, in logarithms, of a configuration's own factor, and the range of sizes that share it."""
 
 NOISE, REPETITIONS = 0.03, 5
 """The standard deviation of a repetition, in logarithms, and how often a benchmark is repeated."""
@@ -64,14 +65,14 @@ class _Changed:
 
 @dataclass(frozen=True)
 class DrawnMachine:
-    """The machine of a seed: the platform that an engine simulates, whether by SMPI's rules, and deviations."""
+    """The machine drawn for a seed. An engine simulates `platform`, by SMPI's network rules if `like_smpi` is true."""
 
     platform: Platform
     like_smpi: bool
     seed: int
 
     def true(self, timer: Timer) -> Timer:
-        """A timer of this machine's times without noise, from the engine's timer for `platform`."""
+        """A timer of this machine's times without noise. `timer` is the engine's timer for `platform`."""
         return _Changed(timer, lambda timing: _scaled(timing, self._deviation(timing.case)))
 
     def measured(self, timer: Timer) -> Timer:
@@ -79,7 +80,7 @@ class DrawnMachine:
         return _Changed(self.true(timer), self._repeated)
 
     def _deviation(self, case: Case) -> float:
-        """The factor by which a case's time deviates; all segment sizes that leave the message whole share it."""
+        """The factor by which a case's time deviates; segment sizes that leave the message whole share one factor."""
         cut = case.segment_bytes if case.segment_bytes < case.message_bytes else 0
         size = int(math.log(max(case.message_bytes, 1), SIZES_ALIKE) + 1e-9)
         parameters = (cut, case.limit_bytes, case.parameter)
@@ -131,7 +132,11 @@ def _off(item: _Item, factor: _Factor) -> _Item:
 
 
 def _off_calibration(own: Calibration, factor: _Factor) -> Calibration:
-    """A wrong calibration, with factors on base and bytes of overheads, on the handshake, and on all sizes."""
+    """A wrong calibration, with random factors on its times, overheads, latency factors and message sizes.
+
+    Each overhead has two factors, one on its base and one on its time per byte. One factor applies to all latency
+    factors of messages above the first size limit (the handshake), and another one to all size limits.
+    """
     move = factor()
 
     def overheads(rows: tuple[OverheadRow, ...]) -> tuple[OverheadRow, ...]:
@@ -169,7 +174,7 @@ def _moved(starts: Sequence[int], factor: float) -> list[int]:
 def _scaled(timing: Timing, *factors: float) -> Timing:
     """A timing with its seconds multiplied by a factor; a timing of tasks has a factor for each task.
 
-    The samples of tasks are instants.
+    The samples of a timing of tasks are the instants at which the tasks end.
     """
     if not is_of_tasks(timing.case) or not timing.ok:
         return replace(timing, seconds=timing.seconds * factors[0])

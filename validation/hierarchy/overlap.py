@@ -1,6 +1,6 @@
 """The overlap of the parts of tasks, and the trend of tasks.
 
-They are shown in figures 2 and 6, and in figure 3, of Luo et al. 2020.
+In Luo et al. 2020, figures 2 and 6 show the overlap, and figure 3 shows the trend.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STABLE = 0.05
 
 @dataclass(frozen=True)
 class Probe:
-    """A run of a few tasks, `tasks`, with the parts `steps`; the time of the last task counts."""
+    """A run of only a few `tasks`, with only the parts in `steps`; the time of the last task counts."""
 
     title: str
     steps: str
@@ -52,7 +52,7 @@ _SINGLE_AND_BOTH: Mapping[str, tuple[Probe, ...]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class TaskStudy:
-    """The times of a whole collective's tasks: alone, at once and in a pipeline, in seconds of each node's leader."""
+    """The seconds that each node's leader takes for the tasks of a collective: alone, at once, and in a pipeline."""
 
     case: Case
     probes: Mapping[str, Array]
@@ -62,7 +62,7 @@ class TaskStudy:
     def overlap(self) -> float:
         """The share of the shorter part that the longer one hides if both run at once: 1 is all of it, 0 is nothing.
 
-        It follows from the times of the slowest leader; nan for a collective without probes.
+        The share is computed from the times of the slowest leader; it is nan for a collective without probes.
         """
         slowest = [float(seconds.max()) for seconds in self.probes.values()]
         if len(slowest) < 3 or min(slowest[:2]) <= 0:
@@ -76,9 +76,9 @@ class TaskStudy:
         return self.times.stable_seconds
 
     def stable_from(self, leader: int) -> int | None:
-        """The first full task that, like all later ones, differs from the stabilised cost by at most 5 %; None: never.
+        """The first full task that, like all later ones, differs from the stabilised cost by at most 5 %.
 
-        Counted by the index of its segment, as in figure 3.
+        The result is the index s of the task, as in figure 3; None if there is no such task.
         """
         full = self.times.seconds[leader, self.times.full]
         near = np.abs(full - self.stable_seconds[leader]) <= _STABLE * self.stable_seconds[leader]
@@ -87,7 +87,7 @@ class TaskStudy:
 
 
 def study_tasks(wholes: Sequence[Case], timer: Timer, segments: int = SEGMENTS) -> list[TaskStudy]:
-    """Times the tasks of whole collectives. Raises CollwiseError if one fails."""
+    """Times the tasks of whole collectives. Raises CollwiseError if a run of tasks fails."""
     probes = {whole: _probe_cases(whole) for whole in wholes}
     cases = [case for whole in wholes for case in (task_case(whole, segments), *probes[whole].values())]
     timings = timer.time(list(dict.fromkeys(cases)))
@@ -107,7 +107,7 @@ def study_tasks(wholes: Sequence[Case], timer: Timer, segments: int = SEGMENTS) 
 
 
 def _probe_cases(whole: Case) -> dict[Probe, Case]:
-    """The probes of a configuration. With three levels the part next to ib is nb, and ib may be a task later."""
+    """The probes of a configuration. With three levels, nb takes the place of sb, and ib may start in a later task."""
     parts = parts_of(whole.collective, whole.parameter)
     probes = _SINGLE_AND_BOTH.get(whole.collective, ())
     if probes and whole.parameter == BY_SOCKET:

@@ -1,8 +1,8 @@
 """The search space of hierarchical collectives: the inputs and outputs of autotuning (Luo et al. 2020, tables I, II).
 
-A configuration is a `Choice` of one of the algorithms made of tasks: `segment_bytes` is the segment size fs of the
-tasks, `parameter` the way in which the processes of a node communicate, an index of WITHIN, and `limit_bytes` the size
-of the pieces in which a segment travels between nodes (ibs and irs; 0: the whole segment).
+A configuration is a `Choice` of one of the algorithms made of tasks. Its `segment_bytes` is the segment size fs of the
+tasks. Its `parameter` is an index in WITHIN and says how the processes of a node communicate. Its `limit_bytes` is the
+size of the pieces in which a segment travels between nodes (ibs and irs; 0: the whole segment).
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import case_of
 
 PREFIX = "tasks_"
-"""The names of algorithms made of tasks begin with it; the algorithm between nodes follows."""
+"""The prefix of the names of algorithms made of tasks; the name of the algorithm between nodes follows it."""
 
 BETWEEN = ("chain", "binary", "binomial", "library")
 """The algorithms between nodes with which an allreduce has the steps sr, ir, ib and sb of equation (4)."""
 
 WITHIN = ("point-to-point", "shared memory", "one-sided", "by socket")
-"""The ways in which the processes of a node communicate, in the order of the parameter's values. 'by socket' adds a
-third level: point to point within sockets, and between one process of each socket.
+"""The kinds of communication between the processes of a node, in the order of the parameter's values.
+
+'by socket' adds a third level: messages within each socket, and messages between sockets, for which one process of each
+socket communicates.
 """
 
 SIMULATED = (0, BY_SOCKET)
-"""The indices in WITHIN of the ways that can be simulated."""
+"""The indices in WITHIN of the kinds of communication that can be simulated."""
 
 EXHAUSTIVE, PREDICT = "exhaustive", "predict"
 """The names of the search that the others are compared with, and of the one that needs predictions."""
@@ -48,7 +50,7 @@ BUDGET = 0.02
 
 @dataclass(frozen=True, order=True)
 class Input:
-    """An input of autotuning (table I): n nodes, p processes on each, and m bytes. The collective is the space's."""
+    """An input of autotuning (table I): n nodes, p processes on each, and m bytes. The collective is in `Space`."""
 
     nodes: int
     processes_per_node: int
@@ -96,14 +98,14 @@ class Space:
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """Every input, by nodes, processes per node and size."""
+        """Every input, in the order of nodes, then of processes per node, then of message sizes."""
         return tuple(Input(*entry) for entry in product(self.nodes, self.processes_per_node, self.message_bytes))
 
     def choices(self, message_bytes: int) -> tuple[Choice, ...]:
         """The configurations that differ for messages of this size.
 
-        No segment size except the smallest one is larger than the message. Pieces between nodes are smaller than a
-        segment, and MPI's own collectives take none.
+        Segment sizes above the message size are left out, except the smallest one if all are above it. Pieces between
+        nodes are smaller than a segment; MPI's own collectives between nodes cannot divide a segment into pieces.
         """
         algorithm = Catalogue.load().algorithm
         return tuple(
@@ -115,7 +117,7 @@ class Space:
         )
 
     def segments_for(self, message_bytes: int) -> tuple[int, ...]:
-        """The segment sizes up to the message size, or the smallest one, since larger ones leave the message whole."""
+        """The segment sizes up to the message size, or the smallest if all are larger. Larger ones leave it whole."""
         return tuple(size for size in self.segment_bytes if size <= message_bytes) or (min(self.segment_bytes),)
 
     def cases(self) -> list[Case]:
@@ -138,10 +140,10 @@ def segments_of(message_bytes: int, segment_bytes: int) -> int:
 
 
 def outputs(collective: str, choice: Choice) -> dict[str, str | int | None]:
-    """The autotuned parameters of table II: sizes in bytes, None where the collective has none.
+    """The autotuned parameters of table II: sizes in bytes, None for a parameter that the configuration does not have.
 
-    The modules are `rounds`, the schedules of rounds that collwise progresses itself, and `library`, the MPI library's
-    own non-blocking collectives.
+    The module between nodes, imod, is 'rounds' for schedules of rounds that collwise progresses itself, or 'library'
+    for the MPI library's own non-blocking collectives.
     """
     between = choice.algorithm.removeprefix(PREFIX)
     own = between != "library"

@@ -8,8 +8,8 @@ whole collectives:
 2. Measured times correct predictions nearby, and show how uncertain the others are (`Corrected`).
 3. Each round times the cases with the largest expected improvement per machine time. These are mostly short messages;
    their times also correct the predictions for long ones.
-4. The search ends when no case is worth its time any more, or after a share of the exhaustive search's cost, which its
-   own predictions estimate.
+4. The search ends when no case is worth its time any more, or when its budget is spent. The budget is a share of the
+   exhaustive search's cost, which is estimated from the corrected predictions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MIN_GAIN = 1e-5
 """A benchmark is made only if choices are expected to become faster by this share, on average over the inputs."""
 
 _FIRST_ROUND, _FURTHER_ROUNDS = 1 / 32, 0.5
-"""The first round's share of the budget, and a further round's largest share of the time spent before it."""
+"""The first round's share of the budget, and a further round's time as a share of all time spent before."""
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Billed:
         return len(self.timings)
 
     def time(self, cases: Sequence[Case], /) -> Mapping[Case, Timing]:
-        """The timings of cases. Raises CollwiseError if one fails."""
+        """The timings of cases. Raises CollwiseError if a case fails."""
         found = self.timer.time(cases)
         for case in cases:
             if not found[case].ok:
@@ -107,10 +107,10 @@ def search(
     budget: float = BUDGET,
     max_tasks: int = SEGMENTS,
 ) -> Found:
-    """Makes the search of that name among cases; `predictor` and `budget` are for the search 'predict'.
+    """Runs the search of that name over the cases; `predictor` and `budget` are for the search 'predict'.
 
-    Tasks are timed with `max_tasks` segments. Raises CollwiseError if a benchmark fails, and ValueError if the search
-    'predict' has no predictor.
+    The search 'tasks' times tasks with at most `max_tasks` segments. Raises CollwiseError if a benchmark fails, and
+    ValueError if the search 'predict' has no predictor.
     """
     bill = Billed(timer)
     if name == PREDICT:
@@ -122,7 +122,7 @@ def search(
 def _predicted_and_corrected(
     cases: Sequence[Case], bill: Billed, predictor: Timer | None, budget: float
 ) -> Mapping[Case, float]:
-    """The predictions for all configurations, corrected by the times of the few collectives that decide."""
+    """The predictions for all cases, corrected by the measured times of the few that are worth a benchmark."""
     if predictor is None:
         raise ValueError("the search 'predict' needs predictions")
     predictions = Corrected(search(EXHAUSTIVE, cases, predictor).seconds)
@@ -142,8 +142,9 @@ class SearchScore:
     """The cost of a search and the slowdowns of its choices, compared with timing every configuration.
 
     `cost` is the search's machine time relative to that of the exhaustive search. `mean` and `worst` are slowdowns of
-    its choices against the best configuration, which it chose for `best_found` inputs. `median_error` is the median
-    error of the times that it assumes. Slowdowns and error are nan if the times of all configurations are not known.
+    the search's choices against the best configuration; `best_found` counts the inputs for which the search chose that
+    one. `median_error` is the median error of the times that the search assumes. Slowdowns and error are nan unless the
+    times of all configurations are known.
     """
 
     search: str
@@ -160,11 +161,11 @@ class SearchScore:
 
 @dataclass(frozen=True)
 class Tuning:
-    """Results of searches in a space, by their names; the last one decides.
+    """Results of searches in a space, by the searches' names; the last search decides.
 
-    `truth` has the times of all configurations by which choices are judged, if they are known. `exhaustive_seconds` is
-    the machine time of the exhaustive search; if that was not made, it is estimated from the times that another search
-    assumes for all configurations. `source` and `maker` say what made the times.
+    `truth`, if known, contains the times of all configurations, which serve to judge choices. `exhaustive_seconds` is
+    the machine time of the exhaustive search; if that search was not made, its time is estimated from the times that
+    another search assumes for all configurations. `source` and `maker` say what made the times.
     """
 
     space: Space
@@ -204,7 +205,7 @@ class Tuning:
 
 
 def slowdowns(found: Found, truth: Found) -> dict[Input, float]:
-    """The slowdown of each choice of a search against the best configuration of that input."""
+    """The slowdown of a search's choice for each input, against the best configuration for that input."""
     actual = truth.by_input
     return {
         one: float(slowdown(actual[one][choice], actual[one][truth.best[one]])) for one, choice in found.best.items()
@@ -223,8 +224,8 @@ def tune(
 ) -> Tuning:
     """Runs the searches of these names; `predictor` and `budget` are for the search 'predict'.
 
-    Choices are judged by the timer `true` if there is one, else by the times of the exhaustive search. `names` are
-    fields of Tuning. Raises CollwiseError if a benchmark fails.
+    Choices are judged by the timer `true` if there is one, else by the times of the exhaustive search. `names` are the
+    result's `platform`, `source` and `maker`. Raises CollwiseError if a benchmark fails.
     """
     cases = space.cases()
     found = {name: search(name, cases, timer, predictor, budget, max_tasks) for name in searches}
@@ -236,7 +237,7 @@ def tune(
 
 def _estimate(found: Sequence[Found]) -> float:
     """The cost of the exhaustive search, estimated from a search that assumes times of all configurations."""
-    # The search by tasks timed each configuration's tasks, while 'predict' assumes corrected predictions for most.
+    # 'tasks' is preferred: it timed each configuration's tasks, while 'predict' only predicted most configurations.
     nearest = min(found, key=lambda item: item.search == PREDICT)
     return sum(nearest.seconds.values()) * nearest.bill.repetitions
 
@@ -248,13 +249,13 @@ def decision_tables(tuning: Tuning) -> list[DecisionTable]:
     """Decisions of the last search for all inputs between the sampled ones, with a table for each p.
 
     Between two message sizes, the choice of the larger one takes over where the times of the two choices are equal;
-    times are on straight lines in logarithms between the two sizes. Between two node counts, or two numbers of
-    processes per node, the nearer one in proportion decides. A table has rows for the process counts with the sampled
-    p; the first row starts at the process count of the smallest p that the table covers.
+    times between the two sizes are interpolated linearly in logarithms. Between two node counts, or two numbers of
+    processes per node, the nearer one in proportion decides. Each row of a table starts at a number of nodes times the
+    table's sampled p, except the first: it starts at its number of nodes times the smallest p that the table covers.
     """
     space, found = tuning.space, tuning.last
     is_measured = tuning.source == "measured"
-    # A measured search has intervals of some times, and assumes others.
+    # A measured search assumes some of its times, so no time is given with a known confidence interval.
     width = math.inf if is_measured else 0.0
     timings = {case: Timing(case, seconds, half_width_seconds=width) for case, seconds in found.seconds.items()}
     choices = tuple(dict.fromkeys(map(choice_of, timings)))
@@ -274,7 +275,10 @@ def decision_tables(tuning: Tuning) -> list[DecisionTable]:
 
 
 def starts(sampled: Sequence[int]) -> list[tuple[int, int]]:
-    """The smallest number for which each sampled one decides, just above its geometric mean with the one before."""
+    """The smallest number for which each sampled number decides, paired with that sampled number.
+
+    The smallest number is just above the geometric mean of the sampled number and the one before it.
+    """
     ordered = sorted(sampled)
     return [
         (number if before is None else math.isqrt(before * number) + 1, number)
@@ -306,7 +310,7 @@ def _switch(found: Found, low: Input, high: Input) -> int:
 
 
 def at_size(sampled: Collection[Choice], choice: Choice, message_bytes: int) -> Choice:
-    """The sampled configuration that does the same, or nearly the same, for a message of that size."""
+    """The sampled configuration that does the same as `choice`, or nearly so, for a message of that size."""
     if choice in sampled:
         return choice
     alike = [item for item in sampled if (item.algorithm, item.parameter) == (choice.algorithm, choice.parameter)]
@@ -332,7 +336,7 @@ def usual_choice(tables: Sequence[DecisionTable]) -> Choice:
     ]
     if not every:
         raise UsageError(
-            f"these decisions of {tables[0].collective} include no times, which would say what suits all sizes best"
+            f"these decisions of {tables[0].collective} include no times, so what suits all sizes best is not known"
         )
 
     def mean_slowdown(choice: Choice) -> float:

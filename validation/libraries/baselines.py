@@ -61,12 +61,12 @@ def _by_openmpi_3(collective: str, procs: int, message_bytes: int) -> Decision:
 
 
 _HAN = (
-    "with several processes on a node Open MPI 5.0 runs its component han, where that is installed; the baseline is "
-    "its component tuned"
+    "with several processes on a node, Open MPI 5.0 runs its component han if that is installed; the baseline is its "
+    "component 'tuned'"
 )
 _COMPOSITIONS = (
-    "with several processes on a node MPICH combines algorithms within and between nodes (bcast, reduce, allreduce, "
-    "barrier, scan); the baseline is what it decides for one process on each node"
+    "with several processes on a node, MPICH combines algorithms within and between nodes (bcast, reduce, allreduce, "
+    "barrier, scan); the baseline is what MPICH decides for one process on each node"
 )
 BASELINES = {
     item.name: item
@@ -84,7 +84,7 @@ PAPERS = BASELINES["openmpi-3.1"]
 
 
 def baseline(name: str | None = None) -> Baseline:
-    """The baseline of that name; by default that of the installed Open MPI, else that of Open MPI 4.1.
+    """The baseline of that name; without a name, that of the installed Open MPI, or else that of Open MPI 4.1.
 
     Raises UsageError for an unknown name.
     """
@@ -102,9 +102,9 @@ def baseline(name: str | None = None) -> Baseline:
 
 
 def library_decisions(baseline: Baseline = DEFAULT) -> LibraryDecisions:
-    """The library's decisions for its own collectives, for the recorder of mock-ups.
+    """The library's decisions for its own collectives, which the recorder of mock-ups needs.
 
-    Its digest covers the code and the table of the decisions.
+    The digest covers the code and the table that make the decisions.
     """
     from collwise.simulator.schedule.library import LibraryDecisions
 
@@ -126,7 +126,7 @@ def _decided(baseline: Baseline, collective: str, procs: int, message_bytes: int
 
 
 def remarks_on(baseline: Baseline, grid: Grid) -> list[str]:
-    """Lines for the user: the baseline's algorithms that are not in the catalogue, and what it does within nodes."""
+    """Lines for the user: the baseline's algorithms that are not in the catalogue, and what `baseline.nodes` says."""
     decisions = [baseline.decide(grid.collective, *point) for point in grid.points]
     missing = [decision.algorithm for decision in decisions if decision.choice is None]
     lines = []

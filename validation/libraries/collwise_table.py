@@ -16,10 +16,11 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 def collwise_rules(tables: Sequence[DecisionTable]) -> str:
     """The text of a table, with one rule on each line.
 
-    A rule's algorithm is 'default' where nothing is decided or no choice beats MPI's own. For a call, libcollwise
-    narrows down the rules of its collective in three steps: to the largest P, then to the largest number of processes
-    per node, then to the largest message size, each not above the call's. No rule has more processes per node than P,
-    since a call on P processes has at most P on a node. Tables of one collective may differ in processes per node.
+    A rule's algorithm is 'default' if nothing is decided or no choice beats MPI's own algorithm. For a call,
+    libcollwise narrows down the rules of its collective in three steps: to the largest P, then to the largest number of
+    processes per node, then to the largest message size, each not above the call's. No rule has more processes per node
+    than P, since a call on P processes has at most P on a node. Tables of one collective may differ in processes per
+    node.
     """
     if not tables:
         raise UsageError("no decision table to write rules from")
@@ -40,7 +41,7 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
         for table in mine:
             lines.append(f"# {name} on {table.platform}, chosen by {' '.join(table.made_by.split())}")
             lines.append(decided_line(name, sorted(table.decided_procs)))
-        # A row of one table would hide the other tables' rows at smaller P, so all tables have rows at each P of any.
+        # A row of one table would hide other tables' rows at smaller P, so each table has a row at each P of any table.
         for procs in sorted({procs for table in mine for procs in table.rules}):
             for per_node, table in _by_processes_per_node(mine, procs).items():
                 lines += _lines(table, procs, per_node)

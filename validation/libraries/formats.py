@@ -30,17 +30,17 @@ from collwise.validation.select.decisions import DecisionTable, check_one_table_
 from collwise.validation.times.choice import LIBRARY_DECIDES
 
 HAN = "han"
-"""The name of the format of HAN's rules, which can express every choice that is made of tasks."""
+"""The name of the format of HAN's rules, which can express every algorithm that is made of tasks."""
 
 
 @dataclass(frozen=True)
 class Format:
     """A format: the consumer whose algorithms it names, how it is used and how it is written.
 
-    `use` is a whole command that uses the file. In it, {file} stands for the file's name, {collwise} for the name of
-    our program, and P and PROGRAM for the user's own. `write` makes the text of tables. `holds_for` names a further
-    argument of `write`: `procs`, the number of processes that the file holds for, or `version`, the version of the
-    library. `by_size` is true if the format distinguishes message sizes.
+    `use` is a complete command that uses the file. In this command, {file} stands for the file's name, {collwise} for
+    the name of our program, and P and PROGRAM for the user's process count and program. `write` makes the file's text
+    from tables. `holds_for` names a further argument of `write`: `procs`, the process count that the file is for, or
+    `version`, the version of the library. `by_size` is true if the format distinguishes message sizes.
     """
 
     name: str
@@ -107,12 +107,15 @@ FORMATS = {
 
 
 def how_to_use(format_name: str, file: Path) -> str:
-    """The command that uses a file in the format from any folder; P and PROGRAM stand for the user's own."""
+    """The command that uses a file in the format, from any folder.
+
+    In this command, P and PROGRAM stand for the user's process count and program.
+    """
     return FORMATS[format_name].use.format(file=shlex.quote(str(file.resolve())), collwise=program_name())
 
 
 def ways_to_use_openmpi_rules(file: Path) -> dict[str, str]:
-    """The ways to use a rules file: commands, or lines of a file, by the situation for which each is right."""
+    """The commands or the lines of a file that make Open MPI use a rules file; the keys say when each is right."""
     path = file.resolve()
     return {
         "With mpirun": how_to_use(OPENMPI, file),
@@ -141,9 +144,10 @@ def exported(
     version: str = "",
     procs: int | None = None,
 ) -> Exported:
-    """Tables in a format; if it holds for one process count and the tables have several, `procs` says for which.
+    """Writes tables in a format.
 
-    `version` is the version of Open MPI ('4.1') or MPICH ('4.0'), for their formats.
+    If the format is for one process count and the tables have several, `procs` selects one. `version` is the version of
+    Open MPI ('4.1') or MPICH ('4.0'), for their formats.
     """
     known = FORMATS[format_name]
     consumer = openmpi_consumer(version) if known.consumer == OPENMPI else known.consumer

@@ -6,11 +6,11 @@ topological level, communicator size and message size. It is a stream of words; 
     collectives, then for each: id, levels, then for each: level, sizes, then for each:
         communicator size, message sizes, then for each: message size, component
 
-Each size holds up to the next one; the first communicator size is 1, and the first message size is 0. Components are
-written by name, since 4.1.4 rejects the numbers that the header file of the reader describes. Segment sizes, and the
-modules of HAN's pipelined algorithms, are not in the file. They are parameters with one value for all sizes, which a
-comment of the file has: those of the choice with the smallest mean slowdown over all points. The rules of the two lower
-levels hold for HAN's simple algorithms (`coll_han_use_simple_bcast`), which do not pipeline.
+An entry for a size applies up to the next size; the first communicator size is 1, and the first message size is 0.
+Components are written by name, since 4.1.4 rejects the numbers that the header file of its reader describes. The rules
+cannot set segment sizes and the modules of HAN's pipelined algorithms: these are parameters, each with one value for
+all sizes. A comment in the file lists the values of the choice with the smallest mean slowdown over all points. The
+rules of the two lower levels apply to HAN's simple algorithms (`coll_han_use_simple_bcast`), which do not pipeline.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _COLLECTIVES = ("allgather", "allreduce", "bcast", "gather", "reduce", "scatter"
 _BETWEEN = {"library": "libnbc"}
 _USUAL_BETWEEN = "adapt"
 _WITHIN = dict(zip(WITHIN, ("tuned", "sm", "sm", "tuned"), strict=True))
-"""HAN's component for each way within a node. HAN's one-sided component, SOLO, is in no release."""
+"""HAN's component for each kind of communication in WITHIN. HAN's one-sided component, SOLO, is in no release."""
 
 _UP_MODULES, _LOW_MODULES = ("libnbc", "adapt"), ("tuned", "sm")
 _ADAPT_ALGORITHMS = {"binomial": 1, "binary": 3, "chain": 4}
-"""The values of coll_adapt_bcast_algorithm; its pipeline is a single chain."""
+"""Our algorithms' values of coll_adapt_bcast_algorithm; 4 is Open MPI's pipeline, which is a single chain."""
 
 
 def han_rules(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) -> str:
@@ -83,7 +83,7 @@ def han_version(openmpi_version: str) -> str:
 
 
 def _collective_lines(name: str, tables: Sequence[DecisionTable]) -> Iterator[str]:
-    """The rules of a collective on the levels of the node, of the leaders, and of the whole communicator."""
+    """The rules of a collective on three levels: within a node, between node leaders, and the whole communicator."""
     within: dict[int, list[tuple[int, str]]] = {}
     between: dict[int, list[tuple[int, str]]] = {}
     # HAN of Open MPI 4.1 ends with a segmentation fault where it passes an allreduce on to another component.
@@ -110,7 +110,7 @@ def _collective_lines(name: str, tables: Sequence[DecisionTable]) -> Iterator[st
 
 
 def _level_lines(rules: Mapping[int, Sequence[tuple[int, str]]]) -> Iterator[str]:
-    """The rules of a level; the rules of the smallest size hold from 1 on, since HAN demands it."""
+    """The rules of a level; the smallest size is written as 1, since HAN demands that the first one is 1."""
     ordered = dict(sorted(rules.items()))
     first = min(ordered)
     yield f"{len(ordered)} # sizes"

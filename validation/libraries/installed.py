@@ -32,7 +32,7 @@ _TIME_LIMIT_SECONDS = 200.0
 
 @dataclass(frozen=True)
 class CheckedDecision:
-    """A call, the algorithm that the baseline names for it, and the one that the installed library has."""
+    """A call, the algorithm that the baseline names for it, and the one that the installed library selects."""
 
     point: Point
     expected: str
@@ -40,7 +40,7 @@ class CheckedDecision:
 
     @property
     def agrees(self) -> bool:
-        """True if both are the same."""
+        """True if the two algorithms are the same."""
         return self.expected == self.found
 
 
@@ -54,7 +54,7 @@ def installed_library(baseline: Baseline) -> Installation:
 
 
 def check(baseline: Baseline, points: Sequence[Point]) -> list[CheckedDecision]:
-    """Asks the installed library about calls. Raises UsageError where it is not installed, CollwiseError if it fails.
+    """Asks the installed library about calls. Raises UsageError if it is not installed, and CollwiseError if it fails.
 
     Open MPI is not asked about collectives that its component `tuned` does not decide.
     """

@@ -1,7 +1,7 @@
 """Calls that rules leave to the MPI library.
 
-For these calls the library's own decision is as fast, or the rules were decided for a P far away. In rules, the
-library's own decision is one of the choices (LIBRARY_DECIDES).
+For these calls, the library's own decision is as fast as the table's choice, or P is far from the process counts that
+the table was decided for. In rules, the library's own decision is one of the choices (LIBRARY_DECIDES).
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ _FASTER = 1.01
 def with_untuned(table: DecisionTable, untuned: Decider | None) -> DecisionTable:
     """The table with times of untuned Open MPI's decisions (LIBRARY_DECIDES) among the times that it was made from.
 
-    They are the times of the same algorithm, if it was timed and the decisions are known. Measured times of our
-    algorithms do not stand for the library's own. Measured times of another library's own collective say nothing about
-    Open MPI and are left out.
+    If the table's times are not measured, a decision of Open MPI gets the time of our version of the same algorithm, if
+    the decision is known and the algorithm was timed. If the table's times are measured, no such times are added, since
+    our version may be faster or slower than Open MPI's. Times of another library's own collective are removed, since
+    they say nothing about Open MPI.
     """
     from collwise.validation.times.times import State, Times
 
@@ -62,14 +63,14 @@ def with_untuned(table: DecisionTable, untuned: Decider | None) -> DecisionTable
 def left_to_library(table: DecisionTable, by_size: bool, decided: DecisionTable | None = None) -> DecisionTable:
     """The table that leaves calls to the MPI library (LIBRARY_DECIDES) where the table's choices may be slower.
 
-    With measured times of MPI's own collective, these are all calls for which the choice is not faster beyond both
-    intervals; with exact times, these are all calls for which MPI's own collective is over 1 % faster. Without
-    `by_size` a row has one choice. With measured times it stays if it is faster than MPI's own at all sizes, with exact
-    times if MPI's own is not over 1 % faster on average.
+    With measured times of MPI's own collective, these are all calls for which the choice is not faster or the two
+    confidence intervals overlap; with exact times, all calls for which MPI's own collective is over 1 % faster. If
+    `by_size` is false, a row has only one choice. With measured times, this choice is kept if it is faster than MPI's
+    own collective at all sizes; with exact times, if MPI's own collective is not over 1 % faster on average.
 
-    Calls are also left to the library in wide steps, for process counts over four times the one that was decided for
-    and below the next decided one. A choice stays there if it is also the choice for the next decided count. `decided`
-    is the table before other choices replaced some of its choices.
+    Calls are also left to the library if P lies between two decided process counts and is more than four times the
+    smaller one, unless both counts have the same choice for the message size. `decided` is the table before any of its
+    choices were replaced by others.
     """
     known, decided = table.times, decided or table
     if known is not None and LIBRARY_DECIDES in known.grid.timed and table.rules:
@@ -123,10 +124,10 @@ def _kept_whole(known: Times, procs: int, row: Row) -> Row:
 
 
 def is_faster_than_own(times: Times, choice: Choice, procs: int, message_bytes: int) -> bool:
-    """True if a choice is faster than MPI's own collective at a point, beyond both intervals.
+    """True if a choice is faster than MPI's own collective at a point, and their confidence intervals do not overlap.
 
-    It is also true if one of the two has no time. If the interval of the choice is unknown, it counts as empty. If the
-    interval of MPI's own is unknown, no choice counts as faster.
+    The result is also true if either of the two has no time. If the interval of the choice is unknown, this interval
+    counts as empty. If the interval of MPI's own collective is unknown, no choice counts as faster.
     """
     own, ours = (times.seconds_of(item, procs, message_bytes) for item in (LIBRARY_DECIDES, choice))
     if math.isnan(own) or math.isnan(ours):
@@ -136,9 +137,9 @@ def is_faster_than_own(times: Times, choice: Choice, procs: int, message_bytes: 
 
 
 def summary_over_untuned(table: DecisionTable, consumer: str) -> str:
-    """A line on what rules gain over the library's own decisions, by their times; empty if none are known.
+    """A line with the gain of rules over the library's own decisions, from the table's times; empty without these.
 
-    If the library uses different code with several processes on a node, the line says that this is no gain over that
+    If the library uses other code when a node has several processes, the line says that this is not the gain over that
     code.
     """
     gains, library = gains_over_untuned(table), BASELINES.get(consumer)
@@ -150,7 +151,8 @@ def summary_over_untuned(table: DecisionTable, consumer: str) -> str:
         f"{counted(len(gains), 'point')}"
     )
     if library.nodes and table.processes_per_node > 1:
-        return f"{table.collective}, no gain over untuned {library.title}: {library.nodes}; against that, {found}"
+        what = f"{table.collective}: the gain over untuned {library.title} is not known, since {library.nodes}"
+        return f"{what}; over this baseline, {found}"
     return f"{table.collective}, over untuned {library.title} {found}"
 
 

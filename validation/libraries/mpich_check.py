@@ -25,7 +25,7 @@ Sent = tuple[tuple[tuple[int, int], ...], ...]
 """The messages that each process sent: their sizes, ascending, and the number of each."""
 
 _TIME_LIMIT_SECONDS = 120.0
-# Few enough processes for one machine, and enough to distinguish most algorithms, unlike two.
+# These are few enough processes for one machine, but enough to distinguish most algorithms, which two are not.
 _MIN_PROCS, _MAX_PROCS = 3, 8
 _MAX_BYTES = 2**20
 _THROUGH_UCX = {"MPIR_CVAR_NOLOCAL": "1"}
@@ -70,8 +70,8 @@ class SelectionCheck:
 def check_selection(path: Path, calls: Sequence[tuple[str, int, int]]) -> Iterator[SelectionCheck]:
     """Makes calls (collective, P, message bytes) with the installed MPICH, with and without the selection file.
 
-    Raises UsageError where MPICH is missing, does not send through UCX or the file cannot be read, CollwiseError when a
-    call fails.
+    Raises UsageError if MPICH is missing or does not send through UCX, or if the file cannot be read, and CollwiseError
+    if a call fails.
     """
     label = find_installation("mpich").label
     text = read_text(path)
@@ -131,9 +131,9 @@ def _counts(text: str) -> tuple[tuple[int, int], ...]:
 def telling_calls(text: str, tables: Sequence[DecisionTable]) -> list[tuple[str, int, int]]:
     """Calls (collective, P, message bytes) that show whether MPICH follows a selection file made from the tables.
 
-    For each collective, up to two calls are chosen for which MPICH by default would run a different algorithm. They are
-    on few processes, at sizes where a row of the table changes its choice. If there are none, one call at such a size
-    is chosen.
+    The calls are on few processes, at sizes where a row of the table changes its choice. For each collective, up to two
+    calls are chosen for which untuned MPICH would run another algorithm. If there is no such call, one call with the
+    same algorithm is chosen.
     """
     found = []
     for table in tables:

@@ -1,8 +1,8 @@
 """Tables for MPICH: its selection file (MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE) and its control variables.
 
-The selection file is a tree of conditions with algorithms as leaves. MPICH reads it instead of its built-in one, and
-stops at a call for which the file has no leaf. The file written here therefore also has MPICH's own decisions
-(`own_tables`): for collectives without a table, and for calls that a table leaves to MPICH.
+The selection file is a tree of conditions with algorithms as leaves. MPICH reads this file instead of its built-in
+tree, and stops at a call for which the file has no leaf. The file written here therefore also contains MPICH's own
+decisions (`own_tables`): for collectives without a table, and for calls that a table leaves to MPICH.
 """
 
 from __future__ import annotations
@@ -75,15 +75,15 @@ def variables(tables: Sequence[DecisionTable], procs: int) -> str:
 
 
 def lookup(text: str, collective: str, procs: int, message_bytes: int, **call: bool) -> str:
-    """The algorithm that a selection file gives a call whose elements are bytes (see `selected`)."""
+    """The algorithm that a selection file selects for a call whose elements are bytes (see `selected`)."""
     return selected(json.loads(text), collective, procs, message_bytes, **call)
 
 
 def _by_procs(table: DecisionTable, default: Tree) -> Tree:
     """Branches by process count, ascending. Below the first row, MPICH decides.
 
-    If thresholds are totals, they depend on P, so each P has its own branch. In the last row, branches are so narrow
-    that a threshold is at most 1/33 too low.
+    If MPICH compares the total size, a threshold depends on P, so each P has its own branch. In the last row, which has
+    no upper end, a branch covers several P, but so few that a threshold is at most 1/33 too low.
     """
     first = min(table.rules)
     tree: Tree = {f"comm_size<={first - 1}": default} if first > 1 else {}
@@ -116,7 +116,7 @@ def _by_size(name: str, row: Row, procs: int, default: Tree) -> Tree:
 
 
 def _leaf(collective: str, choice: Choice, default: Tree) -> Tree:
-    """The algorithm for calls that meet its conditions. MPICH decides for other calls."""
+    """The algorithm, with branches so that MPICH decides for calls that do not meet the algorithm's conditions."""
     said = Catalogue.load().algorithm(collective, choice.algorithm).mpich
     where = "allcomm" if collective in ("gatherv", "scatterv") else "intra"
     leaf: Tree = {f"algorithm=MPIR_{collective.capitalize()}_{where}_{said}": {}}

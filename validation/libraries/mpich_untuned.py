@@ -63,7 +63,7 @@ def mpichs_algorithm(tables: Mapping[str, Any], collective: str, procs: int, mes
 def _scattered(collective: str, procs: int) -> Choice | None:
     """The counterpart of the scattered algorithm, which makes up to 32 exchanges at once.
 
-    MPICH makes more exchanges in groups. Our limit on simultaneous exchanges comes nearest to that.
+    MPICH divides more than 32 exchanges into groups. Our limit on simultaneous exchanges comes nearest to that.
     """
     if procs - 1 <= _EXCHANGES_AT_A_TIME:
         return Choice("linear")
@@ -74,7 +74,8 @@ def _scattered(collective: str, procs: int) -> Choice | None:
 def own_tables() -> dict[str, Tree]:
     """MPICH's decisions, by 'collective=NAME'.
 
-    For alltoall, MPICH's file says "comm_size<8". MPICH evaluates this as "at most 8" below a condition on the call.
+    For alltoall, MPICH's file says "comm_size<8". MPICH evaluates this as "at most 8", since it is below a condition on
+    the call's arguments.
     """
     tables: dict[str, Tree] = json.loads(TABLE_PATH.read_text(encoding="utf-8"))
     return tables
@@ -92,8 +93,8 @@ def selected(
     """The algorithm that selection tables give a call, as MPICH looks it up: 'MPIR_Bcast_intra_binomial'.
 
     `count` is the number of elements, by default the number of bytes. `call` may set `inplace` (default: False),
-    `commutative` and `built_in` for the operation (default: True), and `parent`, a hierarchy of nodes (default: one
-    process on each node).
+    `commutative` and `built_in` for the operation (default: True), and `parent`, true for a hierarchy of nodes
+    (default: False, which stands for one process on each node).
     """
     facts = {
         "collective": collective,

@@ -54,7 +54,10 @@ def decide_allreduce(procs: int, message_bytes: int) -> Choice:
 
 
 def decide_as_listed(collective: str, procs: int, message_bytes: int) -> str:
-    """The algorithm, for broadcast by Listing 1 of the paper. The comparison chooses the segment size."""
+    """The algorithm that `decide` chooses, or for a broadcast, the one that Listing 1 of the paper gives.
+
+    The comparison chooses the segment size.
+    """
     choice = decide(collective, procs, message_bytes)
     if collective == "bcast" and message_bytes >= _INTERMEDIATE_BYTES:
         return "chain"

@@ -43,7 +43,7 @@ _SENT = re.compile(r"^([EI])\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent")
 
 @dataclass(frozen=True)
 class Monitored:
-    """A run, the number of processes that `counted` their messages, and the messages of the program and collectives."""
+    """A run, how many processes `counted` their messages, and the messages of the program and of collectives."""
 
     run: ProgramRun
     counted: int
@@ -52,7 +52,7 @@ class Monitored:
 
 
 def monitored(program: str, procs: int, args: Sequence[str], settings: Mapping[str, str]) -> Monitored:
-    """Runs a program under the installed Open MPI with these settings. Raises UsageError when there is none."""
+    """Runs a program under the installed Open MPI with these settings. Raises UsageError if there is no Open MPI."""
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
         monitoring = {
             "coll": OTHER_COMPONENTS,
@@ -167,10 +167,10 @@ def _choice_of(rule: Rule, entry: Collective, version: str, path: Path) -> Choic
 
 
 def rules_decider(path: Path) -> Decider:
-    """A file of classic rules as a decider. For calls that the file leaves to Open MPI, its untuned decision is taken.
+    """A file of classic rules as a decider. Calls that the file leaves to Open MPI get untuned Open MPI's decision.
 
-    The file's header names the version of Open MPI; without a version, it is 4.1. Raises UsageError if the file does
-    not contain classic rules.
+    The version of Open MPI is the one that the file's header names, or else 4.1. Raises UsageError if the file does not
+    contain classic rules.
     """
     text = read_text(path)
     rules, named = parse_rules(text, str(path)), re.search(r"Open MPI (\d+\.\d+)", text)
@@ -233,7 +233,7 @@ def traffic(collective: str, choice: Choice, procs: int, message_bytes: int) -> 
     """The messages of Open MPI's implementation of an algorithm, with root 0 and one process on each node.
 
     The schedule engine records them from our own implementation, with one correction: in linear_sync, Open MPI sends
-    the second part of a block even if it is empty.
+    the second part of a block even if this part is empty.
     """
     from collwise.platforms import load_description
     from collwise.simulator.schedule.library import ON_WAY, Schedule
@@ -252,8 +252,8 @@ def traffic(collective: str, choice: Choice, procs: int, message_bytes: int) -> 
     return found
 
 
-# The usual number of processes, which fits on one machine, and the largest number that does, for rules that begin with
-# more processes. One short and one long message, or a single one where counting messages takes long.
+# The usual number of processes, and the largest number that fits on one machine, for rules that begin with more than
+# the usual number. `_SIZES` are a short and a long message, or a single message if counting takes long.
 _PROCS = 8
 _MAX_PROCS = 64
 _CHECKS_AT_ONCE = 2
@@ -272,10 +272,11 @@ _MAX_BYTES = 32 * 2**20
 def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
     """Checks a short and a long message for each table. Yields a line on what ran, and True if the rules ask for it.
 
-    If rules begin with longer messages, their first size is checked. A table is not checked if its rules begin with
-    more processes than this machine can hold, or with messages that are too long. The result is then False.
+    If the rules of a table begin with longer messages, the first size of the rules is checked. If they begin with more
+    processes than this machine can hold, or with messages that are too long, the table is not checked and its line
+    comes with False.
 
-    The calls start at once, and run in the background until the caller takes the lines. Taking a line raises
+    The calls start immediately, and run in the background while the caller takes the lines. Taking a line raises
     CollwiseError if Open MPI fails. Raises UsageError if Open MPI is missing.
     """
     calls, unchecked = [], []
@@ -295,7 +296,7 @@ def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[st
             within = [size for size in sizes if size >= first] or [first]
             calls += [(rules, table.collective, procs, size) for size in within]
     if calls:
-        # Built first, since simultaneous calls would wait for one another to build it.
+        # The program is built first, since simultaneous calls would wait for one another to build it.
         find_installation("openmpi").program("call")
     # Two simultaneous calls on many processes would only wait for each other.
     pool = ThreadPoolExecutor(_CHECKS_AT_ONCE if all(procs <= _PROCS for _, _, procs, _ in calls) else 1)

@@ -3,9 +3,9 @@
 The file is a stream of whole numbers; `#` starts a comment:
     collectives, then for each: id, communicator sizes, then for each: size, message sizes, then for each:
         message size, algorithm id, fan-out, segment size
-Open MPI takes the last entry whose size is not above the communicator's, or the first entry if all sizes are. It finds
-the entry for the message size in the same way. Algorithm 0 leaves the call to Open MPI. Open MPI does not check the
-file: after a wrong count it misreads every number, and then silently decides itself.
+Open MPI takes the last entry whose size is not above the communicator's, or the first entry if all sizes are above it.
+The entry for the message size is found in the same way. Algorithm 0 leaves the call to Open MPI. Open MPI does not
+check the file: after a wrong count it misreads every number, and then silently decides itself.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class RulesFile:
 
 
 def parse_rules(text: str, source: str = "rules") -> RulesFile:
-    """Reads the classic format, strictly. Raises UsageError with `source` and the line."""
+    """Reads the classic format, strictly. Any error is a UsageError that names `source` and the line."""
     numbers = _Numbers(text, source)
     collectives: dict[int, dict[int, tuple[Rule, ...]]] = {}
     for _ in range(numbers.take("the number of collectives")):

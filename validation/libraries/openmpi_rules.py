@@ -44,8 +44,8 @@ _HAS_HAN = ("4.1", "5.0", "6.0")
 # is repeated up to the platform's largest P, or up to `_END_PROCS` if the size of the platform is not known.
 STEP = 32
 _END_PROCS = 2**20
-# Our linear_sync sends a block in two halves, Open MPI's sends a first part of fixed size. So a rule begins at each of
-# these block sizes, with half of it as the first part.
+# Our linear_sync sends a block in two halves, but Open MPI's sends a first part of fixed size. So a rule begins at each
+# of these block sizes, with half of the block size as the first part.
 _HALVED_BYTES = tuple(2**exponent for exponent in range(12, 23))
 
 # Open MPI's reductions that keep the order of operands. Rules make it run other reductions even if the operation does
@@ -129,7 +129,7 @@ def _json_rules(rules: Sequence[Rule]) -> list[dict[str, Any]]:
 
 
 def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) -> str:
-    """The comments at the top of a rules file, on what it is made from, its use, and warnings."""
+    """The comments at the top of a rules file: what the file is made from, how to use it, and warnings."""
     import jinja2  # which most commands do without
 
     warnings = [f"WARNING: {text}" for text in _warnings(tables, by_size)]
@@ -227,7 +227,7 @@ def repeated(first: int, end: int) -> Iterator[int]:
 def _translated(collective: str, start: int, end: int | None, choice: Choice) -> Iterator[tuple[int, Choice]]:
     """A choice as rules express it, split at sizes where Open MPI would run a different algorithm."""
     if (collective, choice.algorithm) == ("bcast", "split_binary") and start < 2 * choice.segment_bytes:
-        # If a half is shorter than a segment, Open MPI runs its chain. Unsegmented halves have the same traffic.
+        # If a half is shorter than a segment, Open MPI runs its chain. Halves in one piece have the choice's traffic.
         yield start, Choice("split_binary")
         start = 2 * choice.segment_bytes
         if end is not None and end <= start:

@@ -21,7 +21,7 @@ BASIC = {"gatherv": "linear", "scatterv": "linear"}
 """Collectives for which the component tuned has no algorithm, and the algorithm of the component basic."""
 
 ONE_CHAIN = {("bcast", "k_chain"): "chain", ("reduce", "chain"): "pipeline"}
-"""Algorithms that have a single chain if their parameter is 0 or 1, and the names of that algorithm."""
+"""Algorithms that have a single chain if their parameter is 0 or 1, and the algorithm with one chain."""
 
 ELEMENT_BYTES = 16
 """The bytes of a complex double, the largest element that rules allow for."""
@@ -45,7 +45,7 @@ def _steps(line: str) -> Steps:
 
 
 def decide(collective: str, procs: int, message_bytes: int) -> Decision:
-    """The decision for a commutative operation and equal blocks, without segments, since Open MPI then uses none."""
+    """The decision for a commutative operation and equal blocks. Untuned Open MPI uses no segments."""
     name = decided_name(collective, procs, message_bytes)
     return Decision(name, _as_it_runs(collective, name, procs, message_bytes))
 
@@ -60,7 +60,7 @@ def decided_name(collective: str, procs: int, message_bytes: int) -> str:
 
 
 def _as_it_runs(collective: str, name: str, procs: int, message_bytes: int) -> Choice:
-    """The choice with the same messages, even where the algorithm falls back on another one."""
+    """The choice that sends the same messages as Open MPI, even if Open MPI falls back on another algorithm."""
     if collective == "allgather" and name == "recursive_doubling" and procs & (procs - 1):
         return Choice("bruck")
     if name == "neighbor_exchange" and procs % 2:
@@ -78,7 +78,7 @@ def _as_it_runs(collective: str, name: str, procs: int, message_bytes: int) -> C
 
 
 def _power_of_two(procs: int) -> int:
-    """The largest power of two up to P, the number of parts into which the processes halve the message."""
+    """The largest power of two up to P: the number of parts into which processes divide the message by halving."""
     return 1 << (procs.bit_length() - 1)
 
 
@@ -97,7 +97,7 @@ NEEDS_ELEMENTS: Mapping[tuple[str, str], tuple[Callable[[int], int], str]] = {
 }
 """The minimum number of elements by process count, and the algorithm that runs with fewer elements.
 
-The messages of Open MPI 4.1.4 show both.
+Both were observed in the messages of Open MPI 4.1.4.
 """
 
 

@@ -87,7 +87,7 @@ def profile_text(profile: PgmpiProfile) -> str:
 
 
 def parse_profile(text: str, source: str = "profile") -> PgmpiProfile:
-    """Reads a .prf file. Raises UsageError with `source` and the line."""
+    """Reads a .prf file. Raises UsageError, which names `source` and the line."""
     reader = _Lines(source, text)
     (function,) = reader.take("the name of an MPI function", 1)
     if not function.startswith("MPI_"):

@@ -1,7 +1,7 @@
-"""Decision tables in the terms of a consumer's rules. The second best choice replaces one that rules cannot express.
+"""Decision tables in the terms of a consumer's rules. If rules cannot express a choice, the second best replaces it.
 
-Rules of Open MPI know bytes only, but some of its algorithms need a minimum number of elements (`min_bytes`). Rules
-name these algorithms from the size at which a message has enough elements even if they are complex doubles.
+Rules of Open MPI know only bytes, but some algorithms of Open MPI need a minimum number of elements (`min_bytes`).
+Rules name such an algorithm only for sizes at which a message has enough elements even if these are complex doubles.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Substitution:
     """A choice that a format cannot express, and what replaces it: another choice, or the library's decision (None).
 
     `cost` is the largest slowdown of the replacement against the choice over the sizes with known times; nan if no
-    times are known. `too_few`: the only reason is that messages may have too few elements for the chosen algorithm.
+    times are known. `too_few` is true if the only reason is that messages may have too few elements for the algorithm.
     """
 
     collective: str
@@ -73,13 +73,14 @@ def for_consumer(
     """Tables that rules for a consumer ('openmpi-4.1', 'mpich', 'collwise') can express, and the substitutions in them.
 
     A choice that rules cannot express is replaced by the choice with the smallest maximum slowdown over the sizes with
-    known times. If rules can express no choice, the library decides. If no choice has enough elements, the choice for
-    smaller sizes stays in force; for a P without times, the library decides. Without `by_size` a row has one choice, as
-    for consumers that do not see message sizes.
+    known times. If rules can express no choice, the library decides. If a message may have too few elements for every
+    choice, the choice for smaller sizes stays in force; for a P without times, the library decides. If `by_size` is
+    false, a row has only one choice, as for consumers that do not see message sizes.
 
-    Open MPI and libcollwise also decide some calls themselves (`left_to_library`): for process counts between timed
-    ones, for counts more than four times as large as a choice's, and for calls where the library's own decision is
-    known, timed and faster. A table that Open MPI's rules cannot express even then stays unchanged.
+    Some calls are left to Open MPI or libcollwise (`left_to_library`): calls with a process count between timed ones,
+    calls with more than four times the process count that a choice was made for, and calls for which the library's own
+    decision is known to be faster. If Open MPI's rules cannot express a table even with these calls left out, the
+    choices of the table stay unchanged.
     """
     found = [_sayable(table, consumer, by_size and sees_sizes(consumer, table.collective)) for table in tables]
     return [table for table, _ in found], tuple(substitution for _, replaced in found for substitution in replaced)
@@ -152,7 +153,7 @@ def second_best(
 def _said(
     table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: int | None, says: Says, few: Says
 ) -> tuple[Choice | None, float]:
-    """One choice for all steps up to below `end`, and its cost if it replaces any of their choices.
+    """One choice for all steps up to below `end`, and its cost if it replaces the choice of any step.
 
     `few` returns True if there are too few elements for a choice.
     """
@@ -171,7 +172,7 @@ def _said(
 
 
 def _costs(table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: int | None) -> dict[Choice, float]:
-    """The worst slowdown of candidates against the choices of the steps. Candidates have times at all sizes."""
+    """The worst slowdown of each choice that has times at all sizes, against the choices of the steps."""
     if table.times is None:
         return {}
     first = min(steps)
@@ -193,11 +194,12 @@ def needs_elements(table: DecisionTable) -> bool:
 
 
 def _divided(table: DecisionTable, needs_enough: bool) -> Iterator[tuple[int, int, Row]]:
-    """The first P, the largest P and the row of each part of a table. Parts differ in the sizes with enough elements.
+    """Divides the rows of a table into parts; yields the first P, the largest P and the row of each part.
 
-    A row with algorithms that need elements has a step at each size where one of them begins to have enough. Since
-    this size may depend on P, these rows are divided at powers of two: the largest P of a part then needs at most twice
-    the elements of the smallest P. They are also divided at the first timed P between two powers.
+    A row whose algorithms need a minimum number of elements gets a step at each size from which messages have enough
+    elements for one of the algorithms. This size may depend on P, so such a row is divided at powers of two: the
+    largest P of a part then needs at most twice the elements that the smallest P needs. It is also divided at the first
+    decided P between two powers.
     """
     needs = [name for collective, name in NEEDS_ELEMENTS if needs_enough and collective == table.collective]
     for first, end, row in spans(sorted(table.rules.items())):
@@ -213,7 +215,7 @@ def _divided(table: DecisionTable, needs_enough: bool) -> Iterator[tuple[int, in
 
 
 def _cut(collective: str, row: Row, needs: Sequence[str], procs: int) -> Row:
-    """A row with steps at the sizes where these algorithms begin to have enough elements."""
+    """A row with further steps at the sizes from which messages have enough elements for these algorithms."""
     sizes = sorted({min_bytes(collective, name, procs) for name in needs})
     steps: list[tuple[int, Choice]] = []
     for start, end, choice in spans(row):

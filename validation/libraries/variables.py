@@ -16,12 +16,12 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 _LARGEST = 2**31 - 1
 
-# For these, Intel MPI compares the total of all blocks, while our sizes are the mean of a block.
+# For these, Intel MPI compares the total size of all blocks, while our message size is the mean size of a block.
 _INTEL_TOTALS = ("allgatherv",)
 
 
 def intel(tables: Sequence[DecisionTable]) -> str:
-    """Shell lines that set I_MPI_ADJUST_COLLECTIVE="id:l-m@p-q;...", sizes and process counts with both ends."""
+    """Shell lines that set I_MPI_ADJUST_COLLECTIVE="id:l-m@p-q;..."; l, m, p and q belong to the ranges."""
     lines = ["# Sizes are bytes of a block or message; 0 lets Intel MPI decide."]
     for table in tables:
         name = table.collective
@@ -54,7 +54,7 @@ def _each(low: int, high: int | None) -> Iterator[tuple[int, int]]:
     """The ranges of process counts of a row whose thresholds depend on P.
 
     Each count up to 64 is a range. Above 64, ranges are so narrow that a threshold is at most 1/33 too low. In the last
-    row (`high` is None), one range has all counts above low + 16.
+    row (`high` is None), one range contains all counts above low + 16.
     """
     last = low + 16 if high is None else high
     firsts = list(repeated(low, last + 1))
@@ -63,7 +63,7 @@ def _each(low: int, high: int | None) -> Iterator[tuple[int, int]]:
         yield last + 1, _LARGEST
 
 
-# How MVAPICH2 calls the collectives in MV2_..._TUNING.
+# MVAPICH2's tuning variable for each collective.
 _MVAPICH2 = {
     "alltoall": "MV2_ALLTOALL_TUNING",
     "reduce_scatter": "MV2_INTER_RED_SCAT_TUNING",
@@ -143,7 +143,7 @@ def ucc_summary(tables: Sequence[DecisionTable], text: str) -> str:
     if "_RADIX=" in text:
         parts.append("one radix of trees for all calls")
     if totals := [name for name in said if name in _UCC_TOTALS]:
-        parts.append(f"of {', '.join(totals)} UCC compares totals: from P = 64 on, choices change up to 3 % too early")
+        parts.append(f"for {', '.join(totals)}, UCC compares totals: from P = 64 on, choices switch up to 3 % early")
     if others := [name for name in names if name not in said]:
         parts.append(f"UCC decides {', '.join(others)} itself")
     return f"UCC: {'; '.join(parts)}"

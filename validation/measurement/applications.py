@@ -1,4 +1,4 @@
-"""Gains of applications from other collectives, by their simulated times and the times within collectives.
+"""Gains of applications from other collectives: simulated times of applications, and their times within collectives.
 
 Decision tables are made for the calls of an application, from flat algorithms only, or from all algorithms.
 """
@@ -33,7 +33,7 @@ NAMES = (*SELECTORS, *BASELINES, FLAT, HIERARCHICAL)
 """Names of choices of collectives: selectors, untuned libraries, and tuned tables. A file may also be a choice."""
 COLLECTIVES = "ompi,flat,hierarchical"
 SEGMENTS = "64KiB:1MiB:x2"
-"""The defaults of the compared choices of collectives and of the segment sizes."""
+"""The default choices of collectives that are compared, and the default segment sizes."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ class _Tuning:
         return tables
 
     def _tuned(self, by_node: bool) -> list[DecisionTable]:
-        """The fastest algorithm by simulated time for each call. Only with `by_node` it may be an algorithm by node."""
+        """The algorithm with the least simulated time for each call; algorithms by node compete only if `by_node`."""
         from collwise.validation.select.consumers import COLLWISE, algorithms_for, sees_sizes
         from collwise.validation.select.select import select
         from collwise.validation.times.memory_limits import warn_of_doubtful

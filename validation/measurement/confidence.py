@@ -1,10 +1,10 @@
-"""The confidence in choices by predicted times, from the errors of predictions of measured machines.
+"""The confidence in choices by predicted times, from the errors that predictions had on measured machines.
 
-The discrepancy of a cell is ln(measured / predicted) of its candidates. For choices, only its differences between
-candidates matter. It has a multivariate Student t distribution: each algorithm has its own deviation, a second
-deviation is proportional to the logarithm of the busiest process's messages, and a third to the logarithm of the
-predicted time. So algorithms with similar messages and times deviate in similar ways. The scales of the deviations are
-the most likely ones under a wide prior, if each job counts once.
+The discrepancy of a cell is ln(measured / predicted) for each of the cell's candidates. Choices depend only on how it
+differs between candidates. Discrepancies have a multivariate Student t distribution, with three deviations. The first
+is each algorithm's own. The second is proportional to the logarithm of the number of messages of the busiest process,
+and the third to the logarithm of the predicted time, so algorithms with similar messages and times deviate similarly.
+The scales of the deviations are the most likely ones under a wide prior; each job counts once.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """The scales of ln(measured / predicted): of each algorithm, and per factor e of messages and of seconds.
+    """The scales of the deviations: of an algorithm's own, and per factor e of messages and of seconds.
 
-    `freedom` has the degrees of freedom of the Student t, `machines` the machines from which the scales were learned.
+    `freedom` is the degrees of freedom of the Student t, `machines` the machines from which the scales were learned.
     """
 
     algorithm: float
@@ -73,7 +73,7 @@ class Discrepancy:
     machines: tuple[str, ...] = ()
 
     def outlook(self, names: Sequence[str], messages: Array, seconds: Array) -> list[Outlook]:
-        """The outlooks on candidates by their algorithms' names, messages of the busiest process, and seconds.
+        """The outlooks on candidates with these names of algorithms, messages of the busiest process, and seconds.
 
         Choices of one algorithm share its deviation. The random draws of true times have a fixed seed.
         """
@@ -84,7 +84,7 @@ class Discrepancy:
 def _outlooks(
     of: Discrepancy, names: tuple[str, ...], messages: tuple[float, ...], seconds: tuple[float, ...]
 ) -> tuple[Outlook, ...]:
-    """The outlooks at a point. They are drawn once, since tables, sentences and facts of one result all need them."""
+    """The outlooks at a point, which are cached since tables, sentences and facts of one result all need them."""
     which = {name: place for place, name in enumerate(dict.fromkeys(names))}
     random = np.random.default_rng(_SEED)
     width = np.sqrt(of.freedom / random.chisquare(of.freedom, (_DRAWS, 1)))
@@ -101,7 +101,8 @@ def _outlooks(
 class Sureness:
     """A cell's choice by predictions, and its probability of losing less than 5 % against the fastest candidate.
 
-    The choice was `right` if it did lose less. `tells` is True if the second best candidate loses more.
+    `right` is True if the choice did lose less than 5 %. `tells` is True if the second best candidate loses more than
+    5 %, so that the choice matters.
     """
 
     cell: Cell
@@ -226,8 +227,7 @@ def left_out(cells: Sequence[Cell]) -> dict[str, Discrepancy]:
 def judged(cells: Sequence[Cell], alone: Discrepancy | None = None) -> tuple[list[Cell], list[Sureness]]:
     """The cells with the choices of BY_MEAN and ROBUST added, and the sureness of each cell's choice by predictions.
 
-    Each machine's discrepancy is learned from all other machines. A single machine has the discrepancy `alone`, if it
-    is given.
+    Each machine's discrepancy is learned from all other machines. For a single machine, `alone` is used if it is given.
     """
     found, sure = [], []
     known = left_out(cells)
@@ -266,8 +266,9 @@ def kept(said: Sequence[Sureness], right: Sequence[bool]) -> Kept:
 def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOutlook]:
     """The outlooks on a table's decisions at the points of its simulated times that have two candidates or more.
 
-    There are none if times are not simulated or lack the slower choices, nor for mock-ups of a library's decisions, nor
-    at points where the library decides. Doubtful choices are not candidates, unless they are chosen.
+    The list is empty if the times are not simulated or lack the slower choices, or if they are those of mock-ups that
+    use a library's decisions. Points where the library decides are left out. Doubtful choices are candidates only if
+    the table chooses them.
     """
     times = table.times
     if times is None or times.source != "simulated" or times.margin is not None or DIGITS in times.facts:
@@ -297,10 +298,10 @@ def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOut
 
 
 def robust_times(times: Times, discrepancy: Discrepancy) -> Times:
-    """The times, with each choice's loss against the fastest replaced by the loss's 95th percentile."""
+    """The times, changed so that a choice's loss against the fastest is the 95th percentile of its possible loss."""
     if times.source != "simulated" or times.margin is not None:
         have = "those with a margin" if times.margin is not None else f"{times.source} ones"
-        raise UsageError(f"robust choices are by simulated times of all choices, not by {have}")
+        raise UsageError(f"robust choices need simulated times of all choices, not {have}")
     seconds = times.seconds.copy(deep=True)
     for procs, size in times.grid.points:
         known = times.at_point(procs, size)

@@ -42,7 +42,7 @@ def with_choices(cells: Sequence[Cell], choosers: Mapping[str, Chooser]) -> list
 
 
 def choosers_among(cells: Sequence[Cell]) -> dict[str, Chooser]:
-    """Deciders without predictions, by name. They use measured cells of the same machine, of others, or none."""
+    """Deciders without predictions, by name. They use cells measured on the same machine or on others, or no cells."""
     machines = sorted({cell.place.machine for cell in cells})
     found: dict[str, Chooser] = {FIXED: best_fixed(cells)}
     found |= {BASELINES[name].title: partial(decided, BASELINES[name]) for name in _LIBRARIES}
@@ -89,7 +89,7 @@ def _least_lost(cells: Sequence[Cell]) -> str:
 
 def decided(library: Baseline, cell: Cell) -> str | None:
     """The candidate that a library decides for; None if no candidate has the same algorithm, segments and number of
-    chains. With several processes on a node, it is also None if the library then decides differently.
+    chains. The result is also None if nodes have several processes and the library then decides differently.
     """
     place = cell.place
     choice = library.choice(place.collective, place.procs, cell.message_bytes)
@@ -105,7 +105,7 @@ def decided(library: Baseline, cell: Cell) -> str | None:
 def ruled(cells: Sequence[Cell], decider: str) -> list[Cell]:
     """The cells with RULES as another decider, if the library's own decision was measured.
 
-    It takes the decider's choice if the library's decisions are known, and otherwise leaves the call to the library.
+    RULES takes the choice of `decider` if the library's decisions are known, and else leaves the call to the library.
     """
     found = []
     for cell in cells:

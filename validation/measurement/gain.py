@@ -1,9 +1,9 @@
 """The gain of decisions: Open MPI's own decisions compared with a rules file and with preloaded libcollwise.
 
-The program calls MPI's own collectives. The three ways are launched in turn, so that drift affects all of them equally.
-A time is the mean over launches, with the half-width of its 95 % interval. An earlier launch verifies by libcollwise's
-report that each call runs the chosen algorithm. `openmpi_check` verifies for each algorithm that Open MPI follows the
-rules.
+The program calls MPI's own collectives. It is launched in turn with Open MPI's own decisions, with the rules file and
+with libcollwise, so that drift affects all three equally. A time is the mean over launches, with the half-width of its
+95 % interval. An earlier launch verifies by libcollwise's report that each call runs the chosen algorithm.
+`openmpi_check` verifies for each algorithm that Open MPI follows the rules.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ class MeanTime:
 
 @dataclass(frozen=True)
 class GainRow:
-    """One call in three ways; `rules` is None if rules cannot express any choice, and `note` says why.
+    """The times of one call by default, with rules and with libcollwise.
 
-    `instead` is the second best choice, which the rules have if they cannot express the best.
+    `rules` is None if rules cannot express any choice, and `note` says why. `instead` is the second best choice, which
+    the rules contain if they cannot express the best.
     """
 
     collective: str
@@ -65,12 +66,12 @@ class GainRow:
     instead: Choice | None = None
 
     def speedup(self, way: str) -> float:
-        """Open MPI's default time divided by the time of a way; nan if the way has no time."""
+        """Open MPI's default time divided by the time with `way` ('rules' or 'libcollwise'); nan if not known."""
         time = getattr(self, way)
         return math.nan if time is None else float(self.default.seconds / time.seconds)
 
     def significant(self, way: str) -> bool:
-        """True if the two intervals do not overlap."""
+        """True if the confidence intervals of the default time and of the time with `way` do not overlap."""
         time = getattr(self, way)
         if time is None:
             return False
@@ -100,13 +101,13 @@ def measure_gain(
     timeout_seconds: float = 600.0,
     on_launch: Callable[[int, int], None] | None = None,
 ) -> MeasuredGain:
-    """Times of calls of MPI by default, by rules, and with libcollwise, on a target with Open MPI.
+    """Times calls of MPI by default, with rules, and with libcollwise, on a target with Open MPI.
 
     The rules and the table are as `export` writes them, so that calls may be left to the library (`left_to_library`).
-    `on_launch` gets the number of finished launches and the number of all launches. With `check`, one call for each
-    algorithm, with processes on this machine, shows whether Open MPI follows the rules. Finished launches stay in the
-    store. Raises UsageError if a case has no decision or the library is not Open MPI, and CollwiseError if a launch
-    fails or libcollwise did not run a chosen algorithm.
+    `on_launch` gets the number of finished launches and the number of all launches. If `check` is true, one call of
+    each algorithm on this machine shows whether Open MPI follows the rules. Finished launches stay in the store. Raises
+    UsageError if a case has no decision or the library is not Open MPI, and CollwiseError if a launch fails or
+    libcollwise did not run a chosen algorithm.
     """
     if target.installation.library != "openmpi":
         raise UsageError(f"{target.installation.label}: rules files are for Open MPI; use --library openmpi")
@@ -195,7 +196,7 @@ def rules_parameters(file: Path) -> dict[str, str]:
 
 
 def missing_calls(report: Profile, choices: Mapping[Case, Choice]) -> list[str]:
-    """The calls that, by libcollwise's report, did not run the chosen algorithm."""
+    """The calls that did not run the chosen algorithm, according to libcollwise's report."""
 
     def ran(case: Case, choice: Choice) -> bool:
         call = (case.collective, case.procs, choice.algorithm)
@@ -226,7 +227,7 @@ def _check_readable(target: ExecutionTarget, procs: int, files: Sequence[Path], 
 def verify_algorithms(
     following: ExecutionTarget, folder: Path, choices: Mapping[Case, Choice], timeout_seconds: float
 ) -> None:
-    """Makes one launch and drops its times. Raises CollwiseError if a call does not run its algorithm.
+    """Makes one launch and drops its times. Raises CollwiseError if a call does not run the chosen algorithm.
 
     `following` preloads libcollwise, which writes its report to a file in `folder`. Processes must be able to write
     there.
@@ -241,7 +242,8 @@ def verify_algorithms(
     missing = missing_calls(read_profile(file), choices)
     if missing:
         raise CollwiseError(
-            f"libcollwise did not run {missing[0]}, by its report ({len(missing)} of {len(choices)} calls)"
+            f"libcollwise did not run {len(missing)} of {len(choices)} choices, according to its report; the first: "
+            f"{missing[0]}"
         )
 
 
@@ -255,7 +257,7 @@ def _rules_checks(rules_file: Path, choices: Mapping[Case, Choice], notes: Mappi
 
 
 def deciding(target: ExecutionTarget, way: str, digest: str, environment: Mapping[str, str]) -> ModifiedTarget:
-    """The target, with calls decided in one of the ways. `digest` stands for the decisions."""
+    """The target, where calls are decided by `way`, for example RULES. `digest` identifies the decisions."""
     return ModifiedTarget(target, {"decided_by": way, "decisions": digest}, environment=environment)
 
 

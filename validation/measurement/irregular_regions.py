@@ -47,7 +47,7 @@ COMPARED_SIZES = tuple(1024 * kib for kib in (1, 2, 4, 8, 12, 16, 24, 32, 48, 56
 # The first part of a block in linear_sync, as Open MPI cuts blocks of these sizes.
 _SYNC_FIRST_PART_BYTES = 1024
 TIMEOUT_SECONDS = 0.15
-"""Extra time that shows a retransmission time-out. Linux's minimum is 0.2 s; other blocks arrive during part of it."""
+"""Extra time that shows a time-out. Linux's minimum time-out is 0.2 s, but other blocks arrive during part of it."""
 
 Counters = Callable[[], TcpCounts]
 """Returns the current counters of a target."""
@@ -58,7 +58,10 @@ _ONCE = Method(precision=Precision(1, 1))
 
 @dataclass(frozen=True)
 class RegionsPlan:
-    """A plan to measure sizes every `stride_bytes` up to `largest_bytes`, in `rounds`, and M1 to `finest_bytes`."""
+    """A plan to measure block sizes up to `largest_bytes` in steps of `stride_bytes`, in several `rounds`.
+
+    M1 is then located with a resolution of `finest_bytes`.
+    """
 
     procs: int
     stride_bytes: int = 4096
@@ -96,7 +99,7 @@ class RegionsPlan:
 class Series:
     """An algorithm's times over block sizes: `seconds`, shape (rounds, sizes).
 
-    `counts` are by part of the sizes, and empty if nothing was counted.
+    `counts` has the TCP counts for each part of the sizes; it is empty if nothing was counted.
     """
 
     collective: str
@@ -127,13 +130,13 @@ class Regions:
 def escalated(seconds: Array) -> NDArray[np.bool_]:
     """True for each time that exceeds a time of a larger block by TIMEOUT_SECONDS, shape (rounds, ascending sizes).
 
-    Times on a rising line never do.
+    If times only rise with the block size, none of them does so.
     """
     return np.asarray(seconds >= min_times(seconds) + TIMEOUT_SECONDS)
 
 
 def min_times(seconds: Array) -> Array:
-    """The smallest times of each size or a larger one in any repetition, shape (sizes,)."""
+    """The smallest time in any repetition at each size or a larger one, shape (sizes,)."""
     return np.asarray(np.minimum.accumulate(np.min(seconds, axis=0)[::-1])[::-1])
 
 
@@ -148,8 +151,8 @@ def find_regions(
 ) -> Regions:
     """Measures the series, estimates S, M1 and M2, and measures gather's algorithms with these thresholds.
 
-    Everything is measured anew, since times need the counters of the same run. The store has the times under `run`.
-    Raises CollwiseError if a run ends early.
+    Everything is measured anew, since times need the counters of the same run. The store has the times under the label
+    `run`. Raises CollwiseError if a run ends early.
     """
     measurements = _Measurements(target, plan, store, run, counters)
     scatter = measurements.series("scatter", "linear", {"all": plan.sizes})
@@ -171,9 +174,10 @@ def thresholds_of(
 ) -> Thresholds:
     """S from the medians, M1 from the round with the smallest escalating size, M2 as the median over rounds.
 
-    `finer` measures the worst times at more sizes, for M1. If nearly all repetitions wait for a time-out, their times
-    also lie on a line. M2 is then the first size above the last size that escalated, if there is one. An M2 at or below
-    M1 is dropped, since nothing became regular above the first escalation.
+    To locate M1, `finer` measures the worst times at more sizes. If nearly all repetitions of some sizes wait for a
+    time-out, their times also lie on a line and look regular. So if a size at or above M2 escalated, M2 becomes the
+    next size above the last size that escalated, or None if there is no such size. An M2 at or below M1 is dropped,
+    since nothing became regular above the first escalation.
     """
     sizes, rounds = gather.message_bytes, [list(row) for row in gather.seconds]
     first = None

@@ -1,10 +1,10 @@
 """Judges predictions by measured runs of machines: the errors of predictions, and the time lost by choices from them.
 
-A cell is a job's collective on P processes with one message size. Its candidates are the unsegmented algorithms of the
-catalogue that were forced and really ran; several names of one code count once. The choice is the candidate with the
-smallest predicted time. The oracle is the fastest of the library's own decision and all of the library's algorithms
-that were forced and really ran. Regret is the time of the chosen algorithm divided by the oracle's time, minus one. It
-is 0 if the intervals of the two times overlap. Cells with fewer than two candidates do not count.
+A cell is a collective of a job, on P processes and with one message size. Its candidates are the unsegmented algorithms
+of the catalogue that were forced and really ran; if several names stand for one code, they count once. The choice is
+the candidate with the smallest predicted time. The oracle is the fastest of the library's own decision and all of the
+library's algorithms that were forced and really ran. Regret is the time of the chosen algorithm divided by the oracle's
+time, minus one; it is 0 if the intervals of the two times overlap. Cells with fewer than two candidates do not count.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PREDICTED, UNTUNED, POSSIBLE = "predicted", "untuned", "best candidate"
 """Deciders in each cell: the engine's predictions, the library's own decision, and, with hindsight, the fastest
 candidate. Other deciders are models, by their names, and the deciders of `validation.measurement.deciding`."""
 NODE_MAP = "node_map"
-"""The fact of predicted times, and the column of their file, with the name of a job's node map."""
+"""The fact of predicted times, and the column of their file, that contains the name of a job's node map."""
 SHEETS = "data sheets"
 """Predictions by the engine from the figures of data sheets alone."""
 _LIBRARYS_OWN = re.compile(r".*_(ompi|mpich)|default-.*|id \d+")
@@ -48,7 +48,7 @@ _LOSES, _CLOSE = 0.1, 0.05
 
 @dataclass(frozen=True, order=True)
 class MeasuredPlace:
-    """The origin of cells: the machine, the job, and the collective on P processes, with their number on each node."""
+    """The origin of cells: the machine, the job, the collective, P, and the number of processes on each node."""
 
     machine: str
     job: str
@@ -133,10 +133,11 @@ class Regrets:
 
 
 def platform_of(machine: str, facts: Mapping[str, str], description: Path | None = None) -> HostPlatform | None:
-    """The platform with the machine's name, except for signs and a number at its end. A torus has the job's shape.
+    """The platform with the machine's name; None if there is no such platform.
 
-    A `description` given with the runs is preferred, then a platform named after the machine and the run's transport.
-    Returns None if there is no such platform. Raises UsageError for a malformed description.
+    Signs, and a number at the end of the platform's name, do not count. A `description` given with the runs takes
+    precedence, then a platform named after the machine and the run's transport. A torus gets the job's shape. Raises
+    UsageError for a malformed description.
     """
     plain = [_plain(machine + facts.get("transport", "")), _plain(machine)]
     names = {form: text for text in reversed(known()) for form in (_plain(text).rstrip("0123456789"), _plain(text))}
@@ -175,9 +176,9 @@ def _places(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Times]]:
 
 
 def grids(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Grid, Times]]:
-    """The points of a run to predict: at each P above 1, sizes with two measured candidates or more.
+    """The points of a run that are to be predicted: at each P above 1, sizes with two measured candidates or more.
 
-    Each grid comes with the measured times that contain it.
+    Each grid comes with the measured times that contain its points.
     """
     for place, times in _places(run):
         at = times.state.sel(procs=place.procs).values
@@ -290,8 +291,9 @@ class Beside:
     """A decider compared with the untuned library.
 
     `better` (or equal), `close` (at most 5 % slower) and `worse` are numbers of collectives, by their mean regrets.
-    `slow` is the number of cells in which the library loses more than 10 %. In `otherwise` of the slow cells, the
-    decider does not leave the call to the library, and in `faster` of these it loses less than the library.
+    `slow` is the number of cells in which the library loses more than 10 %. `otherwise` is the number of slow cells in
+    which the decider does not leave the call to the library. `faster` is the number of those among them in which the
+    decider loses less than the library.
     """
 
     better: int

@@ -1,4 +1,4 @@
-"""Predictions of the points of measured runs by an engine and by analytical models, without the measured times."""
+"""Predictions for the points of measured runs, by an engine and analytical models that do not use measured times."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def predicted(
     models: bool,
     factors: Mapping[str, Factors] = MappingProxyType({}),
 ) -> Predicted:
-    """The predictions of the candidates of runs by the context's engine, and by every model if `models` is True."""
+    """Predicts the candidates of the runs with the context's engine, and with every model if `models` is True."""
     found: dict[str, dict[MeasuredPlace, Times]] = {PREDICTED: {}}
     platforms: dict[str, str] = {}
     placed: dict[str, dict[str, None]] = {}
@@ -131,7 +131,7 @@ def _where_it_ran(
     read_map: Callable[[Path], NodeMap],
     on_note: Callable[[str], None],
 ) -> HostPlatform:
-    """The platform with the run on its nodes, or the platform itself if no map has all of them.
+    """The platform reduced to the nodes where the run took place; the whole platform if no map has all these nodes.
 
     `on_note` receives the reason why a map does not place a run. Raises UsageError for a map that is malformed.
     """
@@ -152,7 +152,7 @@ def _where_it_ran(
 
 
 def _by_data_sheets(where: HostPlatform) -> HostPlatform:
-    """The platform with values of data sheets alone. A job on its nodes is kept."""
+    """The platform with values of data sheets alone; if it is reduced to the nodes of a job, it stays so."""
     if isinstance(where, AllocatedPlatform):
         return replace(where, base=_by_data_sheets(where.base))
     assert isinstance(where, Platform)
@@ -182,8 +182,8 @@ def _models(
     """Every model with formulas for the wanted collectives, fitted to the description by the schedule engine.
 
     Fits have one process on each node. Models with parameters of each algorithm are fitted to unsegmented messages, on
-    no more processes than are wanted, unless these are too few for a fit. `on_note` receives the reason why a model
-    cannot be fitted.
+    no more processes than the wanted points have, unless these are too few for a fit. `on_note` receives the reason why
+    a model cannot be fitted.
     """
     bench = Simulated(platform, replace(context, engine=SCHEDULE_WITH_EXPERIMENTS))
     collectives = tuple(dict.fromkeys(grid.collective for _, grid in wanted))

@@ -16,7 +16,7 @@ from collwise.validation.times.measured import times_of_run
 from collwise.validation.times.times import Times
 
 TABLES = (".csv.gz", ".times.csv")
-"""The endings of the names of files with times that are found in folders."""
+"""The endings by which files with times are recognised in folders."""
 NODE_MAPS = ("_nodes.txt", ".nodes.csv", ".topology.conf", ".topology.conf.gz")
 """The endings of files with the switches of a machine's nodes. The machine's name is before the ending."""
 DESCRIPTION = ".toml"
@@ -48,7 +48,7 @@ def runs_in(
 ) -> list[MeasuredRun]:
     """The runs in these files and, at any depth, in these folders: archives and folders of PICO, tables (TABLES).
 
-    Without `values` no time is read: the runs have the cases that were measured, all marked as failed. The map of a
+    If `values` is false, no time is read: the runs have the measured cases, all marked as failed. The map of a
     machine's nodes (NODE_MAPS) and the machine's description (DESCRIPTION) are looked for in the run, next to it, in
     the folder above, and then in the folders `maps`. `missing` supplies facts that files do not contain.
     """
@@ -75,7 +75,7 @@ def runs_in(
 
 
 def _messages(timings: Sequence[Timing]) -> dict[Case, float]:
-    """The seconds of messages between two nodes. The replies of benchmarks' roundtrips have the message's size."""
+    """The seconds of messages between two nodes. In a benchmark's roundtrip, the reply has the message's size."""
     found = {}
     for timing in timings:
         case = timing.case

@@ -1,7 +1,7 @@
-"""Writes a shell script that measures where collwise is not installed, and reads the results that it writes there.
+"""Writes a shell script that measures where collwise is not installed, and reads the script's results.
 
-It carries the C sources and the cases, and needs bash, tar, base64 and an MPI compiler. Its results are a file of
-JSON lines for `collwise times import`: a header, then the records of the program.
+The script carries the C sources and the cases, and needs bash, tar, base64 and an MPI compiler. Its results are a file
+of JSON lines for `collwise times import`: a header, then the records of the program.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def batch_lines(launcher: str, procs: int, per_node: int) -> str:
 
 
 def carried_sources() -> Iterator[tuple[str, str]]:
-    """Paths in the repository and texts of all files from which benchmark and whereabouts are built."""
+    """Paths in the repository and texts of all files that the programs benchmark and whereabouts are built from."""
     for file in sorted((SOURCES / "algorithms").rglob("*.[ch]")):
         relative = file.relative_to(SOURCES)
         if not {"interpose", "simulated"} & set(relative.parts):
@@ -174,7 +174,7 @@ def read_results(lines: Lines) -> tuple[list[tuple[Configuration, list[Timing]]]
         else:
             timings |= _timing(lines, number, record, cases)
     if not hosts or not timings:
-        raise UsageError(f"{lines.path}: no {'hosts' if not hosts else 'records'} in it; the run failed at its start")
+        raise UsageError(f"{lines.path}: has no {'hosts' if not hosts else 'records'}; the run failed at its start")
     per_node = hosts.count(hosts[0])
     facts = {
         "program_digest": hashlib.sha256(header["sources_digest"].encode()).hexdigest(),

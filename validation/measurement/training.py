@@ -1,7 +1,7 @@
-"""Figures of platforms fitted to the measured runs of machines, or to messages between two nodes of one machine alone.
+"""Figures of platforms, fitted to measured runs of machines, or only to messages between two nodes of one machine.
 
-Of several machines that are fitted together, each can be left out. From messages alone, the figures that they do not
-tell stay as described; the prior of a description says by how much such a figure may be wrong.
+If several machines are fitted together, any of them can be left out. In a fit to messages alone, figures that messages
+do not determine stay as described; the prior of a description says by how much such a figure may be wrong.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ COPY_SECONDS_PER_BYTE = 1e-10
 def timed(
     run: MeasuredRun, platform: HostPlatform | None = None, *, as_described: bool = False, messages: bool = False
 ) -> TimedCases | None:
-    """The measured cases of a run with one process on each node, on `platform` or, by default, its machine's platform.
+    """The measured cases of a run with one process on each node; None if there are no cases or no platform.
 
-    `as_described` keeps the factors that the description lists. `messages` adds the messages between two nodes. Returns
-    None without cases or without such a platform.
+    If `platform` is None, the machine's platform is taken. If `as_described` is true, the platform keeps the factors
+    that its description lists. If `messages` is true, the messages between two nodes are added.
     """
     described = platform or platform_of(run.machine, run.facts, run.description)
     if not isinstance(described, Platform):
@@ -54,7 +54,7 @@ def timed(
 
 
 def together(runs: Sequence[MeasuredRun], without: Collection[str] = ()) -> Fitted:
-    """The figures fitted to the runs of all machines except those in `without`, starting from their data sheets."""
+    """The figures fitted to the runs of all machines except those in `without`, starting from data sheets."""
     machines: dict[str, list[TimedCases]] = {}
     for run in runs:
         if run.machine not in without and (cases := timed(run)) is not None:
@@ -88,8 +88,8 @@ class Trained:
 def trained(runs: Sequence[MeasuredRun]) -> Mapping[str, Trained]:
     """Each machine's figures, fitted to a few of the machine's own times.
 
-    These are the times at every second size of the first three collectives by name, at the smallest P of the job with
-    the most collectives. The fit starts from the description.
+    These times are from the job with the most collectives, at its smallest P: every second size of the first three
+    collectives by name. The fit starts from the description.
     """
     jobs: dict[str, dict[str, TimedCases]] = {}
     for run in runs:
@@ -121,7 +121,7 @@ _PERCENTILE_95 = 1.645
 
 @dataclass(frozen=True)
 class OtherFigure:
-    """A figure that messages do not determine: its prior's 5th and 95th percentile as factors, and the errors there."""
+    """A figure that messages do not determine: 5th and 95th percentile of its prior, as factors, and both errors."""
 
     title: str
     factors: tuple[float, float]
@@ -130,7 +130,7 @@ class OtherFigure:
 
 @dataclass(frozen=True)
 class FromMessages:
-    """The median error of a run's calls of a collective, predicted from the run's messages.
+    """The median error of predictions for a run's calls of a collective, made from the run's messages.
 
     `described` is the median error with the unchanged description. `told` has the factors of the figures that the
     messages determine, by title.
@@ -174,7 +174,7 @@ def from_messages(runs: Sequence[MeasuredRun]) -> Iterator[FromMessages]:
 def _calls(run: MeasuredRun, times: Times, procs: int) -> dict[Case, float]:
     """The measured calls of candidates on this number of processes.
 
-    If there are no candidates, they are the calls decided by the library, if its decisions are known.
+    If there are no candidates, the calls that the library decided are taken, if the library's decisions are known.
     """
     forced, library = candidates(times), known_library(run.library, times.processes_per_node)
     found: dict[Case, float] = {}

@@ -1,6 +1,6 @@
 """Decision consumers: Open MPI and other MPI libraries, which follow their own rules, and libcollwise with its table.
 
-The module says which choices a consumer can be asked for, and by what the consumer looks a call up. The facts about
+The module says which choices a consumer can be asked for, and which sizes it compares with its rules. The facts about
 Open MPI come, by version, from its component `tuned` (coll_tuned_decision_dynamic.c and
 coll_tuned_COLLECTIVE_decision.c). docs/exports.md has the sources of the facts about other libraries.
 """
@@ -37,10 +37,10 @@ _TOTAL_COMPARED = {("allgatherv", "4.0")}
 LOCAL_SEND_COUNT_COMPARED = ("gather", "scatter")
 """Collectives for which each process looks a rule up by the send count and type that it passes.
 
-In a gather, these are not significant at a root that passes MPI_IN_PLACE. In a scatter, they are significant only at
-the root.
+In a gather, send count and type are not significant at a root that passes MPI_IN_PLACE. In a scatter, they are
+significant only at the root.
 """
-# The classic rules file has no field for the parameter of these algorithms. linear_sync then has no limit of requests.
+# The classic rules file has no field for these algorithms' parameter, so linear_sync runs without a limit of requests.
 _PARAMETER_NOT_IN_RULES = {("alltoall", "linear_sync")}
 _SIZE_NOT_KNOWN_TO_ALL = ("gatherv", "scatterv", "alltoallv")
 # Collectives for which a library has only one algorithm, or no message size that every process knows.
@@ -138,7 +138,8 @@ def can_choose(consumer: str | None, collective: str, choice: Choice) -> bool:
 def grid_for(consumer: str | None, grid: Grid) -> Grid:
     """The grid for decisions for a consumer, with the choices that the consumer can be asked for.
 
-    For Open MPI, these compete where messages have enough elements, and Open MPI's untuned choices are also timed.
+    For Open MPI, a choice competes only where messages have enough elements for the choice; Open MPI's untuned choices
+    are also timed.
     """
     kept = choosable_for(consumer, grid)
     if consumer is None or openmpi_version(consumer) is None:
@@ -147,7 +148,7 @@ def grid_for(consumer: str | None, grid: Grid) -> Grid:
 
 
 def choosable_for(consumer: str | None, grid: Grid) -> Grid:
-    """The grid with only the choices that a consumer, if given, can be asked for. Raises UsageError without choices."""
+    """The grid with only the choices that a consumer, if given, can be asked for. Raises UsageError if none is left."""
     if consumer is None:
         return grid
     kept = grid.only(lambda choice: can_choose(consumer, grid.collective, choice))
@@ -157,9 +158,10 @@ def choosable_for(consumer: str | None, grid: Grid) -> Grid:
 
 
 def algorithms_for(collective: str, *consumers: str, by_node: bool = False) -> tuple[str, ...]:
-    """Names of the algorithms that a decision can ask each consumer for, those by node only if wanted.
+    """Names of the algorithms that a decision can ask each of these consumers for.
 
-    PGMPITuneLib has nothing but mock-ups, others have none. Raises UsageError if there are none.
+    Algorithms by node are included if `by_node` is true. PGMPITuneLib has only mock-ups, and other consumers have none.
+    Raises UsageError if there is no such algorithm.
     """
     entry = Catalogue.load().collective(collective)
     offered = entry.selectable + (entry.by_node if by_node else ())

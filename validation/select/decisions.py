@@ -40,7 +40,7 @@ WIDE_STEP = 4
 def wide_steps_texts(tables: Sequence[DecisionTable], are_left: bool = False) -> list[str]:
     """Sentences on the process counts and the sizes between which the tables' choices are not supported by times.
 
-    `are_left`: the tables' rules leave process counts in wide steps to the library (`left_to_library`).
+    `are_left` is true if the tables' rules leave process counts in wide steps to the library (`left_to_library`).
     """
     found = []
     if steps := sorted({step for table in tables for step in table.wide_steps()}):
@@ -104,7 +104,7 @@ def left_out_text(every: Iterable[Times]) -> str:
                 name = f"{times.collective} {best.algorithm}"
                 found[name] = found.get(name, 0) + 1
     names = ", ".join(f"{name}, fastest at {counted(points, 'point')}" for name, points in found.items())
-    let_in = "measure it, or allow it with --doubtful; by the simulated times, the rules are slower without it"
+    let_in = "measure these, or allow them with --doubtful; by the simulated times, rules without them are slower"
     return f"left out: {names}, where {_DOUBT}; {let_in}" if found else ""
 
 
@@ -128,7 +128,7 @@ def choice_in(row: Row, message_bytes: int) -> Choice | None:
 def refined(
     row: Row, message_bytes: Iterable[int], choose: Callable[[int, Choice], _Held]
 ) -> tuple[tuple[int, _Held], ...]:
-    """A row of the choices that `choose` makes from a row's choices.
+    """A row with the choices that `choose` returns for the choices of the given row.
 
     `choose` is called at the sizes where the row's choices begin, and at the given sizes above the first of these.
     Equal neighbours become one step.
@@ -167,9 +167,9 @@ class DecisionTable:
     """The choices to run: for each process count, ascending, its row.
 
     `source` says if the times that decided are simulated, measured or predicted, and `made_by` what made them. A point
-    between two entries takes the lower one, in P and in m. Nothing is decided below the first entries and where a row
-    is empty. `times` are the times that decided, if they are known. `between` is the loss at sizes between the sizes of
-    the times, if a model predicts it. `platform_procs` is the platform's largest process count, if it is known.
+    between two entries takes the lower entry, in P and in m. Nothing is decided below the first entries, or where a row
+    is empty. `times` are the times that decided, if they are known. `between` is the loss at sizes between the timed
+    ones, if a model predicts this loss. `platform_procs` is the platform's largest process count, if it is known.
     """
 
     collective: str
@@ -184,7 +184,7 @@ class DecisionTable:
 
     @property
     def last_procs(self) -> int:
-        """The largest process count in use: the platform's, or the largest decided one if that is not known."""
+        """The largest process count in use: the platform's, or if that is not known, the largest decided one."""
         decided = self.times.procs if self.times is not None else ()
         return self.platform_procs or max((*self.rules, *decided))
 
@@ -238,10 +238,10 @@ class DecisionTable:
         return choice_in(self.row(procs), message_bytes)
 
     def seconds_at(self, procs: int, message_bytes: int) -> dict[Choice, float]:
-        """The seconds of the choices at the point of the times from which a row for P and m starts.
+        """The seconds of the choices at the timed point whose choice applies to P and m.
 
-        If P or m is not among the points, the next lower one is taken, or the first one if none is lower. Exact times
-        of the MPI library's own decision are included. Measured ones are not, since no rule asks for this decision.
+        If P or m was not timed, the next lower timed one is taken, or the first one if none is lower. Exact times of
+        the MPI library's own decision are included. Measured ones are not, since no rule asks for this decision.
         """
         if self.times is None:
             return {}
@@ -254,14 +254,14 @@ class DecisionTable:
             yield self.choice_at(procs, size), self.seconds_at(procs, size)
 
     def wide_steps(self) -> list[tuple[int, int]]:
-        """Neighbouring process counts of the times, of which the larger is above WIDE_STEP times the smaller.
+        """Pairs of neighbouring timed process counts whose ratio exceeds WIDE_STEP.
 
-        Tables by formulas have no such steps, since formulas can decide for every P.
+        Tables made from formulas have no such pairs, since formulas can decide for every P.
         """
         return [] if self.times is None else self._wide(self.times.procs)
 
     def wide_size_steps(self) -> list[tuple[int, int]]:
-        """Pairs of neighbouring message sizes, in bytes, as far apart as the process counts of `wide_steps`."""
+        """Pairs of neighbouring timed message sizes, in bytes, whose ratio exceeds WIDE_STEP."""
         return [] if self.times is None else self._wide(size for size in self.times.message_bytes if size > 0)
 
     def _wide(self, decided: Iterable[int]) -> list[tuple[int, int]]:
@@ -270,7 +270,10 @@ class DecisionTable:
         return [(low, high) for low, high in pairwise(sorted(decided)) if high > WIDE_STEP * low]
 
     def rests_on_gaps(self, procs: int, start: int, end: int | None) -> bool:
-        """True if any time of the choice for P, from `start` to below `end`, only fills a gap."""
+        """True if, at any size from `start` to below `end`, the choice's time for P is from another source.
+
+        Such a time fills a gap in the table's own times.
+        """
         from collwise.validation.times.times import State
 
         known = self.times
@@ -323,7 +326,7 @@ def check_one_choice(table: DecisionTable, procs: int, whose: str) -> None:
 def check_one_table_each(tables: Sequence[DecisionTable], by_node: bool = False) -> None:
     """Raises UsageError if there are no tables to write rules from, or two tables for one collective.
 
-    `by_node`: there may be one table for each number of processes per node.
+    If `by_node` is true, a collective may have one table for each number of processes per node.
     """
     if not tables:
         raise UsageError("no decision table to write rules from")
@@ -359,7 +362,7 @@ def decisions_document(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:
 
 
 def _times_document(times: Times) -> dict[str, Any]:
-    """The seconds, rounded to four digits or null if there are none, and filled gaps as [choice, P, m]."""
+    """The seconds, rounded to four digits (null: no time), and the filled gaps as [choice, P, m]."""
     import numpy as np
 
     from collwise.validation.times.times import State

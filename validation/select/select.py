@@ -39,17 +39,18 @@ def select(
 ) -> DecisionTable:
     """Choices for every P of the times, from the smallest to the largest m, in as few rows as possible.
 
-    At the sizes of the times, no choice has a slowdown above the tolerance (0.01: 1 %) against the fastest choice. With
-    a tolerance of 0, each choice is the fastest. With `one_choice` each P has one choice for all m. Its worst time over
-    the sizes, relative to the best time, is then within the tolerance of the smallest worst time. A choice that does
-    not run on every P holds only where it was decided; from P + 1 on, a choice that runs on every P takes over. For a
-    `consumer`, only choices that it can run are made (`competing_for`). Without `doubtful`, no choice `is_doubtful`.
+    At the timed sizes, no choice has a slowdown above the tolerance (0.01: 1 %) against the fastest choice. With a
+    tolerance of 0, each choice is the fastest. If `one_choice` is true, each P has one choice for all m, whose worst
+    slowdown over the sizes exceeds the smallest possible one by at most the tolerance. A choice that does not run on
+    every P holds only where it was decided; from P + 1 on, a choice that runs on every P takes over. For a `consumer`,
+    only choices that it can run are made (`competing_for`). If `doubtful` is false, doubtful choices (`is_doubtful`)
+    are left out.
 
     With times that a model predicts, a row switches to the next choice at the exact byte from which this choice is
-    faster at the row's P. The table then has the loss between the sizes, if formulas give it. With `exact`, formulas
-    decide at every size, to the byte. With times that have confidence intervals, choices whose interval overlaps the
-    fastest choice's count as equally good (`tied_seconds`). Among equally short rows, the choice with the smallest mean
-    slowdown is taken.
+    faster at the row's P. The table then has the loss between the sizes, if formulas give it. If `exact` is true,
+    formulas decide at every size, to the byte. With times that have confidence intervals, all choices whose interval
+    overlaps that of the fastest choice count as equally good (`tied_seconds`). Among equally short rows, the choice
+    with the smallest mean slowdown is taken.
     """
     model = times.between
     if exact and model is None:
@@ -87,9 +88,10 @@ def select(
 def competing_for(times: Times, consumer: str | None) -> tuple[Times, Times]:
     """The times of the choices that decisions for a consumer may name, and the times that compete.
 
-    Open MPI runs some algorithms only if a message has enough elements (`Grid.competes`). Exact times at single points
-    compete for its rules only at sizes with enough elements. Measured algorithms did run, and choices that a model
-    predicts between the sizes are cut when the rules are written.
+    Open MPI runs some algorithms only if a message has enough elements (`Grid.competes`). For Open MPI's rules, exact
+    times at single points therefore compete only at sizes with enough elements. Measured times always compete, since
+    their algorithms did run. Choices by a model, which also predicts the sizes in between, are cut when the rules are
+    written.
     """
     kept = times.only(lambda choice: can_choose(consumer, times.collective, choice))
     if not kept.choices:
@@ -161,7 +163,7 @@ _SIZES_BETWEEN = 7
 
 
 def _loss_between(model: CollectiveModel, grid: Grid, rules: Mapping[int, Row]) -> SlowdownSummary | None:
-    """The loss of rules between the grid's sizes, also at the last byte before each; None without such sizes."""
+    """The loss of rules between the grid's sizes, also at the last byte before each; None if no size lies between."""
     sizes = sorted(grid.message_bytes)
     between = {
         size
@@ -178,7 +180,7 @@ def _loss_between(model: CollectiveModel, grid: Grid, rules: Mapping[int, Row]) 
 
 
 def tied_seconds(times: Times, limit: float = TIE_LIMIT) -> Array:
-    """The seconds, with the best time for all choices whose confidence interval overlaps the fastest one's.
+    """The seconds, where all choices whose confidence interval overlaps that of the fastest choice get the best time.
 
     A time above the best one by more than the share `limit` is not a tie, however wide its interval is. An interval
     that is not known counts as empty.
@@ -195,7 +197,7 @@ def tied_seconds(times: Times, limit: float = TIE_LIMIT) -> Array:
 
 
 def _to_the_byte(model: CollectiveModel, grid: Grid, procs: int, row: Row) -> Row:
-    """The row with its switch points between sizes of the grid, where the later choice becomes the faster one.
+    """The row, with each switch point moved to the byte from which the later choice is faster.
 
     Bisection finds a switch point. It assumes that two choices change places once between two sizes.
     """
@@ -266,8 +268,8 @@ def _set(marks: NDArray[np.bool_]) -> frozenset[int]:
 def _good_for_all_sizes(times: Array, tolerance: float) -> NDArray[np.bool_]:
     """True for each candidate (first axis) whose worst slowdown over the sizes is about the smallest.
 
-    Only the candidates with the most times count. Their worst times relative to the best time are compared, and may
-    exceed the smallest one by the tolerance.
+    Only the candidates with the most times count. A candidate's worst slowdown may exceed the smallest worst slowdown
+    by the tolerance.
     """
     missing = np.isnan(times)
     worst = 1 + np.max(slowdown(np.where(missing, np.inf, times), np.nanmin(times, axis=0)), axis=-1)

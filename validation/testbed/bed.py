@@ -96,17 +96,17 @@ def busy(bed: Bed) -> Iterator[None]:
             raise _not_up(bed.name) from None
         except BlockingIOError:
             raise UsageError(
-                f"something already runs on the test bed '{bed.name}'; wait for it, or make another one"
+                f"something already runs on the test bed '{bed.name}'; wait until it ends, or make another bed"
             ) from None
         yield
 
 
 def up(shape: Shape, name: str = USUAL_NAME, *, temporary: bool = False, slurm: bool = False) -> Bed:
-    """Makes a test bed, with or without Slurm, after it has removed other beds.
+    """Makes a test bed, with or without Slurm.
 
-    These are a bed of the same name, and beds whose makers were killed. A `temporary` bed counts as left over once this
-    process has ended. Raises UsageError if namespaces may not be made, if Slurm is missing, or if something runs on the
-    bed of that name, and CollwiseError if a command fails. Then no bed is left.
+    First, a bed of the same name and beds whose makers were killed are removed. A `temporary` bed counts as left over
+    once this process has ended. Raises UsageError if namespaces may not be made, if Slurm is missing, or if something
+    runs on the bed of that name. Raises CollwiseError if a command fails; then no bed is left.
     """
     bed = Bed(_check_name(name), shape)
     require()

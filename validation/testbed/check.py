@@ -1,6 +1,6 @@
 """Checks that a test bed is as its shape says, and that its network, not its processors, limits messages.
 
-It measures by plain TCP: rates of streams between nodes, latency, and the load of the processors.
+The check measures by plain TCP: rates of streams between nodes, latency, and the load of the processors.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class BedCheck:
-    """Rates of TCP payload in bytes/s, both measured and `expected` from the shape, the latency, and alltoalls.
+    """TCP payload rates in bytes/s, both measured and expected from the shape; the latency; and times of alltoalls.
 
     `together` is the sum over simultaneous streams from each node to the next, which use both directions of each port.
     `busy_share` is the busy share of all processors' time during these streams. `across` is the rate of a stream from
@@ -163,8 +163,8 @@ class BedCheck:
             if rate is not None and expected is not None and abs(rate / expected - 1) > RATE_TOLERANCE
         ]
         found += [
-            f"alltoall of {exchange.message_bytes} B: time times rate changes to {exchange.scaling:.0%} at half the "
-            "rate, so the network alone does not limit it"
+            f"alltoall of {exchange.message_bytes} B: at half the rate, the product of time and rate changes to "
+            f"{exchange.scaling:.0%}, so the network is not the only limit"
             for exchange in self.exchanges
             if abs(exchange.scaling - 1) > SCALING_TOLERANCE
         ]

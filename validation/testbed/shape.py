@@ -72,7 +72,7 @@ class Shape:
     nodes: int = 8
     bits_per_second: float = 50e6
     buffer_bytes: int = 1_000_000
-    # The rate requires more than one packet. It must be less than two, since the second would also pass unshaped.
+    # To reach the rate, this must exceed one packet, but not reach two, since the second would also pass unshaped.
     burst_bytes: int = 2000
     ranks_per_node: int = 1
     congestion_control: str = "reno"
@@ -132,7 +132,7 @@ def parse_rate(text: str) -> float:
 
 
 def format_rate(bits_per_second: float) -> str:
-    """'100 Mbit/s', '1 Gbit/s'."""
+    """A rate as text, such as '100 Mbit/s' or '1 Gbit/s'."""
     for unit, factor in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
         if bits_per_second >= factor:
             return f"{bits_per_second / factor:.4g} {unit}"

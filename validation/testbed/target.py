@@ -18,8 +18,8 @@ from collwise.validation.testbed.shape import TRANSPORT_PARAMETERS
 from collwise.validation.testbed.slurm import jobs
 
 _WAIT_SECONDS = 1.0
-# A program that prints which of the given addresses do not answer. Nothing listens on its port, so a node that can be
-# reached refuses the connection, and an unreachable node does not answer.
+# A program that prints which of the given addresses do not answer. Nothing listens on the port that it tries, so a node
+# that can be reached refuses the connection, and an unreachable node does not answer.
 _CONNECTING = """
 import errno, select, socket, sys, time
 poller, waiting, silent = select.poll(), {}, set(sys.argv[2:])

@@ -69,9 +69,10 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The cause of a disagreement, with times of its worst case, run again unchanged and under conditions.
+    """The cause of a disagreement, and times of its worst case from further runs.
 
-    These are all conditions that apply to the case. `counted` has the TCP counts of a run of this case only.
+    `unchanged` is from a run in which nothing is changed, `under` from a run under each condition that applies to the
+    case. `counted` has the TCP counts of a run of this case only.
     """
 
     disagreement: Disagreement
@@ -82,7 +83,7 @@ class Diagnosis:
 
 
 def disagreements(every: Iterable[Scores]) -> list[Disagreement]:
-    """All disagreements, worst first. Sizes are neighbours if both times are known at no size between them."""
+    """All disagreements, worst first. Sizes are neighbours if no size between them has both times."""
     found = []
     for scores in every:
         errors = scores.errors[SIMULATED].values
@@ -174,8 +175,8 @@ def _eager_limit(cause: str, change: str, size: int) -> Condition:
 def _no_faster_than_link(platform: Platform) -> Platform:
     """The platform with bandwidth factors of at most 1.
 
-    Small messages may have larger factors if the calibration has pauses between messages, since first packets then
-    pass unshaped.
+    Small messages may have larger factors if the calibration was made with pauses between messages, since the first
+    packets after a pause pass unshaped.
     """
     rows = tuple((size, min(factor, 1.0)) for size, factor in platform.calibration.bandwidth_factor)
     return _recalibrated(platform, bandwidth_factor=rows)
@@ -237,7 +238,7 @@ _LIMIT_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Diagnoser:
-    """Measures and simulates a few cases under conditions on test beds of one shape and its changes.
+    """Measures and simulates a few cases under conditions, on test beds of one shape and its variants.
 
     `platform` is calibrated for the shape, and `isolated` on single messages. The test beds have the name `name`.
     """
@@ -296,7 +297,7 @@ class Diagnoser:
         return {case: pairs[other] for case, other in applicable.items() if other in pairs}
 
     def _counted(self, bed: TestBed, cases: Sequence[Case]) -> dict[Case, TcpCounts]:
-        """The counts of TCP and the switch by case, while the MPI program ran only that case."""
+        """The counts of TCP and the switch for each case, taken while the MPI program ran only this case."""
         bench = self._measured(ModifiedTarget(bed, {"condition": "counted"}))
         found = {}
         for case in cases:

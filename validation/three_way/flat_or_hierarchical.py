@@ -43,9 +43,9 @@ def can_be_simulated(collective: str, choice: Choice) -> bool:
 
 
 def label(choice: Choice) -> str:
-    """The algorithm's name, with the way within nodes if that is not messages: 'tasks_chain, shared memory'.
+    """The algorithm's name, and how processes of a node communicate if not by messages: 'tasks_chain, shared memory'.
 
-    Empty for the MPI library's own collective.
+    The text is empty for the MPI library's own collective.
     """
     if choice == LIBRARY_DECIDES:
         return ""
@@ -81,9 +81,10 @@ def best_of_kinds(times: Times) -> Times:
 def choices_of_kind(every: AllScores, source: str) -> pd.DataFrame:
     """The cost of each choice between the two kinds. Each point at which the source predicts both has a row.
 
-    The source chooses the kind of its fastest algorithm (`chosen`). `best` is the kind of the fastest measured
-    algorithm. `slowdown` compares the measured times of the fastest algorithm of each kind, so that it does not depend
-    on which algorithm of a kind the source picks. A slowdown is `certain` if it exceeds the intervals of these times.
+    `chosen` is the kind of the algorithm that the source predicts to be the fastest, and `best` is the kind of the
+    fastest measured algorithm. `slowdown` compares the measured times of the fastest algorithm of each kind, so that it
+    does not depend on which algorithm of a kind the source picks. `certain` is true if the slowdown exceeds the
+    intervals of these times.
     """
     found = []
     for scores in every.values():

@@ -125,16 +125,16 @@ class Validation:
 
 
 OnStage = Callable[[str, float | None], None]
-"""A function that is called with a stage's name, and None at its start or its seconds at its end."""
+"""A function that is called with a stage's name: at its start with None, at its end with its seconds."""
 MethodOf = Callable[[Case], Method]
 
 
 @dataclass
 class ThreeWayComparison:
-    """One run of a plan, on test beds that it makes, or on a `target`, with simulation on `platform`.
+    """One run of a plan: on test beds that it makes, or on `target`, which is simulated as `platform`.
 
-    On test beds, and on the target with `calibrate`, platforms are calibrated first. Finished cases and measurements
-    are in the context's store, calibrated platforms in `folder`. A stopped run resumes from the store.
+    Platforms are calibrated first on test beds, and on the target if `calibrate` is true. The context's store contains
+    the finished cases and measurements, and `folder` the calibrated platforms. A stopped run resumes from the store.
     """
 
     plan: ThreeWayPlan
@@ -275,7 +275,7 @@ class ThreeWayComparison:
             found = bench.time([case for case in cases if method(case) == each])
             failed = [timing for timing in found.values() if not timing.ok]
             if len(failed) == len(found):
-                raise CollwiseError(f"{target.name}: no case could be measured; first: {failed[0].error}")
+                raise CollwiseError(f"{target.name}: no case could be measured; the first error: {failed[0].error}")
             made |= found
             self.result.failed += failed
         return made

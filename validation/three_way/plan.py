@@ -38,10 +38,10 @@ _FEW_SHARED_NODES_SIZES = (8192, 32768), (2048, 8192)
 
 
 def hierarchical_choices(collective: str) -> tuple[Choice, ...]:
-    """Every hierarchical algorithm, with every way in which the processes of a node communicate, messages first.
+    """Every hierarchical algorithm, with every kind of communication within nodes, messages first.
 
-    The way by sockets is left out, since a test bed's node is one socket. Only broadcasts and reductions use the memory
-    of a node.
+    Communication by socket is left out, since a test bed's node is one socket. Only broadcasts and reductions use the
+    memory of a node.
     """
     names = [algorithm.name for algorithm in Catalogue.load().algorithms(collective) if algorithm.by_node]
     ways = [way for way in range(len(WITHIN)) if way != BY_SOCKET] if collective in _WHOLE else [0]
@@ -94,7 +94,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class ThreeWayPlan:
-    """Scenarios, the main one first. Only there models are fitted, cases measured twice, and causes sought."""
+    """Scenarios, the main one first. Only for that one, models are fitted, cases measured twice and causes sought."""
 
     scenarios: tuple[Scenario, ...]
     quick: bool = False
@@ -112,7 +112,7 @@ class ThreeWayPlan:
 
     @property
     def diagnosed(self) -> int:
-        """The number of disagreements whose cause is sought; 0 without a test bed, which conditions could change."""
+        """The number of disagreements whose cause is sought; 0 without a test bed, since conditions change a bed."""
         if self.main.shape is None:
             return 0
         return 4 if self.quick or self.main.by_node else 60
@@ -132,9 +132,9 @@ def usual_plan(
 ) -> ThreeWayPlan:
     """The main scenario; unless `quick` or `one_bed`, also 4 and 16 nodes, half the rate, and the other transport.
 
-    The other scenarios have three sizes each. `transport` is the main scenario's. With several `ranks_per_node`,
-    hierarchical algorithms are added, there are no models, since models know one process on each node, and the main
-    scenario is the only one.
+    The other scenarios have three sizes each. `transport` is that of the main scenario. If `ranks_per_node` is above 1,
+    the main scenario is the only one, and it also has hierarchical algorithms. There are then no models, since models
+    know only one process on each node.
     """
     if nodes < 2:
         raise UsageError(f"{nodes} nodes: at least 2 are needed")

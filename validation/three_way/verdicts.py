@@ -34,12 +34,13 @@ WANTED_REPEATABILITY = 0.9
 
 @dataclass(frozen=True)
 class Repeatability:
-    """The number of cases measured by two runs of the MPI program, and of cases in which these agree.
+    """The number of cases that two runs of the MPI program measured, and counts of those in which both agree.
 
-    `within` counts differences of the means of at most sqrt(h_1^2 + h_2^2), the interval of a difference of independent
-    means; `overlapping` counts intervals that have a point in common, |difference| <= h_1 + h_2; `inside` counts second
-    means that lie in the first interval, which happens less often. `median_difference` and `worst_difference` are the
-    median and the maximum of |second / first - 1|, and `median_half_width` is the median of h / mean over all means.
+    The means have intervals with half-widths h_1 and h_2. `within` counts cases whose means differ by at most
+    sqrt(h_1^2 + h_2^2), the half-width for a difference of independent means. `overlapping` counts cases whose
+    intervals have a point in common, |difference| <= h_1 + h_2. `inside` counts cases whose second mean lies in the
+    first interval, which happens less often. `median_difference` and `worst_difference` are the median and the maximum
+    of |second / first - 1|, and `median_half_width` is the median of h / mean over all means.
     """
 
     cases: int
@@ -52,16 +53,16 @@ class Repeatability:
 
 
 def with_all(rows: pd.DataFrame, *, large: bool = False) -> pd.DataFrame:
-    """The rows of errors or picks with a column `group`: first all rows as ALL, at last all rows by collective.
+    """The rows of errors or picks with a column `group`: first all rows as ALL, last all rows by collective.
 
-    With `large`, the rows of at least LARGE_BYTES stand in between as the group LARGE.
+    If `large` is true, the rows of at least LARGE_BYTES stand in between as the group LARGE.
     """
     above = [rows[rows.message_bytes >= LARGE_BYTES].assign(group=LARGE)] if large else []
     return pd.concat([rows.assign(group=ALL), *above, rows.assign(group=rows.collective)], ignore_index=True)
 
 
 def errors_by(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """Summaries (`Errors`) of the errors of rows (`AllScores.error_rows`) by source and by the values of columns."""
+    """Summaries (`Errors`) of the errors in `AllScores.error_rows`, by source and by the values of these columns."""
     found = [
         (*key, *astuple(summary))
         for _, mine in rows.groupby("source", sort=False)
@@ -97,8 +98,8 @@ def verdicts(scores: AllScores, source: str) -> pd.DataFrame:
 def rank_agreement(scores: AllScores) -> pd.DataFrame:
     """The mean ranks of each source over the points that have ranks, for all collectives and then by collective.
 
-    The columns are collective, source, `points` (their number, each with two or more predicted choices), and the fields
-    of `Ranks`.
+    The columns are collective, source, `points` (the number of points, each with two or more predicted choices), and
+    the fields of `Ranks`.
     """
     known = with_all(scores.pick_rows()).dropna(subset="distinguishable")
     by = known.groupby(["group", "source"], sort=False)

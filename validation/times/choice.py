@@ -22,7 +22,7 @@ class Choice:
 
     @property
     def label(self) -> str:
-        """'chain, 8 KiB'; 'chain' without segments; 'k_chain (2), 8 KiB' where `parameter` is not the default."""
+        """Text: 'chain, 8 KiB'; 'chain' without segments; 'k_chain (2), 8 KiB' if `parameter` is not the default."""
         name = f"{self.algorithm} ({self.parameter})" if self.parameter else self.algorithm
         return f"{name}, {format_size(self.segment_bytes)}" if self.segment_bytes else name
 
@@ -33,7 +33,7 @@ LIBRARY_DECIDES = Choice("library decides")
 
 @dataclass(frozen=True)
 class Decision:
-    """A library's name of the algorithm that it runs, and the equal choice; None if the catalogue has none."""
+    """The algorithm that a library runs, by the library's name, and the catalogue's equal choice, if there is one."""
 
     algorithm: str
     choice: Choice | None

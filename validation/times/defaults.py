@@ -14,11 +14,11 @@ SEGMENTS = (SEGMENT_BYTES, 16384, 32768, 65536, 131072)
 SEGMENTS_TEXT = "8KiB:128KiB:x2"
 """SEGMENTS as the text of an option."""
 TOLERANCE_PERCENT = 1.0
-"""The slowdown against the best that a choice of a decision table may have. It keeps the table short."""
+"""The slowdown against the best that a choice of a decision table may have. Allowing it keeps the table short."""
 TIE_LIMIT = 0.1
-"""The largest slowdown, by mean times, of a tie. It is needed since a wide interval does not show a good choice."""
+"""The largest slowdown, by mean times, that counts as a tie; a wide interval alone does not show a good choice."""
 AGREEMENT = 0.1
-"""The largest relative difference from times measured nearby with which another source's time fills a gap."""
+"""Another source fills a gap only if it differs from the times measured nearby by at most this share."""
 
 # Every collective has the same number of sizes, up to a size that keeps a sweep of all collectives short. If each
 # process has a block for each other process, blocks are small, since P^2 blocks travel.
@@ -43,7 +43,7 @@ SIZES = {
 """Message sizes by collective. `collwise show algorithms` says what a collective's size counts."""
 
 # No published figure tells what a short message costs the processor on the clusters of the paper, so nothing is decided
-# below the sizes that their calibration rests on.
+# below the sizes that the calibration of these clusters rests on.
 MIN_DECIDED = dict.fromkeys(SIZES, 8 * _KIB) | {"gather": 64 * _KIB, "barrier": 0}
 """The size from which times may decide, by collective, if they lack the costs of short messages."""
 

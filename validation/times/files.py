@@ -110,7 +110,7 @@ def _times_from(entry: Mapping[str, Any], path: str | Path) -> Times:
     grid = Grid(choices=tuple(timed[: entry["competing"]]), besides=besides, **places)
     if [*grid.timed] != timed:
         raise ValueError(
-            "its choices are not those of its grid: first the competing ones, then those that are only timed"
+            "its choices are not those of its grid: the competing ones, followed by those that are only timed"
         )
     more = entry["more_dimensions"]
     shape = (len(timed), len(grid.procs), len(grid.message_bytes), *map(len, more.values()))

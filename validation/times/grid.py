@@ -1,6 +1,6 @@
 """Enumerates cases: the choices that compete for a collective, and a case for each point that a choice runs at.
 
-Thresholds of linear gather and scatter bound the lmo algorithms, which cut messages between them.
+The lmo algorithms cut messages between the thresholds of linear gather and scatter.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def candidates(
 ) -> tuple[Choice, ...]:
     """The choices that compete: every algorithm at the first segment size, then the segmented ones at each other size.
 
-    `algorithms` are by default all that can be chosen. `counts` has numbers of chains, radices and the like by name of
-    the parameter; each number makes a choice. Algorithms from tasks send segments between nodes in parts of
-    `between_segment_bytes` (0: whole).
+    If `algorithms` is empty, all algorithms that can be chosen compete. `counts` has numbers of chains, radices and the
+    like by the name of the parameter; each number makes a choice. Algorithms made of tasks send a segment between nodes
+    in pieces of `between_segment_bytes` (0: in one piece).
     """
     catalogue = Catalogue.load()
     names = algorithms or catalogue.collective(collective).selectable
@@ -162,7 +162,7 @@ class Grid:
 
     @cached_property
     def labels(self) -> dict[Choice, str]:
-        """The names of the choices. An algorithm's first one has its name, others names like 'chain, 32 KiB'."""
+        """The choices' names: the algorithm's name for its first choice, names like 'chain, 32 KiB' for others."""
         found: dict[Choice, str] = {}
         named: set[str] = set()
         for choice in self.timed:
@@ -183,7 +183,7 @@ class Grid:
         return replace(self, choices=tuple(sorted(self.choices, key=lambda choice: self.names.index(choice.algorithm))))
 
     def with_besides(self, choice_at: Callable[[int, int], Choice | None]) -> Grid:
-        """The grid that also times the choices that a function returns for points. None adds nothing."""
+        """The grid that also times the choices that a function returns for points; None stands for no choice."""
         named = ((procs, size, choice_at(procs, size)) for procs, size in self.points)
         more = [(procs, size, choice) for procs, size, choice in named if choice is not None]
         return replace(self, besides=tuple(dict.fromkeys([*self.besides, *more])))
@@ -236,7 +236,7 @@ _BOUNDS = {"gather": "gather_irregular_from_bytes", "scatter": "scatter_leap_byt
 def bounds_of(algorithm: Algorithm, thresholds: Thresholds | None) -> tuple[int, int]:
     """The segment size and the limit, in bytes, of a `bounded` algorithm; 0 if there is none.
 
-    A line on standard error says if the algorithm runs as linear, since its threshold is missing.
+    A warning is printed if the threshold is missing, so that the algorithm runs as linear.
     """
     bound_name = _BOUNDS[algorithm.collective]
     bound: int | None = getattr(thresholds, bound_name, None)
@@ -248,7 +248,7 @@ def bounds_of(algorithm: Algorithm, thresholds: Thresholds | None) -> tuple[int,
 
 
 def with_thresholds(collective: str, choices: Sequence[Choice], thresholds: Thresholds | None) -> tuple[Choice, ...]:
-    """The choices. If the algorithm takes a threshold, a choice gets its bound and limit (see `bounds_of`)."""
+    """The choices; those of algorithms that take a threshold get the bound and the limit from `bounds_of`."""
     entries = Catalogue.load().collective(collective).algorithms
 
     def bounded(choice: Choice) -> Choice:

@@ -47,9 +47,11 @@ def stored_times(
     """The stored times of a collective from one source, measured or simulated.
 
     Of several measurements, the one with the most times is taken, and among equals the newest. Launches and repeated
-    runs of one measurement are combined (`robust`). `keys` are beginnings of the keys of the wanted configurations.
-    LIBRARY_DECIDES has the times of the MPI library's own collective. The facts are the keys of the `configurations`,
-    the number of `measured` cases, and the number of `others`, the measurements that were not taken.
+    runs of one measurement are combined (`robust`). `keys` are prefixes: only configurations whose key starts with one
+    of them are considered. LIBRARY_DECIDES has the times of the MPI library's own collective.
+
+    The result has three facts: `configurations`, the keys of the configurations of the measurement; `measured`, the
+    number of measured cases; and `others`, the number of other measurements, which were passed over.
     """
     stored = _of_source(store, source)
     known = dict.fromkeys(configuration.configuration.platform for configuration in stored)
@@ -75,7 +77,7 @@ def stored_times(
             raise UsageError(
                 f"{collective} on {platform} was measured with {counts} processes per node; name one with ppn"
             )
-        # Fewer processes than fit on a node are recorded with their number.
+        # If P is smaller than the number of processes that fit on a node, a case is recorded with P per node.
         per_node = {max(per_node)}
     if not found:
         raise _nothing(store, platform, collective, wanted)
@@ -91,7 +93,7 @@ def stored_times(
 
 
 def times_of_run(configuration: Configuration, timings: Iterable[Timing]) -> list[Times]:
-    """The times of one configuration's collectives, for each number of processes per node. Marked cells have failed.
+    """The times of one configuration's collectives, by the number of processes per node. Marked cells count as failed.
 
     The facts are the details of the configuration, by name.
     """
@@ -132,7 +134,7 @@ def _times_of(
     maker: str,
     facts: Mapping[str, Any],
 ) -> Times:
-    """The times of all choices and points of some timings, and of equal cases whose segments cut nothing."""
+    """The times of all choices and points of some timings; equal cases whose segments cut nothing share one."""
     ours = {case: timing for case, timing in timings.items() if _is_ours(case)}
     every = {**_with_repeats(ours), **timings}
     number = len({timing.case for timing in ours.values()})
@@ -225,9 +227,9 @@ def _combined(store: Store, group: Sequence[StoredConfiguration], collective: st
 def robust(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
     """One time of a case from several launches, robust against stalls of the machine: the median of the launches.
 
-    Its `seconds` are the median of the launches' medians, with an interval from the spread of these medians, as if they
-    were normally distributed. A single launch has the interval of its mean. This is rather too wide, since single
-    stalls affect a mean more than a median. Records without a median have their mean.
+    The `seconds` are the median of the launches' medians, with an interval from the spread of these medians, as if they
+    were normally distributed. A single launch gets the interval of its mean, which is rather too wide, since single
+    stalls affect a mean more than a median. If a launch has no median, means are taken instead.
     """
     combined = combine(launches, confidence)
     medians = [launch.median_seconds for launch in launches]
@@ -240,14 +242,14 @@ def robust(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
 
 
 def _one_mapping(found: Iterable[Mapping[Case, Timing]]) -> bool:
-    """True if all cases fill nodes with the same number of processes. Cases with a smaller P have fewer."""
+    """True if all cases have the same number of processes per node, or P of them if P is smaller."""
     cases = [case for timings in found for case in timings if _is_ours(case)]
     most = max(case.processes_per_node for case in cases)
     return all(case.processes_per_node == min(most, case.procs) for case in cases)
 
 
 def _mapped(timings: Iterable[Timing], processes_per_node: int) -> dict[Case, Timing]:
-    """The timings with this many processes per node (or all, if fewer), by their cases with that number."""
+    """The timings with this many processes per node, or with P per node if P is smaller; all cases get this number."""
     return {
         replace(timing.case, processes_per_node=processes_per_node): timing
         for timing in timings

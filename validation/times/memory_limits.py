@@ -27,7 +27,7 @@ def asked_points(platform: HostPlatform, grids: Iterable[Grid]) -> list[Grid]:
 
 
 def remark_on_sizes(grids: Sequence[Grid]) -> None:
-    """Notes that reductions of some sizes combine bytes, and that requested segments cut no message."""
+    """Prints notes on sizes for which reductions combine bytes, and on requested segments that cut no message."""
     bytewise = {
         grid.collective: ", ".join(odd)
         for grid in grids
@@ -46,9 +46,9 @@ def remark_on_sizes(grids: Sequence[Grid]) -> None:
 
 
 def within_memory(platform: HostPlatform, grids: Iterable[Grid]) -> list[Grid]:
-    """The grids with the memory of the platform's nodes, which leaves out points that do not fit. A note names these.
+    """The grids, from which points are left out if they do not fit in the memory of the platform's nodes.
 
-    If the memory is unknown, nothing is left out (`warn_of_doubtful`).
+    A note names the points that are left out. If the memory is unknown, no point is left out (`warn_of_doubtful`).
     """
     limited = [replace(grid, memory_bytes_per_node=platform.memory_bytes_per_node) for grid in grids]
     if platform.memory_bytes_per_node is None:
@@ -82,7 +82,7 @@ def cases_within_memory(platform: HostPlatform, cases: Sequence[Case], processes
 
 
 def _left_out(grid: Grid, points: Sequence[tuple[int, int]]) -> str:
-    """'alltoall at 7 of 44 points (P = 2048: from 1 MiB)'."""
+    """Text such as 'alltoall at 7 of 44 points (P = 2048: from 1 MiB)'."""
     procs = max(procs for procs, _ in points)
     least = format_size(min(size for count, size in points if count == procs))
     return f"{grid.collective} at {len(points)} of {len(grid.points)} points (P = {procs}: from {least})"

@@ -16,7 +16,7 @@ def slowdown(seconds: ArrayLike, best_seconds: ArrayLike) -> Array:
     """T(choice) / T(best) - 1, element by element: 0.03 is 3 % slower than the best.
 
     It is 0 if both take no time, as with a single process; infinite if only the best takes no time; nan if either time
-    is nan. It is negative if the choice is faster than the best, since it was not a candidate for the best.
+    is nan. It is negative if the choice was not a candidate and is faster than the best.
     """
     import numpy as np
 
@@ -27,7 +27,7 @@ def slowdown(seconds: ArrayLike, best_seconds: ArrayLike) -> Array:
 
 @dataclass(frozen=True)
 class SlowdownSummary:
-    """A summary of slowdowns: the number of points that have one, mean, worst, and how often the best was chosen.
+    """A summary of slowdowns: their number (one per point), mean and worst, and how often the best was chosen.
 
     `worst_at` is the index of the worst slowdown.
     """

@@ -70,8 +70,7 @@ def predict_choice(
 def predicted(
     model: CollectiveModel, grid: Grid, margin: float | None = None, progress: ShowProgress = without_progress
 ) -> Times:
-    """The times of a grid by a model. Notes name the algorithms that it does not cover, and the points that it cannot
-    predict.
+    """The times of a grid by a model; notes name the algorithms that the model cannot predict at every point.
 
     A model that plays schedules leaves out choices that are slower than the fastest by more than the `margin`, if one
     is given. Raises UsageError if the model can predict no algorithm of the grid.

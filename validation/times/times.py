@@ -63,10 +63,10 @@ class Times:
     are `grid.timed`, in that order. `source` is simulated, measured or predicted, `maker` what made the times.
 
     If a model made the times, `between` predicts times between the grid's sizes and process counts. Choices that are
-    slower than the best by more than the `margin` (0.01: 1 %) may be left out; with None, no choice is left out.
-    `max_procs` is the platform's largest process count, if it is known. Gaps are filled from the source `filled_by`.
-    `facts` say where the times come from; `save` keeps them. If there is a fact `trusted_from`, shorter messages than
-    this size decide nothing.
+    slower than the best by more than the `margin` (0.01: 1 %) may be left out; if it is None, no choice is left out.
+    `max_procs` is the platform's largest process count, if it is known. `filled_by` is what made the times that fill
+    gaps, if there are any. `facts` say where the times come from; `save` keeps them. If there is a fact `trusted_from`,
+    messages shorter than its value decide nothing.
     """
 
     grid: Grid
@@ -150,7 +150,7 @@ class Times:
 
     @property
     def fitted_to(self) -> str:
-        """The maker of the times that the model behind predicted times was fitted to; empty if it names none."""
+        """The maker of the times to which the model of predicted times was fitted; empty if the model names none."""
         return getattr(getattr(self.between, "parameters", None), "made_by", "")
 
     @property
@@ -214,7 +214,7 @@ class Times:
 
     @cached_property
     def best(self) -> xr.DataArray:
-        """The index of the fastest competing choice, the first of several; NOBODY where no choice has a time."""
+        """The index of the fastest competing choice (the first of equals); NOBODY where no choice has a time."""
         return self._at_points(fastest(self.array))
 
     @cached_property
@@ -248,7 +248,7 @@ class Times:
         return None if index == NOBODY else self.grid.timed[index]
 
     def best_choice(self, procs: int, message_bytes: int) -> Choice | None:
-        """The fastest competing choice at a point of the grid, of times without further dimensions."""
+        """The fastest competing choice at a point of the grid; the times must have no further dimensions."""
         return self.choice(int(self.best.values[self.procs.index(procs), self.message_bytes.index(message_bytes)]))
 
     def index_of(self, choice: Choice | None) -> int:
@@ -284,7 +284,7 @@ class Times:
         return float(values.values[place, self.procs.index(procs), self.message_bytes.index(message_bytes)])
 
     def at_or_below(self, procs: int, message_bytes: int) -> tuple[int, int]:
-        """The grid's largest P and m that are not above the given ones, or the first ones if all are."""
+        """The grid's largest P and m not above the given ones, or the first ones if all are above."""
         return _at_or_below(self.procs, procs), _at_or_below(self.message_bytes, message_bytes)
 
     def at_point(self, procs: int, message_bytes: int) -> dict[Choice, float]:
@@ -299,7 +299,7 @@ class Times:
         procs: Collection[int] | None = None,
         message_bytes: Collection[int] | None = None,
     ) -> Times:
-        """The times of some of the competing choices, process counts and sizes, each by default all.
+        """The times of only some competing choices, process counts and sizes (None: all).
 
         Choices that do not compete stay.
         """
@@ -312,7 +312,7 @@ class Times:
         return self.of_grid(grid)
 
     def of_grid(self, grid: Grid) -> Times:
-        """The times of another grid's choices and points; NOT_ASKED where there are none."""
+        """The times of another grid's choices and points; NOT_ASKED where there are no times."""
         places = [self.index_of(choice) for choice in grid.timed]
         if NOBODY not in places and {*grid.procs} <= {*self.procs} and {*grid.message_bytes} <= {*self.message_bytes}:
             points = {PROCS: list(grid.procs), BYTES: list(grid.message_bytes)}
@@ -340,7 +340,7 @@ class Times:
         return replace(self, facts={**self.facts, **more})
 
     def trusted(self) -> Times:
-        """The times of messages that are long enough to decide, by the fact `trusted_from`."""
+        """The times of messages that are long enough to decide, according to the fact `trusted_from`."""
         least = self.facts.get("trusted_from", 0)
         return self.only(message_bytes=[size for size in self.message_bytes if size >= least]) if least else self
 
@@ -367,7 +367,7 @@ class Times:
         return Deciding(f"best of {self.title}", best)
 
     def with_times(self, other: Times) -> Times:
-        """The times, with times of further choices from another Times of the same points. These do not compete."""
+        """The times, with those of further choices, which do not compete, from another Times of the same points."""
         more = [choice for choice in other.grid.timed if self.index_of(choice) == NOBODY]
         places = [(procs, size, choice) for choice in more for procs, size in self.grid.points]
         grid = replace(self.grid, besides=tuple(dict.fromkeys([*self.grid.besides, *places])))
@@ -378,11 +378,11 @@ class Times:
     def filled(self, other: Times, agreement: float = AGREEMENT) -> Times:
         """The times with gaps filled from another source, if this source agrees with the times that are known nearby.
 
-        Points nearby are points next to the gap at which the same choice has a time: at the same P the next smaller and
-        next larger size, up to a factor of 4 away, and at the same size the next smaller and next larger P, up to a
-        factor of 2 away. The source fills the gap if there is such a point, and if at each of them the source's time
-        differs from the known one by at most the share `agreement`. The largest of these differences is the half-width
-        of the filled time's interval.
+        Nearby points are those next to the gap at which the same choice has a time. At the same P, they are the next
+        smaller and the next larger size, if at most a factor of 4 away; at the same size, they are the next smaller and
+        the next larger P, if at most a factor of 2 away. The source fills the gap if it has a time at a nearby point,
+        and if at each of these points its time differs from the known one by at most the share `agreement`. The largest
+        of these differences is the relative half-width of the filled time's interval.
         """
         more = other.grid
         procs, sizes = {*self.procs, *more.procs}, {*self.message_bytes, *more.message_bytes}

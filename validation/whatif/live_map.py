@@ -19,7 +19,7 @@ from collwise.validation.times.times import State, Times, running
 
 
 class LiveMap:
-    """The choices of a grid, recorded once, and their times on any change of a platform, by the schedule engine."""
+    """A grid's choices, which are recorded once, and their times by the schedule engine on any changed platform."""
 
     def __init__(self, platform: HostPlatform, grid: Grid, jobs: int | None = None) -> None:
         """Records the cases. Raises UsageError for platform XML and points that do not fit on the platform."""
@@ -40,7 +40,7 @@ class LiveMap:
             recorded.find_parts()
 
     def on(self, changes: Sequence[Change], every: bool = False) -> Times:
-        """The times on the changed platform of choices within 2 % of the fastest, or of `every` choice.
+        """The times, on the changed platform, of choices within 2 % of the fastest, or of all choices if `every`.
 
         Times that were not played exactly may be wrong by their half-widths, in seconds (simulator/schedule/live.py).
         Raises UsageError for changes that cannot be made.

@@ -41,7 +41,7 @@ _MAX_FACTORS = 200
 _SAME = 1e-9
 """Choices whose times differ by less than this share are equally good, so that neither replaces the other."""
 _EXACTLY = 1.002
-"""Cross-over points are found to within this factor, or exactly in whole numbers."""
+"""Cross-over points are found to within this factor, or exactly if they are whole numbers."""
 
 Timer = Callable[[Mapping[str, float]], Array]
 """Returns the seconds of the competing choices at a point, given by all its coordinates; nan for left-out choices."""
@@ -57,7 +57,7 @@ def before_and_after(
     """The times of a grid on a platform and on the changed one, in the dimension `change`.
 
     Choices that cannot be the best may be left out, except the choices that `kept` returns for each P and m. These
-    compete at all points. By default, the best choices before the change are also timed after it.
+    compete at all points. If `kept` is None, the best choices before the change are also timed after it.
     """
     if kept is not None:
         grid = grid.with_besides(kept)
@@ -87,7 +87,7 @@ def changes_choice(times: Times) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Factors:
-    """The factors of a sweep over one change, ascending and evenly spaced in logarithms. They include 1 if in range.
+    """The factors of a sweep over one change, ascending and evenly spaced in logarithms. They include 1 if possible.
 
     `name` is the name of the change. The changes in `others` hold at all factors.
     """
@@ -163,9 +163,9 @@ def sweep_over(
 
 
 def with_left_out(times: Times, platform: HostPlatform, factors: Factors) -> Times:
-    """The times at several factors, where choices that the schedule engine left out are also played.
+    """The times at several factors; choices that the schedule engine left out are now also played.
 
-    Each of these then has a time, or has failed, as mock-ups do.
+    Each of these choices then has a time, or has failed, as mock-ups do.
     """
     data = times.data.copy(deep=True)
     seconds, widths, state = (data[name].values for name in ("seconds", "half_width_seconds", "state"))
@@ -180,12 +180,12 @@ def with_left_out(times: Times, platform: HostPlatform, factors: Factors) -> Tim
 
 
 def crossovers(times: Times, dim: str, timer: Timer | None = None, tolerance: float = 0.0) -> Iterator[CrossOver]:
-    """The values of a dimension at which the choice changes. Points of the others follow by P and then by m.
+    """The values of a dimension at which the choice changes, for each point of the others (by P, then m).
 
-    Between the values of `times`, the timer gives the seconds, by default the model that predicted the times. With a
-    tolerance of 0.01, a choice stays until it is 1 % slower than the fastest one, so that choices that are nearly
-    equally fast at many values do not take turns. The cross-over point is then where the times of the two choices
-    cross.
+    Between the values of `times`, seconds come from the timer, or if there is none, from the model that predicted the
+    times. With a tolerance of 0.01, a choice stays until it is 1 % slower than the fastest one, so that choices that
+    are nearly equally fast at many values do not take turns. The cross-over point is then where the times of the two
+    choices cross.
     """
     seconds_at = timer or partial(_predicted, times)
     seconds = times.seconds[: len(times.choices)]
@@ -227,7 +227,7 @@ def _cross_overs(
     `swept` has the seconds of all candidates at ascending factors; `seconds_at` gives them at any other factor.
     """
     now = NOBODY
-    # The largest factors so far at which the choice was looked for (last), and at which it was also the fastest (led).
+    # `last` is the largest factor so far that was looked at, `led` the largest one at which the choice was the fastest.
     last, led = math.nan, math.nan
     for factor, seconds in swept.items():
         best = int(fastest(seconds))

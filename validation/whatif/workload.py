@@ -2,7 +2,7 @@
 
 The run's report is libcollwise's report in JSON (docs/interposing.md). A row counts calls whose message sizes lie
 between a power of two and the next one. These calls are timed at their mean size. The saving of a row is its measured
-time, multiplied by the share that the best algorithm saves of the time of MPI's own algorithm.
+time, multiplied by 1 - T(best algorithm) / T(MPI's own algorithm).
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _ELEMENT_BYTES = 8
 AS_RUN, AS_MEASURED, BEST_BEFORE = "as it ran", "as measured", "best before"
 """Names for defaults of calls that are no library's decision.
 
-The default is then the algorithm of ours that ran, MPI's own algorithm as it was measured, or the best algorithm before
-a change, if the library's algorithm is not in the catalogue.
+In this order, the default is the algorithm of ours that ran; MPI's own algorithm, as it was measured; or, if the
+catalogue lacks the library's algorithm, the best algorithm before a change.
 """
 
 Default = Callable[["Calls", Choice], tuple[Choice, str] | None]
-"""Returns the untuned choice for calls with a known tuned choice, and its reason; None if it is unknown."""
+"""Returns the untuned choice for calls with a known tuned choice, and the reason; None if that choice is unknown."""
 
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls of a row of the report. They are timed at their mean size, from 16 B on in whole doubles."""
+    """The calls of a row of the report. They are timed at their mean size; from 16 B on, it is cut to whole doubles."""
 
     row: ProfileRow
 
@@ -123,9 +123,9 @@ class Workload:
         baseline: Baseline,
         segments: Sequence[int] = SEGMENTS,
     ) -> list[Times]:
-        """The times of all choices for each row on a platform, also of the untuned library's choice (`baseline`).
+        """Simulates all choices for each row on a platform, including the untuned choice of the library `baseline`.
 
-        Processes of smaller communicators are placed as if they were the first ones.
+        Processes of smaller communicators are placed as if they were the first processes.
         """
         grids = []
         for calls in self.calls:
@@ -139,7 +139,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Saving:
-    """The saving of a row's calls: `default` is what MPI runs untuned, `tuned` the choice with the saving.
+    """The saving of a row's calls: `default` is what MPI runs untuned, `tuned` the choice that saves time.
 
     `default_seconds` and `tuned_seconds` are the times of one call. The half-widths of their confidence intervals are
     nan if unknown, as in simulations.
@@ -192,7 +192,7 @@ class Savings:
 
 
 def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable], default: Default) -> Savings:
-    """The savings of a workload by the best choices of times, or by decision tables.
+    """The savings of a workload by the choices that are best according to times, or by those of decision tables.
 
     If P or m is not among a table's points, the next lower one counts. `default` gives the untuned choice if MPI's own
     collectives are not measured. Raises UsageError for tables without times.
@@ -256,7 +256,7 @@ def _saving(row: ProfileRow, calls: Calls, times: Times, tuned: Choice, default:
 
 @dataclass(frozen=True)
 class Achieved:
-    """A row of one run, and the same calls of a later run, with the mean process's seconds within them."""
+    """The same calls in one run and in a later run, with the mean process's seconds in them."""
 
     row: ProfileRow
     ran: str
@@ -270,7 +270,7 @@ class Achieved:
 
     @property
     def changed(self) -> bool:
-        """True if another algorithm ran than before. MPI's own counts as the same, whatever the reason why it ran."""
+        """True if another algorithm ran than before. MPI's own algorithms count as the same, whatever the reason."""
         return self.row.ran != self.ran and not all(ran.startswith(OWN) for ran in (self.row.ran, self.ran))
 
 
@@ -288,10 +288,10 @@ def achieved_between(before: Profile, after: Profile) -> tuple[Achieved, ...]:
 
 
 def rules_of(found: Savings) -> str:
-    """The text of a table for libcollwise that has the tuned choice for the profiled calls that it makes faster.
+    """The text of a table for libcollwise with the tuned choices for those profiled calls that become faster.
 
-    Its saving must exceed the intervals of the times, if these are known. All other process counts and sizes keep MPI's
-    own algorithms.
+    The saving must exceed the half-width of its interval, if this is known. All other process counts and sizes keep
+    MPI's own algorithms.
     """
     steps: dict[tuple[str, int, int], dict[int, Choice]] = {}
     for row in found.rows:

@@ -1,4 +1,4 @@
-"""The paper's machines and libraries in simulation, and their violations beside the paper's findings."""
+"""The paper's machines and libraries in simulation, and their violations compared with the paper's findings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NREP = tables_of("hunold2018", "nrep")
 
 @dataclass(frozen=True)
 class StatedViolation:
-    """A violation of any of the `guidelines`, in a range of message sizes, that the paper's text states.
+    """A violation that the paper's text states: of any of the `guidelines`, in a range of message sizes.
 
     `gain` is the default's time divided by the tuned time, if the text has a number. `explanation` says why simulations
     may not show the violation.
@@ -57,7 +57,7 @@ FINDINGS = tuple(row_of(StatedViolation, item) for item in tables_of("hunold2018
 
 @dataclass(frozen=True)
 class Setting:
-    """A machine with a library and a number of processes, in the paper (`printed`) and `simulated`.
+    """A machine and a library, with nodes and processes per node as `printed` in the paper and as `simulated`.
 
     `stand_in` stands for the library: a selector of SMPI, or a baseline whose decisions the schedule engine plays.
     """
@@ -93,8 +93,8 @@ _LONG = (2**18, 2**19, 2**20)
 _FEW = (16, 4)
 _OPENMPI, _MVAPICH2 = ("jupiter", "Open MPI 2.1.0"), ("jupiter", "MVAPICH2-2.2")
 _INTEL, _BG_MPI = ("vsc-3", "Intel MPI 2017 (Update 2)"), ("juqueen", "IBM BG MPI")
-# SMPI takes minutes for a single call of 32 x 16 or 64 x 16 processes, so that fewer stand for them. The schedule
-# engine runs all of them, for the libraries whose decisions are known.
+# SMPI takes minutes for a single call of 32 x 16 or 64 x 16 processes, so it simulates fewer processes. The schedule
+# engine simulates all processes, for the libraries whose decisions are known.
 SETTINGS = (
     Setting(*_OPENMPI, "ompi", (32, 1), (32, 1), _ALL),
     Setting(*_MVAPICH2, "mvapich2", (32, 1), (32, 1), _ALL),
@@ -110,12 +110,12 @@ QUICK = SETTINGS[:1]
 RECORDED = SETTINGS[5]
 """The setting of figure 4a, by the schedule engine."""
 MCA_TUNED = SETTINGS[6]
-"""The setting of section 4.4. The paper compares its reduce and allreduce with the choices of MCA parameters."""
+"""The setting of section 4.4, in which the paper compares reduce and allreduce with what MCA parameters can choose."""
 NEW_SINCE_2_1 = "rabenseifner"
 _MCA_SEGMENTS = (0, *(2**k for k in range(10, 18)))
 _MIN_LONG_BYTES = 4096
 LAUNCHES, NOISE, SEEDS = 10, 0.05, range(5)
-"""The launches of a library judged as if it were measured, the deviation of their medians, and the draws."""
+"""For a library that is judged as if it were measured: launches, the deviation of their medians, seeds of the draws."""
 
 
 def checked(setting: Setting, context: SimulationContext) -> GuidelinesResult:
@@ -138,7 +138,7 @@ def settings_of(finding: StatedViolation) -> tuple[Setting, ...]:
 
 
 def compared(found: Mapping[Setting, GuidelinesResult], findings: Sequence[StatedViolation] = FINDINGS) -> pd.DataFrame:
-    """A row for each of the paper's statements and each setting that simulates it, if that was simulated."""
+    """A row for each statement of the paper and each setting that simulates it, if the setting was simulated."""
     return pd.DataFrame([
         _row(finding, setting, found[setting])
         for finding in findings
@@ -150,8 +150,8 @@ def compared(found: Mapping[Setting, GuidelinesResult], findings: Sequence[State
 def _row(finding: StatedViolation, setting: Setting, simulated: GuidelinesResult) -> dict[str, object]:
     """A row of the table, which says if the simulation agrees with the finding.
 
-    It agrees if half of the checked sizes show the violation, and if the largest ratio exceeds 1 by half as much as
-    stated.
+    The simulation agrees if at least half of the checked sizes show the violation, and if the largest ratio exceeds 1
+    by at least half as much as the stated gain does.
     """
     compared = [
         comparison
@@ -181,7 +181,7 @@ def _row(finding: StatedViolation, setting: Setting, simulated: GuidelinesResult
 
 
 def remarks(compared: pd.DataFrame) -> list[str]:
-    """The reasons why simulations do not show findings, or only in part. A reason is 'open' if none is known."""
+    """The reasons why simulations do not show findings in full. A reason is 'open' if nobody knows it."""
     reasons = {
         (violation.where, violation.collective, ", ".join(violation.guidelines)): violation.explanation
         for violation in FINDINGS
@@ -227,12 +227,12 @@ def mock_ups(setting: Setting, collective: str, found: GuidelinesResult) -> pd.D
 
 
 def combined(setting: Setting, times: AllTimes, context: SimulationContext) -> OwnChecked:
-    """The mock-ups with the fastest algorithm for each part, against Open MPI's fastest algorithm: contribution 5."""
+    """Compares mock-ups, each part by its fastest algorithm, with Open MPI's fastest algorithm: contribution 5."""
     return collwise.check_decisions(collwise.select(times), setting.machine, [*times], context=context)
 
 
 def of_fastest_parts(found: OwnChecked) -> pd.DataFrame:
-    """Seconds of each mock-up, each of its parts by the fastest algorithm: a row for each message size."""
+    """Seconds of mock-ups whose parts run by their fastest algorithms: a row for each message size."""
     compared = [comparison for comparison in found.checked.comparisons if comparison.guideline in GUIDELINES]
     rows = [
         (
@@ -249,7 +249,7 @@ def _long_sizes(setting: Setting) -> list[int]:
     return [size for size in setting.sizes if size >= _MIN_LONG_BYTES]
 
 
-# Repairs judged by other times than the times that chose them.
+# Repairs, judged by times other than those that chose the repairs.
 
 
 def with_noise(library: Library, seed: int) -> Library:
@@ -275,7 +275,7 @@ def with_noise(library: Library, seed: int) -> Library:
 
 
 def judged_anew(exact: GuidelinesResult, criterion: Share, seeds: Sequence[int] = SEEDS) -> dict[str, object]:
-    """The mean numbers, over draws of noise, of violations and repairs by a criterion, and of spurious repairs.
+    """The numbers of violations, repairs and spurious repairs by a criterion, averaged over draws of noise.
 
     A repair is spurious if the mock-up is not faster by the exact times of `exact`.
     """

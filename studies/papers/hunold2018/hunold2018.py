@@ -2,13 +2,13 @@
 # # Hunold & Carpen-Amarie 2018: which guidelines do simulated libraries violate?
 #
 # S. Hunold and A. Carpen-Amarie, "Autotuning MPI Collectives using Performance Guidelines", HPC Asia 2018, check on
-# three machines whether collectives are slower than mock-ups of other collectives, and replace them where they are.
+# three machines whether collectives are slower than mock-ups made of other collectives, and replace the slower ones.
 # Here the same is done on descriptions of the three machines. SMPI's selectors and the known decisions of Open MPI 4.1
 # and MPICH 4 stand for the libraries. **By construction** a repaired library violates nothing in simulation, since the
-# same exact times chose its repairs. Below, other times judge them, too.
+# same exact times chose its repairs. Below, other times judge these repairs, too.
 #
 # No measurements of these machines were available. Their descriptions hold what the paper and the makers say, and
-# estimates, which are marked; no figure of the paper went into them. The libraries have other versions than the
+# estimates, which are marked; no figure of the paper went into the descriptions. The libraries' versions are not the
 # paper's. For IBM's and Intel's MPI, which come from MPICH, the nearest libraries stand in. The collectives of a Blue
 # Gene/Q's hardware are not simulated. Where the paper runs 512 or 1024 processes, SMPI runs 64, and the schedule engine
 # runs all of them. So simulation and paper can agree on which mock-up beats which collective, but not on by how much.
@@ -44,7 +44,7 @@ here.table(
 # ## Figure 4: default, mock-ups and tuned
 
 # %%
-# Each setting is drawn as simulated on the most processes.
+# If a setting of the paper was simulated several times, the simulation with the most processes is drawn.
 drawn = {setting.title: (setting, result) for setting, result in found.items()}
 for number, (setting, one) in enumerate(drawn.values()):
     caption = f"{setting.title} in the paper; {setting.simulation}, simulated."
@@ -53,9 +53,9 @@ for number, (setting, one) in enumerate(drawn.values()):
 # %% [markdown]
 # ## Beside the paper's findings
 #
-# A simulation shows a finding if half of the message sizes checked violate the guidelines, and if the default takes
-# longer than the mock-up by at least half of the gain that the paper states. It shows the finding in part if fewer
-# sizes violate the guidelines, or if the gain is smaller.
+# A simulation shows a finding if at least half of the checked message sizes violate the guidelines, and if the default
+# takes longer than the mock-up by at least half of the gain that the paper states. It shows the finding in part if
+# fewer sizes violate the guidelines, or if the gain is smaller.
 
 # %%
 table = paper.compared(found)
@@ -153,7 +153,7 @@ More repetitions in a launch hardly reduce the error, since launches differ. The
 # %% [markdown]
 # ## Repair judged by other times
 #
-# Measured times vary, so that they can choose repairs that gain nothing. Here each time is drawn as the medians of 10
+# Measured times vary, so repairs that they choose may gain nothing. Here each time is drawn as the medians of 10
 # launches that vary by 5 %: once for the check that chooses the repairs, and anew for the check that judges them. There
 # are five such draws of Open MPI 4.1 in the setting of figure 4a. A repair is spurious if its mock-up is no faster by
 # the exact times.

@@ -10,15 +10,15 @@ from collwise.simulator.timing import Case
 from collwise.validation.hierarchy.space import PREFIX, Space, by_input, segments_of
 from collwise.validation.hierarchy.tuning import Tuning, search
 
-# Luo et al. 2020, section III-C, name the first two kinds of rules that leave configurations untested; the others are
-# of the same sort, and were written down before anything was timed.
+# Luo et al. 2020, section III-C, name the first two kinds of rules below. The other kinds also leave configurations
+# untested; they were written down before anything was timed.
 
 ONE_SIDED, SHARED_MEMORY = 2, 1
 ONE_SIDED_FROM_BYTES = 512 * 2**10
 """The paper's rule: one-sided communication within a node only for segments above 512 KB."""
 
 MAX_SEGMENTS = 256
-"""The most segments worth testing. More segments than this fill any pipeline, and cost only overhead."""
+"""The largest number of segments worth testing. This many fill any pipeline; further segments only add overhead."""
 
 PIECES_FROM_BYTES = 4
 """A segment is sent between nodes in pieces only if it is this many times as large as a piece."""
@@ -34,7 +34,7 @@ def worth_testing(case: Case) -> bool:
         return False
     if case.parameter == SHARED_MEMORY and segment > ONE_SIDED_FROM_BYTES:
         return False
-    # A chain of n nodes is full after n pieces; the root of a binomial tree sends each of its children all pieces.
+    # A chain of n nodes is full after n pieces; the root of a binomial tree sends all pieces to each of its children.
     if between == "chain" and pieces < case.nodes:
         return False
     if between == "binomial" and pieces > max(1, math.ceil(math.log2(case.nodes))):
@@ -45,13 +45,13 @@ def worth_testing(case: Case) -> bool:
 
 
 def allowed(space: Space) -> list[Case]:
-    """The configurations that the rules of thumb allow. If they allow none for an input, all of its configurations."""
+    """The configurations that the rules of thumb allow; if they allow none for an input, all configurations of it."""
     groups = by_input(space.cases()).values()
     return [case for group in groups for case in list(filter(worth_testing, group)) or group]
 
 
 def with_heuristics(tuning: Tuning, timer: Timer) -> Tuning:
-    """The tuning, and each of its searches repeated among the configurations that the heuristics allow."""
+    """The tuning; each of its searches is also repeated among the configurations that the heuristics allow."""
     found = {}
     for name, item in tuning.found.items():
         found[name] = item

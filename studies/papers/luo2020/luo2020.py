@@ -31,7 +31,7 @@ place = f"{NODES} nodes of {machine.title} with {PER_NODE} processes each"
 # ## (a) Do the tasks of a leader overlap? Figures 2, 3 and 6
 #
 # Segments of 64 KiB on 6 nodes, by the schedule engine. ib(0) passes segment 0 on between nodes; sbib(i) passes segment
-# i - 1 on within the node and segment i between nodes at once.
+# i - 1 on within the node and, at the same time, segment i between nodes.
 
 # %%
 with here.context("schedule") as context:
@@ -145,8 +145,8 @@ here.say("searches")
 # ### The same under a real Open MPI
 #
 # Open MPI 4.1.4 on a [test bed](testbed.md) of 4 nodes of 2 processes at 25 Mbit/s: every whole configuration; HAN's
-# pick by equations (3) and (4) from tasks; and MPI's own collectives untuned, by Open MPI's component han, and by han
-# with rules that `collwise export --format han` wrote from the search, over the time of the best
+# pick by equations (3) and (4) from tasks; and, relative to the best time, MPI's own collectives untuned, by Open
+# MPI's component han, and by han with rules that `collwise export --format han` wrote from the search
 # (`docs/han_on_a_bed.py`).
 
 # %%
@@ -184,8 +184,8 @@ here.say("measured")
 # One process per core: 4096 on Shaheen II, 1536 on Stampede2, by the schedule engine. **HAN's pick** is the algorithm
 # from tasks that the cost model chooses from times of tasks alone. The **oracles** know every time: they are the
 # fastest algorithm that treats the processes of a node differently, and the fastest other one. **Decisions** are
-# those of untuned libraries, of Open MPI 4.1 and MPICH 4 as for one process on each node. SMPI times choices that
-# take it seconds.
+# those of untuned libraries; Open MPI 4.1 and MPICH 4 decide as for one process on each node. SMPI times choices that
+# it can simulate within seconds.
 
 # %%
 sizes = paper.QUICK_SIZES if here.quick else paper.SIZES
@@ -206,7 +206,7 @@ for found in wholes.values():
         here.table(f"{found.title}: the same choices in SMPI", paper.shown(found.smpi.dropna(how="all")))
 
 # %% [markdown]
-# The paper's largest speed-ups beside the least and the greatest of HAN's picks, in the same range of sizes. MPICH 4
+# The paper's largest speed-ups, and the least and the greatest of HAN's picks in the same range of sizes. MPICH 4
 # stands for Cray MPI, which descends from it. Intel MPI and MVAPICH2 are left out: SMPI's selectors of their names
 # lack their algorithms.
 
@@ -216,7 +216,7 @@ here.table("Speed-ups of HAN as the paper reports them, and of HAN's picks here"
 # %% [markdown]
 # ### Where they differ, and why
 #
-# The first table has the parts of a broadcast on Stampede2 alone, between the leaders and within a node.
+# The first table has the parts of a broadcast on Stampede2, each run alone: between the leaders, and within a node.
 
 # %%
 with here.context() as simulation:
@@ -249,7 +249,7 @@ here.say("differences")
 # %% [markdown]
 # ## (d) What do applications gain? Table III and figure 15
 #
-# ASP broadcasts rows of a matrix by turns, one row of 2^20 numbers for each process here, an interpretation of the
+# In ASP, processes take turns to broadcast a row of a matrix; here each has one row of 2^20 numbers, as we read the
 # paper's "1M matrix". Training averages the gradients of AlexNet by allreduce. Both run in SMPI with modelled
 # computation, on fewer processes than in the paper ([applications](applications.md)): with SMPI's selector `ompi`, with
 # the fastest flat algorithms for their calls, and with the fastest of all, `hierarchical`.

@@ -1,7 +1,7 @@
 """Whole collectives as in figures 10, 12, 13 and 14 of Luo et al. 2020: hierarchical ones against flat ones.
 
-The schedule engine times everything at every size. SMPI times the choices that the schedule engine found best where
-their messages are not too many.
+The schedule engine times everything at every size. SMPI times the choices that the schedule engine found best, unless
+they send too many messages.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _MAX_SEGMENTS = 256
 # short that the latencies alone take longer than any tree. Blocks of a ring have at most 85 KiB here, and are not cut.
 _RINGS = {"scatter_ring_allgather", "ring"}
 _MIN_BLOCK_BYTES = 256
-# A library may still choose such a ring. The engine takes a minute for one of 4096 processes, so it is left out, too.
+# A library may still choose such a ring. As the engine takes a minute for a ring of 4096 processes, it is not played.
 _MAX_BLOCKS = 10_000_000
 # tasks_library uses MPI's own non-blocking collectives, which cannot be recorded. tasks_ring sends each segment around
 # a ring of its own, which makes more messages than all other algorithms together.
@@ -101,15 +101,15 @@ HIERARCHICAL, FLAT, DEFAULT = "oracle, hierarchical", "oracle, flat", f"{OPENMPI
 DECISIONS = {f"{BASELINES[name].title}'s decision": BASELINES[name] for name in ("openmpi-4.1", "mpich-4")}
 """Untuned decisions of newer libraries for one process on each node. The engine does not know the paper's libraries."""
 DECISION_OF = {OPENMPI: DEFAULT, CRAY: "MPICH 4's decision"}
-"""The decision that stands for a library of the paper. None does for Intel MPI and MVAPICH2: SMPI's selectors of their
-names hardly differ, and lack their algorithms."""
+"""The decision that stands for a library of the paper. No decision stands for Intel MPI or MVAPICH2, because SMPI's
+selectors with these names hardly differ, and lack the libraries' algorithms."""
 
 
 @dataclass(frozen=True)
 class Whole:
-    """One figure: seconds by size and source, of the schedule engine and of SMPI, and the engine's `choices`.
+    """The data of a figure: `seconds` of the schedule engine and its `choices`, by size and source.
 
-    `smpi` has seconds of the same choices, nan where SMPI was not asked.
+    `smpi` has SMPI's seconds of the same choices; nan for choices that SMPI did not time.
     """
 
     machine: Machine
@@ -172,7 +172,7 @@ def han_picks(machine: Machine, collective: str, sizes: Sequence[int], context: 
 
 
 def _sources(collective: str) -> dict[str, ChoicesAt]:
-    """The choices of each source at a point. A library has none if the catalogue does not have its algorithm."""
+    """The choices of each source at a point. A library has no choice if the catalogue lacks its algorithm."""
 
     def decided(by: Callable[[str, int, int], Choice | None], procs: int, message_bytes: int) -> list[Choice]:
         return [choice] if (choice := by(collective, procs, message_bytes)) is not None else []
@@ -264,7 +264,7 @@ def _fastest(
 
 
 def configuration(nodes: int, per_node: int, message_bytes: int, collective: str, choice: Choice) -> pd.DataFrame:
-    """A row of the inputs and the autotuned parameters of a choice, by the symbols of tables I and II."""
+    """A row of the inputs and the autotuned parameters of a choice, under the symbols of tables I and II."""
     inputs = {"n": nodes, "p": per_node, "m": format_size(message_bytes), "t": collective}
     tuned = {
         name: format_size(value) if isinstance(value, int) else value or "-"
@@ -274,7 +274,7 @@ def configuration(nodes: int, per_node: int, message_bytes: int, collective: str
 
 
 def measured_configuration(best: Mapping[str, Any]) -> pd.DataFrame:
-    """The `configuration` that was the best one of an entry of MEASURED, on the nodes of docs/han_on_a_bed.py."""
+    """The row of `configuration` for the best choice in an entry of MEASURED, on the nodes of docs/han_on_a_bed.py."""
     between, segment, within = best["best"].split(", ")
     choice = Choice(PREFIX + between, parse_size(segment), WITHIN.index(within))
     return configuration(*MEASURED_ON, best["message_bytes"], best["collective"], choice)
@@ -306,8 +306,8 @@ def cyclic(machine: Machine, sizes: Sequence[int], context: SimulationContext) -
 def compared(whole: Mapping[int, Whole]) -> pd.DataFrame:
     """The speed-ups that the paper states, beside the speed-ups of HAN's picks here, a row each.
 
-    Ours are by the schedule engine, over the decisions of Open MPI 4.0.0 and of MPICH 4, which stands for Cray MPI, a
-    descendant of MPICH.
+    Our speed-ups are by the schedule engine, over the decisions of Open MPI 4.0.0 and of MPICH 4. MPICH 4 stands for
+    Cray MPI, a descendant of MPICH.
     """
     rows = []
     for figure, *_, sizes, over, _ in SPEED_UPS.itertuples(index=False):

@@ -69,8 +69,8 @@ here.conclude_all("conclude_table_8")
 # ## (a) Published formulas, published parameters
 #
 # In the article's text no sign stands between the two terms of formula (7), the binomial broadcast. Equation (6), from
-# which (7) is derived, adds the times of stages, so that the models here have a sum; taken at its word, (7) has a
-# product. Both readings are also fitted below. gamma of Shaheen II is not published; that of Gros stands in for it.
+# which (7) is derived, adds the times of stages, so the models here have a sum; taken literally, (7) has a product.
+# Both readings are also fitted below. gamma of Shaheen II is not published; gamma of Gros stands in for it.
 
 # %%
 rows = [
@@ -123,8 +123,8 @@ here.say("traditional")
 # %% [markdown]
 # ## (c) The simulated best against the measured best
 #
-# An engine's column has its best algorithm and, by that engine, the slowdown of the measured best (%). The columns of
-# picks have the slowdowns as measured and by each engine (%).
+# The column of an engine has the engine's best algorithm and, by this engine, the slowdown of the measured best (%).
+# The columns of picks have the slowdowns as measured and by each engine (%).
 
 # %%
 for title, rows in next(iter(by_engine.values())).groupby("table", sort=False):

@@ -40,7 +40,7 @@ PUBLISHED = tables_of("nuriyev2021")
 
 
 def _printed(number: int, cluster: str, collective: str, procs: int, rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
-    """The rows of a table or of half a table. Its KB have 1024 bytes, since its sizes are multiples of the segment."""
+    """The rows of a table, or of half of one. A KB is 1024 bytes, since sizes are multiples of the segment size."""
     columns = ["kib", "best", "model", "model_percent", "openmpi", "openmpi_percent"]
     return pd.DataFrame(rows, columns=columns).assign(
         table=f"Table {number}, {collective} on {cluster}, P = {procs}",
@@ -121,7 +121,7 @@ def _k_chain_ceil(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def _linear_sync(rendezvous: Callable[[Array], NDArray[np.bool_]]) -> Formula:
-    """Formula (13) where `rendezvous(m / 2)` says so, else (14)."""
+    """Formula (13) if `rendezvous(m / 2)` is true, else (14)."""
 
     def formula(points: Points, gamma: Gamma) -> Sequence[Messages]:
         half = points.message_bytes / 2
@@ -151,7 +151,7 @@ READINGS = {
     collective: {name: {**MODELS[AS_PRINTED].formulas[collective], **replaced} for name, replaced in readings.items()}
     for collective, readings in _REPLACED.items()
 }
-"""By collective, reading and algorithm, the formulas of the model as printed, of which a reading replaces some."""
+"""Formulas by collective, reading and algorithm: those of the model as printed, of which the reading replaces some."""
 # The reading of the project's models. For (7) it follows from (6), which adds the times of the stages.
 ADOPTED = {collective: next(iter(readings)) for collective, readings in READINGS.items()}
 # Formula (7) word for word: the text of the article has no sign between the two terms.
@@ -190,7 +190,7 @@ def named(values: pd.DataFrame, algorithms: pd.Series) -> pd.Series:
 
 
 def published_choices(table: pd.DataFrame, reading: str = "", gamma: str = "") -> pd.DataFrame:
-    """The rows of a table with the `choice` of the formulas. The default is the adopted reading and the first gamma.
+    """The rows of a table with the `choice` of the formulas. Defaults are the adopted reading and the first gamma.
 
     `matches`: the choice is the printed one; `excess`: the predicted slowdown of the printed choice (0.1: 10 %).
     `within_rounding`: some alpha and beta that round to the printed ones would make the printed choice.
@@ -210,7 +210,7 @@ def published_choices(table: pd.DataFrame, reading: str = "", gamma: str = "") -
 
 
 def all_matches() -> pd.DataFrame:
-    """The number of rows with the printed choice, one line per table, reading and gamma."""
+    """The number of rows in which the formulas make the printed choice, one line per table, reading and gamma."""
     return pd.DataFrame([
         {**table.loc[0, ["table", "collective", "cluster"]], "reading": reading, "gamma": gamma,
          "rows": published_choices(table, reading, gamma).matches.sum()}
@@ -221,7 +221,7 @@ def all_matches() -> pd.DataFrame:
 
 
 def matches_table(matches: pd.DataFrame, collective: str) -> pd.DataFrame:
-    """The matches of a collective, one line per reading; gamma is named where a table has several."""
+    """The matches of a collective, one line per reading; gamma is named if a table has several."""
     mine = matches[(matches.collective == collective) & ((collective == "bcast") | (matches.gamma == "table 6"))]
     heads = mine.cluster.map(BCAST_CLUSTERS) + (", gamma: " + mine.gamma if collective == "bcast" else "")
     wide = mine.assign(head=heads).pivot(index="reading", columns="head", values="rows")
@@ -247,8 +247,8 @@ def row_by_row(choices: pd.DataFrame) -> pd.DataFrame:
 def segment_ratios_that_match(table: pd.DataFrame, first: str, second: str, reading: str, gamma: str) -> list[float]:
     """The least and largest ratio of the segment times of `first` and `second` that give the printed choices.
 
-    Only rows whose printed choice is one of the two count. If no ratio fits all of these rows, the least ratio exceeds
-    the largest. The segment time is alpha + m_s beta.
+    Only rows whose printed choice is `first` or `second` count. If no ratio fits all of these rows, the least ratio
+    exceeds the largest. The segment time is alpha + m_s beta.
     """
     seconds = predicted_seconds(table, reading, gamma)
     units = {name: seconds[name] / segment_seconds(table.cluster[0], name) for name in (first, second)}

@@ -60,7 +60,7 @@ from collwise.validation.times.sources import predicted, simulate
 from collwise.validation.times.times import Times
 
 AS_PRODUCT = f"{AS_PRINTED}, (7) as a product"
-"""The model as printed with the literal reading of formula (7), the binomial broadcast, also in its fit."""
+"""The model as printed, but with the literal reading of formula (7), the binomial broadcast, also when it is fitted."""
 PRODUCT_ROW = "binomial, (7) as a product"
 
 
@@ -100,10 +100,10 @@ class ClusterUse:
 SHAHEEN_SMPI_BYTES = 328 * KIB
 # The algorithms of the paper, by collective; the catalogue has more.
 PAPER_ALGORITHMS = {collective: tuple(formulas) for collective, formulas in MODELS[AS_PRINTED].formulas.items()}
-# The paper's figure 6 does not say its message size. Here are one with few segments and one with many.
+# The paper does not state the message size of its figure 6. Here are a size of few segments and a size of many.
 SIZES_OF_FIGURE_6 = (16 * KIB, 1024 * KIB)
 SecondsOfTables = Mapping[tuple[str, str], pd.DataFrame]
-"""Seconds by cluster and collective, frames by message size and algorithm."""
+"""Frames of seconds by message size and algorithm, for each cluster and collective."""
 NAMED = ("model", "openmpi", "best")
 """The columns of printed tables that name an algorithm."""
 # The columns of tables of picks, and the titles of their sources in comparisons.
@@ -156,7 +156,7 @@ def mean_and_worst(found: SlowdownSummary) -> dict[str, float]:
 
 
 def with_algorithm_1(context: SimulationContext) -> SimulationContext:
-    """The context. Under SMPI, it has the broadcasts of the paper's Algorithm 1, which post no receive ahead."""
+    """The context; if it is SMPI's, with the broadcasts of the paper's Algorithm 1, which post no receive ahead."""
     return replace(context, engine=SMPI_ALGORITHM_1) if context.engine is SMPI else context
 
 
@@ -186,7 +186,7 @@ def _grid(cluster: ClusterUse, collective: str, procs: Sequence[int], sizes: Seq
 def _compared(
     cluster: ClusterUse, grid: Grid, parameters: ModelParameters, models: Sequence[str], context: SimulationContext
 ) -> Scores:
-    """The scores of models and of Open MPI, which has the paper's common segments, and also its own ones."""
+    """The scores of models and of Open MPI, both with the paper's common segments and with Open MPI's own."""
     predictions = [predicted(ImplementationAware(parameters, name), grid) for name in models]
     scores = beside_simulation(load(cluster.name), predictions[0].grid, predictions, context, PAPERS)
     scores.right.complete()
@@ -213,7 +213,7 @@ class Shaheen:
     """Table 8 on a simulated Shaheen II: the schedule engine's comparison, and seconds by message size and algorithm.
 
     Models are fitted in SMPI on 64 processes, and by the schedule engine on 1024 (BY_RANGES). `smpi` has SMPI's times
-    of the sizes that it can simulate, `eager` the schedule engine's times if segments were eager.
+    of the sizes that SMPI can simulate, `eager` the times that the schedule engine finds if segments are eager.
     """
 
     table: FittedTable
@@ -242,7 +242,7 @@ def shaheen(context: SimulationContext) -> Shaheen:
 
 
 def engines_apart(of: Shaheen) -> pd.Series:
-    """The relative difference of SMPI's times from the schedule engine's at the points of both (0.1: 10 %)."""
+    """The relative difference of SMPI's times from the schedule engine's, at the points that both time (0.1: 10 %)."""
     return (of.smpi / of.scheduled.loc[of.smpi.index] - 1).abs().stack()
 
 
@@ -264,7 +264,7 @@ def picks_of_models(of: Shaheen, rows: pd.DataFrame) -> pd.DataFrame:
 def printed_picks(of: Shaheen) -> pd.DataFrame:
     """The slowdown against the best, in percent, of every algorithm that a row of table 8 names.
 
-    The columns have it as measured, by the published formulas, simulated, and simulated with eager segments.
+    The columns have this slowdown as measured, by the published formulas, simulated, and simulated with eager segments.
     """
     printed = [TABLE_8_SHAHEEN.assign(best_percent=0)[["kib", name, f"{name}_percent"]] for name in NAMED]
     rows = pd.concat([item.set_axis(["m (KB)", "algorithm", "measured"], axis=1) for item in printed])
@@ -298,8 +298,8 @@ def traditional_and_ours(table: FittedTable) -> dict[str, pd.DataFrame]:
 def fitted_beside_printed(tables: Sequence[FittedTable]) -> pd.DataFrame:
     """Parameters of tables 4, 5 and 7 beside those of the model as printed, fitted in simulation.
 
-    Their sum, alpha + m_s beta in seconds, is the time of a segment; of a gather, of a block of 64 KiB. The binomial
-    broadcast is fitted by both readings of (7).
+    `printed_seconds` and `our_seconds` are alpha + m_s beta, the time of a segment; for a gather, they are the time of
+    a block of 64 KiB. The binomial broadcast is fitted by both readings of (7).
     """
     rows = []
     for table in tables:
@@ -359,9 +359,9 @@ def agreement_with_measured_best(
 ) -> pd.DataFrame:
     """Every row of the printed tables, by default 2 and 3, beside the simulation of the same point.
 
-    `SOURCE_slowdown` is the slowdown of the printed pick against the simulated best; `SOURCE_same_way` is true if the
-    pick is near optimal in both or in neither. `best_within_precision` is true if the paper's measurements cannot
-    distinguish the simulated best from the measured best.
+    `SOURCE_slowdown` is the slowdown of the printed pick against the simulated best. `SOURCE_same_way` is true if the
+    pick is near optimal both as measured and in simulation, or in neither. `best_within_precision` is true if the
+    paper's measurements cannot distinguish the simulated best from the measured best.
     """
     return pd.concat(
         [_agreement(item, simulated[item.cluster[0], item.collective[0]]) for item in printed], ignore_index=True
@@ -384,8 +384,8 @@ def _agreement(printed: pd.DataFrame, seconds: pd.DataFrame) -> pd.DataFrame:
 def agreement_rows(by_engine: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Rows of `agreement_with_measured_best` by several engines for readers, slowdowns in percent.
 
-    An engine's column has its best, and the slowdown of the measured best. A pick's column has the pick and its
-    slowdowns, measured and by each engine.
+    The column of an engine has the engine's best algorithm, and the slowdown of the measured best. The column of a pick
+    has the pick and its slowdowns, measured and by each engine.
     """
     first = next(iter(by_engine.values()))
     shown = {"m (KB)": first.kib, "measured best": first.best}

@@ -49,7 +49,7 @@ from collwise.validation.times.times import State, Times
 KIB = 1024
 PUBLISHED = tables_of("oflynn2009")
 TIMING = tables_of("oflynn2009", "timing")
-"""Ways of timing, measured under a real Open MPI on a test bed."""
+"""Comparisons of methods of timing, measured under a real Open MPI on a test bed."""
 HOMOGENEOUS_HOCKNEY = row_of(Hockney, PUBLISHED["homogeneous_hockney"])
 THRESHOLDS = row_of(Thresholds, PUBLISHED["thresholds"])
 PROCS = 16
@@ -262,7 +262,7 @@ def message_seconds(
 
 
 def message_errors(fits: Mapping[str, FittedParameters], simulated: Array, eager: bool) -> pd.DataFrame:
-    """Errors over all pairs, at the sizes of SIZES_OF_ALL_PAIRS below the eager limit if `eager`, or at the others.
+    """Errors over all pairs at some of SIZES_OF_ALL_PAIRS: those below the eager limit if `eager`, else the others.
 
     `simulated`: seconds, shape (pair, size).
     """
@@ -349,9 +349,9 @@ def with_true_parameters(name: str, platform: HostPlatform) -> PointToPointModel
 
 
 def without_shared_links(platform: HeterogeneousPlatform, context: SimulationContext) -> pd.DataFrame:
-    """Errors for the binomial scatter where all of the root's messages are eager and links too wide to be shared.
+    """Errors for the binomial scatter if the root's messages are all eager and links are too wide to be shared.
 
-    The models 'lmo' and 'hockney' have the true parameters of that platform. Wires still limit each single message.
+    The models 'lmo' and 'hockney' have the true parameters of this platform. Wires still limit each single message.
     """
     kinds = tuple(replace(kind, link_bytes_per_second=WIDE_BYTES_PER_SECOND) for kind in platform.node_types)
     wide = replace(platform, node_types=kinds)
@@ -362,7 +362,7 @@ def without_shared_links(platform: HeterogeneousPlatform, context: SimulationCon
 
 
 def binomial_regions(eager_limit_bytes: int) -> dict[str, np.ndarray]:
-    """Masks of SIZES by how the root of a binomial tree sends. Its messages have 1 to PROCS / 2 blocks."""
+    """Masks of SIZES by how many messages of a binomial tree's root are eager. They have 1 to PROCS / 2 blocks."""
     sizes = np.array(SIZES)
     largest_eager = sizes * (PROCS // 2) < eager_limit_bytes
     none_eager = sizes >= eager_limit_bytes
@@ -372,7 +372,7 @@ def binomial_regions(eager_limit_bytes: int) -> dict[str, np.ndarray]:
 def all_mapping_gains(
     platform: HostPlatform, models: Mapping[str, CollectiveModel], context: SimulationContext
 ) -> pd.DataFrame:
-    """The gain of the best mapping of each size against the default, by collective and model."""
+    """The gain of each size's best mapping against the default mapping, by collective and model."""
     rows = []
     for collective in ("scatter", "gather"):
         for name in ("hockney_heterogeneous", "lmo_heterogeneous"):
@@ -405,7 +405,7 @@ def on_the_exact_platform(context: SimulationContext) -> tuple[pd.DataFrame, pd.
         return errors_of(scores_of(times, named), choice, everywhere)
 
     linear = found(platform, LINEAR, scatter=lmo, hockney_scatter=hockney)
-    # (4.1) takes the maximum over the others, so their order does not change it.
+    # (4.1) takes the maximum over the other processes, so their order does not change the result.
     served = found(slowest_last, LINEAR, slowest_last=lmo)
     every = pd.concat([linear, served, found(platform, BINOMIAL, binomial=lmo)])
     return pd.DataFrame(recover(platform, [ESTIMATES["LMO"]], lambda one: fits["LMO"])), every
@@ -417,15 +417,17 @@ TABLE_7_2 = pd.DataFrame(PUBLISHED["table_7_2"]).set_index("size")
 """Seconds with `native` and with `optimized` collectives, by matrix size."""
 _RULES = "scatterv 1 1 0 {tree}\nbcast 1 1 0 binomial\ngatherv 1 1 0 {tree}\n"
 _NO_COMPUTATION = 1e18
-"""Operations per second with which multiplying takes no time: rows in proportion to speeds take all equally long."""
+"""Operations per second with which multiplying takes no time. With rows in proportion to their speeds, all processes
+would multiply equally long."""
 _NUMBER_BYTES = 8
 
 
 def multiplications(platform: HostPlatform, lmo: CollectiveModel, context: SimulationContext) -> pd.DataFrame:
     """Simulated seconds of communication in the multiplications of table 7.2, by matrix size.
 
-    `flat` scatters and gathers by a flat tree, as native collectives do, `binomial` by a binomial one, and `mapped` by
-    that with the processors where LMO predicts the least time. Raises CollwiseError when one fails.
+    `flat` scatters and gathers by a flat tree, as native collectives do, and `binomial` by a binomial tree. `mapped`
+    also uses the binomial tree, with processors mapped so that LMO predicts the least time. Raises CollwiseError when a
+    multiplication fails.
     """
     blocks = [_NUMBER_BYTES * int(size) ** 2 // PROCS for size in TABLE_7_2.index]
     mapped = platform.reordered(best_mappings(lmo, "scatter", PROCS, blocks, common=True)[blocks[0]])
@@ -453,7 +455,7 @@ SERIES = {"single": ("--iterations", "1"), "series": ("--iterations", "30", "--b
 def back_to_back(platform: HostPlatform, context: SimulationContext) -> dict[str, pd.DataFrame]:
     """Simulated seconds of linear scatters and gathers that each process sees, by block size.
 
-    The columns are the minimum and the maximum over processes, for each of SERIES. Raises CollwiseError if one fails.
+    The columns are the minimum and the maximum over processes, for each of SERIES. Raises CollwiseError if a run fails.
     """
     smpi, found = smpi_installation(context.simgrid, PROCS), {}
     for collective in ("scatter", "gather"):
@@ -479,7 +481,7 @@ def latencies(lines: Iterable[str]) -> pd.DataFrame:
 # Escalations: figures 7.3 and 7.4.
 
 BED = Path(__file__).parent / "bed.toml"
-"""Eight nodes at 100 Mbit/s, with 32 kB (30605 B without headers) in each switch port. Nothing of it was measured."""
+"""Eight nodes at 100 Mbit/s; each switch port buffers 32 kB (30605 B without headers). No figure of it was measured."""
 MYRINET = Path(__file__).parent / "myrinet.toml"
 """The 64 nodes of figure 7.4, as far as the thesis describes them."""
 MEASURED = tables_of("oflynn2009", "escalations")
@@ -492,10 +494,9 @@ BED_PROCS, MYRINET_PROCS = 8, 64
 
 
 def predicted_gathers(context: SimulationContext, file: Path, procs: int, thresholds: Thresholds) -> pd.DataFrame:
-    """Seconds of gathers by the schedule engine where ports have buffers, by block size and algorithm.
+    """Seconds of gathers by the schedule engine if ports have finite buffers, by block size and algorithm.
 
-    LMO_Gather cuts at M1 of the thresholds, or at half of it; 'no losses' is the linear gather where buffers are
-    boundless.
+    LMO_Gather cuts at M1 of the thresholds, or at half of M1; 'no losses' is the linear gather with boundless buffers.
     """
     first, limit = thresholds.gather_irregular_from_bytes or 0, thresholds.last_irregular_bytes
     choices = {
@@ -529,7 +530,7 @@ def escalations_beside_measured(predicted: pd.DataFrame) -> pd.DataFrame:
 def predicted_escalations(predicted: pd.DataFrame, thresholds: Thresholds) -> pd.DataFrame:
     """The escalation of `predicted_gathers` of blocks from M1 to M2, a row for each algorithm.
 
-    `mean` and `worst` are relative to linear gather without losses; `share` is that of sizes with a time-out.
+    `mean` and `worst` are relative to linear gather without losses; `share` is the share of sizes with a time-out.
     """
     medium = predicted[thresholds.irregular(predicted.index)]
     ratios = medium.div(medium["no losses"], axis=0)

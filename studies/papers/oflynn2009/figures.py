@@ -14,7 +14,7 @@ from collwise.studies.figures.style import MARKERS, PALETTE, head, label_lines, 
 from collwise.studies.papers.figures import Curves, Styles, panels
 
 _DASHES = ((), (6, 2), (2, 2), (8, 2, 2, 2), (1, 1), (8, 2, 2, 2, 2, 2))
-# The style of a model, by the beginning of its name, is the same in all figures. Other curves take styles in order.
+# The style of a model is the same in all figures; the keys are beginnings of names. Other curves take styles in order.
 _STYLE_OF = {"Hockney, homogeneous": 4, "Hockney": 0, "LogGP": 1, "PLogP": 2, "LMO": 3}
 
 

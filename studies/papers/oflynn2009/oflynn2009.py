@@ -120,8 +120,8 @@ here.say("messages")
 # %% [markdown]
 # ## (b) Linear scatter and gather: table 5.2, figures 5.3 and 5.4
 #
-# In SMPI a send below the eager limit returns when the processor is done, a blocking one from the limit on when the
-# message has arrived. An eager message starts to flow when its receive is posted.
+# In SMPI, a send below the eager limit returns when the processor is done. From the limit on, a blocking send returns
+# when the message has arrived. An eager message starts to flow when its receive is posted.
 
 # %%
 drawn = ("hockney_heterogeneous", "loggp_of_plogp", "plogp", "lmo_heterogeneous")
@@ -225,7 +225,8 @@ here.table(
 # %% [markdown]
 # ## (c) Thresholds, LMO_Gather and LMO_Scatter: figure 7.3
 #
-# LMO_Gather cuts blocks from M1 to M2 into pieces below M1 with barriers between; LMO_Scatter cuts blocks from S on.
+# LMO_Gather cuts blocks from M1 to M2 into pieces below M1, with barriers between the pieces; LMO_Scatter cuts blocks
+# from S on.
 
 # %%
 here.table(
@@ -302,8 +303,8 @@ here.say("mapping")
 # ## (c) Matrix multiplication: table 7.2
 #
 # `matmul` ([applications](applications.md)) with rows in proportion to clock rates, since measured speeds are not
-# printed. Native collectives scatter and gather by flat trees, optimized ones by binomial trees, also with processors
-# placed by LMO; broadcasts are binomial.
+# printed. Native collectives scatter and gather by flat trees, optimized ones by binomial trees, here also with
+# processors mapped by LMO; all broadcasts are binomial.
 
 # %%
 multiplied = thesis.TABLE_7_2.join(communication)
@@ -328,8 +329,8 @@ here.say("multiplication")
 # %% [markdown]
 # ## Calls in a series: figures 2.1 and 2.2
 #
-# One call after a barrier, and a series of 30 calls that nothing separates, as in IMB: what processes see of a linear
-# scatter and gather in SMPI (program `latency`, `--barriers once`).
+# The times that processes see of a linear scatter and gather in SMPI: of one call after a barrier, and of a series of
+# 30 calls that nothing separates, as in IMB (program `latency`, `--barriers once`).
 
 # %%
 here.figure(
@@ -347,8 +348,9 @@ here.say("series")
 # %% [markdown]
 # ## Ways of timing: table 3.1, figures 3.6 and 3.7
 #
-# Linear scatter and gather of 1 to 100 kB under Open MPI 4.1.4 on a test bed of 8 nodes: one repetition of each size,
-# with the start of MPI, and the medians of ten over those by global time (`docs/methods_on_a_bed.py timing`).
+# Linear scatter and gather of 1 to 100 kB under Open MPI 4.1.4 on a test bed of 8 nodes: the benchmark's time for one
+# repetition of each size, with the start of MPI; and medians of ten repetitions, divided by the medians of global
+# timing (`docs/methods_on_a_bed.py timing`).
 
 # %%
 timed = pd.DataFrame(thesis.TIMING["measured"])

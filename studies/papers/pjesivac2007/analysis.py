@@ -44,7 +44,7 @@ PUBLISHED = tables_of("pjesivac2007")
 LARGEST_BYTES = 8 * MIB
 SMALL_SEGMENT, LARGE_SEGMENT = KIB, 8 * KIB
 MEASURED = "measured"
-"""The end of the name of the condition that uses PLogP as measured."""
+"""The name of the condition that uses PLogP as measured ends with this."""
 
 
 SIZES: dict[str, tuple[int, int]] = {name: (least, largest) for name, (least, largest) in PUBLISHED["sizes"].items()}
@@ -55,10 +55,11 @@ SIZES: dict[str, tuple[int, int]] = {name: (least, largest) for name, (least, la
 class Claim:
     """A statement of the paper and its place. `reason` explains why simulation disagrees; 'open' if nobody knows.
 
-    A claim on decision maps is about the maps of the sources in `of` (models, or the best), at the `sizes` of that name
-    in SIZES, and at process counts within the ranges whose ends are pairs in `procs`. It says that the sources make
-    these `picks` (if `every`, each of them somewhere), or make them from smaller sizes on than the source `before`, or
-    that penalties are above `min_percent` and at most `max_percent`, or near `about_percent`.
+    A claim on decision maps is about the maps of the sources in `of` (models, or the best). It is restricted to the
+    message sizes that SIZES has under the name `sizes`, and to process counts in ranges, whose ends are the pairs in
+    `procs`. The claim says one of three things: that the sources make these `picks` (if `every`, each pick somewhere);
+    that they make these picks from smaller sizes on than the source `before` does; or that penalties are above
+    `min_percent` and at most `max_percent`, or near `about_percent`.
     """
 
     where: str
@@ -97,7 +98,7 @@ def doubling(largest: int, by: int = 2) -> tuple[int, ...]:
 
 
 PAPERS_PROCEDURES = (request("hockney_by_size", "roundtrips"), request("loggp", "fitted"), request("plogp", "fitted"))
-"""Section 6.1: Hockney's parameters as functions of m, PLogP fitted to two collectives, LogGP made from it."""
+"""Section 6.1: Hockney's parameters as functions of m, PLogP fitted to two collectives, LogGP made from PLogP."""
 
 USUAL_PROCEDURES = (request("hockney"), request("loggp"), request("plogp"))
 
@@ -124,8 +125,8 @@ PROCEDURES = ("culler", "hoefler", "kielmann", "fitted")
 def table_5(platform: Platform, context: SimulationContext) -> dict[str, LogGP]:
     """LogGP as published, as the description has it, and as each procedure estimates it in simulation.
 
-    The description's g is its send overhead. Raises UsageError for a platform whose
-    parameters are not straight lines.
+    The g of the description is its send overhead. Raises UsageError for a platform whose parameters are not straight
+    lines.
     """
     truth, printed = point_to_point(platform), platform.published["loggp"]
     send, receive = float(truth.send_seconds[0]), float(truth.receive_seconds[0])
@@ -199,7 +200,7 @@ REDUCTIONS = Grid.of("reduce", (8, 24), doubling(MIB), 1, (0, SMALL_SEGMENT), ("
 """Figures 3 and 4. The text does not state the largest message of the figure."""
 
 CUT = f", {format_size(SMALL_SEGMENT)}"
-"""The end of the label of a method with small segments."""
+"""The label of a method with small segments ends with this."""
 
 EXCHANGES = Grid.of("alltoall", tuple(range(2, 25, 2)), doubling(64 * KIB, 4), 1, (0,), ("pairwise",))
 """Figure 5. The message bytes are the bytes of one block; every process sends P blocks."""

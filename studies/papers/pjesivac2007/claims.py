@@ -123,7 +123,7 @@ def mean_errors(scores: Scores, label: str) -> dict[str, float]:
 
 
 def barriers(scores: Scores, measured: PLogP) -> Iterator[CheckedClaim]:
-    """The claims about figure 2. T_min and T_max use PLogP as `measured`: PLogP fitted to T_min cannot test T_min."""
+    """The claims about figure 2. T_min and T_max use PLogP as `measured`, since one fitted to T_min cannot test it."""
     (ours, models), procs = _methods(scores), np.array(scores.right.procs, dtype=float)
     linear, *rounds = (ours[name][0].to_numpy() for name in ("linear", "bruck", "recursive_doubling"))
     over = {name: float(of["linear"][0].iloc[-1] / linear[-1]) for name, of in models.items()}
@@ -191,7 +191,7 @@ def reductions(
 def _steepening(seconds: pd.DataFrame, part: tuple[int, int], eager_limit_bytes: int) -> float:
     """The extra time per byte in a part of the sizes, relative to the other sizes below the eager limit.
 
-    The largest value over P counts.
+    The result is the largest value over P.
     """
     sizes = seconds.columns.to_numpy()
     inside = (sizes >= part[0]) & (sizes <= part[1])
@@ -245,7 +245,7 @@ class Map:
         return self.scores.right.best if self.source == BEST else self.scores.picks[self.title]
 
     def labels(self, claim: Claim) -> list[str]:
-        """The picks at the points of the claim, without points at which nothing is picked."""
+        """The picks at the points of the claim; points at which nothing is picked are left out."""
         choices = map(self.scores.right.choice, inside(self.picks, claim).values.ravel().tolist())
         return [choice.label for choice in choices if choice is not None]
 
@@ -268,7 +268,7 @@ class Map:
         return float(cost), f"{percent(float(cost))} ({where})"
 
     def settles_from(self, claim: Claim) -> Array:
-        """The size from which on all picks are the claim's, for each P; infinite if the largest size's pick is not."""
+        """The size from which on all picks are among the claim's, by P; infinite if the largest size has another."""
         sizes = self.picks.message_bytes.values
         wanted = [index for index, choice in enumerate(self.scores.right.grid.timed) if choice.label in claim.picks]
         settled = np.logical_and.accumulate(np.isin(self.picks.values, wanted)[:, ::-1], axis=1)[:, ::-1]

@@ -32,7 +32,7 @@ def parameters(found: Mapping[str, Figure1], title: str) -> Figure:
             "o_s, measured": one.measured.send_overhead(sizes), "o_r, measured": one.measured.receive_overhead(sizes),
             "L, measured": one.measured.latency_seconds, "L, fitted": one.fitted.latency_seconds,
         }  # fmt: skip
-        # A logarithmic axis cannot show what is not charged at all.
+        # A logarithmic axis cannot show overheads of 0.
         shown[f"{name}: PLogP"] = pd.DataFrame(plogp, sizes).where(lambda seconds: seconds > 0)
     styles = in_order(shown[f"{next(iter(found))}: PLogP"], markersize=4)
     for label, style in styles.items():
@@ -43,7 +43,7 @@ def parameters(found: Mapping[str, Figure1], title: str) -> Figure:
         one = list(found.values())[number // 3]
         limit = axis.axvline(one.eager_limit_bytes, color="#999999", linewidth=1)
         largest = one.hockney.time.message_bytes[-1]
-        # The functions' own sizes are too close together for ticks where the functions bend.
+        # Near the bends of the functions, their sizes are too close together for ticks.
         size_axis(axis, [32**k for k in range(1 + int(np.log(largest) / np.log(32) + 0.5))])
         if number % 3 == 2:
             seconds_axis(axis)

@@ -7,7 +7,7 @@
 # formulas are at their best; further effects of the TCP, switches and libraries of those years cannot appear. Decision
 # functions from times measured under Open MPI are in [models against measured times](models-measured.md).
 #
-# The curves of the figures are not printed as numbers. So each claim of the text about them is checked instead. **As
+# The curves of the figures are not printed as numbers. So each claim of the text about the curves is checked. **As
 # printed** stands for the formulas of tables 1 to 4 and parameters by the paper's procedures, **derived** for formulas
 # that follow from the algorithms ([models](models.md)) and the usual procedures. Nothing is adjusted to agree.
 

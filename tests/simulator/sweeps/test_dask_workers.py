@@ -372,5 +372,5 @@ def test_scripts_of_jobs(text: str, header: list[str]) -> None:
 
 @needs("dask")
 def test_memory_under_oar_is_a_property_of_nodes() -> None:
-    with pytest.raises(UsageError, match=r"^--executor oar: memory: OAR asks for it by a property of its nodes"):
+    with pytest.raises(UsageError, match=r"^--executor oar: memory: OAR requests memory by a property of nodes"):
         job_options(parse_place("oar:memory=8GiB"))

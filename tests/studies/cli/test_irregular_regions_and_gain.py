@@ -73,7 +73,7 @@ def decisions(tmp_path: Path) -> str:
         (["--nodes", "2"], "2 processes; at least 3 are needed"),
         (["--stride", "64KiB"], "at least 12 sizes"),
         (["--stride", "64", "--largest", "1000"], "end at 1000 bytes; comparing algorithms needs 1024 or more"),
-        (["--buffer", "16KB,32KB", "-o", "t.toml"], "--output: thresholds are written for one target; these are 2"),
+        (["--buffer", "16KB,32KB", "-o", "t.toml"], "--output: thresholds are written for one target, not for 2"),
     ],
 )
 def test_bad_input_of_regions(

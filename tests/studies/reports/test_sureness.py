@@ -63,7 +63,7 @@ def test_what_is_said_stands_in_json(table: DecisionTable, monkeypatch: pytest.M
 def test_robust_choices_say_so(table: DecisionTable) -> None:
     times = table.times
     assert times is not None
-    said = "choices are those that lose least in the worst case (--robust), not those of the least time"
+    said = "choices are those that lose least in the worst case (--robust), not those with the least time"
     assert said in shown(collwise.select(times, robust=True)).parts
     assert said not in shown(collwise.select(times)).parts
 
@@ -88,7 +88,7 @@ def test_robust_choices_lose_least_at_the_95th_percentile(
 
 def test_robust_choices_need_simulated_times() -> None:
     times = collwise.predict(collwise.fit("exact", "hockney"), "bcast", procs="4")
-    with pytest.raises(UsageError, match="robust choices are by simulated times of all choices, not by predicted ones"):
+    with pytest.raises(UsageError, match="robust choices need simulated times of all choices, not predicted ones"):
         collwise.select(times, robust=True)
 
 

@@ -244,7 +244,7 @@ def test_messages_within_a_node_are_not_fitted(tmp_path: Path) -> None:
     (tmp_path / "it.csv").write_text(text)
     done = called("platforms", "calibrate", "--nominal", "gros", "--times", "it.csv", cwd=tmp_path)
     assert done.returncode == 2
-    assert "no times of messages between two nodes or of two algorithms" in done.stderr
+    assert "messages between two nodes, or two algorithms of one collective" in done.stderr
 
 
 def test_times_of_one_algorithm_are_refused(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_times_of_one_algorithm_are_refused(tmp_path: Path) -> None:
     times.write_text("# machine: a\n# library: b\ncollective,algorithm,procs,bytes,us\nbcast,binomial,8,64,5\n")
     done = called("platforms", "calibrate", "--nominal", "gros", "--times", str(times), cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("collwise: --times: no times of messages between two nodes or of two algorithms")
+    assert done.stderr.startswith("collwise: --times: found no usable times; needed, with one process per node")
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -147,7 +147,7 @@ def test_an_algorithm_of_a_library_that_the_catalogue_lacks(beside: Callable[...
         "no time for MPICH 4 at 1 point, since the catalogue has no algorithm that is the same as its "
         "recursive_doubling"
     )
-    assert "several processes on a node MPICH combines" in nodes
+    assert "several processes on a node, MPICH combines" in nodes
 
 
 def test_failed_cases_are_never_the_best(beside: Callable[..., Scores]) -> None:
@@ -278,7 +278,7 @@ def test_errors_and_costs_by_hand(tmp_path: Path) -> None:
     assert len(score_rows([first, second])) == 2
     assert evaluation_remarks(scores) == [
         "gros, scatter: the picks of good have the least slowdown, 50.0 % on average, 100.0 % at worst",
-        "gros, scatter: no times in good of binomial",
+        "gros, scatter: times of binomial are missing in good",
     ]
 
 

@@ -155,7 +155,7 @@ def test_a_repair_that_does_not_help_is_reported() -> None:
     found = run(MadeUp(tuned=20.0).library, plan())
     outcomes = {(one.violation.guideline, one.violation.call.message_bytes): one for one in found.outcomes()}
     assert outcomes["GL21", 16].reason == (
-        "bcast runs, with a gain of x 1.00, and takes 75 % less when it is timed itself: times differ within a launch"
+        "bcast runs, with a gain of x 1.00, and takes 75 % less when timed as a mock-up: times differ within a launch"
     )
     assert outcomes[MONOTONY, 16].reason == "bcast runs, with a gain of x 1.00, which is not enough"
     assert not found.new_violations()

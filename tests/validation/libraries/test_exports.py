@@ -231,7 +231,7 @@ def test_a_line_says_what_uccs_file_can_and_cannot_say() -> None:
     assert line.endswith("UCC decides scatter itself")
     assert "totals" not in line
     blocks = [table("allgather", {4: [(0, "bruck"), (KIB, "ring")]})]
-    assert "of allgather UCC compares totals" in ucc_summary(blocks, text_of("ucc", *blocks))
+    assert "for allgather, UCC compares totals" in ucc_summary(blocks, text_of("ucc", *blocks))
 
 
 def test_ucc_gets_a_token_for_each_step_and_the_radix_of_its_trees() -> None:

@@ -93,8 +93,8 @@ def test_gains_count_where_intervals_lie_apart() -> None:
     assert gain_cells(silent)[-2:] == ("not by rules", "x 0.50")
     assert gain_cells(replace(fast, instead=Choice("chain", 8192)))[-2:] == ("x 2.00 by chain, 8 KiB", "(x 1.05)")
     lines = [part for part in gain(found).parts if isinstance(part, str)]
-    assert lines[0] == "rules: x 2.00 on average over 1 calls; faster beyond the intervals 1, slower 0"
-    assert lines[1].endswith("over 2 calls; faster beyond the intervals 0, slower 1")
+    assert lines[0] == "rules: x 2.00 on average over 1 calls; beyond the confidence intervals, 1 faster and 0 slower"
+    assert lines[1].endswith("over 2 calls; beyond the confidence intervals, 0 faster and 1 slower")
     assert lines[2] == "not by rules: no such algorithm (1 calls)"
     assert markdown_of(gain(found)).count("\n|") == 3
 

@@ -110,7 +110,7 @@ def test_choices_are_made_by_medians_which_stalls_do_not_move(
     shown = capsys.readouterr().out
     assert "recursive_doubling" in shown
     assert "linear" not in shown
-    assert "at the only point the intervals tell the best choice" in shown
+    assert "at the only point the intervals determine the best choice" in shown
 
 
 def test_points_are_undecided_where_an_interval_overlaps_that_of_the_fastest(

@@ -27,7 +27,7 @@ class Imported:
     """The times in a file, and the number of cases that its run was to measure.
 
     `asked` is larger than the number of times if the run ended early. If `marked`, cases without a time were marked by
-    the reader, since their times cannot be true. Otherwise they failed when one of our own scripts ran.
+    the reader, since their times cannot be true. Otherwise these cases failed when one of our own scripts ran.
     """
 
     timings: Sequence[Timing]
@@ -59,7 +59,7 @@ def import_file(path: Path, store: Store, missing: MissingFacts) -> Imported:
 def read_file(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[Configuration, list[Timing]]]:
     """The times of another program's file, archive or folder, by their configurations; nothing is stored.
 
-    Without `values`, the times of tables and of runs of PICO are not read, and each cell has the error NOT_READ.
+    If `values` is false, the times of tables and of runs of PICO are not read, and each cell has the error NOT_READ.
     """
     from collwise.validation.measurement.imports import pico, table
     from collwise.validation.measurement.imports.reading import Lines

@@ -14,7 +14,7 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 WHOLE_BYTES = 1 << 30
 """The size of a first part that no block exceeds, so that there is no second part."""
 
-NEEDS_LIBRARY = "an id needs the library that has it"
+NEEDS_LIBRARY = "an id needs a known library"
 """The beginning of the objection to an algorithm's id if the library is not known."""
 _OPENMPI: Mapping[str, Sequence[str]] = MappingProxyType(
     {
@@ -47,7 +47,7 @@ _OPENMPI: Mapping[str, Sequence[str]] = MappingProxyType(
         "reduce_scatter": ("non_overlapping nonoverlapping", "recursive_halving", "ring", "butterfly"),
     }
 )
-"""Algorithms' names in coll/tuned's variables, by collective in the order of ids from 1. Some have several names."""
+"""Algorithms' names in coll/tuned's variables, by collective, in the order of ids from 1. Some have several names."""
 _MPICH = {"rabenseifner": "reduce_scatter_allgather"}
 """Names by which other programs force MPICH's algorithms, and MPICH's own names if they differ."""
 _VERSION = re.compile(r"Open ?MPI\s*v?(\d+)\.(\d+)", re.IGNORECASE)
@@ -59,8 +59,8 @@ _OPENMPI_3 = {"bcast": 6, "allreduce": 5, "reduce": 6}
 def openmpi_choice(collective: str, name: str, procs: int, *, by_rules: bool = True) -> Choice | None:
     """The choice of an algorithm with this name in Open MPI's variables; None if the catalogue does not have it.
 
-    The choice has neither segments nor a limit of requests. With `by_rules` it has a single chain, since rules with
-    zeros turn several chains into one.
+    The choice has neither segments nor a limit of requests. If `by_rules` is true, it has a single chain, since several
+    chains become one in a rule whose parameters are 0.
     """
     plain = name.lower().replace("-", "_")
     found = next((place for place, names in enumerate(_OPENMPI.get(collective, ()), 1) if plain in names.split()), 0)
@@ -78,7 +78,7 @@ def mpich_choice(collective: str, name: str) -> Choice | None:
 
 
 def choice_of(collective: str, name: str, library: str, procs: int) -> tuple[Choice, str]:
-    """The choice that a name or an id stands for, and an objection to it, or an empty text.
+    """The choice that a name or an id stands for, and an objection to it (empty if there is none).
 
     A number is an id of the library, Open MPI or Intel MPI. A name is a name of the catalogue, or of an algorithm that
     the catalogue does not have. An empty name, 'default' and '-' stand for the library's own decision.
@@ -103,7 +103,7 @@ def choice_of(collective: str, name: str, library: str, procs: int) -> tuple[Cho
 
 
 def code_of(collective: str, choice: Choice) -> str:
-    """The algorithm whose code a choice runs. With a single chain or no limit of requests, it is a different one."""
+    """The algorithm whose code runs; a choice with a single chain or no limit of requests runs that of another one."""
     if (collective, choice.algorithm) == ("alltoall", "linear_sync"):
         return "linear"
     single = ONE_CHAIN.get((collective, choice.algorithm)) if choice.parameter == 1 else None

@@ -1,4 +1,4 @@
-"""Marks imported times that cannot be true for the algorithm that they name, with the reason."""
+"""Marks imported times that cannot be those of the algorithm under which they are listed, with the reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _IN_ROUNDS = ("bcast", "allreduce", "allgather", "reduce_scatter", "barrier")
 _FLOOR, _UNKNOWN_FLOOR = 0.02, 0.2
 """Relative differences up to which times within a run count as equal, with and without known intervals."""
 _ALIKE, _MIN_SIZES = 0.8, 4
-"""The share of sizes at which an unforced algorithm equals the default, and the number of sizes needed."""
+"""Forcing an algorithm had no effect if, at this share of at least this many sizes, times equal the default's."""
 
 _USUAL_ELEMENT_BYTES = 4
 """The size of elements in reductions of OSU's, Intel's and PICO's benchmarks.
@@ -37,9 +37,9 @@ def doubted(timings: Sequence[Timing], library: str, to_last: bool, element_byte
     - times of 0;
     - times below the collective's minimum of successive messages, if times end with the last process (`to_last`);
     - algorithms that cannot run on P processes or with so few elements, so that the library ran another algorithm;
-    - all algorithms of a collective if the force did not act, since at most sizes the forced algorithms' times equal
-      the time of the library's own decision.
-    With `element_bytes` 0, elements are as large as in the usual benchmarks.
+    - all algorithms of a collective if forcing had no effect, as is seen if the times of forced algorithms equal those
+      of the library's own decision for most of the sizes.
+    If `element_bytes` is 0, elements are as large as in the usual benchmarks.
     """
     singly = [_marked(timing, _reason(timing, library, to_last, element_bytes)) for timing in timings]
     kinds = sorted(singly, key=_kind)
@@ -87,7 +87,7 @@ def _reason(timing: Timing, library: str, to_last: bool, element_bytes: int) -> 
 
 
 def _no_force(collective: str, procs: int, timings: Sequence[Timing], library: str) -> str:
-    """The reason why no algorithm of a collective ran as forced; empty if they did, or if this is unknown."""
+    """The reason why no algorithm of a collective ran as forced; empty if algorithms did, or if this is unknown."""
     default = {
         timing.case.message_bytes: timing for timing in timings if timing.case.experiment == BUILTIN and timing.ok
     }
@@ -99,7 +99,7 @@ def _no_force(collective: str, procs: int, timings: Sequence[Timing], library: s
             columns.setdefault(name, {})[case.message_bytes] = timing
     known = {name: column for name, column in columns.items() if len(column) >= _MIN_SIZES}
     alike = [name for name, column in known.items() if _equal_share(column, default) >= _ALIKE]
-    said = f"the force did not act: within the floor {', '.join(alike)} equal the library's own decision"
+    said = f"the force did not act: {', '.join(alike)} equal the library's own decision within the floor"
     if len(alike) > 1 and 2 * len(alike) >= len(known):
         return said
     if len(alike) == 1 == len(known):

@@ -76,8 +76,8 @@ class _Test:
 def read(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[Configuration, list[Timing]]]:
     """The times of all runs in a folder or an archive, by configuration. Impossible cells are marked.
 
-    `missing` may have facts about the times, and the platform, by default the name of the metadata's file. Without
-    `values`, files with times are not read, and each cell has the error NOT_READ.
+    `missing` may supply facts about the times, and the platform's name; otherwise, the platform has the name that the
+    metadata file begins with. If `values` is false, files with times are not read; each cell has the error NOT_READ.
     """
     files = files_in(path)
     tests: dict[tuple[str, str], list[tuple[re.Match[str], str]]] = {}
@@ -275,7 +275,7 @@ def _half_width(values: Sequence[float]) -> float:
 
 
 def _licence(path: Path) -> str:
-    """The first line of the licence next to the run or above it, and the copyright."""
+    """The first line and the copyright line of the licence next to the run or in the folder above."""
     for folder in (path.resolve().parent, path.resolve().parent.parent):
         file = folder / "LICENSE"
         if file.is_file():

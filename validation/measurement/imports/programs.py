@@ -31,7 +31,7 @@ _OSU_NAMES = re.compile(
 _TAG = re.compile(r"^(?:\[\d+,\d+\]<std(?:out|err)>: ?|\d+: )")
 _LAUNCH = re.compile(r"(?:mpirun|mpiexec|srun|prterun|aprun|jsrun)\b.*?\s(?:-np?|--np|--ntasks|--n)[ =](\d+)\b.*\bosu_")
 _LATENCY, _STREAM = "-", "bandwidth"
-# Collectives by the names that titles have for them, if these differ from MPI's.
+# Collectives by their names in titles, if these names differ from MPI's.
 _OSU_COLLECTIVES = {
     "broadcast": "bcast",
     "all-to-all personalized exchange": "alltoall",
@@ -40,11 +40,11 @@ _OSU_COLLECTIVES = {
 
 
 def _read_osu(lines: Lines) -> Found:
-    """The times in output of the OSU micro-benchmarks: collectives, with and without -f, osu_latency and osu_bw.
+    """The times in output of the OSU micro-benchmarks: collectives (with or without -f), osu_latency and osu_bw.
 
-    Times are in microseconds, rates in MB/s. Each table has a configuration. Its times are the slowest process's, or
-    means over processes if the table has no maxima. Logs of jobs may also contain launchers' marks before lines, other
-    text, and the commands that started a benchmark, which give P.
+    The output has times in microseconds, and rates in MB/s. Each table becomes a configuration, with the times of the
+    slowest process, or with means over processes if the table has no maxima. Logs of jobs may also contain launchers'
+    marks before lines, other text, and the commands that started a benchmark, from which P is read.
     """
     found: Found = []
     columns: list[str] = []
@@ -73,7 +73,7 @@ def _read_osu(lines: Lines) -> Found:
 
 
 def _osu_benchmark(lines: Lines, number: int, what: str) -> str:
-    """The collective of a title, or the mark of osu_latency or osu_bw."""
+    """The collective that a title names, or the mark that stands for osu_latency or osu_bw."""
     name = what.lower().strip()
     if name == "latency" or (name == "" and "Latency" in lines.lines[number - 1]):
         return _LATENCY

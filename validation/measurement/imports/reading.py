@@ -13,8 +13,8 @@ from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.measurement.imports.algorithm_names import choice_of
 from collwise.validation.times.grid import BUILTIN, case_of
 
-# Our names by MPI's names in lower case without 'MPI_' and underscores. In these programs, as in collwise, the size is
-# one block's if a collective has a block per process or pair, and the whole vector's in reductions.
+# Our names by MPI's names in lower case without 'MPI_' and underscores. In these programs, as in collwise, the message
+# size is that of one block if a collective has a block per process or pair, and that of the whole vector in reductions.
 COLLECTIVES = {
     name.replace("_", ""): name
     for name in ("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "barrier", "bcast", "gather",
@@ -34,9 +34,9 @@ _MAX_BYTES = 1 << 40
 class MissingFacts:
     """Facts that files of other programs do not contain.
 
-    They are the platform's name, often P, the processes per node, the MPI library with its version, and the forced
-    algorithm by the catalogue's name or the library's id (empty: none). `about` has other facts about the times, such
-    as job, source and licence.
+    They are the platform's name, P (which some files do contain), the processes per node, the MPI library with its
+    version, and the forced algorithm by the catalogue's name or the library's id (empty: none). `about` has other facts
+    about the times, such as job, source and licence.
     """
 
     platform: str = ""
@@ -49,7 +49,7 @@ class MissingFacts:
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of a file, numbered from 1 in messages, and the facts that it does not contain."""
+    """The lines of a file, numbered from 1 in messages, and the facts that the file does not contain."""
 
     path: Path
     lines: tuple[str, ...]
@@ -97,7 +97,7 @@ class Lines:
         return stated or given
 
     def case(self, collective: str, procs: int, message_bytes: int) -> Case:
-        """A call of a library's own collective, with the forced algorithm if there is one; '-' is a roundtrip."""
+        """A call of a library's own collective, with the forced algorithm if there is one; '-' means a roundtrip."""
         experiment = ROUNDTRIP if collective == "-" else BUILTIN
         per_node = min(self.missing.processes_per_node, procs)
         if self.missing.algorithm and collective != "-":
@@ -113,7 +113,7 @@ class Lines:
         return replace(one, experiment=SATURATION, count=STREAM_COUNT, reply_bytes=STREAM_REPLY_BYTES)
 
     def mean(self, case: Case, seconds: float, repetitions: int) -> Timing:
-        """A mean without a known interval. A roundtrip's time is doubled, since programs give half of it."""
+        """The timing of a mean without a known interval. Programs give half of a roundtrip's time; it is doubled."""
         unknown = math.inf
         if case.experiment == ROUNDTRIP:
             return Timing(case, 2 * seconds, 2 * seconds, unknown, repetitions)

@@ -37,13 +37,13 @@ FACTS = ("machine", "library", "timing", "job", "hosts", "notes", "source", "com
 DEFAULT = "default"
 """The algorithm in rows where the library decided."""
 OUTSIDE = "outside"
-"""The fact with the algorithms, separated by commas, that the catalogue is known not to have."""
+"""The fact that lists algorithms, separated by commas, that are known not to be in the catalogue."""
 COLLECTIVE = "collective"
 """The experiment of a collective by an algorithm."""
 LATENCY, STREAM = "latency", "stream"
 """Names for messages between two processes: half of a roundtrip, and 64 messages with a short reply.
 
-They stand in the column of collectives.
+These names stand in the column `collective`.
 """
 _TO_LAST = "maximum"
 _FACT = re.compile(r"^#\s*([a-z_]+)\s*:\s*(.*?)\s*$")
@@ -60,7 +60,7 @@ def recognised(lines: Lines) -> bool:
 
 
 def read(lines: Lines, values: bool = True) -> list[tuple[Configuration, list[Timing]]]:
-    """The times of a table. Without `values` they are not read, and each cell has the error NOT_READ."""
+    """The times of a table. If `values` is false, times are not read, and each cell has the error NOT_READ."""
     facts = dict(lines.missing.about)
     columns: list[str] = []
     timings: dict[Case, Timing] = {}
@@ -110,7 +110,7 @@ def _warn_of(path: Path, collective: str, name: str, outside: Sequence[str]) -> 
 
 
 def text_of(configuration: Configuration, timings: Sequence[Timing]) -> str:
-    """A table of times, which `read` can read. For marked times it has the median, if it is known.
+    """A table of times that `read` can read; for a marked time, the table has the median if that is known.
 
     Raises ValueError for experiments that such a table cannot hold.
     """
@@ -143,7 +143,7 @@ def _microseconds(seconds: float) -> str:
 
 
 def _without_times(row: Mapping[str, str]) -> dict[str, str]:
-    """A row that only marks the time of its case as unusable."""
+    """The row without times, and with the mark that they were not read."""
     times = {name: "" for name in (*UNITS, "half_width", "repetitions", "least", "greatest") if name in row}
     return {**row, **times, "mark": NOT_READ}
 

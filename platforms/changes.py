@@ -502,7 +502,7 @@ CHANGES: dict[str, ChangeKind] = {
     ),
     "background": ChangeKind(
         "0.3",
-        "the share of the cables between switches (with one switch: of all links) that other traffic takes",
+        "the share of the bandwidth that other traffic takes of the cables between switches, or of all links on one switch",
         _background,
     ),
 }

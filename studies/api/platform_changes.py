@@ -52,7 +52,8 @@ def whatif(
     It times a platform before and after the change. It shows the changed choices, how times change, the cost of keeping
     rules from before the change, and what limits each choice: latency, overhead, gap, bandwidth or reduction. A gap is
     the wait for something that other messages use: node ports, memory, the path between sockets, or uplinks of
-    switches. Limits come from the critical path in the schedule engine. docs/whatif.md says how to write each change.
+    switches. The schedule engine finds the critical path, which says what limits a choice. docs/whatif.md says how to
+    write each change.
 
     Returns a WhatIf for each collective, whose `times` have the dimension `change`.
 

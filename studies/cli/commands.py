@@ -79,7 +79,7 @@ SECTIONS = {
         "tune": Command(
             "Does everything for a cluster: choices, rules and a report.", needs="build --engine=smpi:smpi"
         ),
-        "show": Command("Shows algorithms (with messages and tasks), models and untuned libraries.", needs=""),
+        "show": Command("Shows algorithms, messages, tasks, models and what untuned libraries choose.", needs=""),
         "simulate": Command("Simulates algorithms at every P, m and segment size.", needs="build smpi"),
         "compare": Command("Compares times with other times, decisions and untuned libraries.", needs="?build"),
         "select": Command("Makes decision tables: the algorithm for each P and m.", needs="?build"),

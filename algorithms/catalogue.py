@@ -57,7 +57,7 @@ class Memory:
 USUAL_BUFFERS = Memory(128 << 20, 1 << 20)
 """The default sizes of the two buffers, as in collwise.h (COLLWISE_MESSAGE_BUFFER_BYTES)."""
 BUFFER_VARIABLES = ("COLLWISE_MESSAGE_BUFFER", "COLLWISE_INTEGER_BUFFER")
-"""The environment variables that set other sizes; libcollwise reads the same variables."""
+"""The environment variables that set the sizes of the two buffers; libcollwise reads the same variables."""
 
 
 def buffers() -> Memory:

@@ -89,7 +89,7 @@ _ALGORITHM: Mapping[str, _Form] = {
     "reference": _TEXT,
 }
 _ALGORITHM_OPTIONS: Mapping[str, _Form] = {
-    "defaults": (_is_wholes, "a number by parameter, such as { radix = 4 }"),
+    "defaults": (_is_wholes, "a number for the parameter, such as { radix = 4 }"),
     "by_node": _TRUTH,
     "real_mpi_only": _TRUTH,
     "guideline": _TEXT,
@@ -219,7 +219,7 @@ def _parameters(entry: Mapping[str, Any], where: str) -> Iterator[Problem]:
 
 
 def _names(collective: str, entry: Mapping[str, Any], where: str, known: _Known, taken: _Taken) -> Iterator[Problem]:
-    """Problems with an algorithm's names, here and in libraries: unknown names, and those of another algorithm."""
+    """Problems with an algorithm's names: names that a library does not have, or that another algorithm already has."""
     names = [("name", f"the name '{entry['name']}'", entry["name"])]
     for version, number in entry["openmpi"].items():
         names.append(("openmpi", f"{version} = {number}", (version, number)))
@@ -258,7 +258,7 @@ def _shown(value: object) -> str:
 
 
 def _line_of(text: str, key: str) -> int:
-    """The line number of a key of the catalogue, or of the header of the table that lacks the key."""
+    """The line number of a key of the catalogue, or of its table's header if the table lacks the key."""
     collective, _, rest = key.partition(".")
     found = re.fullmatch(r"algorithm\[(\d+)\](?:\.(.+))?", rest)
     entry, last = (int(found[1]), found[2]) if found else (0, rest)

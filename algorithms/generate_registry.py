@@ -32,7 +32,7 @@ static collwise_memory memory_${guideline}(size_t n, size_t P, size_t c, size_t 
 
 
 def form_of(collective: str, algorithm: dict) -> str:
-    """The form of an algorithm's function: FORM in its type collwise_FORM_function, and its field in the registry."""
+    """The form of an algorithm's function, which names its type collwise_FORM_function and its registry field."""
     return "mock_up" if "guideline" in algorithm and collective in MOCK_UP_FORM else collective
 
 

@@ -5,7 +5,8 @@ There are four C sources:
 - the MPI functions that the library replaces;
 - the MPI functions whose calls the library counts and passes on: the non-blocking and persistent forms of every
   collective, MPI_Alltoallw, and functions with large counts, which call the ordinary function if the counts fit an int;
-- the Fortran functions for Open MPI, whose own Fortran functions call PMPI's and so never reach the C functions.
+- the Fortran functions for Open MPI. Open MPI's own Fortran functions call PMPI functions, so programs that use them
+  would not reach the library's C functions.
 The build runs this file as generate_wrappers.py CATALOGUE TABLES WRAPPERS COUNTED FORTRAN. The file uses only the
 standard library, so a cluster needs nothing except Python.
 """
@@ -180,7 +181,7 @@ class Function:
         return f'    {{"{self.title}", {f"{chr(34)}{self.why}{chr(34)}" if self.why else "NULL"}}},'
 
     def fields(self, form: Mapping[str, str]) -> str:
-        """The initialisers of a collwise_call, from the function's arguments. If `kind` is not set, only of `comm`."""
+        """The initialisers of a collwise_call, one per argument of the function; only `comm` if `kind` is not set."""
         known = ["comm"] if self.kind == _NO_KIND else [name for name in self.arguments if name in PARAMETERS]
         return ", ".join(f".{name} = {form.get(name, '{}').format(name)}" for name in known)
 
@@ -214,7 +215,7 @@ def functions_of(catalogue: Mapping[str, dict]) -> tuple[list[Function], ...]:
 
 
 def _counted(function: Function, prefix: str = "MPI_") -> str:
-    """A function that counts its calls and passes them on, to the ordinary function if large counts fit an int."""
+    """A function that counts its calls and passes them on. Large counts that fit an int go to the ordinary function."""
     parameters = PARAMETERS | _OTHER_PARAMETERS | (_LARGE if function.ending else {})
     name = f"{prefix}{function.name}{function.ending}"
     return _TEMPLATES["counted_function"].substitute(

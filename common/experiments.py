@@ -29,7 +29,7 @@ LINEAR_BARRIER = "linear_barrier"
 POINT_TO_POINT = (ROUNDTRIP, SEND, ISEND, RECEIVE, UNEXPECTED_RECEIVE, SATURATION, PRTT, SENDRECV, CLOCK, REDUCE)
 ON_MANY = (SCATTER, GATHER, CHAIN_BCAST, LINEAR_BARRIER)
 KINDS = (*POINT_TO_POINT, ONE_TO_TWO, *ON_MANY)
-"""The kinds whose result is a time, which are those that a Laboratory runs: all except 'eager_limit'."""
+"""All kinds whose result is a time (all except 'eager_limit'). A Laboratory runs only these kinds."""
 WITH_COUNT = (SATURATION, PRTT, SENDRECV, CLOCK)
 WITH_DELAY = (PRTT, RECEIVE, UNEXPECTED_RECEIVE)
 WITHOUT_REPLY = (SENDRECV, CLOCK, REDUCE, *ON_MANY)
@@ -56,8 +56,8 @@ class Experiment:
     - 'one_to_two': i sends `message_bytes` to j, then to k; both reply with `reply_bytes`; i completes the receive from
       k first, so if k is no faster than j, i processes both replies after the later one has arrived;
     - 'scatter', 'gather': the linear algorithm with blocks of `message_bytes`, root i, until the last process is done;
-    - 'chain_bcast', 'linear_barrier': the unsegmented chain broadcast from i, or the barrier, until the last process is
-      done.
+    - 'chain_bcast', 'linear_barrier': the unsegmented chain broadcast from i, or the linear barrier, until the last
+      process is done.
     The last four kinds involve all processes, 0 to P - 1. For a kind between two processes, `processes` may list
     several pairs, which run concurrently with a fixed number of repetitions; the time is that of the first pair.
     """

@@ -518,7 +518,7 @@ def confidence_text(facts: dict[str, Any]) -> str:
     scales = "".join(f"{name} = {found[name]:.3g}\n" for name in ("algorithm", "messages", "seconds", "freedom"))
     return (
         "# Written by docs/regenerate.py (machines): scales of ln(measured / predicted), and how often choices that\n"
-        "# were said to be sure were right, of the cells that tell on machines left out.\n"
+        "# were said to be sure were right, of the cells that matter on machines left out.\n"
         f"{scales}machines = {json.dumps(found['machines'])}\n\n[sure]\n"
         f"telling = {sure['telling']}\nsaid = {sure['said']}\nright = {sure['right']}\n"
         f"right_of_all = {sure['right_of_all']}\n"

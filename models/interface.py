@@ -76,7 +76,7 @@ class CollectiveModel(Protocol):
 
     @property
     def segment_bytes(self) -> int:
-        """The segment size that the parameters were fitted with, bytes; 0 if they hold for any."""
+        """The segment size that the parameters were fitted with, bytes; 0 if they hold for any size."""
 
     def reach(self, collective: str) -> tuple[int, float]:
         """The largest P and m to which the model was fitted; 0 if the parameters do not say."""

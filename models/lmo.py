@@ -32,7 +32,7 @@ class Thresholds:
 
     @property
     def last_irregular_bytes(self) -> int:
-        """The largest size below M2, which LMO_Gather takes as its limit; 0, no limit, if there is no M2."""
+        """The largest size below M2, which LMO_Gather takes as its limit; 0 (no limit) if there is no M2."""
         return max((self.gather_regular_from_bytes or 0) - 1, 0)
 
     def irregular(self, message_bytes: ArrayLike) -> np.ndarray:
@@ -76,7 +76,7 @@ class LMO(PairParameters):
         return self.as_hockney().predict(message_bytes, sender, receiver)
 
     def as_hockney(self) -> Hockney:
-        """alpha_ij = C_i + L_ij + C_j, beta_ij = t_i + 1 / beta_ij + t_j (section 4.1.1)."""
+        """Hockney's alpha = C_i + L_ij + C_j and beta = t_i + 1 / beta_ij + t_j, with LMO's beta_ij (section 4.1.1)."""
         constant, per_byte = self.processor_seconds, self.processor_seconds_per_byte
         if not self.heterogeneous:
             return Hockney(

@@ -47,7 +47,8 @@ def plain(value: Any) -> Any:
 class ParameterFile(ABC):
     """Parameters that are stored in a TOML file.
 
-    `FORMAT` is the number of the file's format, and `OPTIONS` are those of the `collwise fit` that makes such a file.
+    `FORMAT` is the number of the file's format, and `OPTIONS` are the options with which `collwise fit` makes such a
+    file.
     `KEYS` are the fields that are keys of the file: texts, truth values, and numbers of at least 0.
     """
 
@@ -276,11 +277,11 @@ class Observation:
 
 
 Observations = Mapping[str, Mapping[str, Sequence[Observation]]]
-"""The observations that each fit was made from, by collective and algorithm, in the order of its residuals."""
+"""The observations that each fit was made from, by collective and algorithm, in the order of the fit's residuals."""
 
 
 class FittedToObservations:
-    """Base of models that have parameters for each algorithm, and the experiments to which these were fitted."""
+    """Base of models with parameters for each algorithm; the parameters were fitted to observations in their file."""
 
     parameters: ModelParameters | PathParameters
 
@@ -467,11 +468,11 @@ class PathParameters(ParameterFile):
 
         T(P, m) = sum over classes of messages of  a alpha + b beta,  and overheads and reductions, whose time is known
 
-    `messages` contains alpha and beta of single messages by class; they serve the classes of which an algorithm's
-    experiments contained no message. If `receives_first`, an eager message leaves when its receive is posted, and the
-    sender of a rendezvous message waits until the message has arrived; otherwise an eager message leaves when it is
-    sent, and the sender of a rendezvous message waits until the message has left. `fits` contains the fits by
-    collective and algorithm.
+    a and b are multiples counted on the path. `messages` contains alpha and beta of single messages by class, used for
+    classes that do not occur in an algorithm's experiments. If `receives_first`, an eager message leaves when its
+    receive is posted, and the sender of a rendezvous message waits until the message has arrived; otherwise an eager
+    message leaves when it is sent, and the sender of a rendezvous message waits until the message has left. `fits`
+    contains the fits by collective and algorithm.
     """
 
     FORMAT = 3

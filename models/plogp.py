@@ -44,8 +44,8 @@ class PLogP(Homogeneous):
 
         o_s, o_r and g are those of the smallest message, and L' = L + g(1) - o_s(1) - o_r(1). Their G is g(m) / m for a
         large m, which still includes g(1) / m. Here G is (g(m) - g(1)) / (m - 1), which has the same limit. With this
-        G, a series of messages of m bytes, g + (m - 1) G each, keeps its gap; unlike the slope between two large sizes,
-        this G does not magnify errors of measurement. m is the last knot of g.
+        G, the gap in a series of messages of m bytes is exact: g + (m - 1) G = g(m). Unlike the slope between two large
+        sizes, this G does not magnify errors of measurement. m is the last knot of g.
         """
         smallest, large = float(min_bytes), self.gap.message_bytes[-1]
         send, receive = float(self.send_overhead(smallest)), float(self.receive_overhead(smallest))

@@ -1,4 +1,4 @@
-"""The mapping of processors to the nodes of a communication tree that a model predicts to be fastest.
+"""Finds the mapping of processors to tree nodes for which a model predicts the shortest time of a collective.
 
 O'Flynn 2009, sections 5.1 and 7.3: on a heterogeneous cluster the time of a binomial scatter or gather depends on which
 processor is where in the tree.

@@ -98,7 +98,7 @@ def _kinds() -> Iterable[ModelKind]:
         (TRADITIONAL, "binary and binomial broadcast from roundtrips", f"{_NURIYEV}, section III-C"),
     ):
         yield ModelKind(IMPLEMENTATION_AWARE, title, paper, variant)
-    own = "one alpha and beta per algorithm, counted along the critical path of its schedule"
+    own = "one alpha and beta per algorithm, with messages counted along its schedule's critical path"
     yield ModelKind(CRITICAL_PATH, own, f"{_NURIYEV}, with schedules, not formulas", by_schedule=True)
     homogeneous = [
         ModelKind("hockney", "alpha + m beta", _PJESIVAC),
@@ -172,7 +172,7 @@ def models_of_family(family: str) -> tuple[ModelKind, ...]:
 
 
 def coverage(collectives: Sequence[str] = ()) -> dict[tuple[str, str], dict[str, bool]]:
-    """The models that cover each algorithm of the collectives, by default of all: True or False by model."""
+    """Says for each algorithm of the collectives (default: all) which models cover it: True or False by model."""
     catalogue = Catalogue.load()
     chosen = [catalogue.collective(name) for name in collectives] or list(catalogue.collectives.values())
     return {
@@ -192,6 +192,6 @@ def _own(collective: Collective) -> tuple[str, ...]:
 def no_parameters(model: str, collectives: Sequence[str]) -> UsageError:
     """The error for a fitted model that has parameters by collective, but none for these collectives."""
     return UsageError(
-        f"the parameters of model {model} have none for {', '.join(collectives)}; fit them: collwise fit --model "
+        f"model {model} has no parameters for {', '.join(collectives)}; fit them: collwise fit --model "
         f"{model} --collective {','.join(collectives)}"
     )

@@ -3,9 +3,10 @@
 The times of formulas are smooth between jumps and kinks. A range of sizes is settled when two conditions hold. First,
 one candidate is the fastest at every probe, and leads each other candidate by more than their difference bends between
 the probes. Second, each other candidate is just as clearly within the tolerance or beyond it. Otherwise the range is
-halved, down to single bytes. Times may jump at a multiple of a segment size and back at the next byte, since where all
-segments are full, their size may reach the eager limit, unlike the segments of smaller and larger messages. These sizes
-are known beforehand and bound the ranges. Any other leap that reverts within a 64th of a doubling may be missed.
+halved, down to single bytes. Times may jump at a multiple of a segment size and jump back at the
+next byte: at the multiple all segments are full, so their size may reach the eager limit, while the segments of smaller
+and larger messages stay below it. These multiples are known beforehand and bound the ranges. Any other leap that
+reverts within a 64th of a doubling may be missed.
 Candidates that are far behind throughout a sixteenth of a doubling are not evaluated there again.
 """
 
@@ -29,7 +30,7 @@ Times = Callable[[Array, Array], Array]
 Standings = Sequence[tuple[int, frozenset[int]]]
 
 NOBODY = -1
-"""This index stands for no candidate, where none has a time."""
+"""This index stands for no candidate, at points where no candidate has a time."""
 
 # Times that differ by less than this share count as equal, since only rounding distinguishes them.
 TIE = 1e-12
@@ -37,7 +38,7 @@ TIE = 1e-12
 _RANGES_A_DOUBLING = 16
 # The places at which ranges are probed; uneven, so that no regular pattern of jumps stays between the probes.
 _PROBES = np.array([0.0, 0.23, 0.49, 0.74, 1.0])
-# Between the probes a difference may bend up to this many times as far as at the probes; at these, a kink or a jump
+# Between the probes a difference may bend up to this many times as far as at the probes, where a kink or a jump
 # shows at least half of its size.
 _BEND = 4.0
 # If a candidate takes more than this many times the tolerated time throughout a range, it is left out there.
@@ -123,8 +124,9 @@ def _near(
 ) -> NDArray[np.bool_]:
     """True for candidates that may be nearly the fastest somewhere in a wide range, shape (candidates, P, ranges).
 
-    The times at the probes of the wide range decide, and those at both ends of the narrow ranges in it, since times may
-    leap for a single byte where all segments are full or where one more segment has made them short.
+    The times that decide are those at the probes of the wide range and at both ends of the narrow ranges in it. The
+    narrow ranges are needed, since times may leap for a single byte: the last at which all segments are full, or the
+    next, at which one more segment has made all of them shorter.
     """
     probes, bounds = _probes(*wide), narrow.T
     first = np.searchsorted(narrow[0], wide[0])

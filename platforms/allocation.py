@@ -66,8 +66,9 @@ class AllocatedPlatform(PlacedPlatform):
     """`base` with the nodes of an allocation.
 
     `ranks` gives the node of each rank, or of each host if only hosts are known. If a node has as many processes as in
-    the allocation (`per_node`), ranks run where they ran in the job; fewer processes are the first ranks of the job. If
-    the number differs, or if `per_node` is not known (0), processes fill the nodes of the allocation in blocks.
+    the allocation (`per_node`), ranks run where they ran in the job, and fewer processes run where its first ranks ran.
+    If the number per node differs or is not known (`per_node` is 0), processes fill the nodes of the allocation in
+    blocks.
     """
 
     per_node: int = 0
@@ -88,7 +89,7 @@ class AllocatedPlatform(PlacedPlatform):
         return hashlib.sha256(f"allocation of {self.per_node}\n{super().digest()}".encode()).hexdigest()
 
     def max_procs(self, processes_per_node: int) -> int:
-        """The number of ranks in the allocation; with another number per node, as many as its nodes hold."""
+        """The number of ranks in the allocation; with another number per node, the number that its nodes hold."""
         as_given = processes_per_node == self.per_node
         return len(self.ranks) if as_given else len(set(self.ranks)) * processes_per_node
 
@@ -113,7 +114,8 @@ class ScatteredPlatform(DerivedPlatform):
 
     The number of free nodes is drawn first, between the job's number of nodes and all nodes, uniformly in its
     logarithm, since machines are busy; then the free nodes are drawn. The job gets consecutive free nodes, starting at
-    a random one, and blocks of ranks in the order of nodes. Jobs with different numbers of nodes have separate draws.
+    a random one; ranks fill these nodes in blocks, in the order of the nodes. Jobs with different numbers of nodes have
+    separate draws.
     """
 
     number: int
@@ -165,10 +167,10 @@ def allocated(
         if node_map is not None and topology is None:
             note(f"--node-map changes nothing: all nodes of '{platform.name}' are at one switch")
         if isinstance(described, HeterogeneousPlatform) or (topology is not None and places is None):
-            has = "several switches" if topology is not None else "nodes that differ"
+            why = "it has several switches" if topology is not None else "its nodes differ"
             valid = ", or give --node-map FILE with the switch of each host" if topology is not None else ""
             raise UsageError(
-                f"{found.rows[hosts[0]]}: '{platform.name}' has no host '{hosts[0]}', but {has}; "
+                f"{found.rows[hosts[0]]}: '{platform.name}' has no host '{hosts[0]}', and {why}; "
                 f"name its own hosts{valid}"
             )
         node_of = {host: node for node, host in enumerate(hosts)}

@@ -185,7 +185,7 @@ def _scaled(item: _Item, factor: float, *names: str) -> _Item:
 
 
 def _with_links(platform: HeterogeneousPlatform, factor: float, of_node: str, of_wire: str) -> HeterogeneousPlatform:
-    """Multiplies the figure `of_node` of all node types, and the figure `of_wire` of all wires."""
+    """Multiplies the field that `of_node` names in all node types, and the field that `of_wire` names in all wires."""
     kinds = tuple(_scaled(kind, factor, of_node) for kind in platform.node_types)
     return replace(platform, node_types=kinds, wires=tuple(_scaled(wire, factor, of_wire) for wire in platform.wires))
 
@@ -502,7 +502,7 @@ CHANGES: dict[str, ChangeKind] = {
     ),
     "background": ChangeKind(
         "0.3",
-        "the share of the bandwidth that other traffic takes of the cables between switches, or of all links on one switch",
+        "the share of the bandwidth between switches, or of all links if there is one switch, that other traffic takes",
         _background,
     ),
 }

@@ -90,7 +90,7 @@ PACKET_BYTES = 1448
 
 @dataclass(frozen=True)
 class Buffers:
-    """Finite buffers of a switch's ports, and the TCP that retransmits what these lose.
+    """Finite buffers of a switch's ports, and the TCP that retransmits the packets that the buffers drop.
 
     Each port of the switch has a buffer of `buffer_bytes`, without headers. Connections send packets of `packet_bytes`.
     They begin with a window of `initial_window_packets`, and have at most the send buffer of `Ports` in flight. If
@@ -368,7 +368,7 @@ class HeterogeneousPlatform(Description):
         return {frozenset((wire.one, wire.other)): wire for wire in self.wires}
 
     def smpi_options(self) -> dict[str, str]:
-        """The calibration as SimGrid options, with the slowest type's overheads. Properties of hosts override these."""
+        """The calibration as SimGrid options, with the slowest type's overheads. Host properties override them."""
         send = max(kind.send for kind in self.node_types)
         receive = max(kind.receive for kind in self.node_types)
         return replace(self.calibration, os=send, or_=receive, ois=send).smpi_options()

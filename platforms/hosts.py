@@ -164,7 +164,7 @@ class DerivedPlatform(HostPlatform):
         object.__setattr__(self, "title", self.base.title)
 
     def smpi_options(self) -> dict[str, str]:
-        """The same as for the base platform."""
+        """The options of the base platform."""
         return self.base.smpi_options()
 
     def xml_text(self) -> str:

@@ -126,8 +126,8 @@ def _check_toml(text: str) -> tuple[list[Problem], list[str]]:
 def _unlikely_figures(platform: Description) -> Iterator[tuple[str, str]]:
     """The keys of figures that are valid but probably not meant, each with the likely mistake.
 
-    The bandwidth of a link below 1 MB/s was probably given in Gbit/s instead of bytes per second, and the latency of a
-    route above 10 ms in ms or us instead of seconds.
+    If a link is slower than 1 MB/s, its bandwidth was probably given in Gbit/s instead of bytes per second. If a route
+    takes longer than 10 ms, its latency was probably given in ms or us instead of seconds.
     """
     links, routes = _links_and_routes(platform)
     for key, rate in links:

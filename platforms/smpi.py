@@ -72,7 +72,7 @@ def overhead_rows(text: str) -> tuple[tuple[int, float, float], ...]:
 def _rows(text: str) -> list[tuple[int, Sequence[float]]]:
     """The rows of an option in ascending order: the size above which a row holds, and the row's values."""
     rows = [tuple(map(float, row.split(":"))) for row in text.strip(";").split(";")]
-    # A stable sort: of two rows for one size the second holds.
+    # The sort is stable, so of two rows for the same size the second one holds.
     return sorted(((int(size), values) for size, *values in rows), key=lambda row: row[0])
 
 

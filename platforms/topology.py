@@ -57,9 +57,8 @@ class Topology(ABC):
     vertices are the switches, numbered from 0, followed by whatever else cables end at. `cable_faults` do not change
     routes, as on networks whose routing ignores rates.
 
-    With static `routing`, parallel cables together have the rate of the cables that are expected to be in use when each
-    node below sends one flow over them, while the other cables idle. A single cable is assumed to be as fast as a
-    node's links.
+    With static `routing`, parallel cables together have the rate of those cables that are expected to be in use if each
+    node below sends one flow; the other cables idle. A single cable is assumed to be as fast as a node's links.
     """
 
     nodes_per_switch: int
@@ -342,7 +341,7 @@ class Routes:
 @lru_cache(maxsize=8)
 def routes_among(topology: Topology, nodes: int, node_rate: float, switches: tuple[int, ...]) -> Routes:
     """The routes among these switches of a topology with this many nodes."""
-    import numpy as np  # which descriptions do without
+    import numpy as np  # imported here, since descriptions do not need it
 
     cables = topology.cables(nodes, node_rate)
     latency = [cable.latency_seconds for cable in cables]
@@ -359,7 +358,7 @@ def routes_among(topology: Topology, nodes: int, node_rate: float, switches: tup
 
 def routes_over_backbone(nodes: int, bytes_per_second: float) -> Routes:
     """The routes among nodes that share one link, in both directions. Each node counts as a switch."""
-    import numpy as np  # which descriptions do without
+    import numpy as np  # imported here, since descriptions do not need it
 
     first = np.concatenate([[0], np.cumsum(~np.eye(nodes, dtype=bool))])
     return Routes(
@@ -368,7 +367,7 @@ def routes_over_backbone(nodes: int, bytes_per_second: float) -> Routes:
 
 
 TOPOLOGIES: dict[str, type[Topology]] = {kind.kind: kind for kind in (FatTree, Dragonfly, Torus)}
-"""The topologies besides one switch, by the names that descriptions use."""
+"""All topologies except one switch, by the names that descriptions use."""
 
 
 def vertices(cables: Sequence[Cable], switches: int) -> int:

@@ -1,8 +1,8 @@
 """Platform XML for SimGrid, generated from descriptions.
 
 A homogeneous cluster at one switch has the shape of Grid'5000's own files: a site zone with a <cluster> of real host
-names. A homogeneous cluster with a topology, with faults, or with a memory that the processes of a node share is a
-graph of hosts and routers, since SimGrid's own clusters and topologies have one rate and one latency for all links, and
+names. A homogeneous cluster becomes a graph of hosts and routers if it has a topology, faults, or a memory that the
+processes of a node share, since SimGrid's own clusters and topologies have one rate and one latency for all links, and
 loopbacks that are never shared. A heterogeneous cluster is a zone of hosts with a route for every two hosts.
 """
 
@@ -104,7 +104,7 @@ def _router(platform: Platform, vertex: int, level: int) -> str:
 
 
 def _route(name: str, other: str, links: Sequence[tuple[str, str]], symmetrical: bool = True) -> list[str]:
-    """A route over links, each with the direction of a split-duplex link, or ''."""
+    """A route over links, each with its direction if it is a split-duplex link, otherwise with ''."""
     ways = {} if symmetrical else {"symmetrical": "NO"}
     head = _tag("route", src=name, dst=other, **ways).replace("/>", ">")
     parts = [_tag("link_ctn", id=link, **({"direction": way} if way else {})) for link, way in links]

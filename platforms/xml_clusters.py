@@ -104,7 +104,7 @@ def _kind(element: Element) -> dict[str, str]:
 
 
 def _of_hosts(platform: XmlPlatform, zone: Element, elements: Sequence[Element]) -> dict[str, Any]:
-    """The fields of a description for the network of single hosts, and for new host names with numbers."""
+    """The fields of a description that give the network of single hosts, and new, numbered host names."""
     hosts, fail = platform.hosts, partial(_refusal, platform)
     if len(hosts) < 2:
         raise fail("it has only one host; at least two are needed")
@@ -138,7 +138,7 @@ def _numbered(platform: XmlPlatform) -> dict[str, Any]:
 
 
 def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Element]) -> dict[str, Any]:
-    """The fields of a description for one cluster, or several clusters joined by links, and for the host names."""
+    """The fields of a description that give the network of one cluster or of several, and the host names."""
     given, fail = elements[0].attrib, partial(_refusal, platform)
     if unknown := next((name for name in _UNKNOWN if given.get(name, "SPLITDUPLEX") != "SPLITDUPLEX"), None):
         raise fail(f"its <cluster> has {unknown}={given[unknown]!r} (valid: none, or SPLITDUPLEX)")
@@ -153,7 +153,7 @@ def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Elemen
     if backbone.get("backbone_is_shared") and (len(elements) > 1 or kind != "FLAT"):
         raise fail(
             f"all flows of a cluster share its backbone of {given['bb_bw']}; expected a single FLAT cluster, "
-            f"bb_sharing_policy={' or '.join(_NO_LIMIT)}, or the rate of all nodes together"
+            f"bb_sharing_policy={' or '.join(_NO_LIMIT)}, or a backbone as fast as all nodes together"
         )
     loopback = _loopback(given, rate, latency, backbone)
     found = {"loopback_bytes_per_second": loopback[0], "loopback_latency_seconds": loopback[1]}

@@ -189,7 +189,7 @@ def _topology_problems(element: _Element) -> Iterator[Problem]:
         return
     if count and size not in (None, count):
         what = f"topology {topology} of <cluster> has {size} nodes, its radical names {count} hosts"
-        yield Problem(element.line, f"{what}; there must be as many of both")
+        yield Problem(element.line, f"{what}; the two numbers must be equal")
 
 
 def _quantity_problems(element: _Element) -> Iterator[Problem]:
@@ -203,7 +203,7 @@ def _quantity_problems(element: _Element) -> Iterator[Problem]:
                     yield Problem(element.line, f"{name} of <{element.tag}> is '{part.strip()}' (valid: {valid})")
                 elif value > 0 and not part.strip()[-1].isalpha():
                     where = f"platform XML, line {element.line}: {name} of <{element.tag}> is '{part.strip()}'"
-                    warn(f"{where} without a unit, so in bytes per second, seconds or flop/s; expected {valid}")
+                    warn(f"{where} without a unit, so taken as bytes per second, seconds or flop/s; expected {valid}")
 
 
 def _option_problems(option: _Element, options: dict[str, str]) -> Iterator[Problem]:

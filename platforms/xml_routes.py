@@ -28,7 +28,7 @@ _BACK = {"UP": "DOWN", "DOWN": "UP", "": ""}
 
 
 class Leg(NamedTuple):
-    """A link in one direction: its name, 'UP', 'DOWN' or '', bytes per second, seconds, and policy."""
+    """A link in one direction: its name, direction ('UP', 'DOWN' or ''), bytes per second, latency and policy."""
 
     link: str
     way: str
@@ -129,7 +129,7 @@ def of_hosts(hosts: Sequence[str], between: Between, fail: Fail) -> dict[str, An
         route = between(i, j)
         where = f"the route from '{hosts[i]}' to '{hosts[j]}'"
         if len(route) < 2:
-            raise fail(f"{where} does not pass a link of each host; expected one of each, and others between them")
+            raise fail(f"{where} does not pass a link of each host; expected one link of each host, and others between")
         for table, number, leg in ((ups, i, route[0]), (downs, j, route[-1])):
             if table.setdefault(number, leg) != leg:
                 raise fail(f"{where} has link '{leg.link}' where the host's other routes have '{table[number].link}'")
@@ -216,8 +216,8 @@ def joined(
     (limit, beyond), rates = far
     if min(flow, limit) < rate or len(set(rates)) > 1:
         raise fail(
-            "routes between switches limit flows differently from routes within one; expected the rate of the hosts' "
-            "links"
+            "routes between switches limit a flow to another rate than routes within a switch; expected the rate of "
+            "the hosts' links on both"
         )
     if any(size != sizes[0] for size in sizes[:-1]) or sizes[-1] > sizes[0]:
         raise fail(

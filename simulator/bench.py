@@ -95,7 +95,7 @@ class Simulated:
 class Measured:
     """A method at an execution target. Each launch is stopped after `limit_seconds`.
 
-    The default is the sum of the method's own limits. With another `run`, everything is measured again.
+    The default is the sum of the method's own limits. With another value of `run`, everything is measured again.
     """
 
     target: ExecutionTarget

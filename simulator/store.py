@@ -52,7 +52,7 @@ commit;
 
 @dataclass(frozen=True)
 class StoredConfiguration:
-    """A configuration of the store, with the numbers of its rows and of the failed ones among them.
+    """A configuration of the store, with the number of its rows and the number of failed rows.
 
     In commands, the first characters of the `key` (hexadecimal) are enough. `first_made` and `last_made` are UTC.
     """
@@ -111,7 +111,7 @@ class Store:
         except sqlite3.OperationalError as problem:
             if problem.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
                 raise
-            # The last writer was killed within a commit, which the next writer to open the file undoes.
+            # The last writer was killed during a commit. The next writer that opens the file undoes this commit.
             healthy, pages, layout, tables = self._look_into_copy()
             if healthy and pages == 0:
                 return
@@ -235,7 +235,7 @@ class Store:
         return deleted
 
     def rows(self, **wanted: Any) -> Iterator[dict[str, Any]]:
-        """The rows with the `wanted` values, as dictionaries, with source, platform, maker and details.
+        """The rows that have the `wanted` values, as dictionaries, also with source, platform, maker and details.
 
         `wanted` maps each column to a value, or to a tuple of values, one of which the row must have.
         """

@@ -1,4 +1,4 @@
-"""Rows of the timing table: a case, what made its time, and the time itself."""
+"""Rows of the timing table: a case, the configuration of its time, and the time itself."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ class Case:
     Sizes are in bytes; `segment_bytes` 0 means unsegmented; `parameter` is the algorithm's radix, number of chains or
     the like, 0 for its default. `limit_bytes` is the largest message that the algorithm segments, 0 for no limit.
 
-    `experiment` is one of four: 'collective'; an experiment of programs/benchmark.c, for which `gather_bytes` is the
-    size m_g of the closing gather; 'tasks' and its variants (programs/task_times.h); or an experiment between few
-    processes (common/experiments.py), for which `peers` names the processes, separated by commas, and `reply_bytes`,
-    `count` and `delay_seconds` are the parameters.
+    `experiment` is one of four:
+
+    - 'collective'
+    - an experiment of programs/benchmark.c; `gather_bytes` is then the size m_g of the closing gather
+    - 'tasks' and its variants (programs/task_times.h)
+    - an experiment between few processes (common/experiments.py); `peers` then names the processes, separated by
+      commas, and `reply_bytes`, `count` and `delay_seconds` are the parameters
     """
 
     collective: str
@@ -95,9 +98,9 @@ class Timing:
     `half_width_seconds` is the half-width of the confidence interval of the mean, 0 if the time is exact. In measured
     rows, `seconds` is the mean of the times that the method's timing defines; `late_starts` counts repetitions that
     were discarded because a process started late; `precise` says whether the method's precision was reached; `samples`
-    are the times of the repetitions that count, in their order, if they were recorded. Simulated rows have the
-    defaults. For experiments with tasks, `samples` are instead the instants, counted from the start of the call, at
-    which the first leader was done with each task, then those of the next leader, and so on.
+    are the times of the repetitions that count, in their order, if they were recorded. In simulated rows these fields
+    have their defaults. For experiments with tasks, `samples` are instead the instants, counted from the start of the
+    call, at which the first leader was done with each task, then those of the next leader, and so on.
     """
 
     case: Case

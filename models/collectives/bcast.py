@@ -46,9 +46,9 @@ def binary(points: Points, steps: Steps) -> Array:
     """d (message + gap) + (n_s - 1) fork, d = ceil(log2(P + 1)) - 1; a chain if P = 2.
 
     This formula differs from the printed one. Under Hockney a step takes 2 (alpha + m_s beta) instead of
-    2 alpha + m_s beta, since three processes form a linear tree. Under LogGP it takes one g per level to fill the tree,
-    as in the paper's formula for split-binary, and the second summand has the factor n_s - 1. Under PLogP the max
-    applies only for P > 3, since otherwise no process both receives and sends.
+    2 alpha + m_s beta, since three processes form a linear tree. Under LogGP filling the tree takes one g per level, as
+    in the paper's formula for split-binary, and the second summand has the factor n_s - 1. Under PLogP the max applies
+    only for P > 3, since otherwise no process both receives and sends.
     """
     return _down_binary_tree(points, steps, points.segments, points.bytes_each)
 
@@ -56,8 +56,8 @@ def binary(points: Points, steps: Steps) -> Array:
 def split_binary(points: Points, steps: Steps) -> Array:
     """The binary tree with half the segments, then an exchange of m / 2.
 
-    This formula differs from the printed one as in `binary`; the printed formula for PLogP also lacks the exchange. The
-    C code segments each half, so an unsegmented message goes down the tree in pieces of m / 2, not of m.
+    This formula differs from the printed one as that of `binary` does; the printed formula for PLogP also lacks the
+    exchange. The C code segments each half, so an unsegmented message goes down the tree in pieces of m / 2, not of m.
     """
     half = replace(points, message_bytes=points.message_bytes / 2)
     return np.asarray(

@@ -90,7 +90,8 @@ def reduce_pipeline_loggp(points: Points, model: LogGP) -> Array:
 def reduce_binomial_loggp(points: Points, model: LogGP) -> Array:
     """ceil(log2 P) (o + L + n_s ((m_s - 1) G + max{g, o + gamma m_s})).
 
-    The paper says that segments never make this faster; with m = n_s m_s, this holds if G <= max{g, o + gamma m_s}.
+    The paper says that segmentation never makes this algorithm faster. With m = n_s m_s, that is true if
+    G <= max{g, o + gamma m_s}.
     """
     t = _LogGPTerms(points, model)
     each = t.transmission + np.maximum(t.gap, t.overhead + _combining(points))

@@ -2,7 +2,7 @@
 
 Combining takes gamma = `points.reduce_seconds_per_byte` per byte. Below, `message` is the time of a message with one
 segment of m_s bytes, plus m_s gamma for combining it. inflow(s) is the time between two such messages at their receiver
-(`steps.Steps`); s = 1 if the receiver passes a segment on after each, otherwise 0.
+(`steps.Steps`); s is 1 if the receiver sends a segment on after each message that it receives, otherwise 0.
 
 The formulas in the table place (m_s - 1) G, g and o_s inconsistently, so we derived ours from the algorithms, under
 three conditions: a single message between two processes takes its point-to-point time; without gamma and overheads, a
@@ -65,8 +65,9 @@ def binomial(points: Points, steps: Steps) -> Array:
 def binary(points: Points, steps: Steps) -> Array:
     """d (message + inflow(0)) + (n_s - 1) (inflow(0) + inflow(1)), d = ceil(log2(P + 1)) - 1.
 
-    The printed formula for LogGP counts (m_s - 1) G and g only once for two children, and multiplies the summand with
-    n_s - 1 by d. For P <= 3 inflow(0) replaces inflow(1), since no process both receives and sends.
+    The printed formula for LogGP counts (m_s - 1) G and g only once for two children, and its factor d also applies to
+    the summand that contains n_s - 1. For P <= 3 inflow(0) replaces inflow(1), since no process both receives and
+    sends.
     """
     levels = np.ceil(np.log2(points.procs + 1)) - 1
     children = np.minimum(points.procs - 1, 2)

@@ -31,7 +31,7 @@ class Steps:
     def message(self, message_bytes: ArrayLike) -> Array:
         """The time from the start of sending until the receiver has the message.
 
-        alpha + m beta; L + 2 o + (m - 1) G under LogGP, L + g(m) under PLogP.
+        That is alpha + m beta here, L + 2 o + (m - 1) G under LogGP, and L + g(m) under PLogP.
         """
         return np.asarray(self.model.predict(message_bytes))
 
@@ -54,9 +54,9 @@ class Steps:
     def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: Array) -> Array:
         """The time between two messages at a process that receives them one after another and combines each.
 
-        `per_byte` is gamma. `sends` is 1 where the process sends a message of that size after each that it receives,
-        otherwise 0. Under Hockney the time is alpha + m beta + m gamma in both cases, since the process sends while it
-        receives.
+        `per_byte` is gamma. `sends` is 1 if the process sends a message of that size after each message that it
+        receives, otherwise 0. Under Hockney the time is alpha + m beta + m gamma in both cases, since the process sends
+        while it receives.
         """
         return np.asarray(self.message(message_bytes) + per_byte * np.asarray(message_bytes, dtype=float))
 

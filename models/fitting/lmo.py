@@ -127,7 +127,7 @@ def _roundtrips(lab: Laboratory, sizes: tuple[int, int]) -> tuple[Array, Array]:
 
 
 def _one_to_two_excess(lab: Laboratory, chosen: NDArray[np.intp], trips: dict[int, Array]) -> dict[int, Array]:
-    """D(m), the excess over the roundtrip with the slower partner, in seconds by size m.
+    """D(m) by size m: the seconds by which one-to-two takes longer than the roundtrip with the slower partner.
 
     Each array has the shape (triplets, 3), since each processor of a triplet is i once.
     """

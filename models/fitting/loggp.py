@@ -147,7 +147,7 @@ def _loggp(
     pairs: Sequence[Pair] | None,
     heterogeneous: bool,
 ) -> LogGP:
-    """The means over the pairs, or one value per pair. Overheads are averaged over the pairs of a processor.
+    """The model with means over the pairs, or with values per pair and overheads averaged over each processor's pairs.
 
     L = RTT / 2 - o_s - o_r; between different processors, RTT = 2 L + the four overheads. Averages are taken as in
     O'Flynn 2009, section 5.2.

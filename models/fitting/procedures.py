@@ -170,7 +170,7 @@ PROCEDURES: Mapping[str, Mapping[str, FitProcedure]] = {
     },
     "plogp": {
         "kielmann": FitProcedure("one saturation, then two roundtrips per size, sizes chosen adaptively", _plogp),
-        "saturation": FitProcedure("the same with the gap of every size by saturation", partial(_plogp, saturate=True)),
+        "saturation": FitProcedure("as kielmann, with a saturation at every size", partial(_plogp, saturate=True)),
         "fitted": FitProcedure(
             "gap and latency fitted to the chain broadcast and the linear barrier", _fitted_plogp, means_only=True
         ),
@@ -181,7 +181,10 @@ PROCEDURES: Mapping[str, Mapping[str, FitProcedure]] = {
 
 
 def request(family: str, procedure: str | None = None, heterogeneous: bool | None = False) -> FitRequest:
-    """A request; the default procedure is filled in. If `heterogeneous` is None, that form is used if it exists."""
+    """A request for the family's procedure of that name, by default the first.
+
+    If `heterogeneous` is None, the heterogeneous form is used if the procedure has one.
+    """
     check_name("model", family, PROCEDURES)
     name = procedure or next(iter(PROCEDURES[family]))
     check_name(f"procedure for {family}", name, PROCEDURES[family])
@@ -200,7 +203,8 @@ def request(family: str, procedure: str | None = None, heterogeneous: bool | Non
 def max_useful_procs(wanted: FitRequest, available: int, alike: bool = True) -> int:
     """The default number of processes in the experiments.
 
-    All take part if the nodes differ or the model is heterogeneous, otherwise at most HOMOGENEOUS_PROCS.
+    All `available` processes take part if the nodes differ or the model is heterogeneous; otherwise at most
+    HOMOGENEOUS_PROCS.
     """
     return min(available, HOMOGENEOUS_PROCS) if alike and not wanted.heterogeneous else available
 
@@ -246,12 +250,12 @@ def _remarks(parameters: Parameters) -> tuple[str, ...]:
         return ()
     return (
         "1/beta (network_seconds_per_byte) is negative where messages of one sender share its link: t then holds the "
-        "link's time, and only the sums that predictions are made of mean anything (docs/models.md)",
+        "link's time, and only the sums that predictions use are meaningful (docs/models.md)",
     )
 
 
 def sample_pairs(procs: int) -> list[Pair]:
-    """All pairs of a few processes; of many, each process and its successor, so that all processes count equally."""
+    """All pairs if there are few processes; otherwise each process with its successor, so that all count equally."""
     if procs <= _ALL_PAIRS_PROCS:
         return [(i, j) for i in range(procs) for j in range(i + 1, procs)]
     return [(i, (i + 1) % procs) for i in range(procs)]

@@ -61,7 +61,7 @@ class Sizes:
                 "the smallest must be above 0 and below the largest"
             )
         if self.max_count < 3:
-            raise UsageError(f"at most {self.max_count} message sizes (max_count) are too few; allow at least 3")
+            raise UsageError(f"max_count = {self.max_count} allows too few message sizes; allow at least 3")
         if self.tolerance <= 0 or self.min_step_bytes < 1:
             raise UsageError(
                 f"tolerance {self.tolerance}, smallest step {self.min_step_bytes} bytes: "

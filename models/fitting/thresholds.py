@@ -50,7 +50,7 @@ def _line(points: Array, start: int, end: int) -> tuple[Array, float]:
 
 
 def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[int, int]]:
-    """The straight lines that a series consists of, as index ranges [start, end); one if nothing changes.
+    """The straight lines that a series consists of, as index ranges [start, end); a single range if there is no break.
 
     For every number of breaks up to MAX_BREAKS the best breaks are found by dynamic programming; the smallest BIC
     decides their number. Each line has three parameters (intercept, slope, variance), each break is one more.
@@ -82,7 +82,8 @@ def _costs(sizes: Array, times: Array) -> Array:
     """The cost of a line through the points [start, end), by start and end; infinite for fewer than MIN_POINTS.
 
     The cost is minus twice the log likelihood of a line with its own variance. Bai & Perron allow variances to change
-    with the lines; here they must, since escalations scatter a thousand times as much as a regular region does.
+    with the lines; here they have to change, since escalations scatter a thousand times as much as a regular region
+    does.
     """
     count = len(sizes)
     costs = np.full((count + 1, count + 1), np.inf)

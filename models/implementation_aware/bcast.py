@@ -48,7 +48,10 @@ def _printed(points: Points, steps: Array) -> list[Messages]:
 
 
 def _pipeline(points: Points, fill: Array, steady: Array, whole: Array) -> list[Messages]:
-    """The segments of `whole` bytes: `fill` steps until the last process has the first segment, then `steady` steps."""
+    """The messages of a pipelined broadcast of `whole` bytes: `fill` steps, then `steady` steps.
+
+    After the `fill` steps the last process has the first segment; the `steady` steps are for the other segments.
+    """
     each, longest = whole / segment_count(whole, points.segment_bytes), longest_segment(whole, points.segment_bytes)
     counts = {"fill": fill, "steady": steady}
     return [
@@ -90,7 +93,7 @@ def k_chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def k_chain(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formula (11): the root's first step and the longest chain fill the chains; then gamma(K + 1) (n_s - 1) steps."""
+    """Formula (11): the root's first step and the longest chain's other steps, then gamma(K + 1) (n_s - 1) steps."""
     segment = points.bytes_each
     chains = np.minimum(points.parameter, np.maximum(points.procs - 1, 1))
     length = np.ceil((points.procs - 1) / chains)
@@ -194,7 +197,7 @@ def scatter_allgather(points: Points, gamma: Gamma) -> Sequence[Messages]:
     this takes ceil(log2(w / r)) messages of r blocks. Only the longest of these series of messages is waited for, and
     the processes that begin this series are not the last that the scatter reached. So latencies count floor(log2(w /
     r)) times, at least once; bytes count in full. A step of the scatter and a step of the allgather are assumed to cost
-    the same: at every P there are nearly as many of the one as of the other, so no fit could distinguish them.
+    the same: at every P, both have nearly the same number of steps, so no fit could distinguish the two costs.
     """
     block = points.message_bytes / points.procs
     parts = _scatter("main", points)

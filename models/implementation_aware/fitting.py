@@ -61,9 +61,9 @@ def fit_algorithm(
     """alpha and beta of every part and protocol in the observations, fitted with `formula`, by default the model's.
 
     In the model as printed, an algorithm has one alpha and beta, which also serve the closing gather of 'bcast_gather'
-    (figure 4). In the model by parts, each part and protocol has its own alpha and beta, and so has the closing gather,
-    whose alpha and beta the 'gather' observations determine. If there are several segment sizes, the model by parts is
-    also fitted to each size alone (as section VI proposes). Raises CollwiseError when there are no observations.
+    (figure 4). In the model by parts, each part and protocol has its own alpha and beta. The closing gather also has
+    its own, which are determined by the 'gather' observations. If there are several segment sizes, the model by parts
+    is also fitted to each size alone (as section VI proposes). Raises CollwiseError when there are no observations.
     """
     if not observations:
         raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
@@ -94,8 +94,8 @@ def fit_algorithm(
 def _tells_about(observation: Observation, segment_bytes: int) -> bool:
     """True if an observation would be the same with that segment size.
 
-    That is so if it has that segment size, if its message is one segment with both sizes (with size 0, every message is
-    one segment), or if its experiment has no segments.
+    That is so if it has that segment size, if its message is one segment under either size (with size 0, every message
+    is one segment), or if its experiment has no segments.
     """
     if observation.experiment in ("exchange", "gather") or observation.segment_bytes == segment_bytes:
         return True

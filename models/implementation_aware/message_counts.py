@@ -38,7 +38,7 @@ class Messages:
 
 @dataclass(frozen=True)
 class Gamma:
-    """gamma(p, m), the cost of a non-blocking linear broadcast among p processes relative to two (formula (4)).
+    """gamma(p, m), the time of a non-blocking linear broadcast among p processes divided by that among 2 (formula (4)).
 
     `values[i]` holds gamma for messages of `message_bytes[i]` and p = 2, 3 and so on. Values are interpolated between
     sizes and constant beyond the outer sizes. Beyond the last p they continue with the slope of a straight line through

@@ -4,7 +4,7 @@ The papers on implementation-aware models have no formulas of reduce. A process 
 includes the time per byte of combining. There are three parts:
 
 - `fill`: the messages on the slowest path up the tree, each of which waits for the previous one;
-- `inflow`: the messages that wait at one process, where the next message is under way while one is combined;
+- `inflow`: the messages that wait at one process, which combines one message while the next is under way;
 - `steady`: the messages of all segments after the first.
 """
 

@@ -11,7 +11,7 @@ from collwise.models.implementation_aware.bcast import linear
 from collwise.models.implementation_aware.message_counts import EAGER, RENDEZVOUS, Gamma, Messages, by_algorithm
 from collwise.models.interface import Points
 
-# On the path to a process, the numbers of eager messages, of their blocks, of rendezvous messages and of their blocks.
+# Four counts on the path to a process: eager messages, blocks in these, rendezvous messages, blocks in these.
 _Way = tuple[int, int, int, int]
 
 

@@ -186,9 +186,9 @@ def _complete_topology(facts: Facts, default: Any) -> None:
             if kind == "one-switch" or (kind == "torus" and what != "nodes per switch"):
                 del facts[what]
     if kind == "fat-tree":
-        default("oversubscription", 1.0, "Slurm does not know it: none is assumed; --oversubscription N")
+        default("oversubscription", 1.0, "Slurm does not know it, so 1 is assumed; --oversubscription N")
         if "switches per pod" in facts:
-            default("pod oversubscription", 1.0, "Slurm does not know it: none is assumed; --pod-oversubscription N")
+            default("pod oversubscription", 1.0, "Slurm does not know it, so 1 is assumed; --pod-oversubscription N")
     elif kind == "dragonfly" and {"nodes per switch", "groups", "switches per group"} <= facts.keys():
         preset, nodes = interconnect(str(facts["interconnect"].value)), facts["nodes per switch"].value
         rate = preset.link_bytes_per_second / _GBIT * float(nodes or 1)

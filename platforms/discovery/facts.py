@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LIVE = "live"
-"""This source of facts stands for Slurm itself, on a machine of the cluster."""
+"""The source of facts that stands for Slurm itself, as it answers on a machine of the cluster."""
 READ, GIVEN, ESTIMATED, MISSING = "read", "given", "estimated", "missing"
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A figure of a cluster: what it is, its value, how it is known (READ to MISSING), and its source.
+    """A figure of a cluster: what it is, its value, how it is known (READ, GIVEN, ESTIMATED, MISSING), its source.
 
     For a missing figure, `where` says how to find or to give it.
     """

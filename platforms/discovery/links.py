@@ -80,7 +80,7 @@ def port_of_word(word: str, where: str) -> Port | None:
 def link_facts(ports: Sequence[Port]) -> Facts:
     """The interconnect that MPI would use on a node with these ports, with its rate and links per node.
 
-    If there are several networks, the one made for MPI is used, and among ports of one kind the fastest ones.
+    If there are several networks, the one made for MPI is used; if that network's ports differ, the fastest ones are.
     """
     if not ports:
         return {}

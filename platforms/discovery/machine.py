@@ -1,4 +1,4 @@
-"""Facts that a machine reports about itself, by hwloc's lstopo, lscpu, and Linux's /sys."""
+"""Facts that a machine reports about itself through lstopo (of hwloc), lscpu and Linux's /sys."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def lstopo_facts(text: str, where: str) -> Facts:
     kinds = [element.get("type") for element in root.iter("object")]
     if root.tag != "topology" or "Core" not in kinds:
         return {}
-    # Before hwloc 2 packages were named sockets, and a machine of one domain had no NUMANode.
+    # Before hwloc 2, packages were named sockets, and a machine of one domain had no NUMANode.
     sockets = max(kinds.count("Package") + kinds.count("Socket"), 1)
     node = _node_facts(sockets, kinds.count("Core"), max(kinds.count("NUMANode"), 1), where)
     node |= _memory_facts([element.get("local_memory", "") for element in root.iter("object")], where)

@@ -99,7 +99,7 @@ def _node_facts(found: SlurmConfiguration, sockets: int | None, cores: int | Non
 
 
 def _memory_fact(found: SlurmConfiguration, nodes: Sequence[_Nodes]) -> Iterator[Fact]:
-    """The smallest memory that Slurm gives to jobs on one of the nodes. No fact unless all of them have RealMemory."""
+    """The smallest memory that Slurm gives to jobs on one of the nodes. No fact if a node lacks RealMemory."""
     known = [node.memory for node in nodes if node.memory is not None]
     if len(known) == len(nodes):
         yield read("bytes of memory", min(known), f"{found.where}: RealMemory")
@@ -224,7 +224,7 @@ def _names(text: str, key: str) -> list[str]:
 
 
 def _selected(found: SlurmConfiguration, nodes: list[_Nodes], partition: str | None) -> tuple[list[_Nodes], str]:
-    """The nodes of a partition, and words that name it; by default Slurm's default partition, or else all."""
+    """The nodes of a partition, by default of Slurm's default one or else of all, and words that name it."""
     partitions = {record[_PARTITION]: record for record in found.records[_PARTITION]}
     defaults = partitions.pop("DEFAULT", {})
     if partition is not None:
@@ -273,7 +273,7 @@ def _tree_facts(found: SlurmConfiguration, nodes: set[str]) -> list[Fact]:
     where = found.where
     if len(leaves) == 1:
         return [read("topology", "one-switch", f"{where}: all nodes are at switch {next(iter(leaves))}")]
-    uneven = f"; switches have {sizes[0]} to {sizes[-1]} nodes, the largest counts" if len(sizes) > 1 else ""
+    uneven = f"; switches have {sizes[0]} to {sizes[-1]} nodes; the largest number is used" if len(sizes) > 1 else ""
     per_pod = Counter(parents[leaf] for leaf in leaves if leaf in parents)
     made = [read("nodes per switch", sizes[-1], where + uneven)]
     if "dragonfly" in found.settings.get("topologyparam", "").lower():

@@ -136,7 +136,10 @@ def _ensure(build: Build, name: str) -> None:
 
 @contextlib.contextmanager
 def locked(folder: Path, other: str) -> Iterator[None]:
-    """Holds the lock of a build; a note says if `other` has it first. Raises UsageError if no lock can be written."""
+    """Holds the lock of a build. If another process holds it, prints a note that names `other`, and waits.
+
+    Raises UsageError if the lock cannot be written.
+    """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = (folder.parent / f"{folder.name}.lock").open("w")

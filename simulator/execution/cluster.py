@@ -205,7 +205,7 @@ class ClusterTarget(ExecutionTarget):
         """The host of each process, by rank, and the library's version, as the processes report them."""
         procs = self.usual_procs
         run = self.run("whereabouts", procs, timeout_seconds=self.options.reach_seconds)
-        # A launcher may put words of its own before each line, such as the process that wrote it.
+        # A launcher may put a prefix before each line, such as the number of the process that wrote the line.
         records = [line[line.index('{"rank"') :] for line in run.output_lines if '{"rank"' in line]
         found = [json.loads(record) for record in records]
         names = f"{self.launcher} on {', '.join(self.slots)}"
@@ -219,8 +219,8 @@ class ClusterTarget(ExecutionTarget):
         hosts = [record["host"] for record in found]
         if not mapped_by_blocks(hosts, self._per_node):
             raise CollwiseError(
-                f"{names}: processes are not mapped by blocks of {self._per_node} but on {', '.join(hosts)}; "
-                "leave mapping to collwise"
+                f"{names}: expected {self._per_node} consecutive ranks on each host, but the ranks ran on "
+                f"{', '.join(hosts)}; leave mapping to collwise"
             )
         return hosts, found[0]["library"]
 
@@ -239,7 +239,7 @@ def _equal_slots(slots: Slots, processes_per_node: int) -> Slots:
 
 
 def mapped_by_blocks(hosts: Sequence[str], per_node: int) -> bool:
-    """True if the hosts of the processes, by rank, are the same in each block of `per_node` ranks."""
+    """True if each block of `per_node` consecutive ranks is on one host; `hosts` has the host of each rank."""
     return all(len(set(hosts[first : first + per_node])) == 1 for first in range(0, len(hosts), per_node))
 
 

@@ -178,9 +178,9 @@ def run_interposed(
 ) -> int:
     """Runs the program with our standard streams and returns its exit code; `plain` runs it without libcollwise.
 
-    If there is no report, a note on stderr says if no call used a rule of the table; under SMPI, the note is printed
-    only if no rule can apply to the run. Raises UsageError when the MPI library, the program or the platform is missing
-    or unsuitable, and CollwiseError when the program succeeds without having called libcollwise.
+    If no report is requested and no call used a rule of the table, a note on stderr says so; under SMPI, the note is
+    printed only if no rule can apply to the run. Raises UsageError when the MPI library, the program or the platform is
+    missing or unsuitable, and CollwiseError when the program succeeds without having called libcollwise.
     """
     mpi = find_installation(library, simgrid, procs)
     binary = find_program(program, mpi)

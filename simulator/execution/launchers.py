@@ -1,4 +1,4 @@
-"""Launchers on hosts: mpirun, Open MPI's or MPICH's (Hydra), also within OAR, and srun within SLURM."""
+"""Launchers on hosts: the mpirun of Open MPI or of MPICH (Hydra), also within OAR, and srun within SLURM."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ _ENVIRONMENT = {
 class RemoteHosts:
     """The hosts of a run and the processes of each, which are written to `file`.
 
-    `remote_shell` is the command that reaches the hosts, as a shell reads it; if it is empty, ssh reaches them.
+    `remote_shell` is the command that reaches the hosts, with its words quoted as for a shell; if it is empty, ssh is
+    used.
     """
 
     slots: Slots
@@ -105,7 +106,7 @@ def _mpich_hosts(hosts: RemoteHosts) -> list[str]:
 
 
 class Mpirun(ClusterTarget):
-    """mpirun on named hosts; `remote_shell` is a command, as a shell reads it, that reaches hosts instead of ssh."""
+    """mpirun on named hosts; `remote_shell` is the command, quoted as for a shell, that replaces ssh."""
 
     launcher = "mpirun"
 

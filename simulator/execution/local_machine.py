@@ -50,7 +50,7 @@ class LocalMachine(ExecutionTarget):
 
 
 def warn_if_crowded(procs: int, per_core: int = _MAX_PROCESSES_PER_CORE) -> None:
-    """Warns if more than `per_core` processes per core are to run here; by default, so many that they mostly wait."""
+    """Warns if more than `per_core` processes per core are to run here; by default, if they would mostly wait."""
     cores = len(os.sched_getaffinity(0))
     if procs > per_core * cores:
         what = "mostly show" if procs > _MAX_PROCESSES_PER_CORE * cores else "include"

@@ -30,7 +30,7 @@ _NOISE = (
 # indented.
 _RULE = re.compile("-{40,}")
 _WRAPPED_FROM = 50
-# Open MPI's words for a process that a signal ended, and what a shell adds to the signal for its exit code.
+# Open MPI's words for a process that a signal ended, and the number that shells add to a signal in their exit code.
 _SIGNALLED = "exited on signal"
 _SIGNALLED_CODE = 128
 # Processes that outlive their command may hold its pipe open, which would then never be read to its end.

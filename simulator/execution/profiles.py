@@ -1,4 +1,4 @@
-"""Profiles of programs: JSON reports of libcollwise (docs/interposing.md), of one run or of several runs as one.
+"""Profiles of programs: JSON reports of libcollwise (docs/interposing.md), of one run or of several runs combined.
 
 Every command that wants to know what ran, how often and how long reads the report here.
 """
@@ -29,7 +29,7 @@ OWN = "MPI's own"
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """The calls of a collective on one communicator whose sizes lie between a power of two and the next one.
+    """The calls of a collective on a communicator, with sizes between a power of two and the next one.
 
     `seconds` is the time within all these calls, as a mean over the processes; `parameters` are the algorithm's.
     `algorithm` is empty if MPI's own ran, and `mpis_own` then says why. `min_bytes`, `max_bytes` and `mean_bytes` are
@@ -57,7 +57,7 @@ class ProfileRow:
 
     @property
     def key(self) -> Key:
-        """The fields that the same calls have in every run, whatever algorithm runs."""
+        """The fields that are equal for the same calls in every run, whatever algorithm runs."""
         return self.collective, self.communicator, self.ranks, self.processes, self.min_bytes
 
     @property

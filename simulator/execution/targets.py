@@ -22,7 +22,7 @@ TCP_EAGER_LIMIT_BYTES = 65536
 
 @dataclass(frozen=True)
 class LaunchRequest:
-    """A request that a target run one of our programs, or the program at a path.
+    """A request to run one of our programs, or the program at a path, on a target.
 
     `environment` reaches every process; `launcher_args` are further words for the launcher. `on_line` gets each line of
     output as it arrives.

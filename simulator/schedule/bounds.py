@@ -36,7 +36,7 @@ _BYTES = ("transfer_seconds", "gap_seconds", "receive_gap_seconds", "load_bytes"
 _RATES, _RATES_WITHIN_NODES = ("out_rate", "in_rate", "link_rate"), ("memory_rate", "cross_rate")
 
 _KINDS = (_LATENCY, _OVERHEAD, _LOCAL_WORK, _WITHIN_NODES, _BYTES)
-"""The tables of each kind of costs. The costs of bytes also are inverse to the rates."""
+"""The tables of each kind of costs. The costs of bytes are also inversely proportional to rates."""
 
 LATENCY, OVERHEAD, LOCAL_WORK, WITHIN_NODES, BYTES = KINDS = range(len(_KINDS))
 
@@ -126,7 +126,7 @@ class Anchor:
         # A message that no longer waits for its receive may make anything faster.
         waits = _waits(self.tables) & ~_waits(tables)
         still = columns.least(np.where(waits, 0.0, 1.0)) > 0
-        # All other costs change the beginning of a message only by how long other messages take.
+        # All other costs change when a message begins only by changing how long other messages take.
         decisive = (*_OVERHEAD, "protocol")
         has_same_order = all(np.array_equal(getattr(self.tables, name), getattr(tables, name)) for name in decisive)
         margin = MARGIN if has_same_order else _MARGIN_OF_OTHERS
@@ -149,7 +149,7 @@ def _has(tables: NetworkTables, kind: int) -> bool:
 
 
 def _costs(tables: NetworkTables, kind: int) -> dict[str, Doubles]:
-    """The tables of a kind. For a network without overheads, these contain a small overhead for each eager message."""
+    """The tables of a kind. If a network has no overheads, its overhead tables get a small one for eager messages."""
     found = _tables_of(tables, kind)
     if kind == OVERHEAD and not _has(tables, kind):
         eager = tables.protocol == EAGER

@@ -50,7 +50,7 @@ class LibraryDecisions:
     """The decisions of an MPI library, with their name and digest.
 
     `decide` takes a collective, P and the message bytes, and returns the case that does what the library runs for such
-    a call. It raises UsageError if this is not known.
+    a call. It raises UsageError if the library's choice is not known.
     """
 
     name: str
@@ -183,8 +183,8 @@ class Played:
 class Trace:
     """A record of how processes spent their time until `seconds`: `spans` of the type SPANS, and the critical path.
 
-    `critical` has the positions of the spans on the critical path, which follow one another without a gap from the
-    start to the end of the last process. `sizes[i]` is the size, in bytes, to which spans refer by the number i.
+    `critical` has the positions, in `spans`, of the critical path. Its spans follow one another without a gap, from the
+    start of the run until the last process ends. Spans give a size as an index i; `sizes[i]` is that size in bytes.
     `lost_packets` and `time_outs` are as in Played.
     """
 
@@ -319,7 +319,7 @@ class Schedule:
         return None if result.is_longer else _played(result, ends)
 
     def begins_longer(self, network: NetworkTables, max_seconds: float) -> float:
-        """Plays a schedule that ends after some operations. Returns infinity if the whole exceeds `max_seconds`.
+        """Plays a schedule that ends after some operations. Returns infinity if the whole one exceeds `max_seconds`.
 
         Otherwise returns the time at which the first process has no more operations, or 0 if that is not known.
         """
@@ -361,8 +361,8 @@ class Schedule:
     def trace(self, network: NetworkTables, of_period: bool = False) -> Trace:
         """The trace on a network. Raises the errors of `play`.
 
-        With `of_period`, the trace contains only the processes that are also played without a trace, since the others
-        do the same as these; peers are then numbered modulo the number of these processes.
+        With `of_period`, the trace contains only the processes that `play` plays if it makes no trace, since all other
+        processes do the same as these; peers are then numbered modulo the number of these processes.
         """
         trace = _Trace(of_period=of_period)
         try:

@@ -8,11 +8,12 @@ played (live_groups.py). The most expensive cases are not played at all:
   all processes do the same. The case gets the time of the multiple above. Its error is the time that another P doubles
   add, on average up to the next size.
 - Long pipelines: A pipeline of many segments takes longer with each further period; three short pipelines show by how
-  much. The error is the larger of two values, both for all periods that are left out: by how much the differences
-  between the three times differ, and by how much longer the busiest process or port takes (work.py). Comparisons of
-  times are not checked, unlike in pipelines.py. In trees of reductions, a child runs ahead of the others for up to
-  hundreds of segments before it waits for them, and then the rate changes. The short pipelines of these trees are
-  therefore longer, and if the error is larger than 1 %, the whole pipeline is played.
+  much. The error is the larger of two values, both for all periods that are left out: the difference between the two
+  times of a period that the three pipelines give, and the time by which the busiest process or port takes longer than
+  the pipelines suggest (work.py). Comparisons of times are not checked, unlike in pipelines.py. In trees of reductions,
+  a child runs ahead of the others for up to hundreds of segments before it waits for them, and then the rate changes.
+  The short pipelines of these trees are therefore longer, and if the error is larger than 1 %, the whole pipeline is
+  played.
 
 The error of uneven blocks is at least 0.2 %, since messages of unequal sizes share ports slightly differently from
 equal ones. The error of long pipelines is at least 1 %, since a short pipeline may only nearly have found its rate.
@@ -126,7 +127,7 @@ class LiveCases:
         self._in_groups(lambda procs, group: group.find_parts(self._with_reductions))
 
     def _in_groups(self, what: Callable[[int, Group], _Found]) -> list[tuple[Group, _Found]]:
-        """The results of `what` for each process count and its group, made on all threads."""
+        """The results of `what` for each process count and its group, computed on all threads."""
         # The longest work first, so that all threads end at about the same time.
         groups = sorted(self._groups.items(), reverse=True)
         with ThreadPoolExecutor(self._jobs) as pool:

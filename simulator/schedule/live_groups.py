@@ -30,10 +30,12 @@ NEAR = 0.02
 """Cases that are slower than the fastest one by at most this share are always timed."""
 
 _FAR = 8.0
-"""The parts of times are found only for cases that take at most this many times the fastest time."""
+"""The parts of a case's time are found only if it is at most this multiple of the fastest time."""
 
 _MAX_ANCHORS = 4
-"""The most networks whose times give bounds: the first, and the latest ones for which earlier networks gave none."""
+"""The largest number of networks whose times give lower bounds: the first network, and the latest ones for which the
+networks before them gave no bound of some case.
+"""
 
 LITTLE_WORK = 10_000
 """A group with fewer messages plays all cases, since finding out which are needed would take longer. Messages of
@@ -43,7 +45,9 @@ processes with the same program count once.
 _MAX_TERMS = 3
 
 _MAX_ERROR = 0.0101
-"""A case is played whole, if possible, when its terms may be wrong by more than this share."""
+"""A case is played whole if the error of its computed time may exceed this share. Cases whose terms have no `whole`
+play are excepted.
+"""
 
 _SURELY_LONGER = 1.05
 """A case is not played if its work alone takes longer than the fastest time by this factor. Whatever the errors of
@@ -66,11 +70,11 @@ class LiveTimes:
 
 @dataclass(frozen=True)
 class Terms:
-    """The positions of the plays whose weighted times give the time of a case, and weights for its error.
+    """The positions of the plays whose weighted times give a case's time, and the weights that give its error.
 
-    `min_error` is the smallest relative error of the time. The time is at least `first_share` of the time of the first
-    play. `whole` is the position of the play of the case itself; it is set only for pipelines whose short plays may not
-    reach the rate of the whole pipeline.
+    The relative error of the time is taken to be at least `min_error`. The time is at least `first_share` of the time
+    of the first play. `whole` is the position of the play of the case itself; it is set only for pipelines whose short
+    plays may not reach the rate of the whole pipeline.
     """
 
     plays: Sequence[int]
@@ -83,7 +87,7 @@ class Terms:
 
 @dataclass
 class Group:
-    """The cases of one process count, and the schedules with their sizes that are played for them."""
+    """The cases of one process count, and the schedules (with message sizes) that are played for these cases."""
 
     schedules: list[Schedule] = field(default_factory=list)
     sizes: list[Sizes] = field(default_factory=list)
@@ -146,8 +150,8 @@ class Group:
     def times(self, tables: NetworkTables, every: bool) -> LiveTimes:
         """The times on a network.
 
-        All cases are timed on the first network and on networks with finite buffers, if the group has little work, and
-        if `every` is true. Otherwise only the cases that may be the fastest are timed.
+        All cases are timed if `every` is true, if the network is the first one or has finite buffers, or if the group
+        has little work. Otherwise only the cases that may be the fastest are timed.
         """
         plays = _Plays(self, tables)
         if every or not self._anchors or tables.buffers is not None or self._has_little_work:
@@ -193,7 +197,7 @@ class Group:
         self._anchors[0] = first.with_parts(found, slower)
 
     def _times(self, plays: _Plays, is_whole: npt.NDArray[np.bool_] | None = None) -> LiveTimes:
-        """The times that follow from what was played. Cases in `is_whole` get the time of their own play."""
+        """The times of the cases, computed from the plays so far. A case in `is_whole` gets its whole play's time."""
         found, errors = self._by_terms(plays)
         if is_whole is None:
             is_whole = self._must_be_whole(found, errors)
@@ -216,14 +220,14 @@ class Group:
         return (self._whole != _NONE) & (errors > _MAX_ERROR * found)
 
     def _need_whole(self, plays: _Plays, cases: npt.NDArray[np.intp], max_seconds: Doubles | float) -> None:
-        """Plays the cases that have to be played whole. Cases that take longer than `max_seconds` may stay nan."""
+        """Plays the cases that have to be played whole. Times of cases that exceed `max_seconds` may stay nan."""
         must_be = self._must_be_whole(*self._by_terms(plays))[cases]
         plays.need(self._whole[cases[must_be]], np.broadcast_to(max_seconds, len(cases))[must_be])
 
     def _contest(self, plays: _Plays, least: Doubles, guess: Doubles) -> tuple[Doubles, npt.NDArray[np.bool_]]:
         """Plays the cases that may be the fastest of their size.
 
-        Returns lower bounds for cases without a time, and the cases that were not begun.
+        Returns lower bounds of the times of cases that were begun but not timed, and the cases that were not begun.
         """
         order = np.lexsort((guess, self._point))
         best, is_open = np.full(len(self.cases), np.inf), np.ones(len(self.cases), dtype=bool)
@@ -257,7 +261,7 @@ class _Plays:
         return self._group.work.min_seconds(self._tables)
 
     def need(self, plays: npt.NDArray[np.intp], max_seconds: Doubles | float = np.inf) -> None:
-        """Plays those of `plays` whose times are not known yet. Plays longer than their `max_seconds` may stay nan.
+        """Plays those of `plays` whose times are not known yet. Times that exceed their `max_seconds` may stay nan.
 
         Raises CollwiseError if a play fails.
         """

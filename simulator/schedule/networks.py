@@ -34,9 +34,9 @@ def network_tables(
     the calibration gives the overheads. SMPI charges no overheads for empty messages; here they have the overheads of
     the calibration's first row.
 
-    `like_smpi` applies the rules in which SMPI differs, for comparisons. Every message then has an envelope, and eager
-    messages leave when their receives are posted. The sender of a rendezvous message waits until the message has
-    arrived, not only for the handshake. Empty messages have no overheads, and receivers of synchronous messages of
+    `like_smpi` applies SMPI's rules where they differ, for comparisons with SMPI. Every message then has an envelope,
+    and eager messages leave when their receives are posted. The sender of a rendezvous message waits until the message
+    has arrived, not only for the handshake. Empty messages have no overheads, and receivers of synchronous messages of
     eager size have none either.
     """
     positions = platform.positions(procs, processes_per_node)
@@ -118,7 +118,7 @@ def places_of(platform: HostPlatform, procs: int, processes_per_node: int) -> di
 def _with_sockets(
     tables: NetworkTables, described: Platform, sockets: Sequence[int], latency_factor: Doubles
 ) -> NetworkTables:
-    """The tables with the times between the sockets of a node; the platform describes at least one of these times."""
+    """The tables with the times between sockets of a node; the platform describes their rate, latency, or both."""
     rate, latency = sockets_of(described)
     local = tables.local_latency_seconds
     longer = 1.0 if rate is None else max(1.0, described.loopback_bytes_per_second / rate)
@@ -178,7 +178,7 @@ def sockets_of(platform: HostPlatform) -> tuple[float | None, float | None]:
 
 
 def load_of(m: Doubles, header_bytes: float) -> Doubles:
-    """The bytes in full packets that keep a port busy as long as messages of m bytes with headers.
+    """The bytes that, in full packets, keep a port busy as long as a message of m bytes with headers.
 
     A message without data is sent as one packet.
     """
@@ -201,7 +201,7 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles, classes: Sequen
         tables,
         latency_seconds=all_pairs * ports.latency_seconds,
         handshake_seconds=all_pairs * ports.handshake_seconds,
-        # A handshake is two messages of the library's own.
+        # A handshake consists of two messages that the MPI library sends itself.
         answer_seconds=all_pairs * max(ports.latency_seconds, ports.handshake_seconds / 2),
         transfer_seconds=load / np.minimum.outer(rates, rates)[:, :, None],
         out_rate=rates,
@@ -245,7 +245,7 @@ def _classes_of(
 ) -> tuple[list[_NodeClass], npt.NDArray[np.intp]]:
     """The classes of a platform's nodes, and the class of each of the nodes that are used.
 
-    Classes with faults exist only if they are used, so faults elsewhere change nothing.
+    A class of faulty nodes is made only if one of these nodes is used, so the faults of unused nodes change nothing.
     """
     calibration: Calibration = platform.calibration
     if isinstance(platform, Platform):

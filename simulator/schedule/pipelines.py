@@ -2,10 +2,11 @@
 
 Three short pipelines are played. They have the same last segment as the whole pipeline, and each is longer than the one
 before by a number of segments, the period. Each time in a play is the later or the earlier of two other times, plus a
-cost, and events at a port or link have an order. These comparisons are matched between the three plays, for each
-process, connection and port, counted from the end. Two conditions are checked at the end and in the two periods before:
+cost, and events at a port or link have an order. The comparisons of each process, connection and port are counted from
+the end; those with the same number are matched between the three plays. Two conditions are checked at the end and in
+the two periods before:
 
-- Every time grows by as much from the second play to the third as from the first to the second.
+- Each of the times grows by as much from the second play to the third as from the first to the second.
 - Each comparison has the same result in all plays, and in the whole pipeline if the times continue to grow evenly.
 
 If both hold, each further period adds the same time again, since a segment depends only on segments of the last two
@@ -58,7 +59,7 @@ _WORDS, _STRAND_WORDS, _MIN_WORDS = 2, 6, 24
 """The recorded words per message, without strands and with strands, and the fewest words recorded for a process."""
 
 _FIRST_SHARE, _MAX_SHARE = 1 / 64, 0.4
-"""The share of a case recorded first to see if the case takes too long, and the largest such share."""
+"""The share of a case that `begins_longer` records first, and the largest share that it records."""
 
 _FURTHER, _FACTOR = 1.2, 4.0
 """The factor by which a recording exceeds the suggested length, and the largest growth to the next recording. The
@@ -107,7 +108,7 @@ def play_case_within(
 
 
 def min_seconds(case: Case, tables_of: TablesOf, node_of: NodeOf = None) -> float:
-    """A lower bound of a case's time, from two processes alone; 0 if these have to know of other processes."""
+    """A lower bound of a case's time, found by recording two processes alone; 0 if they cannot be recorded alone."""
     try:
         schedule = Schedule(case, node_of, root_alone=True)
     except UsageError:
@@ -198,7 +199,7 @@ def sizes_after(schedules: Sequence[Schedule], lengths: Sequence[int], periods: 
 
 
 class _Comparisons:
-    """The ends of processes in a play, and all comparisons, by entity."""
+    """The times at which processes end in a play, and all comparisons, by entity (a process, connection or port)."""
 
     def __init__(self, played: Played, comparisons: npt.NDArray[np.void]) -> None:
         self.ends = played.ends
@@ -211,7 +212,7 @@ class _Comparisons:
         return np.bincount(self.entity, minlength=entities)
 
     def begin_of_end(self, longer: _Comparisons) -> npt.NDArray[np.int64] | None:
-        """The position, for each entity, of the first comparison in the two periods before its end.
+        """The position of each entity's first comparison in the two periods before the end of the entity.
 
         The end of an entity begins where it notices that the pipeline ends: until then, the entity makes the same
         comparisons as in the pipeline that is a period longer. Returns None if the play is too short.

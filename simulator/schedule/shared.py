@@ -66,9 +66,10 @@ def uncut(case: Case) -> Case | None:
 
 
 def segmented_bytes(case: Case) -> int:
-    """The bytes of a message of one segment, or, for segmented_ring, which cuts blocks, of one segment per block.
+    """The bytes of a message that consists of one segment.
 
-    The hierarchical allgather cuts all blocks together.
+    For segmented_ring, which cuts each block, the message has one segment per block. The hierarchical allgather cuts
+    all blocks together.
     """
     if (case.collective, case.algorithm) == ("allgather", "hierarchical"):
         return case.segment_bytes // case.procs

@@ -1,8 +1,8 @@
 """Experiments with tasks on the schedule engine, which show when each node's leader is done with each task.
 
 Schedules have no marks at the ends of tasks. Instead the sequence is played once for each task, only up to the task's
-end; a leader is done with the task when it is done in that play. Such a play lacks later tasks that other processes
-would have begun by then. The last play, of the whole sequence, lacks nothing.
+end; the time at which a leader ends in that play is the time at which it is done with the task. Such a play lacks later
+tasks that other processes would have begun by then. The last play, of the whole sequence, lacks nothing.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def task_count(case: Case) -> int:
 
 
 def _leaders(node_of: npt.NDArray[np.int64], root: int) -> list[int]:
-    """The leader of each node, in the order of the nodes' first ranks. It has the same place in its node as the root
-    has, or is the node's last process if the node has too few processes.
+    """The leader of each node, in the order of the nodes' first ranks. A leader has the same place in its node as the
+    root has in the root's node. If the node has too few processes, its last process is the leader.
     """
     import numpy as np
 

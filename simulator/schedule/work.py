@@ -30,7 +30,7 @@ _MAX_COUNTS = 1 << 22
 
 
 _Row = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Doubles]
-"""The operations of one process or port: costs, sizes, and how often each."""
+"""The operations of one process or port: the kind of cost of each, its size, and how often it occurs."""
 
 _Play = tuple[Schedule, Schedule | None]
 """A schedule, or a pipeline and a shorter one with the same sizes. Their difference is the pipeline's additional work.
@@ -38,10 +38,10 @@ _Play = tuple[Schedule, Schedule | None]
 
 
 class Work:
-    """The work of several plays. Their sizes are columns of tables that all plays share."""
+    """The work of several plays. All plays share tables, which have a column for each message size."""
 
     def __init__(self, plays: Sequence[_Play], columns: Sequence[_Columns], sizes: int) -> None:
-        """Counts what the schedules do; `columns` has each play's columns in tables for `sizes` sizes."""
+        """Counts what the schedules do. `columns` has the columns of each play in tables with `sizes` columns."""
         rows_of: dict[tuple[int, int], list[_Row]] = {}
         nothing = np.array([_COSTS * sizes])  # after all costs
         numbers: list[npt.NDArray[np.intp]] = []
@@ -75,7 +75,7 @@ def busiest_messages(schedule: Schedule) -> float:
 
 
 def _rows(schedule: Schedule, shorter: Schedule | None) -> list[_Row]:
-    """The operations of the processes, then of their outgoing and their incoming ports: costs, sizes, how often each.
+    """The operations of the processes, then those of their outgoing and of their incoming ports.
 
     One process or port stands for all that do the same.
     """
@@ -83,7 +83,7 @@ def _rows(schedule: Schedule, shorter: Schedule | None) -> list[_Row]:
     if counts is None:
         return []
     if others is not None and others.shape == counts.shape:
-        # Programs have the same order in both.
+        # Programs have the same order in both schedules.
         counts = np.maximum(counts - others, 0)
     started = counts[:, _START_SEND] + counts[:, _START_SYNCHRONOUS]
     received = counts[:, _RECEIVE] + counts[:, _START_RECEIVE]

@@ -25,9 +25,9 @@ from collwise.simulator.sweeps.smpi_runner import simulated_configuration
 from collwise.simulator.timing import Case, Configuration, Timing
 
 APPLICATION = "application"
-"""The experiment with the seconds of the application, until its slowest process is done."""
+"""The experiment whose time is that of the whole application, until its slowest process is done."""
 IN_COLLECTIVES = "application_collectives"
-"""The experiment with the seconds within collectives, as a mean over processes; `greatest_seconds` is the maximum."""
+"""The experiment whose time is that within collectives: the mean over processes; `greatest_seconds` is the maximum."""
 
 _FOLDED_LIBRARY = "libcollwise_folded.so"
 # Data is folded into one block; larger blocks need fewer mappings, and the kernel allows some 65 thousand of them.
@@ -58,7 +58,7 @@ class ProgramCall:
 class ApplicationRunner(Runner):
     """Executions of one application with the same arguments, one after another.
 
-    `application_cases` makes its cases. Raises UsageError when the version of SimGrid is missing.
+    The runner takes cases made by `application_cases`. Raises UsageError when the version of SimGrid is missing.
     """
 
     def __init__(

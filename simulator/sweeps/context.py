@@ -52,8 +52,8 @@ class Engine:
     """A program that simulates. `experiments` is None if it has no experiments between a few processes.
 
     `has_library` says whether the engine has its own collectives, which mock-ups then call; otherwise mock-ups call
-    those of the context's `library`. `leaves_out` says whether the engine can leave out cases that a tolerance rules
-    out as choices.
+    those of the context's `library`. `leaves_out` says whether the engine can leave out cases that are slower than a
+    tolerance allows.
     """
 
     name: str
@@ -98,7 +98,7 @@ _SELECTED_REDUCTIONS = ("reduce", "allreduce", "reduce_scatter")
 SMPI_SELECTED = frozenset(
     (*_SELECTED_REDUCTIONS, "bcast", "gather", "scatter", "allgather", "allgatherv", "alltoall", "alltoallv", "barrier")
 )
-"""The collectives for which selectors choose. SMPI has one algorithm for each of the others."""
+"""The collectives whose algorithms selectors choose. For every other collective, SMPI has a single algorithm."""
 
 
 def _schedule_engine(like_smpi: bool) -> Engine:
@@ -111,7 +111,7 @@ def _schedule_engine(like_smpi: bool) -> Engine:
 
 
 SCHEDULE, SCHEDULE_LIKE_SMPI = _schedule_engine(like_smpi=False), _schedule_engine(like_smpi=True)
-"""The schedule engine, with its own rules, and with SMPI's rules where SMPI's network differs."""
+"""The schedule engine with its own rules, and the schedule engine with the rules of SMPI's network."""
 
 
 def _played(platform: HostPlatform, procs: int, per_node: int, in_parallel: bool, context: SimulationContext) -> Runner:
@@ -127,7 +127,7 @@ ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDU
 
 
 def smpi_selecting(collective: str, selector: str) -> Engine:
-    """SMPI with its own `collective` choosing algorithms by `selector`, one of SMPI_SELECTORS.
+    """The engine SMPI in which `selector`, one of SMPI_SELECTORS, chooses the algorithms of SMPI's own `collective`.
 
     The option for all collectives at once is not used, since some collectives fail at some process counts.
     """
@@ -135,7 +135,7 @@ def smpi_selecting(collective: str, selector: str) -> Engine:
 
 
 def smpi_as_library(selector: str, rules: str = "") -> Engine:
-    """SMPI as the MPI library that a selector stands for, in all collectives, with libcollwise following these rules.
+    """SMPI as the MPI library that a selector stands for, in all collectives; libcollwise follows `rules`.
 
     If a selector fails at a process count, the program's own calls fail as well, and with them all cases.
     """
@@ -144,13 +144,13 @@ def smpi_as_library(selector: str, rules: str = "") -> Engine:
 
 @dataclass(frozen=True)
 class SimulationContext:
-    """The way in which simulated times are made, and the store that holds them.
+    """The settings with which simulated times are made, and the store that holds these times.
 
     `simgrid` is a version of SimGrid, by default the system's; `jobs` how many simulations run side by side, by default
     one per core. `progress` shows how far a simulation is, under a label. For collectives in `tolerances` the schedule
-    engine leaves out cases that are not within the tolerance (0.01: 1 %) of the fastest one. `library` decides for the
-    collectives that mock-ups call, if the engine has no MPI library. `executor` simulates collectives and experiments
-    in place of threads of this process; whole programs always run on this machine.
+    engine leaves out cases that are not within the tolerance (0.01: 1 %) of the fastest one. If the engine has no MPI
+    library, `library` chooses the algorithms of the collectives that mock-ups call. `executor` simulates collectives
+    and experiments in place of threads of this process; whole programs always run on this machine.
     """
 
     store: Store
@@ -200,7 +200,7 @@ class SimulationContext:
     def simulate_experiments(
         self, platform: HostPlatform, procs: int, processes_per_node: int, cases: Sequence[Case]
     ) -> RunResult:
-        """Times of experiments among `procs` processes, made one by one; otherwise as `simulate`."""
+        """Times of experiments among `procs` processes; simulates, one by one, those that the store does not have."""
         runner = self._experiments(platform, procs, processes_per_node, in_parallel=False)
         with self.progress(platform.name) as advance:
             return run_cases(runner, cases, self.store, advance)
@@ -225,7 +225,7 @@ class SimulationContext:
         """The same context, with SMPI in place of an engine without experiments, so that models can be fitted."""
         if self.engine.experiments is not None:
             return self
-        note(f"models are fitted by SMPI, since engine {self.engine.name} cannot run the experiments that this takes")
+        note(f"models are fitted by SMPI, since engine {self.engine.name} cannot run experiments for fitting")
         return replace(self, engine=SMPI)
 
     def _experiments(self, platform: HostPlatform, procs: int, processes_per_node: int, in_parallel: bool) -> Runner:
@@ -233,6 +233,6 @@ class SimulationContext:
             others = ", ".join(engine.name for engine in ENGINES.values() if engine.experiments)
             raise UsageError(
                 f"engine {self.engine.name} cannot run the experiments that fit models; "
-                f"use --engine {others}, or --parameters FILE where a command has it"
+                f"use --engine {others}, or --parameters FILE if the command has it"
             )
         return self.engine.experiments(platform, procs, processes_per_node, in_parallel, self)

@@ -30,8 +30,8 @@ def pool_at(place: Place) -> ExecutorPool:
 
 
 def pool_on(executor: Any, slots: int | None = None) -> ExecutorPool:
-    """The pool of an executor of concurrent.futures or of Dask's Client, which stays open. It runs `slots` tasks at a
-    time.
+    """The pool that runs tasks, `slots` at a time, on an executor of concurrent.futures or on Dask's Client. The pool
+    leaves the executor open.
     """
     if hasattr(executor, "get_executor"):
         return ExecutorPool(lambda ends: _client(executor, slots))
@@ -88,7 +88,7 @@ def _start_jobs(place: Place, ends: ExitStack) -> Started:
     refusals: list[str] = []
 
     class Job(kind.job_cls):  # type: ignore[name-defined]
-        """A job that is not started if the batch system refuses it."""
+        """A job that records the reason if the batch system refuses it."""
 
         async def start(self) -> None:
             """Submits the job."""
@@ -163,7 +163,7 @@ def job_options(place: Place) -> dict[str, Any]:
 
 
 def _silence() -> None:
-    """Keeps Dask's log off stderr, since whatever matters in it becomes one of our errors."""
+    """Keeps Dask's log off stderr, since collwise reports what matters in it as errors."""
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -177,7 +177,7 @@ def _reason(problem: Exception) -> str:
 
 
 def _teller(client: Any, text: str) -> Callable[[], None]:
-    """A function that notes that a sweep waits for a worker, once each time that there is none."""
+    """A function that prints a note when the sweep has no worker, once until there is a worker again."""
     told = False
 
     def tell() -> None:

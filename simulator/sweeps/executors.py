@@ -1,8 +1,9 @@
 """Sweeps on any executor of concurrent.futures: parts of a runner's work become tasks for other processes or machines.
 
-A task carries what it needs: the platform, the cases and the options. The worker uses its own collwise and simulator,
-which must be the same as here; a worker on which they differ says so. An option names the place: this machine, a Dask
-cluster, or jobs of a batch system. The code that starts Dask is in dask_workers.py.
+A task carries what it needs: the platform, the cases and the options. The worker uses the collwise and the simulator
+that are installed there. If these differ from those installed here, the worker raises an error that says what differs.
+An option names the place: this machine, a Dask cluster, or jobs of a batch system. The code that starts Dask is in
+dask_workers.py.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from collwise.simulator.timing import Configuration, Timing
 
 LOCAL, DASK = "local", "dask"
 BATCH_SYSTEMS = {"slurm": ("Slurm", "sbatch"), "oar": ("OAR", "oarsub")}
-"""Batch systems by their names in options, with their own name and the command that submits jobs."""
+"""The full name of each batch system and the command that submits its jobs, by the system's name in options."""
 
 EXECUTORS = (LOCAL, f"{DASK}:ADDRESS", *BATCH_SYSTEMS)
 """The forms that the name of an executor can have, for messages and help."""
@@ -123,7 +124,7 @@ def _need(module: str, package: str) -> None:
 
 
 _FLOORS = ("algorithms", "common", "platforms", "simulator", "validation")
-"""The floors whose code times depend on."""
+"""The floors on whose code the times depend."""
 
 _CODE = "code"
 _TEND_SECONDS = 5.0
@@ -133,7 +134,7 @@ _MAKE_ELSEWHERE = f"__import__('importlib').import_module('{__name__}').make_els
 """The text that a worker evaluates. A worker without collwise can read it, and fails with a reason."""
 
 Cancelled = Callable[[], bool]
-"""Tells whether the task that runs has been cancelled."""
+"""Returns whether the running task has been cancelled."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ class ExecutorPool(Pool):
     """
 
     def __init__(self, start: Callable[[ExitStack], Started]) -> None:
-        """`start` starts the executor when the first part is to be made, and registers how it is ended."""
+        """`start` starts the executor when the first part is to be made, and registers on its argument what ends it."""
         self._start = start
         self._ends = ExitStack()
         self._started: Started | None = None
@@ -217,7 +218,7 @@ class ExecutorPool(Pool):
 
 
 def _keep_all(finished: collections.deque[Timing], keep: Keep) -> None:
-    """Keeps timings, then removes them from the queue, so that an interrupt may keep a timing twice, but loses none."""
+    """Keeps each timing, then removes it from the queue. An interrupt may cause it to be kept twice, but loses none."""
     while finished:
         keep(finished[0])
         finished.popleft()
@@ -238,7 +239,7 @@ def _result(future: Future[Made], part: Part, lost: tuple[type[Exception], ...])
     except CollwiseError:
         raise
     except lost:
-        problem = "every worker that simulated this case, together with others, was lost"
+        problem = "every worker that ran the task with this case was lost"
         return Made([Timing(case, float("nan"), error=problem) for case in part.cases])
     except (BrokenExecutor, CancelledError) as problem:
         why = (
@@ -249,7 +250,7 @@ def _result(future: Future[Made], part: Part, lost: tuple[type[Exception], ...])
         raise CollwiseError(f"the executor has stopped: {why}; the same command resumes") from None
     except (ImportError, AttributeError) as problem:
         raise UsageError(
-            f"a worker has no collwise, or an older version ({problem}); install the same version and restart it"
+            f"a worker has no collwise, or an older version ({problem}); install this version and restart the worker"
         ) from None
 
 
@@ -281,7 +282,7 @@ def _runner_of(order: bytes) -> DividedRunner:
         there, here = {"maker": found.maker, **dict(found.details)}, {"maker": wanted.maker, **dict(wanted.details)}
         names = [name for name in sorted(there.keys() | here.keys()) if there.get(name) != here.get(name)]
         raise UsageError(
-            f"its configuration differs from that of the sweep in {', '.join(names)}; "
+            f"its configuration and that of the sweep differ in {', '.join(names)}; "
             "install the same versions and the same build, for example on a file system that all nodes share"
         )
     return runner

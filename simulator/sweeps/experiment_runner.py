@@ -62,7 +62,9 @@ def experiment_of(case: Case) -> Experiment:
 
 
 RunProgram = Callable[[str, Callable[[str], None], threading.Event], ProgramRun]
-"""Runs the program over a file of experiments, passing on its lines of output. It stops when the event is set."""
+"""Runs the program on a file of experiments and passes on the lines that the program prints. Stops when the event is
+set.
+"""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class ExperimentRunner(DividedRunner):
         return self._configuration
 
     def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
-        """Shares of the rounds, for one process each."""
+        """Shares of the rounds; each share is made by one execution of the program."""
         by_experiment = {experiment_of(case): case for case in cases}
         rounds = plan_rounds(list(by_experiment), self._in_parallel)
         count = min(slots, -(-len(rounds) // _ROUNDS_PER_PROCESS))
@@ -238,7 +240,7 @@ def plan_rounds(experiments: Sequence[Experiment], in_parallel: bool) -> list[li
 
 
 def _pack(experiments: list[Experiment]) -> list[list[Experiment]]:
-    """Fills round after round, always with the experiment whose processes have most left to do.
+    """Fills one round after another, always with the experiment whose processes have the most experiments left.
 
     If several experiments are equally busy, the sum of their ranks modulo P decides, since pairs of processes with the
     same sum are disjoint. All pairs thus take P or P - 1 rounds.

@@ -47,7 +47,7 @@ def check(experiment: Experiment, procs: int) -> None:
     if len(set(ranks)) < len(ranks):
         raise UsageError(f"{name}: a process is named twice; name each once")
     if kind in ON_MANY and sorted(ranks) != list(range(max(2, len(ranks)))):
-        raise UsageError(f"{name}: it takes all ranks from 0 to P - 1, at least two, the root first")
+        raise UsageError(f"{name}: expected all ranks from 0 to P - 1 (at least two), the root first")
     if kind not in ON_MANY and len(ranks) != wanted:
         raise UsageError(f"{name}: it takes {wanted} processes")
     sizes = (experiment.message_bytes, experiment.reply_bytes, experiment.count * experiment.message_bytes)
@@ -87,7 +87,7 @@ class ExperimentLaboratory:
 
     @property
     def label(self) -> str:
-        """The name of what makes the times."""
+        """The name of the simulator or MPI library that makes the times."""
         return self.runners[True].configuration.maker
 
     @classmethod

@@ -73,7 +73,7 @@ class Method:
     process has a start skew above `late_seconds`. `warmup` untimed repetitions come first, at least one. `nrep` is
     None, or the relative standard error of one-byte messages in Hunold & Carpen-Amarie's procedure NREP; the K of this
     procedure is the minimum number of repetitions. No repetition of a case begins after `limit_seconds`; 0 means no
-    limit. With `keep_samples`, the timings hold every repetition. All cases are measured in `launches` separate
+    limit. If `keep_samples` is true, the timings hold every repetition. All cases are measured in `launches` separate
     executions of MPI.
     """
 

@@ -25,8 +25,8 @@ class MpiRunner(Runner):
     """One execution of MPI over all cases, on an execution target.
 
     `run` distinguishes repeated measurements, `launch` the executions of one measurement. `timeout_seconds` is the time
-    limit of the execution, by default the sum of the method's own limits. With `in_random_order` the order of
-    algorithms differs in each run and launch, so that none always comes first.
+    limit of the execution, by default the sum of the method's own limits. If `in_random_order` is true, the order of
+    algorithms differs in each run and launch, so that no algorithm always comes first.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ def _buffer_options(cases: Sequence[Case]) -> list[str]:
 
 
 def in_program_order(cases: Iterable[Case]) -> list[Case]:
-    """The cases as one execution of MPI takes them: by process count, so that communicators are made once."""
+    """The cases in the order of one execution of MPI: by process count, so that each communicator is made once."""
     return sorted(cases, key=lambda case: (case.procs, case))
 
 
@@ -137,7 +137,7 @@ def measure(
     method: Method = USUAL_METHOD,
     **options: Any,
 ) -> list[Timing]:
-    """The times of all cases by `measure_launches`, with the launches of each case combined (`combine`)."""
+    """The times of all cases, for which `measure_launches` measures launches and `combine` combines them by case."""
     each = measure_launches(target, cases, store, method, **options)
     return [combine(timings, method.precision.confidence) for timings in zip(*each, strict=True)]
 

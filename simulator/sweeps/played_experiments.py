@@ -46,8 +46,8 @@ _COLLECTIVES = {
 
 @dataclass(frozen=True)
 class _Message:
-    """The seconds that a message without others takes: until it is received, for a blocking send, to start a send, to
-    complete its receive, and to transfer its bytes over the link.
+    """The seconds of a message that is alone on the network: until it is received, of a blocking send, of starting a
+    send, of completing the receive, and of transferring the bytes over the link.
     """
 
     seconds: float
@@ -58,7 +58,7 @@ class _Message:
 
     @property
     def on_way(self) -> float:
-        """The seconds between the end of its send and the beginning of its receive."""
+        """The seconds between the end of the message's send and the beginning of its receive."""
         return self.seconds - self.send - self.receive
 
 
@@ -67,7 +67,7 @@ class PlayedExperiments(DividedRunner):
 
     Between two processes every message is alone at its link, so that the time of an experiment is a sum of messages'
     times. Messages in a row follow one another at the pace of the slowest of their stages. An empty message takes as
-    long as a message of one byte. Experiments of other kinds fail.
+    long as a message of one byte. Experiments of kinds that the engine does not have fail.
     """
 
     def __init__(self, platform: HostPlatform, pool: Pool | None = None) -> None:
@@ -146,7 +146,10 @@ class PlayedExperiments(DividedRunner):
         return seconds[one.kind]
 
     def _played(self, sender: int, receiver: int, message_bytes: int) -> _Message:
-        """The times of a message between two nodes or within one; linear scatter sends it by a blocking send."""
+        """The times of a message between two nodes or within one node.
+
+        The message is played as the only message of a linear scatter, which uses a blocking send.
+        """
         alone = sender == receiver
         platform = ReorderedPlatform(self._platform, (sender,) if alone else (sender, receiver))
         case = Case("scatter", "linear", 2, message_bytes, processes_per_node=2 if alone else 1)

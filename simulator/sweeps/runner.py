@@ -38,7 +38,7 @@ class Runner(Protocol):
         """The configuration that the times depend on besides the case."""
 
     def weight(self, case: Case) -> float:
-        """The relative effort of a case, for honest progress; 1 where cases take about equally long."""
+        """The relative effort of a case, from which progress is computed; 1 if all cases take about equally long."""
         return 1.0
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
@@ -53,8 +53,8 @@ class Runner(Protocol):
 class Part:
     """A share of a runner's work, which does not depend on other shares.
 
-    `known` holds the seconds of other cases, with which the runner compares the cases of the part. Its keys are cases
-    that stand for what the compared cases have in common.
+    `known` holds the seconds of other cases, with which the runner compares the cases of the part. Its keys are what
+    `contest_of` returns for the compared cases.
     """
 
     cases: Sequence[Case]
@@ -167,7 +167,7 @@ def run_cases(
     """Times of all cases; makes those that the store does not have, and tries failed ones again.
 
     `known` holds rows that were read from the store before; new timings are added to it. Raises what the runner raises,
-    and UsageError when the store cannot be written; finished cases are in the store in either case.
+    and UsageError when the store cannot be written; after such an error, finished cases are in the store.
     """
     configuration = runner.configuration
     if known is None:
@@ -199,7 +199,7 @@ def run_cases(
 
 
 def successful_timings(store: Store, configuration: Configuration) -> dict[Case, Timing]:
-    """The rows of a configuration whose case ran."""
+    """The rows of a configuration, without those of failed cases."""
     return {case: timing for case, timing in store.timings(configuration).items() if timing.ok}
 
 

@@ -47,7 +47,7 @@ class ScheduleRunner(DividedRunner):
         library: LibraryDecisions | None = None,
         like_smpi: bool = False,
     ) -> None:
-        """`library` is needed for mock-ups only; `like_smpi` applies the rules in which SMPI's network differs."""
+        """`library` is needed for mock-ups only; `like_smpi` applies SMPI's rules where its network differs."""
         super().__init__(pool)
         self.platform = platform
         self._library = library
@@ -88,7 +88,7 @@ class ScheduleRunner(DividedRunner):
         return cost_of(case)
 
     def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
-        """Contests, and groups of cases that may share schedules; short groups are joined."""
+        """Parts with contests, and parts with groups of cases that may share schedules; short groups are joined."""
         check_message_sizes(cases)
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)
@@ -200,7 +200,7 @@ def _alike(cases: Iterable[Case]) -> list[list[Case]]:
 
 
 def _bundled(groups: Iterable[Sequence[Case]], slots: int) -> Iterator[list[Case]]:
-    """The groups, with successive groups joined up to a number of messages."""
+    """The groups. Successive groups are joined as long as their messages do not exceed a limit."""
     weighed = [(sum(map(cost_of, group)), group) for group in groups]
     most = min(_PART_MESSAGES, sum(weight for weight, _ in weighed) // (_PARTS_PER_SLOT * slots))
     bundle: list[Case] = []
@@ -216,7 +216,7 @@ def _bundled(groups: Iterable[Sequence[Case]], slots: int) -> Iterator[list[Case
 
 
 def _shares(contests: Sequence[Sequence[Case]], slots: int) -> list[Sequence[Case]]:
-    """The contests. A contest that is more than half of a slot's work is split; its shares take the sizes in turn."""
+    """The contests. A contest with over half of a slot's work is split; its shares get the sizes in turn."""
     weights = [sum(map(cost_of, contest)) for contest in contests]
     found: list[Sequence[Case]] = []
     for contest, weight in zip(contests, weights, strict=True):

@@ -81,8 +81,8 @@ class SmpiRunner(DividedRunner):
     """Simulations on a platform, in parts of one process each.
 
     When the simulator fails in a case, this case gets a timing with an error, and the others are simulated. The same
-    holds for a case of SimGrid's own algorithms that exceeds its limit of processor time. A case is given up only when
-    it fails alone, since a process that is ahead of the one that prints times may have failed in the next case.
+    holds for a case of SimGrid's own algorithms that exceeds its limit of processor time. A case is given up only if it
+    also fails alone: in a run of several cases, a simulated process that is ahead may have failed in the next case.
     """
 
     def __init__(
@@ -99,7 +99,8 @@ class SmpiRunner(DividedRunner):
         preferred.
 
         `own_algorithms` are the algorithms of SMPI's own collectives, or the selectors that choose them, by collective.
-        With `rules`, the text of a table for libcollwise, that library is preloaded and replaces MPI's collectives.
+        `rules` is the text of a table for libcollwise. If it is given, libcollwise is preloaded and replaces MPI's
+        collectives.
         """
         super().__init__(pool)
         self.platform = platform

@@ -9,7 +9,7 @@ The public interface, for notebooks and scripts::
     measure(collective, procs)             measured times under Open MPI or MPICH
     search_algorithms(collective, procs)   measured times within a budget, only where the choice is in doubt
     stored(query)                          times that the store has
-    results(), configurations()            DataFrames of all times in the store, and of what made them
+    results(), configurations()            DataFrames of all times in the store, and of their configurations
     prune(platform=name)                   deletes times from the store
     fit(platform)                          a model whose parameters are estimated on that platform
     predict(model, collective, procs)      predicted times
@@ -19,7 +19,7 @@ The public interface, for notebooks and scripts::
     time_tasks(collective, platform)       times of the tasks of a hierarchical collective
     search_tasks(collective, platform=...) the best configuration of a hierarchical collective for each n, p and m
     export(decisions, output=path)         rules that an MPI library reads
-    defaults(collective, procs)            what an MPI library runs untuned
+    defaults(collective, procs)            what an untuned MPI library runs
     guidelines(platform, library)          performance guidelines that simulated libraries violate, and their repair
     measured_guidelines(target)            performance guidelines that a real MPI library violates
     check_decisions(decisions, platform)   performance guidelines that decisions violate, and faster combinations
@@ -28,7 +28,7 @@ The public interface, for notebooks and scripts::
     run_program(program, library=, procs=) a program with our algorithms in it, and the report of its calls
     profile(report, platform=)             which collectives of a program matter; expected and achieved savings
     application(name, platform, procs)     an application's time under several choices of collectives
-    gain(decisions, procs)                 what decisions gain over Open MPI's own, measured
+    gain(decisions, procs)                 the measured gain of decisions over untuned Open MPI
     live_map(platform, collective)         a map that follows changes within a fraction of a second
     explorer(platform, collective)         the same with sliders, for notebooks
     check_machines(folder, ...)            predictions judged by measured times of machines

@@ -85,8 +85,8 @@ def describe(
     `output`, a .toml file that gets the description; other figures are those of `collwise.platforms.Node` (`cpus`,
     `cores`, ...), the `topology`, and the keys of that topology in a description (docs/platforms.md).
 
-    Returns a platform, which functions take wherever they take a name. Raises UsageError for figures that are missing
-    or do not fit together.
+    Returns a platform, which functions accept in place of a platform's name. Raises UsageError for figures that are
+    missing or contradict each other.
 
     >>> import collwise
     >>> mine = collwise.describe("mine", 64, "infiniband-hdr", cpus=2, cores=32)
@@ -140,7 +140,7 @@ def session(
 
 
 def _pool(executor: str | Any, jobs: int | None) -> AbstractContextManager[Pool | None]:
-    """The pool of an executor, which ends with the block; None if simulations run in threads of this process."""
+    """A context of the executor's pool; it gives None if simulations run in threads of this process."""
     from collwise.simulator.sweeps.executors import parse_place
 
     if executor is not None and not isinstance(executor, str):
@@ -266,7 +266,9 @@ def algorithms(collective: str, given: Names | None, exclude: Names = ()) -> tup
         others = [
             item.name for item in catalogue.collectives.values() if any(getattr(item, GROUPS[name]) for name in wanted)
         ]
-        raise UsageError(f"{collective} has no algorithms that are {', '.join(wanted)}; valid: {', '.join(others)}")
+        raise UsageError(
+            f"{collective} has no algorithms that are {', '.join(wanted)}; valid collectives: {', '.join(others)}"
+        )
     left_out = names(exclude)
     every = dict.fromkeys(name for item in catalogue.collectives.values() for name in item.algorithms)
     for name in left_out:

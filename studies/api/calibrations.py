@@ -25,7 +25,7 @@ _FAR, _ALWAYS = 5.0, 10.0
 spread of the figure's logarithm, the second a factor.
 """
 _TO_MEASURE = (64, 4096, 262144, 8388608)
-"""The message sizes among which the most informative are named."""
+"""The message sizes of the cases among which the most informative ones are named."""
 _USUAL_COLLECTIVES, _USUAL_PROCS = ("allgather", "allreduce", "alltoall", "bcast"), 32
 """The collectives and P of the cases that are named if no collective was measured."""
 
@@ -36,7 +36,7 @@ class FittedFigures:
 
     The factors were fitted to `used` of `measured` times. `figures` maps the name of a figure to its amount `before`
     the fit, its `fitted` amount, the `factor` with its 95 % interval (`low`, `high`), and `told`, which is true if the
-    times determine the figure. `crossed` holds predictions of each collective or kind of messages from the others.
+    times determine the figure. `crossed` predicts each collective or kind of messages from the times of the others.
     `telling` lists the cases whose measurement would help most to choose. `notes` are sentences about the messages.
     """
 
@@ -58,7 +58,8 @@ class FittedFigures:
 def fitted_to_times(nominal: Platform, paths: Sequence[Path]) -> FittedFigures:
     """Fits the figures of a platform to times of messages between two nodes, and of collectives.
 
-    Collectives must have one process on each node. A jump of the messages' latency is taken for the eager limit.
+    Collectives must have one process on each node. A size at which the messages' latency jumps is used as the eager
+    limit.
     """
     from collwise.validation.calibration.figures import multiplied, six_digits, with_eager_limit
     from collwise.validation.calibration.from_times import fit, jump, most_telling, without_each_collective
@@ -77,7 +78,8 @@ def fitted_to_times(nominal: Platform, paths: Sequence[Path]) -> FittedFigures:
     figures = _figures(described, made, fitted, nominal.name)
     if not any(figure["told"] for figure in figures.values()):
         raise UsageError(
-            f"--times: the times determine no figure of {nominal.name}; give more sizes, messages or collectives"
+            f"--times: the times do not determine any parameter of {nominal.name}; give more sizes, messages or "
+            "collectives"
         )
     return FittedFigures(
         replace(made, sources=nominal.sources),
@@ -98,9 +100,9 @@ def _timed(nominal: Platform, measured: Sequence[MeasuredRun]) -> list[TimedCase
     runs = [item for item in given if item is not None]
     if not runs:
         raise UsageError(
-            "--times: found no usable times; needed, with one process per node on at most "
-            f"{nominal.nodes} nodes: messages between two nodes, or two algorithms of one collective; give archives or "
-            "folders of PICO, or files that 'collwise times import' reads"
+            "--times: found no usable times; expected times with one process per node, on at most "
+            f"{nominal.nodes} nodes, of messages between two nodes, or two algorithms of one collective; give archives "
+            "or folders of PICO, or files that 'collwise times import' reads"
         )
     return runs
 
@@ -144,7 +146,10 @@ def _figures(before: Platform, made: Platform, fitted: Fitted, machine: str) -> 
 
 
 def _not_measured(runs: Sequence[TimedCases]) -> list[Case]:
-    """Unsegmented cases that were not measured: of the runs' collectives, or usual ones, at the largest P."""
+    """Unsegmented cases at the largest P that were not measured.
+
+    They are of the runs' collectives, or of the usual collectives if no collective was measured.
+    """
     known = {case for run in runs for case in run.cases if case.collective != "-"}
     names = sorted({case.collective for case in known}) or _USUAL_COLLECTIVES
     procs = max((case.procs for case in known), default=min(runs[0].platform.nodes, _USUAL_PROCS))

@@ -65,13 +65,13 @@ def recovery(platform: PlatformLike | None = None, *, context: SimulationContext
 
 @dataclass(frozen=True)
 class JudgedMachines:
-    """Cells of measured runs with the choices of predictions; the file of the predictions, its SHA-256, and notes.
+    """Cells of measured runs, the choices that predictions make in them, the file of the predictions, and notes.
 
     `placed` has the jobs that were predicted on the nodes where they ran, by the names of their node maps. `sure` says
-    how sure the choices by predictions are. It uses the discrepancy of the other machines, or the project's own
-    discrepancy for a single machine. `discrepancy` was learned on all machines; it is None if there are no cells. If
-    `trained` is true, figures were fitted to some of the times: `sure` and `discrepancy` are then missing, and
-    `messages` holds predictions of runs from nothing but their messages between two nodes.
+    how sure the choices by predictions are. It uses the discrepancy of the other machines or, if there is only one
+    machine, the project's own discrepancy. `discrepancy` was learned on all machines; it is None if there are no cells.
+    If `trained` is true, figures were fitted to some of the times. Then `sure` and `discrepancy` are missing, and
+    `messages` holds predictions of runs that are based only on these runs' messages between two nodes.
     """
 
     cells: Sequence[Cell]

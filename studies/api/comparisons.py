@@ -38,13 +38,13 @@ def compare(reference: TimesLike, /, *others: Compared) -> AllScores:
     uses an algorithm which collwise never chooses can have a negative slowdown. With --allocations, medians over the
     random allocations are compared.
 
-    Returns Scores by collective. `table()` has a row for each source, with the number of `cases`; the median, mean,
-    90th percentile and maximum of the relative errors of its times, and their mean with its sign (`bias`); `tau`,
-    Kendall's rank correlation of the choices; and, over the `points` at which the source chooses, how often it chooses
-    the best, and the mean and worst slowdown of its choices by the reference times. For rows by other columns, name
-    them: `table(["message_bytes", "source"])`. `trusted()` names, for each collective and size, the source whose
-    choices cost least. Raises UsageError for arguments that are neither times nor deciders, and if no collective is
-    common to all.
+    Returns Scores by collective. `table()` has a row for each source. Its columns are the number of `cases`; the
+    median, mean, 90th percentile and maximum of the relative errors of the source's times; the mean of the signed
+    errors (`bias`); Kendall's rank correlation of the choices (`tau`); the number of `points` at which the source
+    chooses; how often it chooses the best there; and the mean and worst slowdown of its choices, according to the
+    reference times. For rows by other columns, name them: `table(["message_bytes", "source"])`. `trusted()` names, for
+    each collective and size, the source whose choices cost least. Raises UsageError for arguments that are neither
+    times nor deciders, and if no collective is common to all.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "bcast", procs="4,8", sizes="8KiB:64KiB:x8", segments=8192)

@@ -179,9 +179,9 @@ def _without(found: dict[str, Times], exclude: Sequence[str]) -> dict[str, Times
 
 
 def _trusted(found: dict[str, Times]) -> dict[str, Times]:
-    """The times without messages that are too short to be trusted. A note names collectives without other messages.
+    """The times without messages that are too short to be trusted. A note names collectives without longer messages.
 
-    If no collective has other messages, all times stay.
+    If no collective has longer messages, all times are returned.
     """
     kept = {name: times.trusted() for name, times in found.items()}
     nothing = [name for name, times in kept.items() if not times.message_bytes]
@@ -221,8 +221,8 @@ def _told(times: Times) -> list[str]:
 class ExportedRules:
     """Rules that an MPI library reads, made of decisions by `export`.
 
-    `version` is the library's, if the format depends on it. `checks` are lines that compare what the installed library
-    ran with the rules.
+    `version` is the library's, if the format depends on it. `checks` are lines that compare the rules with what the
+    installed library ran.
     """
 
     text: str
@@ -246,8 +246,8 @@ def export(
 ) -> ExportedRules:
     """Writes decisions as rules that an MPI library reads. Give at most one table per collective.
 
-    If a format cannot express a choice, the best one that it can express is written, with a note on the cost. With
-    --format collwise, profiles of PGMPITuneLib (.prf) are converted to a libcollwise table.
+    If a format cannot express a choice, the best choice that it can express is written instead, with a note on the
+    cost. With --format collwise, profiles of PGMPITuneLib (.prf) are converted to a libcollwise table.
 
     Returns ExportedRules, whose `text` are the rules.
 
@@ -298,7 +298,7 @@ def _tell(made: Exported, format_name: str, version: str) -> None:
         note(line)
     if len(lines) > _MAX_SUBSTITUTIONS:
         costs = [substitution.cost for substitution in made.substitutions if not math.isnan(substitution.cost)]
-        worst = f", the worst of which is {max(costs) * 100:.1f} % slower" if costs else ""
+        worst = f"; the worst replacement is {max(costs) * 100:.1f} % slower" if costs else ""
         note(f"{len(lines)} choices cannot be expressed{worst}; {_MAX_SUBSTITUTIONS} are listed")
     consumer = FORMATS[format_name].consumer
     consumer = f"{OPENMPI}-{version}" if consumer == OPENMPI else consumer
@@ -315,7 +315,7 @@ def _table_of_profiles(files: Sequence[Path], format_name: str) -> str:
 
     other = next((file for file in files if file.suffix != ".prf"), None)
     if other is not None:
-        raise UsageError(f"{other}: not a profile of PGMPITuneLib (.prf), as the others are")
+        raise UsageError(f"{other}: not a profile of PGMPITuneLib (.prf); the other files are")
     if format_name != COLLWISE:
         raise UsageError(f"--format {format_name}: profiles of PGMPITuneLib name mock-ups; use --format {COLLWISE}")
     return rules_of({str(file): parse_profile(read_text(file), str(file)) for file in files})
@@ -355,12 +355,12 @@ def defaults(
     baseline: Baseline | str | None = None,
     check: bool = False,
 ) -> UntunedDecisions:
-    """Shows the algorithms that an MPI library runs untuned.
+    """Shows the algorithms that an untuned MPI library runs.
 
-    Rows give the P and the message size from which an algorithm runs. 'in the catalogue' is our choice that sends the
-    same messages; its times stand for the library's. Decisions are for one process on each node, a commutative
-    operation, and blocks of one size. `check` asks Open MPI itself, for any number of processes, without running the
-    algorithms. For MPICH it reads the tables from which MPICH selects.
+    Rows give the P and the message size from which an algorithm runs. The column 'in the catalogue' names our choice
+    that sends the same messages; the times of this choice stand for the library's. Decisions are for one process on
+    each node, a commutative operation, and blocks of one size. `check` asks Open MPI itself, for any number of
+    processes, without running the algorithms. For MPICH it reads the tables from which MPICH selects.
 
     >>> import collwise
     >>> found = collwise.defaults("bcast", procs=16, sizes="1KiB", baseline="mpich-4")

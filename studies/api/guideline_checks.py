@@ -86,8 +86,9 @@ def guidelines(
 
     The method is that of Hunold & Carpen-Amarie 2018. A collective must not be slower than a mock-up of other
     collectives (GL1 to GL22), than itself on a larger message (monotony), or than several calls on parts of the message
-    (split-robustness). The fastest mock-up repairs a violation; the benchmark then runs again under libcollwise.
-    Libraries are SMPI's selectors, or with --engine schedule the untuned libraries, for up to thousands of processes.
+    (split-robustness). The fastest mock-up repairs a violation; the benchmark then runs again under libcollwise. The
+    libraries are SMPI's selectors. With --engine schedule they are the untuned libraries, for up to thousands of
+    processes.
 
     Returns Guidelines, by library.
 
@@ -223,7 +224,7 @@ def check_decisions(
 
 
 def _sizes(table: DecisionTable) -> Sequence[int]:
-    """The message sizes from which a table was made; if they are unknown, the starts of its rows."""
+    """The message sizes from which a table was made; if these are unknown, the sizes at which its rules start."""
     if table.times is not None:
         return table.times.message_bytes
     return sorted({start for row in table.rules.values() for start, _ in row if start > 0})

@@ -56,7 +56,7 @@ class TaskSearches(dict[str, "Tuning"]):
 
 
 def _reached(target: TargetLike | None, ppn: Numbers | None) -> ExecutionTarget | None:
-    """The target. If options name it, `ppn` is also the number of processes on each of its nodes."""
+    """The target. If options name it, a single `ppn` also sets the number of processes on each node of the target."""
     if isinstance(target, TargetOptions) and (target.hosts or target.testbed or target.launcher):
         counts = () if ppn is None else arguments.counts(ppn)
         target = replace(target, ppn=counts[0] if len(counts) == 1 else None)
@@ -74,14 +74,14 @@ def _bench(
 
 
 def within_codes(given: Names) -> tuple[int, ...]:
-    """The numbers of the ways, named in `given`, in which processes of a node communicate.
+    """The numbers of the kinds of communication within a node that `given` names.
 
     Raises UsageError for an unknown name.
     """
     names = arguments.names(given)
     valid = {name.replace(" ", "-"): number for number, name in enumerate(WITHIN)}
     for name in names:
-        check_name("way within a node", name, valid)
+        check_name("kind of communication within a node", name, valid)
     return tuple(valid[name] for name in names)
 
 
@@ -171,7 +171,7 @@ def time_tasks(
     """Times the tasks of a hierarchical collective on the leader of each node.
 
     Returns a TaskStudy for each configuration, with `times` (the seconds of each leader and task), `stable_seconds`,
-    `probes` (tasks that run alone and at the same time) and `overlap`.
+    `probes` (tasks that run alone, and tasks that run at the same time) and `overlap`.
 
     >>> import collwise
     >>> with collwise.session(engine="schedule") as context:
@@ -282,6 +282,6 @@ def _check_searches(
         raise UsageError("the search 'predict' needs a platform for the predictions of the schedule engine")
     if target is None and drawn is None and context.engine.name == SCHEDULE.name:
         raise UsageError(
-            "the search 'predict' uses the schedule engine for its predictions, so the machine must be another one; "
+            "the search 'predict' uses the schedule engine for its predictions, so the times need another source; "
             "use --engine smpi, an execution target, --drawn, or another search"
         )

@@ -169,7 +169,7 @@ def live_map(
 
 
 _MAX_LIVE_PROCS, _LIVE_COUNTS = 64, 8
-"""The default largest P and number of process counts for sliders; recording more takes minutes."""
+"""The largest P and the number of process counts that sliders have by default; recording more takes minutes."""
 
 
 def explorer(

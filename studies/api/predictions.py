@@ -184,7 +184,7 @@ def fit(
 
 
 def _refuse(of: str, **given: Any) -> None:
-    """Raises UsageError if one of these arguments is given, which apply only to `of`."""
+    """Raises UsageError if one of the arguments `given` has a value, since they apply only to `of`."""
     for name, value in given.items():
         if value is not None:
             raise UsageError(f"--{name} is for {of}")
@@ -209,7 +209,7 @@ def predict(
     """Evaluates a model at many P and m at once.
 
     Returns Times by collective. Times are missing where they are not deterministic or beyond what was fitted. For sizes
-    between the points, Times evaluate the model, so that `select` finds the exact bytes at which choices change. Raises
+    between the points, Times evaluate the model, so that `select` finds the exact sizes at which choices change. Raises
     UsageError where the model has no formula.
 
     >>> import collwise
@@ -315,7 +315,7 @@ def predicted_times(model: CollectiveModel, cases: Sequence[Case]) -> dict[Case,
 def _with_formula(model: CollectiveModel, collective: str, given: Names | None) -> list[str]:
     """The requested algorithms that the model covers.
 
-    A note names the others. Raises UsageError where it covers none.
+    A note names the others. Raises UsageError if the model covers none of the algorithms.
     """
     asked = arguments.algorithms(collective, given)
     covered = model.algorithms(collective)
@@ -334,14 +334,14 @@ def _with_formula(model: CollectiveModel, collective: str, given: Names | None) 
 
 
 def models(collectives: Names | None = None) -> pd.DataFrame:
-    """Lists models of collectives, and procedures to estimate them.
+    """Lists models, and procedures that estimate their parameters.
 
-    With --collective it lists the models with formulas for each algorithm. If a model has no formula or schedule for an
-    algorithm, predict leaves the algorithm out and says so. A model whose name ends in _as_printed has formulas for the
-    same algorithms as the model without this ending.
+    With --collective it lists, for each algorithm, the models that have a formula. If a model has no formula or
+    schedule for an algorithm, predict leaves the algorithm out and says so. A model whose name ends in _as_printed has
+    formulas for the same algorithms as the model without this ending.
 
     Returns a DataFrame with the columns `name`, `what` (what the model is), `procedures` and `paper`. For given
-    collectives, the columns are `collective`, `algorithm` and `formulas`, which says by model whether there is one.
+    collectives, the columns are `collective`, `algorithm` and `formulas`, which says for each model if it has one.
     """
     import pandas as pd
 

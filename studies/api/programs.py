@@ -59,9 +59,9 @@ def run_program(
 ) -> int:
     """Runs an MPI program with our algorithms.
 
-    --table or --algorithms says which calls our algorithms replace. The program is not modified; for smpi, it must have
-    been built by smpicc. 'latency', 'asp', 'matmul' and 'training' are programs of ours. The report lists the time of
-    each collective; 'program profile' reads it. The exit code is the program's, or 1 if the program never calls
+    --table or --algorithms says for which calls our algorithms run. The program is not modified; for smpi, it must have
+    been built by smpicc. collwise has the programs 'latency', 'asp', 'matmul' and 'training'. The report lists the time
+    of each collective; 'program profile' reads it. The exit code is the program's, or 1 if the program never calls
     libcollwise.
 
     Returns the exit code.
@@ -185,7 +185,7 @@ class ProfileResult:
         return () if self.after is None else achieved_between(self.profile, self.after)
 
     def totals(self) -> dict[str, float]:
-        """The seconds of all calls whose times are known, by default and tuned, before and after the change."""
+        """Seconds of all calls with known times: with default and with tuned choices, before and after the change."""
         pairs = list(self.pairs)
         return {
             f"{which}_{when}": float(sum(pair[at].row.calls * getattr(pair[at], f"{which}_seconds") for pair in pairs))
@@ -240,12 +240,12 @@ def profile(
 ) -> ProfileResult:
     """Shows a program's time in collectives, and what could be saved.
 
-    REPORTS are JSON reports of libcollwise, of one run or of several; of several runs, medians are taken. Times are the
-    seconds in all calls of a collective on a communicator, as means over processes, including the wait for late ones.
-    --platform times the algorithms, or --decisions gives times. The expected saving is the part of the time that the
-    best algorithm would save, and -o writes a table for 'program run --table'. --change also shows the times of the
-    calls on the changed platform, where the untuned calls run the same algorithms as before. --after reads reports of
-    later runs with a table, and shows what these runs saved.
+    REPORTS are JSON reports of libcollwise; if they are of several runs, the medians are used. Times are the seconds in
+    all calls of a collective on a communicator, as means over processes, including the wait for late processes. The
+    times of algorithms are simulated on --platform, or come from --decisions. The expected saving is the part of the
+    time that the best algorithm would save. -o writes a table for 'program run --table'. --change also shows the times
+    of the calls on the changed platform, where the untuned calls run the same algorithms as before. --after reads
+    reports of later runs with a table, and shows what these runs saved.
 
     Returns a ProfileResult. Warns if runs made different calls.
 
@@ -285,7 +285,7 @@ def profile(
     where, cut = arguments.platform(platform), arguments.sizes(segments)
     new = changed(where, changes_of(changes))
     if changes and not called.calls:
-        raise UsageError(f"none of the report's calls can be timed: {'; '.join(called.left_out) or 'it counts none'}")
+        raise UsageError(f"none of the report's calls can be timed: {'; '.join(called.left_out) or 'it has no calls'}")
     warn_of_free_messages(where)
     with arguments.opened(context, SCHEDULE.name) as simulations:
         times = called.simulated(where, simulations, library, cut)
@@ -324,7 +324,7 @@ def _names(reports: Sequence[str | Path]) -> str:
 
 @dataclass(frozen=True, repr=False)
 class ApplicationTimes:
-    """The answer of `application`: a row for each process count and choice of collectives, and what ran where."""
+    """The answer of `application`: a row for each process count and choice of collectives, and the platform."""
 
     rows: tuple[ApplicationRow, ...]
     platform: HostPlatform
@@ -361,10 +361,10 @@ def application(
 
     Computation is modelled. asp broadcasts the rows of a matrix in turn; matmul is a master-worker matrix
     multiplication; training is an allreduce of AlexNet's gradients. ompi, mpich, mvapich2 and impi are SMPI's
-    selectors; a name with a version stands for the untuned decisions of that library, with our algorithms; flat and
-    hierarchical stand for the fastest of our algorithms for each call, where only hierarchical includes algorithms by
-    node. The speed-up is relative to the first choice. Executions in the store are not repeated. The exit code is 1 if
-    an execution failed.
+    selectors; a name with a version stands for our algorithms, chosen as by that untuned library; flat and hierarchical
+    stand for the fastest of our algorithms for each call; flat leaves out the algorithms of the group by-node. The
+    speed-up is relative to the first choice. Executions in the store are not repeated. The exit code is 1 if an
+    execution failed.
 
     Returns ApplicationTimes.
 
@@ -421,12 +421,12 @@ def gain(
     check: bool = True,
     store: str | Path | None = None,
 ) -> MeasuredGain:
-    """Measures what DECISIONS gain over Open MPI as it is.
+    """Measures what DECISIONS gain over untuned Open MPI.
 
-    It times calls of MPI's own collectives in three ways, which are launched in turn: Open MPI as it is, with a rules
-    file, and with libcollwise preloaded. It runs on this machine, hosts, a batch job's nodes or a test bed. The report
-    of libcollwise proves that the chosen algorithms ran. The messages that Open MPI sends prove that Open MPI follows
-    the rules.
+    It times calls of MPI's own collectives under Open MPI in three settings, which are launched in turn: untuned, with
+    a rules file, and with libcollwise preloaded. It runs on this machine, hosts, a batch job's nodes or a test bed. The
+    report of libcollwise proves that the chosen algorithms ran. The messages that Open MPI sends prove that Open MPI
+    follows the rules.
 
     In a Slurm job of salloc --exclusive --nodes 2 --ntasks-per-node 32, these options bind and measure 64 processes:
     --launcher srun --ppn 32 --mpirun-args "--cpu-bind=cores" --procs 64 --no-check.

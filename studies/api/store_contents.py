@@ -98,14 +98,14 @@ def stored(query: str, store: str | Path | None = None) -> AllTimes:
     """The times that the store has, without making any.
 
     Parameters: `query`, words such as 'platform=gros,source=measured': `source` (measured or simulated); `platform`;
-    `collective`, by default every one of which the store has such times; `ppn`, processes per node; `procs` and
+    `collective`, by default each one that has such times in the store; `ppn`, processes per node; `procs` and
     `sizes`, to get only these; `configuration`, prefixes of keys that `configurations` lists, to choose among several
     measurements. Several values of a word are joined by '+'. `store`, or the word `file`, is the SQLite file of
     timings, by default the file that `simulate` uses.
 
-    Returns Times by collective. Of several measurements, the one with the most times is used; if several have as many
-    times, the newest of these. `facts` contain the keys of its configurations and the number of other measurements. The
-    query may leave out `source` or `platform` if the store has only one.
+    Returns Times by collective. Of several measurements, the one with the most times is used; if several have equally
+    many, the newest of these. `facts` contain the keys of the configurations of the measurement that is used, and the
+    number of other measurements. The query may leave out `source` or `platform` if the store has only one.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "gather", procs=4, sizes="64KiB", algorithms="linear")
@@ -162,7 +162,7 @@ def _only(what: str, found: Collection[str], store: Path) -> str:
 
 
 def configurations(store: str | Path | None = None) -> pd.DataFrame:
-    """Lists configurations, on which times depend besides the case.
+    """Lists configurations: all that times depend on besides the case.
 
     Times of different configurations never mix.
 
@@ -265,12 +265,12 @@ def import_times(
             else:
                 wrong += reasons.total()
             if lacking := imported.asked - len(imported.timings):
-                note(f"{file}: {lacking} of {imported.asked} cases have no record: the run there ended early")
+                note(f"{file}: {lacking} of {imported.asked} cases have no record: the run ended early")
     rows = [(*kind, number, failed[kind]) for kind, number in times.items()]
     frame = pd.DataFrame(rows, columns=["file", "collective", "experiment", "procs", "times", "failed"])
     frame.attrs["title"] = str(opened.path)
     if wrong:
-        frame.attrs["problem"] = f"{wrong} cases had failed there; they are stored as failed"
+        frame.attrs["problem"] = f"{wrong} cases had failed when they were measured; they are stored as failed"
     return frame
 
 
@@ -288,7 +288,7 @@ def _facts(about: str) -> tuple[tuple[str, str], ...]:
 def chosen_configurations(
     store: Store, keys: Names | None = None, source: Names | None = None, platform: Names | None = None
 ) -> list[StoredConfiguration]:
-    """The store's configurations whose key begins with one of `keys`, of these sources and platforms."""
+    """The store's configurations of these sources and platforms whose key begins with one of `keys`."""
     found = stored = store.configurations()
     for begin in () if keys is None else arguments.names(keys):
         if not re.fullmatch("[0-9a-f]{4,}", begin) or not any(

@@ -91,13 +91,13 @@ def target_from(where: TargetLike) -> ExecutionTarget:
 
 
 def refuse_target_details(where: TargetOptions) -> None:
-    """Raises UsageError for details of a target if no option names a target, for commands without a default target."""
+    """Raises UsageError for details of a target that no option names; for commands without a default target."""
     if not where.named:
         refuse_details(where, _DETAILS, "targets")
 
 
 def refuse_details(where: TargetOptions, names: tuple[str, ...], what: str) -> None:
-    """Raises UsageError if one of these details is given, which apply only to `what`."""
+    """Raises UsageError if one of these details is given, since they apply only to `what`."""
     for name in names:
         if getattr(where, name):
             raise UsageError(f"--{name.replace('_', '-')} is for {what} (--hosts, --launcher srun or oar)")

@@ -338,7 +338,7 @@ def choices(
 ) -> dict[str, tuple[Choice, ...]]:
     """The choices that compete, by collective, with the bounds that the thresholds give some algorithms.
 
-    Raises UsageError for unknown names, and for names of algorithms where there are several collectives.
+    Raises UsageError for unknown names, and for names of algorithms if there are several collectives.
     """
     if algorithms is not None and len(collectives) > 1 and not {*arguments.names(algorithms)} <= {*arguments.GROUPS}:
         raise UsageError("--algorithms: names belong to one collective; several collectives were asked for")
@@ -364,8 +364,8 @@ def cases_to_measure(
 
     There are as many processes per node as on the target, or one if there is no target. If `with_own` is true, the
     cases that call the library's own collectives follow. Cases that the memory of the platform's nodes cannot hold are
-    left out; for this, a node has `ppn` processes if there is no target. Raises UsageError for a collective of which no
-    case can run.
+    left out; if there is no target, this assumes `ppn` processes on each node. Raises UsageError for a collective of
+    which no case can run.
     """
     counts = arguments.counts(procs)
     asked_sizes = None if sizes is None else arguments.sizes(sizes)

@@ -43,7 +43,8 @@ class WhatIf:
     """The answer of `whatif`; `frame`, `summary` and `figure` show it.
 
     `times` have the dimension `change` with `before` and `after`. The kept rules are the rules of the table `rules` or,
-    without a table, the best choices before the change. With `limits` the frame says what limits the best choices.
+    without a table, the best choices before the change. If `limits` is true, the frame says what limits the best
+    choices.
     """
 
     times: Times

@@ -101,7 +101,7 @@ def algorithms(
             entry = Catalogue.load().algorithm(collective, algorithm)
             if testbed is not None and not entry.by_node:
                 raise UsageError(
-                    f"--testbed verifies hierarchical algorithms only, which {collective} {algorithm} is not"
+                    f"--testbed verifies hierarchical algorithms only; {collective} {algorithm} is not hierarchical"
                 )
     if "smpi" not in libraries:
         declare.refuse_options(("simgrid",), "--library smpi")
@@ -334,7 +334,8 @@ def _highest_rate(main: plans.Scenario) -> float:
     def tell(rate: float, found: BedCheck) -> None:
         scaling = " and ".join(f"{exchange.scaling:.0%}" for exchange in found.exchanges)
         note(
-            f"{main.nodes} nodes at {format_rate(rate)}: at half the rate, alltoalls take {scaling} of twice their time"
+            f"{main.nodes} nodes at {format_rate(rate)}: at half the rate, alltoalls take {scaling} of twice the time "
+            "that they take at the full rate"
         )
 
     assert main.shape is not None

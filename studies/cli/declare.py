@@ -71,8 +71,8 @@ def option(
     options.toml contains the option's help, and its names as typed (by default --NAME for the parameter NAME). `key` is
     the option's entry in options.toml, by default the parameter's name. `said` maps words in braces in the help to
     their values; several values of a word are joined by commas. `type` is a type that click takes. The help shows
-    `default` unless it is empty. `attributes` are further attributes of click.Option. With `in_project` the project's
-    file may give the default of a required option.
+    `default` unless it is empty. `attributes` are further attributes of click.Option. If `in_project` is true, the
+    project's file may give the default of a required option.
     """
     kind = _ProjectOption if in_project else click.Option
     values = {
@@ -102,7 +102,7 @@ def argument(type: Any = None, **attributes: Any) -> Any:
 
 
 def group(make: Callable[..., Any], **members: Any) -> Any:
-    """Options that together fill one parameter. `make` takes their values by name and returns its value."""
+    """Options that together fill one parameter. `make` takes their values by name and returns the parameter's value."""
 
     def parameters(_: str, command: str) -> list[click.Parameter]:
         return [parameter for name, member in members.items() for parameter in member.parameters(name, command)]

@@ -196,7 +196,8 @@ def ranks(
     """Finds the best mapping of nodes to ranks for binomial trees.
 
     The best mapping has the least predicted time of a binomial scatter or gather. Rank 0 stays on the first node. The
-    command compares predicted and simulated times with the default mapping, in which ranks follow the order of nodes.
+    command compares its predicted and simulated times with those of the default mapping, in which ranks follow the
+    order of nodes.
 
     The file of -o has one host name per line, rank 0 first. To run a program with it:
 

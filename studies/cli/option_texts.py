@@ -11,7 +11,7 @@ from typing import Any
 
 _TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
 COMMANDS_OF_FUNCTIONS: dict[str, str] = _TEXTS["functions"]
-"""The words of commands by public function, where the two have different names."""
+"""The words of a command by the name of its public function, if the two differ."""
 _REST = re.compile(r"\n\n(?=Parameters:|Returns |Raises |>>> )")
 
 

@@ -81,7 +81,7 @@ PPN = option(click.IntRange(1))
 SIMGRID = option()
 BASELINE = option(Parsed("baseline", find_baseline), find_baseline, show_default=False)
 DEFAULT_LIBRARY = option(NamedChoice("baseline", BASELINES), said={"baselines": BASELINES})
-"""The untuned library that decides by default, as a name."""
+"""The option --baseline, whose value is the name of an untuned library."""
 CALLED_LIBRARY = option(Parsed("baseline", find_baseline), next(iter(BASELINES)), said={"baselines": BASELINES})
 STORE = option(types.PATH, default_store_path, show_default="results/timings.sqlite", envvar="COLLWISE_STORE")
 
@@ -95,7 +95,7 @@ EXECUTOR = option(
 
 @dataclass(frozen=True)
 class SimulationOptions:
-    """The way in which simulations run, and the store of their times."""
+    """The settings of simulations, and the store of their times."""
 
     store: Path
     engine: str = "smpi"
@@ -103,7 +103,7 @@ class SimulationOptions:
     jobs: int | None = None
     executor: str = "local"
     called: Baseline | None = None
-    """The untuned library that decides about the collectives that mock-ups call."""
+    """The untuned library whose algorithms are used for the collectives that mock-ups call."""
 
     def context(self, library: str = next(iter(BASELINES))) -> AbstractContextManager[SimulationContext]:
         """The context of all simulations of a command, with its store open and progress on stderr."""
@@ -116,7 +116,8 @@ class SimulationOptions:
 def simulation(engine: str = "smpi", called: bool = False) -> Any:
     """--store, --engine, --simgrid, --jobs and --executor, as SimulationOptions. `engine` is the default engine.
 
-    If `called` is true, there is also --baseline: the library that decides about the collectives that mock-ups call.
+    If `called` is true, there is also --baseline: the library whose algorithms are used for collectives called by
+    mock-ups.
     """
     return group(
         SimulationOptions,

@@ -337,7 +337,7 @@ def new(
 def _known(
     machine: bool, hardware: Path | None, sys: Path | None, slurm: str | None, partition: str | None, ask: bool
 ) -> Facts:
-    """The facts from the named sources, by default from this machine, unless questions are asked."""
+    """The facts from the named sources. If none is named and no question is asked, they are those of this machine."""
     if partition is not None and slurm is None:
         raise UsageError("--partition is for --slurm")
     if machine and (hardware is not None or sys is not None):
@@ -412,7 +412,7 @@ def describe(
 
 
 def _answer(question: str, kind: click.ParamType, default: Any) -> Any:
-    """The answer to a question. Raises UsageError, which says what is valid, if it is missing or wrong three times."""
+    """The answer to a question. If it is missing, or wrong three times, raises UsageError, which says what is valid."""
     # Without a default, click repeats the question after an empty answer, and does not say why.
     shown, usual = (question, default) if default is not None else (f"{question} (needed)", "")
     wrong = ""
@@ -435,7 +435,7 @@ def _answer(question: str, kind: click.ParamType, default: Any) -> Any:
 
 
 def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: dict[str, Any]) -> None:
-    """Asks for values that no option gave, and adds answers that differ from the known facts to the given values."""
+    """Asks for values that no option gave. Answers that differ from the known facts are added to the given values."""
     number = click.IntRange(1)
 
     def ask(given: dict[str, Any], key: str, what: str, question: str, kind: click.ParamType, usual: Any) -> Any:

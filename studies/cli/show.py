@@ -105,7 +105,7 @@ def _one_size(
     segments: tuple[int, ...] | None,
     root: int,
 ) -> tuple[int, int]:
-    """The one message size and the one segment size. Raises UsageError for several, and for a root that is no rank."""
+    """The one message size and the one segment size. Raises UsageError for several sizes, or if `root` is no rank."""
     if collective == "barrier":
         if size not in (None, (0,)):
             raise UsageError("--size: a barrier has no message; leave out --size")

@@ -113,7 +113,7 @@ def _cell(text: str, width: int) -> Text:
 def _folded(text: str, width: int) -> Iterator[str]:
     """Lines of at most `width`, broken between words.
 
-    A longer word is broken after a / _ : or = in it, or otherwise where the line ends.
+    A word longer than a line is broken after a / _ : or = in the word, or, if there is none, where the line ends.
     """
     pieces = re.compile(rf".{{1,{max(width - 1, 1)}}}[/_:=]|.{{1,{max(width, 1)}}}")
     for line in text.split("\n"):

@@ -167,7 +167,7 @@ def named_choices(kind: str, valid: Iterable[str]) -> click.ParamType:
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers without nan and infinities, which click lets through."""
+    """A range of numbers that excludes nan and infinities, which ranges of click include."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Returns the number. Fails for one that is not finite."""

@@ -60,7 +60,7 @@ def _full_task(study: TaskStudy) -> str:
 
 
 def task_overlap(studies: Sequence[TaskStudy], title: str) -> Figure:
-    """Times of tasks' parts alone, at the same time, and after earlier tasks, on each leader: figures 2 and 6."""
+    """Times of the parts of tasks on each leader (figures 2 and 6): alone, together, and after earlier tasks."""
     figure, axes = panel_grid(len(studies), 3.0, columns=_COLUMNS, width=4.4)
     for axis, study in zip(axes, studies, strict=True):
         _draw_probes(axis, study)

@@ -1,4 +1,4 @@
-"""Figures of the time that choices lose on measured machines, by decider, and of how well this risk was predicted."""
+"""Figures of the time that choices lose on measured machines, by decider, and of how well this loss was predicted."""
 
 from __future__ import annotations
 
@@ -50,6 +50,6 @@ def sure_figure(
     left.set(xlabel="said probability of losing less than 5 % (%)", ylabel="came out, mean of jobs (%)")
     left.set(xlim=(0, 102), ylim=(0, 102))
     right.plot(100 * np.array(coverage[0]), 100 * np.array(coverage[1]), color=PALETTE[1], drawstyle="steps-post")
-    right.set(xlabel="the surest choices (% of the cells that tell)", ylabel="of them lose 5 % or more (%)")
+    right.set(xlabel="the surest choices (% of the cells that matter)", ylabel="of them lose 5 % or more (%)")
     right.set(xlim=(0, 100), ylim=(0, None))
     return figure

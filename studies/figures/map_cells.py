@@ -28,7 +28,7 @@ from collwise.studies.figures.style import choice_colour, choices_shown, ink
 from collwise.validation.times.choice import Choice
 
 MAX_EVEN = 24
-"""With more rows or columns than this, cells are spaced as on a logarithmic axis."""
+"""If there are more rows or columns than this, cells are spaced as on a logarithmic axis."""
 
 _WHITE_BELOW_PERCENT, _WORST_PERCENT = 1, 300
 _PERCENT_TICKS = (1, 3, 10, 30, 100, 300)
@@ -38,7 +38,7 @@ DIGITS_SIZE = 8.0
 _LETTER_INCHES, _LINE_INCHES, _MARGIN_INCHES = 0.066, 0.125, 0.04
 """The width of a letter, the height of a line, and the room around a name, inches."""
 _LOW_INCHES = 4.5
-"""A lower figure has no room for an upright colour bar and its label."""
+"""A figure that is less high than this has no room for an upright colour bar and its label."""
 
 
 class Blank(NamedTuple):
@@ -246,7 +246,7 @@ def heat(
 ) -> None:  # fmt: skip
     """Draws coloured cells, white where a value is nan, with texts in black or white, whichever can be read."""
     chosen, norm = colours
-    # Lines around cells with texts show white cells, too.
+    # Lines around the cells of a map with texts make white cells visible, too.
     lines: dict[str, Any] = {"edgecolors": "#DDDDDD", "linewidth": 0.6} if texts else {"linewidth": 0}
     axis.pcolormesh(across, upwards, np.ma.masked_invalid(values), cmap=chosen, norm=norm, **lines)
     for (i, j), text in texts.items():
@@ -256,7 +256,7 @@ def heat(
 
 
 def percent_texts(slowdowns: Array) -> dict[tuple[int, int], str]:
-    """Slowdowns in whole percent, by cell that has a value. Empty if cells are too small for digits."""
+    """Slowdowns in whole percent, for each cell with a value. Empty if cells are too small for digits."""
     if not has_digits(slowdowns.shape):
         return {}
     return {at: f"{value * 100:z.0f}" for at, value in np.ndenumerate(slowdowns) if np.isfinite(value)}

@@ -150,7 +150,7 @@ def slowdown_map(panels: Mapping[str, Slowdowns], procs: Sequence[int], sizes: S
 
 
 def closeness_map(panels: Mapping[str, Array], procs: Sequence[int], sizes: Sequence[int]) -> Figure:
-    """Maps of how much slower than the best, in percent, the best choice of another algorithm is. Paler is closer."""
+    """Maps of the percentage by which the best choice of another algorithm is slower than the best. Paler is closer."""
     known = np.concatenate([values[np.isfinite(values)] for values in panels.values()])
     close = f"within {100 * _CLOSE:g} % of the best at {(known <= _CLOSE).sum()} of {known.size} points"
     asked = {name: Slowdowns(values, np.isfinite(values)) for name, values in panels.items()}
@@ -158,7 +158,7 @@ def closeness_map(panels: Mapping[str, Array], procs: Sequence[int], sizes: Sequ
     figure, axes = _heat_panels(asked, procs, sizes, colours, NOT_TIMED)
     head(figure, f"Another algorithm is {close}")
     if axes and not has_digits((len(procs), len(sizes))):
-        percent_bar(figure, axes, "slowdown of the best other (%)", colours=colours)
+        percent_bar(figure, axes, "slowdown of the best other algorithm (%)", colours=colours)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""Times of all algorithms, and of the picks of models and libraries. The ratios to the best are beside the times.
+"""Times of all algorithms, and of the picks of models and libraries. The ratios to the best are below the times.
 
 Markers and colours stand for algorithms, line styles for sources.
 """

@@ -164,7 +164,7 @@ def _draw_dragonfly(axes: Axes, platform: Platform, fly: Dragonfly) -> str:
 def _draw_torus(axes: Axes, platform: Platform, torus: Torus) -> str:
     """Draws the first two dimensions as a grid, with short ends of cables that wrap around.
 
-    Of further dimensions, it draws the first layer.
+    If there are further dimensions, it draws only the first layer of these.
     """
     lengths = (*torus.dimensions, 1)[:2]
     columns, rows = min(lengths[0], _MAX_SWITCHES), min(lengths[1], 16)
@@ -206,7 +206,7 @@ def _draw_node(axes: Axes, platform: Platform) -> None:
         name = f"memory {domain}" if domains <= 4 else str(domain)
         axes.text(left + each / 2, 2.65, name, ha="center", va="center", fontsize=8)
     memory = platform.memory_bytes_per_second
-    together = f"together {memory * 1e-9:.4g} GB/s" if memory else "shared by nobody"
+    together = f"together {memory * 1e-9:.4g} GB/s" if memory else "no common limit"
     pair = f"{platform.loopback_bytes_per_second * 1e-9:.4g} GB/s a pair"
     latency = f"{platform.loopback_latency_seconds * 1e6:.3g} us"
     rate, crossing = platform.between_sockets_bytes_per_second, platform.between_sockets_latency_seconds

@@ -21,7 +21,7 @@ from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow
 
 
 def application_figure(times: pd.DataFrame, title: str) -> Figure:
-    """The times under each choice of collectives at the largest P; with several P, also the speed-ups at each P.
+    """The times under each choice of collectives at the largest P; if there are several P, also the speed-ups at each.
 
     Executions that failed are left out.
     """
@@ -72,7 +72,7 @@ def _draw_speedups(axis: Axes, times: pd.DataFrame, names: list[str]) -> None:
 
 
 _MAX = 2.0
-"""The colour scale ends at twice as fast and at half as fast."""
+"""The colour scale reaches from half as fast to twice as fast."""
 
 _TICKS = (0.5, 0.7, 1, 1.4, 2)
 _NOT_BY_RULES = NO_CHOICE._replace(label="rules cannot express the choice")

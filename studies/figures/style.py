@@ -40,9 +40,9 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999", "#882255", "#F0E442")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 _SECOND_MARKERS = ("p", "d", "h", "8", "H", "|", "4", "x", "+")
-"""Markers of every second algorithm of a colour, so that no marker occurs twice in a figure."""
+"""Markers of every second algorithm with the same colour, so that no marker occurs twice in a figure."""
 _FORM_MARKERS = {"shared memory": "1", "one-sided": "2", "by socket": "3"}
-"""Markers by how the processes of a node communicate, unless they communicate point to point."""
+"""Markers for the forms of communication within a node other than point to point."""
 _ALGORITHM_COLOURS = (*PALETTE[:6], "#882255", "#999933")
 """Eight colours that differ clearly. Cells without a value are grey, and text is black."""
 
@@ -52,10 +52,10 @@ MAX_RATIO = 16.0
 """Larger ratios to the best are not shown."""
 
 _MIN_RATIO = 1.2
-"""Axes of ratios reach at least up to this, so that small differences do not look large."""
+"""Axes of ratios reach at least up to this ratio, so that small differences do not look large."""
 
 _MAX_LABELS = 12
-"""The largest number of lines in a panel that are named at their ends; the names of more lines are in a legend."""
+"""The largest number of lines in a panel that are named at their ends; if there are more, a legend names them."""
 
 _COINCIDE = 0.004
 """Lines no further apart than this share of the axes are seen as one."""
@@ -220,7 +220,7 @@ def _inside(points: Array) -> NDArray[np.bool_]:
 
 
 def _end(line: Line2D) -> Array:
-    """The point where a line leaves its axes; if it does not leave them, its last point."""
+    """The point where a line leaves its axes, or the line's last point if the line stays within them."""
     points = _points(line)
     seen = np.flatnonzero(_inside(points))
     last = seen[np.argmax(points[seen, 0])]
@@ -232,7 +232,7 @@ def _end(line: Line2D) -> Array:
 
 
 def _tell_apart(lines: Iterable[Line2D]) -> None:
-    """Makes solid lines that would hide other lines dashed, with hollow markers around the other lines' markers."""
+    """Dashes each solid line that would hide another line, and gives it larger, hollow markers."""
     drawn = [(line, _points(line)) for line in lines if line.get_linestyle() == "-"]
     hidden = [sum(_coincide(points, other) for _, other in drawn[:number]) for number, (_, points) in enumerate(drawn)]
     for (line, _), count in zip(drawn, hidden, strict=True):
@@ -287,7 +287,7 @@ def save(figure: Figure, path: Path) -> Path:
 def png(figure: Figure) -> bytes:
     """The figure as a PNG file's bytes; the figure is closed.
 
-    Like `svg` it draws once; Figure.savefig would draw everything twice, the first time only for the layout.
+    Like `svg`, this draws once; Figure.savefig would draw everything twice, the first time only for the layout.
     """
     picture = io.BytesIO()
     figure.set_dpi(plt.rcParams["savefig.dpi"])

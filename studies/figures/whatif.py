@@ -95,10 +95,10 @@ def whatif_figure(times: Times, time_ratio: Array, kept_slowdown: Array, title: 
 def sweep_figure(
     times: Times, crossovers: Sequence[CrossOver], limits: Mapping[float, Mapping[str, float]], over: str, title: str
 ) -> Figure:
-    """The times at one point relative to the best, over the factor, with cross-over points; below, the limits.
+    """The times at one point relative to the best, over the factor; below, what limits the best choice.
 
-    `limits` has, for each factor, the limits' shares of the best choice's critical path. `over` names what the factor
-    multiplies.
+    Cross-over points are dashed lines. `limits` has, for each factor, the share of each of LIMITS in the best choice's
+    critical path. `over` names what the factor multiplies.
     """
     factors, choices = times.seconds[FACTOR].values, times.choices
     seconds = times.array[:, 0, 0]

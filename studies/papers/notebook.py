@@ -115,8 +115,8 @@ def _execute(document: NotebookNode, notebook: Path, settings: Mapping[str, str]
 def _shown(document: NotebookNode, name: str) -> tuple[str, dict[str, Any], dict[str, bytes]]:
     """The page of an executed notebook, the results that it published, and its pictures by file name.
 
-    The notebook's conclusions are its last printed output, unless it publishes others. The section of conclusions comes
-    second on the page, although a notebook can only compute it last.
+    The notebook's conclusions are its last printed output, unless the notebook publishes other conclusions. The section
+    of conclusions comes second on the page, although a notebook can only compute it last.
     """
     page: list[str] = []
     first: list[str] = []

@@ -1,4 +1,4 @@
-"""The interface of a study's notebook: how it simulates, and showing tables, figures and results."""
+"""The interface with which a study's notebook simulates, and shows tables, figures and results."""
 
 from __future__ import annotations
 

@@ -141,8 +141,8 @@ def _lines(rules: ExportedRules, path: Path) -> Iterator[str]:
     yield f"  {how_to_use(rules.format_name, path)}"
     if known.consumer.startswith(OPENMPI):
         yield (
-            "On InfiniBand untuned Open MPI may run hcoll, with which these rules were not compared: measure both "
-            "(docs/exports.md)"
+            "On InfiniBand untuned Open MPI may run hcoll, with which these rules were not compared; "
+            "measure hcoll, too (docs/exports.md)"
         )
     for table in rules.tables:
         # Rules for Open MPI leave process counts within wide steps to the library, as a warning says.
@@ -228,6 +228,6 @@ def _checked(found: UntunedDecisions) -> str:
     number, asked = len(found.checks), len(found.decisions)
     if wrong:
         return f"the installed library decides otherwise for {counted(len(wrong), 'call')} of {number}"
-    others = f"; {counted(asked - number, 'call')} could not be asked" if number < asked else ""
+    others = f"; {counted(asked - number, 'call')} could not be checked" if number < asked else ""
     note(f"the installed library decides the same for {counted(number, 'call')}{others}")
     return ""

@@ -135,7 +135,7 @@ _CROSSED = "Each collective, or kind of messages, when predicted from the others
 
 
 def figures(found: FittedFigures) -> Shown:
-    """The figures, how well each collective is predicted from the others, and what to measure next."""
+    """The fitted figures of a platform, predictions of each collective from the others, and what to measure next."""
     name = found.platform.name
     figures = [
         (FIGURES[figure].title, f"{item['before']:.3g}", f"{item['fitted']:.3g}", f"x {item['factor']:.2f}",

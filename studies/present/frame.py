@@ -59,7 +59,7 @@ def _cell(column: str, value: Any) -> object:
 
 
 def checked_ending(path: Path) -> str:
-    """The ending of the file's name. Raises UsageError unless it stands for a format of rows."""
+    """The ending of the file's name. Raises UsageError unless it is .csv, .json or .parquet."""
     ending = path.suffix.lower()
     if ending not in (".csv", ".json", ".parquet"):
         raise UsageError(f"-o {path}: the name must end in .csv, .json or .parquet")

@@ -33,7 +33,7 @@ from collwise.validation.measurement.judging import (
 from collwise.validation.measurement.training import FromMessages
 
 MAIN = (PREDICTED, RULES, UNTUNED, FIXED, VOTE, POSSIBLE)
-"""The deciders that every table has; others are shown by machine only."""
+"""The deciders that every table shows; other deciders are shown only in the tables by machine."""
 _OF_MACHINES = ("machine", "cells", "jobs", "median error", *MAIN)
 _BESIDE = (
     *("machine", "chosen by", "collectives: better", "at most 5 % worse", "worse"),
@@ -44,7 +44,7 @@ _BY_DECIDER = (
     *("geometric mean", "95th percentile", "worst", "by seconds"),
 )
 _SURE = (
-    *("machine", "cells that tell", "jobs", "lose less than 5 %", "said to be sure", "of these lose less than 5 %"),
+    *("machine", "cells that matter", "jobs", "lose less than 5 %", "said to be sure", "of these lose less than 5 %"),
     *("mean of jobs, 95 % interval", "less than 5 % against the library's fastest"),
 )
 _FROM_MESSAGES = (
@@ -55,7 +55,7 @@ _OTHERS = (
     *("machine", "job", "collective", "P", "figure", "5th percentile", "95th percentile"),
     *("median error at the 5th", "at the 95th"),
 )
-_RELIABILITY = ("said probability", "cells that tell", "jobs", "mean said", "lose less than 5 %", "95 % interval")
+_RELIABILITY = ("said probability", "cells that matter", "jobs", "mean said", "lose less than 5 %", "95 % interval")
 _BOUNDS = (0.0, 0.5, 0.6, 0.7, 0.8, SURE, 1.0)
 _PARTS = ("cells", "median error", *(f"mean regret, {name}" for name in MAIN))
 _WORST = ("machine", "job", "collective", "P", "processes per node", "m", "chosen", "fastest", "regret")
@@ -276,7 +276,7 @@ def _sureness(telling: Sequence[Sureness]) -> Iterator[Table | str]:
     yield Table("How sure choices by predictions are", _SURE, rows)
     bins = [(f"{100 * low:g} to {100 * high:g} %", one.choices, one.jobs, percent(said), _share(one), _interval(one))
             for low, high, said, one in _reliability(telling)]  # fmt: skip
-    yield Table("Said probabilities of losing less than 5 %, and the shares that did", _RELIABILITY, bins)
+    yield Table("Said probabilities of losing less than 5 %, and the shares of choices that did", _RELIABILITY, bins)
     deciders = {"mean": BY_MEAN, "robust": ROBUST, "rules": RULES}
     yield from said("sure_machines", close=f"{100 * CLOSE:g}", limit=f"{100 * SURE:g}", deciders=deciders)
 
@@ -313,9 +313,9 @@ def _reliability(telling: Sequence[Sureness]) -> Iterator[tuple[float, float, fl
 
 
 def _coverage(telling: Sequence[Sureness]) -> tuple[list[float], list[float]]:
-    """The coverage and the risk of the surest one, two, three and more choices.
+    """The coverage and the risk of the n surest choices, for n = 1, 2, 3 and so on.
 
-    Coverage is the number of these choices as a share of all, and risk is the share of these that lose 5 % or more.
+    Coverage is n divided by the number of all choices; risk is the share of the n choices that lose 5 % or more.
     """
     ordered = sorted(telling, key=lambda sureness: -sureness.probability)
     wrong = np.cumsum([not sureness.right for sureness in ordered])

@@ -54,8 +54,8 @@ def score_records(scores: Scores) -> list[dict[str, Any]]:
     """Errors and losses of each model and of the untuned library on a collective, as plain data.
 
     `picks` counts the points with a timed pick, `best_picks` the points where the pick is the best choice. `left_out`
-    are the algorithms for which a model has no formula. `unpredicted` counts the right times that a model does not
-    predict, although it has a formula for the algorithm.
+    are the algorithms for which a model has no formula. `unpredicted` counts the reference times that a model does
+    not predict, although the model has a formula for the algorithm.
     """
     return [_score(scores, title) for title in scores.others]
 
@@ -114,10 +114,10 @@ def _predicted(one: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def remarks(scores: Scores) -> list[str]:
-    """Sentences on the times that are compared with the right ones.
+    """Sentences on the times that are compared with the reference times.
 
     The sentences name the source of times whose picks are the best on average, the algorithms that each source leaves
-    out, and models that were fitted to times other than the right ones.
+    out, and models that were fitted to times other than the reference times.
     """
     costs = {title: found for title in scores.times if (found := scores.summary(title)).points}
     unknown: dict[tuple[str, ...], list[str]] = {}

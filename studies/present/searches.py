@@ -160,7 +160,7 @@ def _record(tuning: Tuning) -> dict[str, Any]:
 def _figures(name: str, tuning: Tuning) -> dict[str, Callable[[], Figure]]:
     """Figures of the searches' choices, and of times by tasks for the largest input, against the exhaustive search.
 
-    There are none if the exhaustive search was not made.
+    No figure is drawn if the exhaustive search was not made.
     """
     if EXHAUSTIVE not in tuning.found:
         return {}

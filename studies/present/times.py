@@ -177,7 +177,7 @@ def _label(algorithm: Algorithm, count: int) -> str:
 
 def script(found: Script) -> Shown:
     """A line that says how to run a script that measures where collwise is not installed."""
-    line = f"{found.path}: {counted(found.cases, 'case')}; run it there by: {found.words}"
+    line = f"{found.path}: {counted(found.cases, 'case')}; on the machine to be measured, run: {found.words}"
     return Shown([line], [{"file": str(found.path), "cases": found.cases}])
 
 

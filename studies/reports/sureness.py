@@ -79,7 +79,7 @@ def sure_sentences(
 ) -> list[str]:
     """Sentences on the number of sure points, what to measure at doubtful points, and the worst case.
 
-    There are none unless the times are simulated.
+    The list is empty unless the times are simulated.
     """
     found = sure_facts(tables, gains)
     if found is None:

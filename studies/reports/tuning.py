@@ -40,7 +40,7 @@ from collwise.validation.select.consumers import COLLWISE, OPENMPI, openmpi_vers
 
 TEXTS = Texts("tuning.md.j2")
 CHECKED = tomllib.loads(Path(__file__).with_name("checked.toml").read_text(encoding="utf-8"))
-"""The errors that measured times showed in simulated times, and in choices by simulated times."""
+"""The errors of simulated times, and the slowdown of choices by simulated times, according to measured times."""
 MACHINES = tomllib.loads(Path(__file__).with_name("machines.toml").read_text(encoding="utf-8"))
 """The errors of predictions on supercomputers that others measured, and the time lost by choices, by machine."""
 _GAIN = "untuned / rules"
@@ -293,7 +293,7 @@ def _steps(tuned: Tuned) -> list[Step]:
     path = tuned.rules.path
     assert path is not None
     files = {path.name: f"rules for {_library(tuned)}"}
-    ways = {"With them": how_to_use(tuned.rules.format_name, path)}
+    ways = {"With the rules": how_to_use(tuned.rules.format_name, path)}
     if openmpi_version(tuned.consumer):
         ways = ways_to_use_openmpi_rules(path)
     if tuned.consumer != COLLWISE:

@@ -138,7 +138,7 @@ def _ranks(result: Validation) -> Section:
 
 
 def _picks(scores: AllScores) -> pd.DataFrame:
-    """The rows of each source's picks at the points where it has one, with labels in place of choices."""
+    """The rows of each source's picks, with labels in place of choices; points without a pick are left out."""
     rows = scores.pick_rows().dropna(subset="slowdown")
     return rows.assign(pick=rows.pick.map(label), best=rows.best.map(label))
 

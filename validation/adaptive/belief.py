@@ -61,7 +61,7 @@ class Process:
         self._add(self.covariance(np.array([number])).T / math.sqrt(self.variance[number] + noise))
 
     def learn(self, numbers: Numbers, logs: Array, noise: Array) -> None:
-        """Takes the logarithms of measured times with these variances into account."""
+        """Learns the logarithms of measured times, whose variances are `noise`."""
         covariance = self.covariance(numbers)
         factor = linalg.cholesky(covariance[numbers] + np.diag(noise), lower=True)
         whitened = linalg.solve_triangular(factor, logs - self.mean[numbers], lower=True)
@@ -251,9 +251,10 @@ class Belief:
         )
 
     def _from_lines(self) -> Array:
-        """The logarithms of times on each algorithm's line for the nearest P at which the algorithm was measured.
+        """The logarithm of each case's time on a line that is fitted to measured times of its algorithm.
 
-        Cases of an algorithm without measurements get the mean over the other cases.
+        The line is that of the measured P nearest to the case's P. Cases of an algorithm without measurements get the
+        mean over the other cases.
         """
         prior = np.full(len(self.cases), math.nan)
         for numbers in self._lines.values():

@@ -33,7 +33,7 @@ REPETITIONS, MAX_REPETITIONS = 3, 10
 Repetitions end when the mean is precise. A single stall hardly moves the median of three.
 """
 _LAUNCH_SECONDS = 2.0
-"""The assumed time to start an execution of MPI until one was timed."""
+"""The assumed start-up time of an execution of MPI, which is used until an execution was timed."""
 _ROUND_SHARE, _ROUND_LAUNCHES = 0.3, 3.0
 """A round takes this share of the time spent before, but at least this many times its start-up time."""
 _CASE_SECONDS = 0.005
@@ -48,7 +48,7 @@ _UNKNOWN_SECONDS = 0.01
 
 @dataclass
 class Spent:
-    """The machine time of a search: of its executions of MPI, and of the repetitions behind times from the store."""
+    """The machine time of a search: of its executions of MPI, and of the repetitions that stored times come from."""
 
     seconds: float = 0.0
     rounds: int = 0
@@ -120,7 +120,7 @@ class AdaptiveSearch:
     _timings: dict[Case, Timing] = field(default_factory=dict, init=False)
     _spent: Spent = field(default_factory=Spent, init=False)
     _fields: list[_Field] = field(default_factory=list, init=False)
-    # The time that the last round's repetitions took until times were precise, relative to the fewest repetitions.
+    # The time of the last round's repetitions divided by the time that the fewest repetitions would have taken.
     _overrun: float = field(default=1.0, init=False)
 
     def run(self) -> Searched:

@@ -63,7 +63,7 @@ USUAL = CalibrationGrid()
 
 
 def pairs_between_nodes(procs: int, processes_per_node: int) -> tuple[int, ...]:
-    """The first process of each node; two successive ones form a pair, so an odd last node is left out.
+    """The first process of each node, in successive pairs; a last node without a partner is left out.
 
     Raises UsageError for fewer than two nodes.
     """
@@ -74,7 +74,7 @@ def pairs_between_nodes(procs: int, processes_per_node: int) -> tuple[int, ...]:
 
 
 def limit_plan(pair: tuple[int, ...], processes_per_node: int, max_bytes: int) -> CalibrationPlan:
-    """The plan for the eager limit, on which `size_plan` depends, and for the clock, which depends on no size."""
+    """The plan to measure the eager limit, which `size_plan` needs, and the clock, whose time depends on no size."""
     clock = case_of_kind(Kind.CLOCK, pair, processes_per_node, 0, _CLOCK_READINGS)
     eager = case_of_kind(Kind.EAGER, pair, processes_per_node, max_bytes, _EAGER_TRIALS, _LATE_SECONDS)
     return {clock: _CLOCK_REPETITIONS, eager: 1}

@@ -78,7 +78,7 @@ class TimedCases:
 
     @cached_property
     def seconds(self) -> Array:
-        """The measured seconds of these cases."""
+        """The measured seconds of `cases`, in the same order."""
         return np.array([self.measured[case] for case in self.cases])
 
     @cached_property
@@ -165,7 +165,7 @@ def fit(machines: Mapping[str, Sequence[TimedCases]]) -> Fitted:
 
     for name, runs in machines.items():
         if not any(run.cases for run in runs):
-            raise UsageError(f"{name}: no times of messages or of a collective's algorithm can be played by the engine")
+            raise UsageError(f"{name}: the engine can play none of the timed cases, neither messages nor collectives")
     names = _fitted_names(machines)
     spreads = np.array([FIGURES[name].spread for name in names])
     alone = len(machines) == 1

@@ -153,7 +153,7 @@ def _fit_overheads(
 def _overhead_segments(
     times: Sequence[MessageTime], from_bytes: int = 0, most: Sequence[Segment] | None = None
 ) -> list[Segment]:
-    """The segments fitted to the times, each of which is first limited to the value of `most` at its size."""
+    """The segments fitted to the times, after each time is limited to the value of `most` at its size."""
     return fit_segments(
         [time.message_bytes for time in times],
         [time.seconds if most is None else min(time.seconds, value_at(most, time.message_bytes)) for time in times],

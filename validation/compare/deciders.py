@@ -28,7 +28,7 @@ class Decider(Protocol):
 
 @dataclass(frozen=True)
 class Deciding:
-    """A function of the collective, P and m as a decider."""
+    """A decider that calls a function of the collective, P and m."""
 
     title: str
     choose: Callable[[str, int, int], Choice | None]

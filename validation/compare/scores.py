@@ -1,4 +1,4 @@
-"""Scores of times and deciders against the right times: errors, ranks, and slowdowns of picks."""
+"""Scores of times and deciders against reference times (`right`): errors, ranks, and slowdowns of picks."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ class Errors:
 class Ranks(NamedTuple):
     """The agreement of two sources on the order of choices at a point.
 
-    `tau` is Kendall's tau-b of the times as they are. `tau_distinguishable` counts only distinguishable pairs: pairs of
-    choices whose right times differ by more than their intervals. It is (pairs in the same order - pairs in the
-    opposite order) / pairs; if the other source has equal times for a pair, the pair is in neither order.
+    `tau` is Kendall's tau-b of the times as they are. `tau_distinguishable` counts only distinguishable pairs, namely
+    pairs of choices whose reference times differ by more than their intervals. Its value is (pairs in the same order -
+    pairs in the opposite order) / pairs; if the other source has equal times for a pair, the pair is in neither order.
     `distinguishable` is the share of distinguishable pairs. Each number is nan if there is no pair to count.
     """
 
@@ -86,7 +86,7 @@ def distinguishable(seconds: Any, half_width: Any, others: Any, others_half_widt
 
 
 def ranks_of(seconds: Array, half_widths: Array, others: Array) -> Ranks:
-    """The agreement of another source's order of choices with the right order at a point; nan without pairs."""
+    """The agreement of another source with the reference on the order of choices at a point; nan without pairs."""
     known = np.isfinite(seconds) & np.isfinite(others)
     first, second = np.triu_indices(int(known.sum()), 1)
     right, widths, theirs = (np.asarray(values, dtype=float)[known] for values in (seconds, half_widths, others))
@@ -105,9 +105,9 @@ def ranks_of(seconds: Array, half_widths: Array, others: Array) -> Ranks:
 
 
 class Picked(NamedTuple):
-    """A source's pick at a point, with its seconds and its slowdown against the best, by the right times.
+    """A source's pick at a point, with its seconds and its slowdown against the best, by the reference times.
 
-    Both numbers are nan if the right times do not have the pick.
+    Both numbers are nan if the reference times do not have the pick.
     """
 
     choice: Choice | None
@@ -132,8 +132,8 @@ class Scores:
     Other sources are Times or deciders. `errors` are the relative errors of every choice's time in Times (0.1: 10 % too
     long). `picks` are indices in `right.grid.timed`, or NOBODY where a source picks nothing. A decider's pick is its
     choice. The pick of Times is the choice that is fastest by these times (the first one, if several are), among the
-    choices that `right` has a time for, too. `slowdown` is the slowdown of the picks by the right times, against the
-    best of all choices that compete.
+    choices that `right` has a time for, too. `slowdown` is the slowdown of the picks by the times of `right`, against
+    the best of all choices that compete.
     """
 
     right: Times
@@ -230,14 +230,14 @@ class Scores:
         return self.right.choices[a], self.right.procs[i], self.right.message_bytes[j]
 
     def unpredicted(self, title: str) -> int:
-        """The number of right times for which the source has no time, although it knows the algorithm."""
+        """The number of reference times of algorithms that the source knows, for which the source has no time."""
         names = set(self._given(title).grid.names)
         known = [place for place, choice in enumerate(self.right.choices) if choice.algorithm in names]
         right, theirs = (np.isfinite(times.array[known]) for times in (self.right, self.times[title]))
         return int((right & ~theirs).sum())
 
     def unknown(self, title: str) -> tuple[str, ...]:
-        """The algorithms among the right times that the source does not know at all."""
+        """The algorithms of the reference times that the source does not know at all."""
         names = set(self._given(title).grid.names)
         return tuple(name for name in self.right.grid.names if name not in names)
 
@@ -249,8 +249,8 @@ class Scores:
     def table(self, rows: Sequence[str] = ("source",)) -> pd.DataFrame:
         """A row for each source, or for each combination of values of the columns `rows`.
 
-        After these columns come COLUMNS. `rows` can have `platform`, `collective`, `reference` (what made the right
-        times), `source`, `procs`, `message_bytes` and any further dimension of the times.
+        After these columns come COLUMNS. `rows` can have `platform`, `collective`, `reference` (the source of the
+        reference times), `source`, `procs`, `message_bytes` and any further dimension of the times.
         """
         return score_table([self], rows)
 
@@ -270,9 +270,9 @@ class Scores:
     def pick_rows(self) -> pd.DataFrame:
         """A row for each point and source, with the source's pick and all columns that `table` accepts as `rows`.
 
-        `pick` and `best` are choices or None. `slowdown` is nan without a pick. `certain` is true if the right times of
-        pick and best choice differ by more than their intervals. `measured` is the number of choices with a right time,
-        and `candidates` the number of these among which the source could pick, which is 0 for a decider. `tau`,
+        `pick` and `best` are choices or None. `slowdown` is nan without a pick. `certain` is true if the reference
+        times of pick and best choice differ by more than their intervals. `measured` is the number of choices with a
+        reference time, and `candidates` the number of these among which the source could pick, 0 for a decider. `tau`,
         `tau_distinguishable` and `distinguishable` are the source's `Ranks`.
         """
         right, frames = self.right, []

@@ -1,4 +1,4 @@
-"""Models and untuned libraries compared with simulated times, which are the right ones here."""
+"""Models and untuned libraries compared with simulated times, which are the reference times here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def beside_simulation(
     context: SimulationContext,
     baseline: Baseline | None = None,
 ) -> Scores:
-    """The scores of models and of the untuned library against simulated times, which are simulated if missing."""
+    """The scores of models and of the untuned library against simulated times; simulates those that the store lacks."""
     deciders = [] if baseline is None else untuned(baseline, grid)
     (right,) = simulate(platform, [timed_besides(grid, deciders)], context)
     warn_of_free_messages(platform)

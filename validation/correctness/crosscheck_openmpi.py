@@ -1,8 +1,8 @@
-"""Compares results and messages of our algorithms with those of Open MPI's own code, which its options select.
+"""Compares results and messages of our algorithms with those of Open MPI's own code, which Open MPI's options select.
 
-The program `agree` calls both. Open MPI's own monitoring counts the messages, separately for Open MPI's collectives and
-for the program, to which our algorithms belong. Only the selected algorithm of Open MPI sends the same messages as ours
-between every two processes, so equal counts also show that this algorithm ran.
+The program `agree` calls our algorithms and Open MPI's. Open MPI's own monitoring counts the messages, separately for
+Open MPI's collectives and for the program, to which our algorithms belong. Only the selected algorithm of Open MPI
+sends the same messages as ours between every two processes, so equal counts also show that this algorithm ran.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ALGORITHM_PARAMETERS = {
 
 @dataclass(frozen=True)
 class OpenmpiRow:
-    """One algorithm on one process count, over several message sizes, and over two roots where there is a root.
+    """One algorithm on one process count, over several message sizes, and over two roots if it has a root.
 
     Messages and bytes are sums over these calls. `problem` says why a run failed.
     """

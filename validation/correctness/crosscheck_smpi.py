@@ -32,7 +32,7 @@ _TIME_LIMIT_SECONDS = 120.0
 class SmpiRow:
     """The simulated seconds of one call by our algorithm and by SMPI's, or the `problem` of the run.
 
-    The seconds of a call end when the last process is done.
+    A call ends when its last process is done.
     """
 
     collective: str

@@ -1,4 +1,4 @@
-"""Known differences of SMPI's and Open MPI's algorithms from ours, with their reasons and names.
+"""Known differences of SMPI's and Open MPI's algorithms from ours, with the reasons for the differences.
 
 crosscheck.toml lists them under 'collective algorithm'.
 """
@@ -17,9 +17,9 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Explanation:
-    """The reason why ours and theirs differ and, if times differ, the range of the ratio of ours to theirs.
+    """The reason why an algorithm differs from ours and, if times differ, the range of our time divided by theirs.
 
-    `by_default` says whether they differ for the default process counts and sizes.
+    `by_default` says whether the algorithms differ for the default process counts and sizes.
     """
 
     why: str

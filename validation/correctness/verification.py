@@ -1,7 +1,7 @@
 """Verifies every algorithm on real data, under every MPI library, against the definition of its collective.
 
 This module runs the program `verify` (simulator/programs/verify) and turns its lines into results. An algorithm that
-hangs or crashes the run is one failed result, and the run resumes after it.
+hangs or crashes the run is one failed result, and the run resumes with the next algorithm.
 """
 
 from __future__ import annotations

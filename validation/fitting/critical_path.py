@@ -271,7 +271,7 @@ class CriticalPath(FittedToObservations, PlayedModel):
 
 
 def _between(seconds: Callable[[int], float], sizes: Sequence[int]) -> dict[int, float]:
-    """Seconds at ascending sizes; if the times of four sizes lie on a straight line, so do those in between."""
+    """Seconds at ascending sizes; if the times of four sizes lie on a line, times in between are interpolated."""
     found: dict[int, float] = {}
 
     def fill(first: int, last: int) -> None:

@@ -47,7 +47,7 @@ _CHAIN_PROCS, _CHAIN_BYTES, _CHAIN_SEGMENT = 5, 16384, 512
 class PathPlan:
     """The extent of a fit: process counts and sizes of the experiments.
 
-    Empty `collectives` stand for all. Of `message_bytes`, a collective uses those up to its largest usual size.
+    Empty `collectives` stand for all. A collective uses the `message_bytes` up to its largest usual size.
     `segment_bytes` may contain 0, for whole messages. `single_bytes` are the sizes of single messages, to which sizes
     around the eager limit are added.
     """

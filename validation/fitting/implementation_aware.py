@@ -79,11 +79,11 @@ class FitPlan:
 
 
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
-    """Three counts: the processes of five nodes, a quarter of the platform's, and, as in the paper, about half.
+    """Three process counts: all of five nodes, 1/4 of the platform's processes, and, as in the paper, about half.
 
     Locality matters most on five nodes. Four nodes would hold a power of two of processes on most platforms. Trees then
-    have a single deepest process, which is reached through a neighbour on the root's own node, so filling looks faster
-    than it is for nearly every other P.
+    have a single deepest process, which is reached through a neighbour on the root's own node, so filling a pipeline
+    looks faster than it is for nearly every other P.
     """
     most = min(platform.max_procs(processes_per_node), 2 * _MAX_FIT_PROCS)
     return tuple(sorted({max(2, most // 4), max(2, most // 2), max(2, min(most, 5 * processes_per_node))}))

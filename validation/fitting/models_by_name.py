@@ -94,7 +94,7 @@ def load_model(path: str | Path, name: str | None = None) -> CollectiveModel:
 def parameters_on(
     bench: Bench, wanted: FitRequest, procs: int | None = None, detail: Detail | None = None
 ) -> FittedParameters:
-    """Fits a point-to-point model on a bench, by default with as many of its processes as change the result.
+    """Fits a point-to-point model on a bench, by default with no more processes than change the result.
 
     Raises UsageError for more processes than the bench holds, CollwiseError when the time is up, and the errors of
     `fit`.
@@ -151,10 +151,10 @@ def measured_models(
     """Every model that can be fitted within the time, and its printed form, if it has one.
 
     `bench_within` gives a bench that stops after a number of seconds. Each family of models gets an equal share of the
-    time that is left. Point-to-point models come first: LMO is fitted on `procs` processes, others on no more than
-    change the result. Then come models with parameters of each algorithm, on `procs` processes; if `collectives` are
-    named, they are fitted only for these. A model whose fit fails, or for which no time is left, is missing; `on_note`
-    receives the reason.
+    time that is left. Point-to-point models come first: LMO is fitted on `procs` processes, others on no more
+    processes than change the result. Then come models with parameters of each algorithm, on `procs` processes; if
+    `collectives` are named, the models are fitted only for these collectives. A model whose fit fails, or for which no
+    time is left, is missing; `on_note` receives the reason.
     """
     until = time.monotonic() + budget_seconds
     found: dict[str, CollectiveModel] = {}
@@ -170,7 +170,7 @@ def measured_models(
     for number, family in enumerate(families):
         left = (until - time.monotonic()) / (len(families) - number)
         if left <= 0:
-            on_note(f"{family}: not fitted, {budget_seconds:g} s were over")
+            on_note(f"{family}: not fitted, the budget of {budget_seconds:g} s was spent")
             continue
         try:
             found |= models_of(fitted(family, bench_within(left)))

@@ -66,13 +66,13 @@ def objection(wanted: FitRequest, truth: PointToPoint) -> str:
         truth.send_seconds_per_byte, truth.receive_seconds_per_byte, rtol=_NEGLIGIBLE
     )
     if wanted.procedure in ("hoefler", "triplets") and not equal_ends:
-        return "takes sending and receiving to cost the same"
+        return "assumes that sending and receiving cost the same"
     if wanted.procedure == "hoefler" and _gap_bends(truth):
-        return "takes the gap to be linear in the message size"
+        return "assumes that the gap is linear in the message size"
     if wanted.procedure in ("kielmann", "fitted") and not _grows_in_one_place(truth):
-        return "takes all growth with the message size to be the gap's"
+        return "assumes that only the gap grows with the message size"
     if wanted.procedure == "fitted" and np.any(truth.receive_seconds > 0):
-        return "takes the messages of a barrier to be received concurrently"
+        return "assumes that the messages of a barrier are received concurrently"
     return ""
 
 

@@ -33,7 +33,8 @@ def model_tables(
 
     Under Hockney, bytes occupy the ports of sender and receiver, one message after the other. LogGP adds overheads and
     the gap between messages. Under PLogP, overheads are part of L + g(m). Under LMO, processors are busy for C + t m,
-    and the network serves messages to different receivers at the same time. Of heterogeneous PLogP, the means are used.
+    and the network serves messages to different receivers at the same time. Heterogeneous PLogP is replaced by its
+    means.
     """
     m = sizes.astype(np.float64)
     different = isinstance(parameters, PairParameters) and parameters.heterogeneous
@@ -105,7 +106,7 @@ class PlayedModel(UnlimitedModel, ABC):
         """The seconds of a case that its algorithm can run; nan if there is no prediction."""
 
     def seconds_within(self, case: Case, max_seconds: float) -> float | None:
-        """The seconds of a case; None if there is no prediction, or if they soon prove to exceed `max_seconds`."""
+        """The seconds of a case; None without a prediction, or if the seconds soon prove to exceed `max_seconds`."""
         seconds = self.seconds(case)
         return None if np.isnan(seconds) else seconds
 

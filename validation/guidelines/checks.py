@@ -1,6 +1,6 @@
 """Checks of guidelines on times: pattern (GL1 to GL22), monotony and split-robustness.
 
-The criteria by which one call is slower than another are a rank test over several launches, and a share of the time.
+A call counts as slower than another by a rank test over several launches, or by a share of its time.
 """
 
 from __future__ import annotations
@@ -71,9 +71,10 @@ class Share:
 
 @dataclass(frozen=True)
 class RankTest(Share):
-    """The criterion of a share, together with Mann and Whitney's one-sided rank test of the launches' medians.
+    """The criterion that the second of two calls is faster by `share` and by Mann and Whitney's rank test.
 
-    The p-values of all comparisons are corrected together and compared with `alpha`.
+    The test is one-sided and compares the launches' medians. The p-values of all comparisons are corrected together and
+    compared with `alpha`.
     """
 
     share: float = 0.0
@@ -99,7 +100,7 @@ class RankTest(Share):
     def judge(self, pairs: Sequence[tuple[Launches, Launches]]) -> list[Verdict]:
         """A verdict on each pair.
 
-        In a pair with a failed call, the first call is not slower, and the pair does not count for the correction.
+        If a call of a pair failed, the first call is judged not slower, and the correction leaves the pair out.
         """
         known = [index for index, (left, right) in enumerate(pairs) if left.medians and right.medians]
         values = [_p_value(pairs[index][0].medians, pairs[index][1].medians) for index in known]

@@ -19,7 +19,7 @@ REDUCE_LOCAL = "reduce_local"
 
 @dataclass(frozen=True)
 class MockUpPart:
-    """A collective that a mock-up runs. `message_bytes` computes its message size from P and the guideline's."""
+    """A collective that a mock-up runs. `message_bytes` computes its message size from P and the call's size."""
 
     collective: str
     message_bytes: Callable[[int, int], int]

@@ -40,8 +40,8 @@ class Library:
 
     `times_in_turn` times cases twice: without libcollwise, and with libcollwise and rules that choose an algorithm for
     some of the cases. Launches without and with libcollwise alternate, so that drift affects both equally. The function
-    raises CollwiseError if libcollwise does not run what the rules say. `launches` is the number of launches that
-    measure each time, 0 if times are exact.
+    raises CollwiseError if libcollwise does not run what the rules say. `launches` is the number of launches in
+    which each time is measured, 0 if times are exact.
     """
 
     name: str

@@ -27,7 +27,7 @@ UNCHECKED = {"GL9": "in its allgatherv only the root has a block, but allgatherv
 
 @dataclass(frozen=True)
 class Combination:
-    """Collectives that, run one after another, are faster than a table's choice for the call.
+    """Collectives that, run one after another, are faster than a table's choice for `call`.
 
     `parts` contains each collective, its message size and the choice for it.
     """
@@ -42,7 +42,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class OwnChecked:
-    """The check of decision tables against the guidelines, and the faster combinations, the best of each call first.
+    """The check of decision tables against the guidelines, and the faster combinations, by call, the fastest first.
 
     `parts_from` says for each collective of a mock-up whether its choices come from a table ('the table') or are the
     fastest of the catalogue ('the fastest').

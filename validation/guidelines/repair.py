@@ -66,8 +66,9 @@ def rules_text(found: Sequence[RepairedRange], processes_per_node: Mapping[int, 
     """A table for libcollwise (`collwise program run --table`) with these ranges only; empty if there are none.
 
     The table applies to the process counts that were checked. `processes_per_node` gives the processes per node of each
-    count; if it is None, the table applies to any number. All other calls are left to MPI's own algorithms. Since a
-    rule applies until a rule with a larger number follows, a further rule ends each range.
+    count; if it is None, the table applies to any number of processes per node. All other calls are left to MPI's own
+    algorithms. Since a rule also applies to larger process counts, processes per node and message sizes, up to those of
+    the next rule, each range ends with a rule that names 'default'.
     """
     if not found:
         return ""
@@ -118,7 +119,7 @@ def _identity(guideline: Guideline) -> int:
 
 
 def rules_of(profiles: Mapping[str, PgmpiProfile]) -> str:
-    """The table for libcollwise with the ranges of profiles that PGMPITuneLib wrote, by file name."""
+    """The table for libcollwise with the ranges of PGMPITuneLib's profiles; the keys are the profiles' file names."""
     found: list[RepairedRange] = []
     seen: set[tuple[str, int]] = set()
     for file, profile in profiles.items():
@@ -127,7 +128,7 @@ def rules_of(profiles: Mapping[str, PgmpiProfile]) -> str:
         except UsageError as problem:
             raise UsageError(f"{file}: {problem}") from None
         if (profile.function, profile.procs) in seen:
-            raise UsageError(f"{file}: another profile of {profile.function} for {profile.procs} processes")
+            raise UsageError(f"{file}: another profile of {profile.function} for {profile.procs} processes; give one")
         seen.add((profile.function, profile.procs))
     return rules_text(sorted(found, key=lambda item: (item.collective, item.procs, item.first)))
 

@@ -5,9 +5,9 @@ process is a sum of independent parts. Cases share a part as follows:
 
 1. All cases share one part.
 2. Cases with similar message sizes, nodes and processes per node share a part.
-3. Those of them that use the same algorithm share a further part.
-4. Those that also have similar segments and pieces share a further part.
-5. The same configuration has a part of its own, shared by similar inputs.
+3. Cases that also use the same algorithm share a further part.
+4. Cases that also have similar segments and pieces share a further part.
+5. Cases with the same configuration and similar inputs share a last part.
 
 Parts 3 and 4 have a scale, which is estimated: of a few scales, it is the one under which the measured times are most
 likely. Part 5 has no such scale, since even if predictions were right so far, others may still be wrong.
@@ -127,14 +127,14 @@ class Corrected:
         return max(self._beliefs, key=lambda belief: belief.plausibility)
 
     def _candidates(self, belief: Process, still_open: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-        """The unmeasured cases, sorted by their distance from the best of their input relative to the uncertainty."""
+        """The unmeasured cases that are most likely the best of their input, the likeliest first; at most _MAX."""
         behind = belief.mean - np.repeat(np.minimum.reduceat(belief.mean, self._first), self._counts)
         found = np.flatnonzero(still_open)
         order = np.argsort(behind[found] / np.sqrt(belief.variance[found] + _EXACT), kind="stable")
         return found[order[:_MAX]]
 
     def _gains(self, belief: Process, candidates: npt.NDArray[np.intp]) -> Array:
-        """The knowledge gradient of each candidate: the expected fall of the inputs' best means if it is measured."""
+        """The knowledge gradients: by how much measuring each candidate is expected to lower the inputs' best means."""
         if not len(candidates):
             return np.zeros(0)
         steps = belief.covariance(candidates) / np.sqrt(belief.variance[candidates] + _EXACT)

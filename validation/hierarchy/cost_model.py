@@ -6,8 +6,9 @@ What a leader does in one step is a task: ib(0), sbib(1), ..., sbib(u - 1), sb(u
 the name of a task lists its parts with the last one first. With three levels, there are two more parts between the
 sockets of a node, nb and nr.
 
-The model is equations (3) and (4) of Luo et al. 2020, section III. Every full task is assumed to take the stabilised
-cost of a full task. The cost of the collective is that of the slowest node leader:
+The model is equations (3) and (4) of Luo et al. 2020, section III. A task is full if every part works in it. All full
+tasks are assumed to take the same time, the stabilised cost. The cost of the collective is that of the slowest node
+leader:
 
     bcast      max_i T_i(ib(0)) + (u - 1) T_i(sbib(s)) + T_i(sb(u - 1))                                  (3)
     allreduce  max_i T_i(sr(0)) + T_i(irsr(1)) + T_i(ibirsr(2)) + (u - 3) T_i(sbibirsr(s))
@@ -94,7 +95,7 @@ class TaskTimes:
 
 
 def task_case(whole: Case, segments: int, steps: str = "", tasks: range | None = None) -> Case:
-    """The case that times the tasks of a whole collective, with this many segments of the same size.
+    """The case that times the tasks of a whole collective, with this many segments of unchanged size.
 
     If `tasks` is given, only these tasks are run, without the ones before them, and of these tasks only the parts in
     `steps`, such as "sbib".
@@ -174,7 +175,7 @@ def runs_needed(
 
 
 def cost_seconds(runs: Sequence[TaskTimes], segments: int) -> float:
-    """The cost of a collective with this many segments, from `runs`: tasks timed as `runs_needed` says.
+    """The cost of a collective with this many segments, from the task times of the runs that `runs_needed` lists.
 
     Raises ValueError if the runs do not suffice for this number of segments.
     """

@@ -7,10 +7,11 @@ the machine deviates from the description in three respects, which its seed deci
 - **Numbers.** Every latency, rate, overhead, threshold and the time to reduce a byte is multiplied by a factor of its
   own, log-uniform from 1/OFF to OFF, as if the description came from data sheets and another machine's calibration.
 - **Rules.** Half of the machines have the network of SMPI: an eager message leaves only when its receive is posted, and
-  the sender of a long message waits until that has arrived. Independently of this, half of the machines have no load
-  from acknowledgements.
-- **Form.** Each configuration is slower or faster than any such parameters predict, by a log-normal factor. This factor
-  is the same for message sizes within a factor of SIZES_ALIKE, and independent of those of other configurations.
+  the sender of a long message waits until the message has arrived. Independently of this, half of the machines have no
+  load from acknowledgements.
+- **Form.** Each configuration is slower or faster than these numbers and rules predict, by a log-normal factor. The
+  factor is the same for all message sizes between two neighbouring powers of SIZES_ALIKE, and independent of the
+  factors of other configurations.
 
 Benchmarks are repeated, and their repetitions vary; the true times of whole collectives are also known.
 """
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 OFF = 1.5
-"""The greatest factor by which a number of the description is off, in either direction."""
+"""The greatest factor by which a number of the description is too large or too small."""
 
 DEVIATION, SIZES_ALIKE = 0.05, 16
-"""The standard deviation, in logarithms, of a configuration's own factor, and the range of sizes that share it."""
+"""The standard deviation, in logarithms, of a configuration's own factor, and the ratio of sizes that share it."""
 
 NOISE, REPETITIONS = 0.03, 5
 """The standard deviation of a repetition, in logarithms, and how often a benchmark is repeated."""
@@ -53,7 +54,7 @@ _95_PERCENT = 1.96
 
 @dataclass(frozen=True)
 class _Changed:
-    """A timer that changes each time of another timer."""
+    """A timer that applies `change` to every timing that another timer returns."""
 
     timer: Timer
     change: Callable[[Timing], Timing]

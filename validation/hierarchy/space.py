@@ -28,15 +28,15 @@ BETWEEN = ("chain", "binary", "binomial", "library")
 WITHIN = ("point-to-point", "shared memory", "one-sided", "by socket")
 """The kinds of communication between the processes of a node, in the order of the parameter's values.
 
-'by socket' adds a third level: messages within each socket, and messages between sockets, for which one process of each
-socket communicates.
+'by socket' adds a third level: all processes of a socket exchange messages, and one process of each socket exchanges
+messages with the other sockets of the node.
 """
 
 SIMULATED = (0, BY_SOCKET)
 """The indices in WITHIN of the kinds of communication that can be simulated."""
 
 EXHAUSTIVE, PREDICT = "exhaustive", "predict"
-"""The names of the search that the others are compared with, and of the one that needs predictions."""
+"""The names of two searches: the one that the others are compared with, and the one that needs predictions."""
 
 SEARCHES = (EXHAUSTIVE, "tasks", PREDICT)
 """The names of the searches (`tuning`)."""
@@ -102,7 +102,7 @@ class Space:
         return tuple(Input(*entry) for entry in product(self.nodes, self.processes_per_node, self.message_bytes))
 
     def choices(self, message_bytes: int) -> tuple[Choice, ...]:
-        """The configurations that differ for messages of this size.
+        """The distinct configurations for messages of this size.
 
         Segment sizes above the message size are left out, except the smallest one if all are above it. Pieces between
         nodes are smaller than a segment; MPI's own collectives between nodes cannot divide a segment into pieces.
@@ -117,7 +117,7 @@ class Space:
         )
 
     def segments_for(self, message_bytes: int) -> tuple[int, ...]:
-        """The segment sizes up to the message size, or the smallest if all are larger. Larger ones leave it whole."""
+        """The segment sizes up to the message size; if all are larger, the smallest, which leaves the message whole."""
         return tuple(size for size in self.segment_bytes if size <= message_bytes) or (min(self.segment_bytes),)
 
     def cases(self) -> list[Case]:

@@ -5,7 +5,8 @@ times only tasks, from which the cost model computes whole collectives of any si
 whole collectives:
 
 1. The schedule engine predicts every configuration for every input.
-2. Measured times correct predictions nearby, and show how uncertain the others are (`Corrected`).
+2. Measured times correct the predictions for similar cases, and show how uncertain all other predictions are
+   (`Corrected`).
 3. Each round times the cases with the largest expected improvement per machine time. These are mostly short messages;
    their times also correct the predictions for long ones.
 4. The search ends when no case is worth its time any more, or when its budget is spent. The budget is a share of the
@@ -142,9 +143,9 @@ class SearchScore:
     """The cost of a search and the slowdowns of its choices, compared with timing every configuration.
 
     `cost` is the search's machine time relative to that of the exhaustive search. `mean` and `worst` are slowdowns of
-    the search's choices against the best configuration; `best_found` counts the inputs for which the search chose that
-    one. `median_error` is the median error of the times that the search assumes. Slowdowns and error are nan unless the
-    times of all configurations are known.
+    the search's choices against the best configuration; `best_found` is the number of inputs for which the search chose
+    the best configuration. `median_error` is the median error of the times that the search assumes. Slowdowns and error
+    are nan unless the times of all configurations are known.
     """
 
     search: str
@@ -165,7 +166,7 @@ class Tuning:
 
     `truth`, if known, contains the times of all configurations, which serve to judge choices. `exhaustive_seconds` is
     the machine time of the exhaustive search; if that search was not made, its time is estimated from the times that
-    another search assumes for all configurations. `source` and `maker` say what made the times.
+    another search assumes for all configurations. `source` and `maker` are those of the times (`Times`).
     """
 
     space: Space
@@ -248,10 +249,11 @@ def _estimate(found: Sequence[Found]) -> float:
 def decision_tables(tuning: Tuning) -> list[DecisionTable]:
     """Decisions of the last search for all inputs between the sampled ones, with a table for each p.
 
-    Between two message sizes, the choice of the larger one takes over where the times of the two choices are equal;
+    Between two message sizes, the choice for the larger size takes over where the times of the two choices are equal;
     times between the two sizes are interpolated linearly in logarithms. Between two node counts, or two numbers of
-    processes per node, the nearer one in proportion decides. Each row of a table starts at a number of nodes times the
-    table's sampled p, except the first: it starts at its number of nodes times the smallest p that the table covers.
+    processes per node, the nearer one in proportion decides. The first row of a table starts at its number of nodes
+    times the smallest p that the table covers. Every other row starts at its number of nodes times the table's sampled
+    p.
     """
     space, found = tuning.space, tuning.last
     is_measured = tuning.source == "measured"

@@ -7,10 +7,11 @@ topological level, communicator size and message size. It is a stream of words; 
         communicator size, message sizes, then for each: message size, component
 
 An entry for a size applies up to the next size; the first communicator size is 1, and the first message size is 0.
-Components are written by name, since 4.1.4 rejects the numbers that the header file of its reader describes. The rules
-cannot set segment sizes and the modules of HAN's pipelined algorithms: these are parameters, each with one value for
-all sizes. A comment in the file lists the values of the choice with the smallest mean slowdown over all points. The
-rules of the two lower levels apply to HAN's simple algorithms (`coll_han_use_simple_bcast`), which do not pipeline.
+Components are written by name, since Open MPI 4.1.4 rejects the numbers that the header file of its reader describes.
+The rules cannot set the segment sizes and the modules of HAN's pipelined algorithms. These are parameters, each with
+one value for all sizes. A comment in the file lists the values of the choice with the smallest mean slowdown over all
+points. The rules of the two lower levels apply to HAN's simple algorithms (`coll_han_use_simple_bcast`), which do not
+pipeline.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _WITHIN = dict(zip(WITHIN, ("tuned", "sm", "sm", "tuned"), strict=True))
 
 _UP_MODULES, _LOW_MODULES = ("libnbc", "adapt"), ("tuned", "sm")
 _ADAPT_ALGORITHMS = {"binomial": 1, "binary": 3, "chain": 4}
-"""Our algorithms' values of coll_adapt_bcast_algorithm; 4 is Open MPI's pipeline, which is a single chain."""
+"""The value of coll_adapt_bcast_algorithm for each of our algorithms; 4 is Open MPI's pipeline, a single chain."""
 
 
 def han_rules(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) -> str:

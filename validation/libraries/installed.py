@@ -1,7 +1,7 @@
 """The decisions of the installed libraries, for comparing them with the decisions of the baselines.
 
-Open MPI itself is asked: the program `openmpi_defaults` replaces its algorithms to see which one is called. MPICH
-contains its selection as tables in JSON, which are read from its library file.
+The program `openmpi_defaults` asks Open MPI itself: it replaces Open MPI's algorithms to see which one is called. MPICH
+contains its selection as tables in JSON, which are read from MPICH's library file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class CheckedDecision:
 
 
 def installed_library(baseline: Baseline) -> Installation:
-    """The installed library of a baseline's version. Raises UsageError if there is none, or another version."""
+    """The installed library of a baseline's version. Raises UsageError if that version is not installed."""
     library, _, version = baseline.name.partition("-")
     found = mpi_installation(library)
     if found.version.split(".")[: len(version.split("."))] != version.split("."):

@@ -61,12 +61,13 @@ def with_untuned(table: DecisionTable, untuned: Decider | None) -> DecisionTable
 
 
 def left_to_library(table: DecisionTable, by_size: bool, decided: DecisionTable | None = None) -> DecisionTable:
-    """The table that leaves calls to the MPI library (LIBRARY_DECIDES) where the table's choices may be slower.
+    """Replaces choices that may be slower than the MPI library's own collective by LIBRARY_DECIDES.
 
-    With measured times of MPI's own collective, these are all calls for which the choice is not faster or the two
-    confidence intervals overlap; with exact times, all calls for which MPI's own collective is over 1 % faster. If
-    `by_size` is false, a row has only one choice. With measured times, this choice is kept if it is faster than MPI's
-    own collective at all sizes; with exact times, if MPI's own collective is not over 1 % faster on average.
+    If times are measured, a choice is replaced for all calls for which it is not faster than MPI's own collective or
+    the two confidence intervals overlap. If times are exact, it is replaced for all calls for which MPI's own
+    collective is over 1 % faster. If `by_size` is false, a row has only one choice. With measured times, this choice is
+    kept if it is faster than MPI's own collective at all sizes; with exact times, if MPI's own collective is not over
+    1 % faster on average.
 
     Calls are also left to the library if P lies between two decided process counts and is more than four times the
     smaller one, unless both counts have the same choice for the message size. `decided` is the table before any of its
@@ -107,7 +108,7 @@ def _kept_by_size(known: Times, procs: int, row: Row) -> Row:
 
 
 def _kept_whole(known: Times, procs: int, row: Row) -> Row:
-    """The row with its one choice, or a row that leaves all sizes to the library if that is faster."""
+    """The row with its one choice, or with LIBRARY_DECIDES for all sizes if the library is faster."""
     if len(row) != 1:
         return row
     start, chosen = row[0]
@@ -137,10 +138,10 @@ def is_faster_than_own(times: Times, choice: Choice, procs: int, message_bytes: 
 
 
 def summary_over_untuned(table: DecisionTable, consumer: str) -> str:
-    """A line with the gain of rules over the library's own decisions, from the table's times; empty without these.
+    """A line with the gain of rules over the library's own decisions; empty if the table has no times for it.
 
-    If the library uses other code when a node has several processes, the line says that this is not the gain over that
-    code.
+    If the library uses other code when a node has several processes, the line says that the gain over that code is not
+    known.
     """
     gains, library = gains_over_untuned(table), BASELINES.get(consumer)
     if not gains or library is None:

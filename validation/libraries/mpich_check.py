@@ -25,7 +25,7 @@ Sent = tuple[tuple[tuple[int, int], ...], ...]
 """The messages that each process sent: their sizes, ascending, and the number of each."""
 
 _TIME_LIMIT_SECONDS = 120.0
-# These are few enough processes for one machine, but enough to distinguish most algorithms, which two are not.
+# Few enough processes for one machine, but enough to distinguish most algorithms, which two processes do not.
 _MIN_PROCS, _MAX_PROCS = 3, 8
 _MAX_BYTES = 2**20
 _THROUGH_UCX = {"MPIR_CVAR_NOLOCAL": "1"}

@@ -74,8 +74,8 @@ def _scattered(collective: str, procs: int) -> Choice | None:
 def own_tables() -> dict[str, Tree]:
     """MPICH's decisions, by 'collective=NAME'.
 
-    For alltoall, MPICH's file says "comm_size<8". MPICH evaluates this as "at most 8", since it is below a condition on
-    the call's arguments.
+    For alltoall, MPICH's file has the condition "comm_size<8" below a condition on the call's arguments. MPICH
+    therefore evaluates it as "at most 8".
     """
     tables: dict[str, Tree] = json.loads(TABLE_PATH.read_text(encoding="utf-8"))
     return tables

@@ -56,7 +56,7 @@ def decide_allreduce(procs: int, message_bytes: int) -> Choice:
 def decide_as_listed(collective: str, procs: int, message_bytes: int) -> str:
     """The algorithm that `decide` chooses, or for a broadcast, the one that Listing 1 of the paper gives.
 
-    The comparison chooses the segment size.
+    The result has no segment size, since the paper compares algorithms with one common segment size.
     """
     choice = decide(collective, procs, message_bytes)
     if collective == "bcast" and message_bytes >= _INTERMEDIATE_BYTES:

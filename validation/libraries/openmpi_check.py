@@ -43,7 +43,10 @@ _SENT = re.compile(r"^([EI])\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent")
 
 @dataclass(frozen=True)
 class Monitored:
-    """A run, how many processes `counted` their messages, and the messages of the program and of collectives."""
+    """The messages of a run, separately for the program's own messages and for those of collectives.
+
+    `counted` is the number of processes that wrote their counts.
+    """
 
     run: ProgramRun
     counted: int
@@ -199,8 +202,8 @@ def observe(
 ) -> Traffic:
     """The messages of one call by the installed Open MPI, under a rules file, with one forced rule, or untuned.
 
-    The `forced` rule applies if the file has no rules for the collective. `element_bytes`: 8 for doubles or 16 for
-    complex numbers, instead of the program's default.
+    The `forced` rule applies if the file has no rules for the collective. `element_bytes` is 8 for doubles, 16 for
+    complex numbers, and None for the program's default.
     """
     settings = {} if rules is None else settings_of_rules(str(rules.resolve()))
     if forced is not None:
@@ -270,7 +273,7 @@ _MAX_BYTES = 32 * 2**20
 
 
 def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
-    """Checks a short and a long message for each table. Yields a line on what ran, and True if the rules ask for it.
+    """Checks a short and a long message for each table. Yields a line on what ran, and True if that follows the rules.
 
     If the rules of a table begin with longer messages, the first size of the rules is checked. If they begin with more
     processes than this machine can hold, or with messages that are too long, the table is not checked and its line

@@ -227,7 +227,8 @@ def repeated(first: int, end: int) -> Iterator[int]:
 def _translated(collective: str, start: int, end: int | None, choice: Choice) -> Iterator[tuple[int, Choice]]:
     """A choice as rules express it, split at sizes where Open MPI would run a different algorithm."""
     if (collective, choice.algorithm) == ("bcast", "split_binary") and start < 2 * choice.segment_bytes:
-        # If a half is shorter than a segment, Open MPI runs its chain. Halves in one piece have the choice's traffic.
+        # If a half is shorter than a segment, Open MPI runs its chain. A rule without segments sends each half in one
+        # message, as the choice does.
         yield start, Choice("split_binary")
         start = 2 * choice.segment_bytes
         if end is not None and end <= start:
@@ -264,7 +265,7 @@ def inexpressible(collective: str, choice: Choice, version: str) -> str:
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
     if can_run(consumer, algorithm):
         radix = _parameter(algorithm, choice)
-        return f"rules of Open MPI cannot set the radix of knomial, {radix}; it is {KNOMIAL_RADIX} there"
+        return f"rules of Open MPI cannot set the radix of knomial to {radix}; under rules it is {KNOMIAL_RADIX}"
     return (
         f"rules of Open MPI {version} have no {collective} algorithm '{choice.algorithm}'; make the table with "
         f"'collwise select --for {consumer}'"

@@ -1,4 +1,4 @@
-"""The untuned decisions of Open MPI 4.1 and 5.0 for every collective, by their components tuned and basic.
+"""The untuned decisions of Open MPI 4.1 and 5.0 for every collective, made by the components `tuned` and `basic`.
 
 Some algorithms of Open MPI need a minimum number of elements. If a message has fewer, another algorithm runs.
 """
@@ -18,7 +18,7 @@ from collwise.validation.times.choice import Choice, Decision
 TABLE_PATH = Path(__file__).with_name("openmpi.toml")
 
 BASIC = {"gatherv": "linear", "scatterv": "linear"}
-"""Collectives for which the component tuned has no algorithm, and the algorithm of the component basic."""
+"""Collectives for which the component `tuned` has no algorithm, and the algorithm of the component `basic`."""
 
 ONE_CHAIN = {("bcast", "k_chain"): "chain", ("reduce", "chain"): "pipeline"}
 """Algorithms that have a single chain if their parameter is 0 or 1, and the algorithm with one chain."""
@@ -71,7 +71,7 @@ def _as_it_runs(collective: str, name: str, procs: int, message_bytes: int) -> C
     if (collective, name) == ("gather", "linear_sync"):
         return Choice(name, message_bytes)  # the first part is the whole block
     if (collective, name) == ("alltoall", "linear_sync"):
-        return Choice(name, parameter=max(1, procs - 1))  # without a limit of exchanges under way
+        return Choice(name, parameter=max(1, procs - 1))  # no limit on simultaneous exchanges
     if (collective, name) in ONE_CHAIN:
         return Choice(name, parameter=1)
     return Choice(name)

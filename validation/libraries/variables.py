@@ -21,7 +21,7 @@ _INTEL_TOTALS = ("allgatherv",)
 
 
 def intel(tables: Sequence[DecisionTable]) -> str:
-    """Shell lines that set I_MPI_ADJUST_COLLECTIVE="id:l-m@p-q;..."; l, m, p and q belong to the ranges."""
+    """Shell lines that set I_MPI_ADJUST_COLLECTIVE="id:l-m@p-q;...", for l to m bytes on p to q processes."""
     lines = ["# Sizes are bytes of a block or message; 0 lets Intel MPI decide."]
     for table in tables:
         name = table.collective
@@ -97,8 +97,9 @@ def mvapich2(tables: Sequence[DecisionTable], procs: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-# UCC's names of collectives that differ from ours. For allgatherv and reduce_scatter, UCC compares totals.
+# UCC's names of collectives that differ from ours.
 _UCC = {"reduce_scatter": "reduce_scatterv", "reduce_scatter_block": "reduce_scatter"}
+# UCC compares the bytes of all blocks together.
 _UCC_TOTALS = ("gather", "allgather", "allgatherv", "alltoall")
 _UCC_OPTIONS = {
     ("bcast", "knomial"): "UCC_TL_UCP_BCAST_KN_RADIX=4",

@@ -1,4 +1,4 @@
-"""Gains of applications from other collectives: simulated times of applications, and their times within collectives.
+"""Gains of applications from other choices of collectives: their simulated times, in all and within collectives.
 
 Decision tables are made for the calls of an application, from flat algorithms only, or from all algorithms.
 """
@@ -49,7 +49,7 @@ class Application:
 APPLICATIONS: Mapping[str, Application] = {
     item.name: item
     for item in (
-        # All pairs' shortest paths: rows are broadcast by turns.
+        # All-pairs shortest paths: the processes take turns to broadcast rows.
         Application("asp", {"size": 1048576, "rows": 0, "iterations": 24}, 1e9, "updates of a distance"),
         # Master-worker matrix multiplication: scatterv, bcast, gatherv.
         Application("matmul", {"size": 4096, "repetitions": 1, "fastest": 1}, 2e10, "additions and multiplications"),
@@ -223,12 +223,12 @@ class _Tuning:
                 rules = {self.procs: _from_the_start(row)}
                 tables.append(DecisionTable(name, self.platform.name, self.per_node, "library", baseline.title, rules))
         if not tables:
-            known = f"decision of {baseline.title} for {', '.join(self._sizes)} that our algorithms follow"
+            known = f"decision of {baseline.title} for {', '.join(self._sizes)} that our algorithms implement"
             raise UsageError(f"{baseline.name}: no {known}; valid: {', '.join(SELECTORS)}")
         return tables
 
     def _tuned(self, by_node: bool) -> list[DecisionTable]:
-        """The algorithm with the least simulated time for each call; algorithms by node compete only if `by_node`."""
+        """The fastest simulated algorithm for each call; hierarchical ones compete only if `by_node` is true."""
         from collwise.validation.select.consumers import COLLWISE, algorithms_for, sees_sizes
         from collwise.validation.select.select import select
         from collwise.validation.times.memory_limits import warn_of_doubtful

@@ -1,9 +1,10 @@
 """The confidence in choices by predicted times, from the errors that predictions had on measured machines.
 
-The discrepancy of a cell is ln(measured / predicted) for each of the cell's candidates. Choices depend only on how it
-differs between candidates. Discrepancies have a multivariate Student t distribution, with three deviations. The first
-is each algorithm's own. The second is proportional to the logarithm of the number of messages of the busiest process,
-and the third to the logarithm of the predicted time, so algorithms with similar messages and times deviate similarly.
+The discrepancy of a cell is ln(measured / predicted) for each of the cell's candidates. Choices depend only on the
+differences between the candidates' values. A discrepancy has a multivariate Student t distribution, and is the sum of
+three deviations. The first is each algorithm's own. The second is proportional to the logarithm of the number of
+messages of the busiest process, and the third to the logarithm of the predicted time, so algorithms with similar
+messages and times deviate similarly.
 The scales of the deviations are the most likely ones under a wide prior; each job counts once.
 """
 
@@ -32,18 +33,18 @@ from collwise.validation.times.times import Times
 SURE, CLOSE = 0.9, 0.05
 """A choice is called sure if it loses less than 5 % (CLOSE) with at least this probability (SURE)."""
 BY_MEAN, ROBUST = "least mean loss", "robust"
-"""Deciders that use the discrepancy: by the mean loss, and by the 95th percentile of the loss."""
+"""The deciders that use the discrepancy: they choose the least mean loss, or the least 95th percentile of the loss."""
 _DRAWS, _SEED = 2000, 1
 _START = np.array([-1.5, -1.5, -1.5, 1.0])
 """The centre of the prior of the scales' logarithms and of ln(degrees of freedom - 1)."""
 _PRIOR_WEIGHT = 0.05
 _FAR, _MAY_BE_FASTEST = 20, 0.1
-"""The ratio of predicted times beyond which a choice is not a candidate, and a probability.
+"""The ratio to the best predicted time beyond which a choice is not a candidate, and a least probability.
 
 An algorithm that is the fastest with at least this probability is worth measuring.
 """
 _STEPS = 8
-"""The number of messages of a longer pipeline is extrapolated from this number of segments and twice this number."""
+"""The messages of a longer pipeline are extrapolated from those of pipelines of this and twice this many segments."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """The scales of the deviations: of an algorithm's own, and per factor e of messages and of seconds.
+    """The scales of the three deviations: each algorithm's own, and those per factor e in messages and in seconds.
 
     `freedom` is the degrees of freedom of the Student t, `machines` the machines from which the scales were learned.
     """
@@ -73,7 +74,7 @@ class Discrepancy:
     machines: tuple[str, ...] = ()
 
     def outlook(self, names: Sequence[str], messages: Array, seconds: Array) -> list[Outlook]:
-        """The outlooks on candidates with these names of algorithms, messages of the busiest process, and seconds.
+        """The outlooks on candidates, given their algorithms' names, the busiest process's messages, and their seconds.
 
         Choices of one algorithm share its deviation. The random draws of true times have a fixed seed.
         """
@@ -264,7 +265,7 @@ def kept(said: Sequence[Sureness], right: Sequence[bool]) -> Kept:
 
 
 def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOutlook]:
-    """The outlooks on a table's decisions at the points of its simulated times that have two candidates or more.
+    """The outlooks on a table's decisions, at the points where two or more candidates have simulated times.
 
     The list is empty if the times are not simulated or lack the slower choices, or if they are those of mock-ups that
     use a library's decisions. Points where the library decides are left out. Doubtful choices are candidates only if
@@ -285,7 +286,7 @@ def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOut
         if chosen in names and len(names) > 1:
             try:
                 messages_and_seconds = _at(table.collective, names, (procs, size, times.processes_per_node))
-            except UsageError:  # a mock-up of the library's own collectives, which only its decisions can record
+            except UsageError:  # mock-ups call the library's collectives; recording these needs the library's decisions
                 return []
             algorithms = [choice.algorithm for choice in names]
             each = discrepancy.outlook(algorithms, *messages_and_seconds)

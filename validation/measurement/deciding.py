@@ -28,7 +28,7 @@ _KNOWN = {"Open MPI 4": "openmpi-4.1", "Open MPI 5": "openmpi-5.0", "MPICH 4": "
 """Libraries whose decisions are known, by the beginning of their names. Cray's, Fujitsu's and Intel's are not known."""
 
 Chooser = Callable[[Cell], str | None]
-"""Returns the algorithm of a cell's candidate, or the library's own decision; None without a decision."""
+"""Returns the algorithm of a cell's candidate, or the library's own decision; None if nothing is decided."""
 
 
 def with_choices(cells: Sequence[Cell], choosers: Mapping[str, Chooser]) -> list[Cell]:

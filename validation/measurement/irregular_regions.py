@@ -172,7 +172,7 @@ def find_regions(
 def thresholds_of(
     gather: Series, scatter: Series, finer: Callable[[Sequence[int]], Sequence[float] | Array], finest_bytes: int
 ) -> Thresholds:
-    """S from the medians, M1 from the round with the smallest escalating size, M2 as the median over rounds.
+    """The thresholds S (of the medians), M1 (of the round that escalates first) and M2 (the median over rounds).
 
     To locate M1, `finer` measures the worst times at more sizes. If nearly all repetitions of some sizes wait for a
     time-out, their times also lie on a line and look regular. So if a size at or above M2 escalated, M2 becomes the
@@ -296,7 +296,7 @@ def verdict(regions: Regions) -> str:
     ]
     return (
         f"of linear gather's medium blocks {linear.escalated:.0%} have a time-out; {'; '.join(tried)}; "
-        f"the fastest there is {rows.mean_slowdown.idxmin()}"
+        f"the fastest for these blocks is {rows.mean_slowdown.idxmin()}"
     )
 
 
@@ -307,7 +307,7 @@ def _effect(part: float, of_linear: float) -> str:
 
 
 def set_tcp(bed: Bed, variant: str) -> None:
-    """Sets TCP on all nodes. Raises UsageError for an unknown variant and CollwiseError when the kernel refuses."""
+    """Sets a TCP variant on all nodes. Raises UsageError if it is unknown and CollwiseError if the kernel refuses."""
     check_name("TCP variant", variant, TCP_VARIANTS)
     settings = [f"net.ipv4.{name}={value}" for name, value in TCP_VARIANTS[variant].items()]
     for node in bed.nodes:

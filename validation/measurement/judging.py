@@ -1,8 +1,8 @@
 """Judges predictions by measured runs of machines: the errors of predictions, and the time lost by choices from them.
 
 A cell is a collective of a job, on P processes and with one message size. Its candidates are the unsegmented algorithms
-of the catalogue that were forced and really ran; if several names stand for one code, they count once. The choice is
-the candidate with the smallest predicted time. The oracle is the fastest of the library's own decision and all of the
+of the catalogue that were forced and really ran; names of the same code count as one candidate. The choice is the
+candidate with the smallest predicted time. The oracle is the fastest of the library's own decision and all of the
 library's algorithms that were forced and really ran. Regret is the time of the chosen algorithm divided by the oracle's
 time, minus one; it is 0 if the intervals of the two times overlap. Cells with fewer than two candidates do not count.
 """
@@ -40,7 +40,7 @@ NODE_MAP = "node_map"
 SHEETS = "data sheets"
 """Predictions by the engine from the figures of data sheets alone."""
 _LIBRARYS_OWN = re.compile(r".*_(ompi|mpich)|default-.*|id \d+")
-"""Names of libraries' algorithms that the catalogue does not have. Other unknown names are other implementations."""
+"""Names of libraries' algorithms that the catalogue does not have. Others belong to other implementations."""
 _SHAPE = re.compile(r"^\d+(x\d+)+")
 _RESAMPLES = 1000
 _LOSES, _CLOSE = 0.1, 0.05
@@ -113,7 +113,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Regrets:
-    """The regrets of a decider over cells. `mean` is the mean of the collectives' means, the others use all cells.
+    """The regrets of a decider. `mean` is the mean of the collectives' means; other statistics are over all cells.
 
     `low` and `high` bound 95 % of the means over resampled jobs; they are nan with a single job. `by_seconds` is the
     time lost over all cells, relative to the oracles' time. `worst_cell` is the worst cell with enough iterations.
@@ -135,9 +135,9 @@ class Regrets:
 def platform_of(machine: str, facts: Mapping[str, str], description: Path | None = None) -> HostPlatform | None:
     """The platform with the machine's name; None if there is no such platform.
 
-    Signs, and a number at the end of the platform's name, do not count. A `description` given with the runs takes
-    precedence, then a platform named after the machine and the run's transport. A torus gets the job's shape. Raises
-    UsageError for a malformed description.
+    Names are compared without punctuation, and without a number at the end of the platform's name. A `description`
+    given with the runs takes precedence, then a platform named after the machine and the run's transport. A torus gets
+    the job's shape. Raises UsageError for a malformed description.
     """
     plain = [_plain(machine + facts.get("transport", "")), _plain(machine)]
     names = {form: text for text in reversed(known()) for form in (_plain(text).rstrip("0123456789"), _plain(text))}
@@ -158,7 +158,7 @@ def _plain(name: str) -> str:
 
 
 def candidates(times: Times) -> tuple[Choice, ...]:
-    """The unsegmented choices of a measured collective that the catalogue has, each code once."""
+    """The unsegmented choices of a measured collective that the catalogue has, one for each code."""
     entries = Catalogue.load().collective(times.collective).algorithms
     found = [
         choice for choice in times.choices if choice.algorithm in entries and choice.segment_bytes in (0, WHOLE_BYTES)
@@ -292,8 +292,8 @@ class Beside:
 
     `better` (or equal), `close` (at most 5 % slower) and `worse` are numbers of collectives, by their mean regrets.
     `slow` is the number of cells in which the library loses more than 10 %. `otherwise` is the number of slow cells in
-    which the decider does not leave the call to the library. `faster` is the number of those among them in which the
-    decider loses less than the library.
+    which the decider does not leave the call to the library. `faster` counts those of the `otherwise` cells in which
+    the decider loses less than the library.
     """
 
     better: int
@@ -321,7 +321,7 @@ def beside_untuned(cells: Sequence[Cell], decider: str) -> Beside | None:
 
 
 def _means(cells: Sequence[Cell], jobs: Sequence[str], decider: str, weights: Array) -> Array:
-    """The mean over collectives of the mean regret of a collective's cells, for each row of jobs' weights."""
+    """The mean over collectives of each collective's mean regret, for each row of `weights`, which weigh the jobs."""
     collectives = list(dict.fromkeys(cell.place.collective for cell in cells))
     sums, counts = np.zeros((2, len(jobs), len(collectives)))
     for cell in cells:

@@ -108,7 +108,7 @@ def batch_lines(launcher: str, procs: int, per_node: int) -> str:
 
 
 def carried_sources() -> Iterator[tuple[str, str]]:
-    """Paths in the repository and texts of all files that the programs benchmark and whereabouts are built from."""
+    """The paths in the repository, and the texts, of the files that `benchmark` and `whereabouts` are built from."""
     for file in sorted((SOURCES / "algorithms").rglob("*.[ch]")):
         relative = file.relative_to(SOURCES)
         if not {"interpose", "simulated"} & set(relative.parts):
@@ -202,7 +202,7 @@ def _maker(library: str) -> str:
 def _timing(lines: Lines, number: int, record: dict[str, Any], cases: list[Case]) -> dict[int, Timing]:
     position = record.get("id")
     if not isinstance(position, int) or not 0 <= position < len(cases):
-        raise lines.objection(number, f"a record with an id from 0 to {len(cases) - 1}, or a host,")
+        raise lines.objection(number, f"a record with an id from 0 to {len(cases) - 1}, or a host")
     seconds = record.get("seconds")
     if "error" not in record and not (isinstance(seconds, (int, float)) and 0 < seconds < float("inf")):
         raise lines.objection(number, 'a record with "seconds" above 0')

@@ -121,7 +121,10 @@ _PERCENTILE_95 = 1.645
 
 @dataclass(frozen=True)
 class OtherFigure:
-    """A figure that messages do not determine: 5th and 95th percentile of its prior, as factors, and both errors."""
+    """A figure that messages do not determine: the 5th and 95th percentiles of its prior, as factors, and their errors.
+
+    These are the errors of predictions in which the figure is multiplied by each of the factors.
+    """
 
     title: str
     factors: tuple[float, float]
@@ -130,7 +133,7 @@ class OtherFigure:
 
 @dataclass(frozen=True)
 class FromMessages:
-    """The median error of predictions for a run's calls of a collective, made from the run's messages.
+    """The median error of predictions that were made from a run's messages for its calls of a collective.
 
     `described` is the median error with the unchanged description. `told` has the factors of the figures that the
     messages determine, by title.

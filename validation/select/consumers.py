@@ -21,14 +21,14 @@ _ALGORITHMS = [item for entry in Catalogue.load().collectives.values() for item 
 OPENMPI_VERSIONS = tuple(sorted({version for algorithm in _ALGORITHMS for version in algorithm.openmpi}))
 OPENMPI, COLLWISE = "openmpi", "collwise"
 RULES_VERSIONS = ("4.1", "5.0")
-"""The versions of Open MPI whose rules can express decisions that are made for every consumer."""
+"""The versions of Open MPI for whose rules a table is made if no consumer is named."""
 CONSUMERS = (COLLWISE, *(f"openmpi-{version}" for version in RULES_VERSIONS))
 """The consumers that a table is made for if no consumer is named."""
 SMPI, PGMPI = "smpi", "pgmpi"
 ALL_CONSUMERS = (COLLWISE, *(f"openmpi-{version}" for version in OPENMPI_VERSIONS), *LIBRARIES, SMPI)
 
 # Open MPI 4.0 compares datatype size times processes and ignores the count (fixed by its pull requests 7758, 8048). For
-# scans, all versions do.
+# scans, all versions ignore the count.
 _COUNT_IGNORED = {("gather", "4.0"), ("scatter", "4.0")} | {
     (scan, version) for scan in ("scan", "exscan") for version in OPENMPI_VERSIONS
 }
@@ -104,7 +104,7 @@ def segments_for(consumer: str | None, segments: tuple[int, ...]) -> tuple[int, 
 def can_say(consumer: str, collective: str, choice: Choice) -> bool:
     """True if rules for a consumer can express a choice, that is an algorithm with its parameters.
 
-    They can always express the library's own decision.
+    Rules can always express the library's own decision.
     """
     if consumer == COLLWISE or choice == LIBRARY_DECIDES:
         return True
@@ -160,8 +160,8 @@ def choosable_for(consumer: str | None, grid: Grid) -> Grid:
 def algorithms_for(collective: str, *consumers: str, by_node: bool = False) -> tuple[str, ...]:
     """Names of the algorithms that a decision can ask each of these consumers for.
 
-    Algorithms by node are included if `by_node` is true. PGMPITuneLib has only mock-ups, and other consumers have none.
-    Raises UsageError if there is no such algorithm.
+    Hierarchical algorithms are included if `by_node` is true. PGMPITuneLib has only mock-ups, and other consumers have
+    none. Raises UsageError if there is no such algorithm.
     """
     entry = Catalogue.load().collective(collective)
     offered = entry.selectable + (entry.by_node if by_node else ())

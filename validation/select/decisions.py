@@ -166,10 +166,11 @@ def _listed(procs: Sequence[int]) -> str:
 class DecisionTable:
     """The choices to run: for each process count, ascending, its row.
 
-    `source` says if the times that decided are simulated, measured or predicted, and `made_by` what made them. A point
-    between two entries takes the lower entry, in P and in m. Nothing is decided below the first entries, or where a row
-    is empty. `times` are the times that decided, if they are known. `between` is the loss at sizes between the timed
-    ones, if a model predicts this loss. `platform_procs` is the platform's largest process count, if it is known.
+    `source` says if the times that decided are simulated, measured or predicted. `made_by` names the engine, MPI
+    library or model that these times come from. A point between two entries takes the lower entry, in P and in m.
+    Nothing is decided below the first entries, or where a row is empty. `times` are the times that decided, if they are
+    known. `between` is the loss at sizes between the timed ones, if a model predicts this loss. `platform_procs` is the
+    platform's largest process count, if it is known.
     """
 
     collective: str
@@ -204,7 +205,7 @@ class DecisionTable:
         known = sorted(self.decided_procs)
         others = "others take the row of the next smaller one"
         if any(procs - 1 in known and procs not in known for procs in self.rules):
-            others += ", or one after it where the choices do not run on every P"
+            others += ", or that of the P after it where the choices do not run on every P"
         return f"{self.collective}: decided for P = {_listed(known)}; {others}"
 
     @cached_property
@@ -404,9 +405,9 @@ def _times_from(entry: Mapping[str, Any], source: str) -> Times:
     seconds, widths, own = (_read_digits(document.get(name, ())) for name in ("seconds", "half_widths", "own"))
     shape = (len(choices), len(procs), len(sizes))
     if not (procs and sizes) or seconds.shape != shape or (widths.size and widths.shape != shape):
-        raise ValueError("its times do not fit its process counts and sizes")
+        raise ValueError("the number of its times does not match its process counts and sizes")
     if own.size and own.shape != (2, *shape[1:]):
-        raise ValueError("the times of MPI's own collective do not fit its process counts and sizes")
+        raise ValueError("the number of times of MPI's own collective does not match its process counts and sizes")
     if not widths.size:
         widths = np.where(np.isnan(seconds), np.nan, 0.0)
     besides: tuple[tuple[int, int, Choice], ...] = ()

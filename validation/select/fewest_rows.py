@@ -56,7 +56,7 @@ def _row(standings: Standings) -> Chosen:
 
 
 def _both(standings: Standings, other: Standings) -> Standings:
-    """The candidates that are good enough in both; empty if a size has none, or if the first sizes differ."""
+    """The candidates that are good enough in both standings; empty if a size has none or if the first sizes differ."""
     if not standings or not other or standings[0][0] != other[0][0]:
         return ()
     good = [frozenset[int]()] * 2

@@ -43,12 +43,12 @@ def select(
     tolerance of 0, each choice is the fastest. If `one_choice` is true, each P has one choice for all m, whose worst
     slowdown over the sizes exceeds the smallest possible one by at most the tolerance. A choice that does not run on
     every P holds only where it was decided; from P + 1 on, a choice that runs on every P takes over. For a `consumer`,
-    only choices that it can run are made (`competing_for`). If `doubtful` is false, doubtful choices (`is_doubtful`)
-    are left out.
+    only choices that the consumer can run are made (`competing_for`). If `doubtful` is false, doubtful choices
+    (`is_doubtful`) are left out.
 
-    With times that a model predicts, a row switches to the next choice at the exact byte from which this choice is
-    faster at the row's P. The table then has the loss between the sizes, if formulas give it. If `exact` is true,
-    formulas decide at every size, to the byte. With times that have confidence intervals, all choices whose interval
+    If a model predicts the times, each choice of a row starts at the exact size, in bytes, from which it is faster than
+    the one before, at the row's P. The table then has the loss between the sizes, if formulas give it. If `exact` is
+    true, formulas decide at every size, to the byte. If times have confidence intervals, all choices whose interval
     overlaps that of the fastest choice count as equally good (`tied_seconds`). Among equally short rows, the choice
     with the smallest mean slowdown is taken.
     """
@@ -90,8 +90,8 @@ def competing_for(times: Times, consumer: str | None) -> tuple[Times, Times]:
 
     Open MPI runs some algorithms only if a message has enough elements (`Grid.competes`). For Open MPI's rules, exact
     times at single points therefore compete only at sizes with enough elements. Measured times always compete, since
-    their algorithms did run. Choices by a model, which also predicts the sizes in between, are cut when the rules are
-    written.
+    their algorithms did run. If a model also predicts the sizes in between, choices are limited to sizes with enough
+    elements only when the rules are written.
     """
     kept = times.only(lambda choice: can_choose(consumer, times.collective, choice))
     if not kept.choices:
@@ -126,8 +126,8 @@ def _with_enough_elements(times: Times) -> Times:
 def _left_out(times: Times, need: str) -> UsageError:
     margin = (times.margin or 0.0) * 100
     return UsageError(
-        f"{need} times of all choices, and those slower than {margin:g} % were left out; make times with the same "
-        "--for, or without a margin"
+        f"{need} times of all choices, and those over {margin:g} % slower than the best were left out; make times with "
+        "the same --for, or without a margin"
     )
 
 
@@ -163,7 +163,7 @@ _SIZES_BETWEEN = 7
 
 
 def _loss_between(model: CollectiveModel, grid: Grid, rules: Mapping[int, Row]) -> SlowdownSummary | None:
-    """The loss of rules between the grid's sizes, also at the last byte before each; None if no size lies between."""
+    """The loss of rules between the grid's sizes, also one byte below each; None if no size lies between."""
     sizes = sorted(grid.message_bytes)
     between = {
         size
@@ -180,7 +180,7 @@ def _loss_between(model: CollectiveModel, grid: Grid, rules: Mapping[int, Row]) 
 
 
 def tied_seconds(times: Times, limit: float = TIE_LIMIT) -> Array:
-    """The seconds, where all choices whose confidence interval overlaps that of the fastest choice get the best time.
+    """The seconds, but the best time for choices whose confidence interval overlaps that of the fastest choice.
 
     A time above the best one by more than the share `limit` is not a tie, however wide its interval is. An interval
     that is not known counts as empty.
@@ -197,7 +197,7 @@ def tied_seconds(times: Times, limit: float = TIE_LIMIT) -> Array:
 
 
 def _to_the_byte(model: CollectiveModel, grid: Grid, procs: int, row: Row) -> Row:
-    """The row, with each switch point moved to the byte from which the later choice is faster.
+    """The row, with each switch point moved to the exact size from which the later choice is faster.
 
     Bisection finds a switch point. It assumes that two choices change places once between two sizes.
     """

@@ -37,7 +37,7 @@ _SYSCTL = Path("/proc/sys/net/ipv4")
 class Bed:
     """A test bed that is up. `facts` are the settings in effect on the bed, which are recorded with times.
 
-    With `slurm`, the bed is a cluster under Slurm.
+    If `slurm` is true, the bed is a cluster under Slurm.
     """
 
     name: str
@@ -162,7 +162,7 @@ def temporarily_up(shape: Shape, name: str) -> Iterator[Bed]:
 
 
 def switch_off(bed: Bed, node: int) -> int:
-    """Takes a node off the network and ends its processes, as a power failure would. Returns how many ended.
+    """Takes a node off the network and ends its processes, as a power failure would; returns their number.
 
     Raises CollwiseError when a command fails.
     """

@@ -101,14 +101,14 @@ RATE_TOLERANCE = 0.1
 """Largest relative deviation of a single stream, or of all streams together, from the shaped rate."""
 
 SCALING_TOLERANCE = 0.1
-"""Largest relative deviation of the product of time and rate between the shaped rate and half of it."""
+"""Largest relative difference between the product of time and rate at half the shaped rate and at the shaped rate."""
 
 # IP and TCP headers, with time stamps.
 _PAYLOAD_SHARE = (MTU_BYTES - 52) / FRAME_BYTES
 _STREAM_SECONDS = 1.5
 # After a stream has filled the buffer in front of a narrower link, it takes a second to recover from its losses.
 _ACROSS_SECONDS = 3.0
-# Approximate times of one alltoall: long against the latency, and short enough for some repetitions.
+# Approximate times of one alltoall: much longer than the latency, and short enough for some repetitions.
 _EXCHANGE_SECONDS = (0.04, 0.16)
 _PRECISION = Precision(8, 8, 0.95, 0.05)
 
@@ -189,7 +189,7 @@ def payload_bytes_per_second(bits_per_second: float) -> float:
 
 
 def check(bed: Bed) -> BedCheck:
-    """Measures a test bed, and a second one of half the rate that is made for this. Takes 10 to 20 s.
+    """Measures a test bed, and for comparison a temporary test bed of half the rate. Takes 10 to 20 s.
 
     Raises UsageError if something runs on the bed, CollwiseError if nothing can be measured.
     """
@@ -224,7 +224,7 @@ def highest_rate(
     on_check: Callable[[float, BedCheck], None],
     measured: Callable[[Bed], BedCheck] = check,
 ) -> float:
-    """The first of the rates, bits per second, at which such a test bed passes its check with a margin.
+    """The first of `rates` (bits per second) at which a bed of this shape passes its check with a margin.
 
     The margin is half of SCALING_TOLERANCE. If no rate passes, the last one is taken unchecked. Each bed is up only for
     its check. `measured` makes the check, and `on_check` gets the rate and the check. Raises the errors of `check`.

@@ -1,7 +1,7 @@
 """Disagreements: ranges of sizes where simulation and measurement differ by more than a limit, and their causes.
 
-A cause is a condition: a change of the measurement and, if there is a counterpart, of the simulation. If the gap closes
-under a condition, the change explains the gap.
+A possible cause is tested under a condition: a change of the measurement and, if there is a counterpart, of the
+simulation. If the gap closes under a condition, the change explains the gap.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Pair:
 
     @property
     def gap(self) -> float:
-        """|ln(simulated / measured)|, by which twice as long and half as long are equally far off."""
+        """|ln(simulated / measured)|, which is the same for simulated times twice and half the measured time."""
         return float(abs(np.log(self.simulated_seconds / self.seconds)))
 
 
@@ -147,7 +147,7 @@ class Condition:
     """A change and the cause that it tests. If the gap closes under the change, `cause` explains the gap.
 
     `shape` changes the test bed, `launcher_args` the MPI library, `case` what is measured and simulated, and `platform`
-    the simulation; each is the identity if it changes nothing. With `isolated`, the simulated platform is the one
+    the simulation. By default, each of them changes nothing. If `isolated` is true, the simulated platform is the one
     calibrated on single messages. `applies` returns True for cases to which the change applies.
     """
 

@@ -37,7 +37,7 @@ def with_component(target: ExecutionTarget, name: str) -> ExecutionTarget:
 
 
 def can_be_simulated(collective: str, choice: Choice) -> bool:
-    """True if engines can simulate the choice. Neither shared memory nor MPI's own collectives can be."""
+    """True if engines can simulate the choice. They simulate neither shared memory nor MPI's own collectives."""
     entry = Catalogue.load().algorithm(collective, choice.algorithm)
     return not entry.real_mpi_only and not (entry.count_parameter == "within" and choice.parameter not in SIMULATED)
 
@@ -79,7 +79,7 @@ def best_of_kinds(times: Times) -> Times:
 
 
 def choices_of_kind(every: AllScores, source: str) -> pd.DataFrame:
-    """The cost of each choice between the two kinds. Each point at which the source predicts both has a row.
+    """The cost of each choice between the two kinds. Each point at which the source predicts both kinds has a row.
 
     `chosen` is the kind of the algorithm that the source predicts to be the fastest, and `best` is the kind of the
     fastest measured algorithm. `slowdown` compares the measured times of the fastest algorithm of each kind, so that it

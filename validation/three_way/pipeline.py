@@ -82,8 +82,7 @@ class Validation:
     """The simulated platforms, by the name of the test bed, or by the platform's own name on a cluster."""
     repeated: Repeatability = field(default_factory=lambda: repeatability([]))
     checked: BedCheck | None = None
-    """The check of whether the network or the processors limit messages on the main test bed. None with a quick plan.
-    """
+    """The check of what limits messages on the main test bed, network or processors; None if the plan is quick."""
     disagreements: list[Disagreement] = field(default_factory=list)
     diagnoses: list[Diagnosis] = field(default_factory=list)
     failed: list[Timing] = field(default_factory=list)
@@ -133,8 +132,9 @@ MethodOf = Callable[[Case], Method]
 class ThreeWayComparison:
     """One run of a plan: on test beds that it makes, or on `target`, which is simulated as `platform`.
 
-    Platforms are calibrated first on test beds, and on the target if `calibrate` is true. The context's store contains
-    the finished cases and measurements, and `folder` the calibrated platforms. A stopped run resumes from the store.
+    On test beds, platforms are calibrated first; on the target, only if `calibrate` is true. The context's store
+    contains the finished cases and measurements, and `folder` the calibrated platforms. A stopped run resumes from the
+    store.
     """
 
     plan: ThreeWayPlan

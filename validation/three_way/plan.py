@@ -51,7 +51,7 @@ def hierarchical_choices(collective: str) -> tuple[Choice, ...]:
 
 @dataclass(frozen=True)
 class Scenario:
-    """The number of processes, also per node, and message sizes by collective; on a test bed also the bed's shape."""
+    """The number of processes, in all and per node, the message sizes by collective, and a test bed's shape."""
 
     procs: int
     processes_per_node: int
@@ -94,7 +94,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class ThreeWayPlan:
-    """Scenarios, the main one first. Only for that one, models are fitted, cases measured twice and causes sought."""
+    """Scenarios, the main one first. Models are fitted, cases measured twice and causes sought only for this one."""
 
     scenarios: tuple[Scenario, ...]
     quick: bool = False

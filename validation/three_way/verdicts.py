@@ -21,7 +21,7 @@ OWN = "MPI's own choice"
 """The decider that leaves every call to the MPI library. All other sources are models, by their names."""
 ALL = "all"
 LARGE_BYTES = 8192
-"""The size from which messages are long against a token-bucket burst, and see the rate of a link."""
+"""The size from which messages are much longer than a token-bucket burst, so that a link's rate limits them."""
 LARGE = "all, from 8 KiB"
 MEDIAN_ERROR = "median absolute error"
 MEAN_SLOWDOWN = "mean slowdown of picks"
@@ -34,7 +34,7 @@ WANTED_REPEATABILITY = 0.9
 
 @dataclass(frozen=True)
 class Repeatability:
-    """The number of cases that two runs of the MPI program measured, and counts of those in which both agree.
+    """The number of cases that two runs of the MPI program measured, and counts of cases that agree.
 
     The means have intervals with half-widths h_1 and h_2. `within` counts cases whose means differ by at most
     sqrt(h_1^2 + h_2^2), the half-width for a difference of independent means. `overlapping` counts cases whose
@@ -76,7 +76,7 @@ def verdicts(scores: AllScores, source: str) -> pd.DataFrame:
     """Three verdicts on all collectives together, on their messages of at least LARGE_BYTES, and on each collective.
 
     A row has the source, the collective, the `quantity`, the value `found`, the promised `limit`, `within_limit`, and
-    the `distance` of the value from the limit, positive above it. There are no rows if the source has no times.
+    the `distance` of the value from the limit (positive above the limit). There are no rows if the source has no times.
     """
     errors, picks = (
         with_all(rows[rows.source == source], large=True).groupby("group", sort=False)

@@ -33,7 +33,7 @@ LIBRARY_DECIDES = Choice("library decides")
 
 @dataclass(frozen=True)
 class Decision:
-    """The algorithm that a library runs, by the library's name, and the catalogue's equal choice, if there is one."""
+    """The algorithm that a library runs, as the library names it, and the catalogue's equal choice, if there is one."""
 
     algorithm: str
     choice: Choice | None

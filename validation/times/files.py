@@ -92,7 +92,7 @@ def _plain(values: Any) -> Any:
 
 
 def _array(values: Any, shape: tuple[int, ...]) -> Any:
-    """The array that `_plain` made lists of. Raises ValueError for another shape."""
+    """The array from which `_plain` made these nested lists. Raises ValueError if it does not have this shape."""
     flat = np.array(values, dtype=object).reshape(-1)
     found = np.array(
         [math.nan if item is None else math.inf if item == "unknown" else item for item in flat], dtype=float
@@ -110,7 +110,7 @@ def _times_from(entry: Mapping[str, Any], path: str | Path) -> Times:
     grid = Grid(choices=tuple(timed[: entry["competing"]]), besides=besides, **places)
     if [*grid.timed] != timed:
         raise ValueError(
-            "its choices are not those of its grid: the competing ones, followed by those that are only timed"
+            "its choices are not those of its grid: first the competing choices, then those that are only timed"
         )
     more = entry["more_dimensions"]
     shape = (len(timed), len(grid.procs), len(grid.message_bytes), *map(len, more.values()))

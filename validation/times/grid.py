@@ -105,8 +105,8 @@ def choice_of(case: Case) -> Choice:
 class Grid:
     """The timed choices of one collective. Some compete at every P and m, others are only timed at some points.
 
-    With `for_openmpi`, a choice competes only where a message has enough elements for Open MPI to run it, even if the
-    elements are large (`min_bytes`). `besides` are choices that are timed without competing, each at one point (P, m),
+    If `for_openmpi` is true, a choice competes only where a message has enough elements for Open MPI to run the choice,
+    even if elements are large (`min_bytes`). `besides` are choices that are timed without competing, each at a point,
     for example the choices of an untuned library. There are no cases at points whose buffers take more than
     `memory_bytes_per_node`, if this is given (`memory_limits.within_memory`).
     """

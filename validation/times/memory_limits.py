@@ -36,8 +36,8 @@ def remark_on_sizes(grids: Sequence[Grid]) -> None:
     if bytewise:
         collectives, sizes = ", ".join(bytewise), "; ".join(dict.fromkeys(bytewise.values()))
         note(
-            f"{collectives} of {sizes}: combined byte by byte, since they are not whole numbers of doubles; other "
-            "sizes are doubles"
+            f"{collectives} of {sizes}: combined byte by byte, since these sizes are not whole numbers of doubles; "
+            "other sizes are combined as doubles"
         )
     longest = max((size for grid in grids for size in grid.message_bytes), default=0)
     given = {segment for grid in grids if grid.segments != SEGMENTS for segment in grid.segments}

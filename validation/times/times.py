@@ -1,4 +1,4 @@
-"""Times of a collective's choices: one labelled array, whatever made them."""
+"""Times of a collective's choices in one labelled array, whether they are simulated, measured or predicted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class State(IntEnum):
 
     TIMED = 0
     FILLED = 1
-    """The time is from another source, which agrees with this one nearby."""
+    """The time is from another source, which agrees with the times at nearby points."""
     LEFT_OUT = 2
     """The choice is slower than the fastest one by more than the margin."""
     FAILED = 3
@@ -60,13 +60,14 @@ class Times:
     `data` has the variables `seconds` (nan where there is no time), `half_width_seconds` of their confidence intervals
     (0: exact, infinite: unknown) and `state`, over the dimensions choice, procs, message_bytes and possibly others,
     such as `factor`. Measured times have further variables: `repetitions`, `median_seconds` and the like. The choices
-    are `grid.timed`, in that order. `source` is simulated, measured or predicted, `maker` what made the times.
+    are `grid.timed`, in that order. `source` is simulated, measured or predicted. `maker` is the engine, MPI library or
+    model that the times come from.
 
-    If a model made the times, `between` predicts times between the grid's sizes and process counts. Choices that are
-    slower than the best by more than the `margin` (0.01: 1 %) may be left out; if it is None, no choice is left out.
-    `max_procs` is the platform's largest process count, if it is known. `filled_by` is what made the times that fill
-    gaps, if there are any. `facts` say where the times come from; `save` keeps them. If there is a fact `trusted_from`,
-    messages shorter than its value decide nothing.
+    If the times come from a model, `between` predicts times between the grid's sizes and process counts. Choices that
+    are slower than the best by more than the `margin` (0.01: 1 %) may be left out; if `margin` is None, no choice is
+    left out. `max_procs` is the platform's largest process count, if it is known. `filled_by` is the maker of the times
+    that fill gaps, if there are any. `facts` say where the times come from; files of times also contain them. If there
+    is a fact `trusted_from`, messages shorter than its value decide nothing.
     """
 
     grid: Grid
@@ -137,7 +138,7 @@ class Times:
 
     @property
     def made_by(self) -> str:
-        """A phrase that says what made the times, as decision tables have it."""
+        """A phrase that names the maker of the times, as it stands in decision tables."""
         if self.source != "measured":
             return self.maker
         filled = bool((self.state == State.FILLED).any())
@@ -367,7 +368,7 @@ class Times:
         return Deciding(f"best of {self.title}", best)
 
     def with_times(self, other: Times) -> Times:
-        """The times, with those of further choices, which do not compete, from another Times of the same points."""
+        """Adds the choices that another Times of the same points has and this one lacks. They do not compete."""
         more = [choice for choice in other.grid.timed if self.index_of(choice) == NOBODY]
         places = [(procs, size, choice) for choice in more for procs, size in self.grid.points]
         grid = replace(self.grid, besides=tuple(dict.fromkeys([*self.grid.besides, *places])))

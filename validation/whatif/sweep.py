@@ -180,7 +180,7 @@ def with_left_out(times: Times, platform: HostPlatform, factors: Factors) -> Tim
 
 
 def crossovers(times: Times, dim: str, timer: Timer | None = None, tolerance: float = 0.0) -> Iterator[CrossOver]:
-    """The values of a dimension at which the choice changes, for each point of the others (by P, then m).
+    """The values of a dimension at which the choice changes, for each point of the other dimensions (by P, m).
 
     Between the values of `times`, seconds come from the timer, or if there is none, from the model that predicted the
     times. With a tolerance of 0.01, a choice stays until it is 1 % slower than the fastest one, so that choices that
@@ -250,7 +250,7 @@ def _chosen(now: int, tolerance: float, seconds: Array) -> int:
 
 
 def _faster(one: int, other: int, seconds: Array) -> int:
-    """The faster of two candidates. Candidates that were left out are slower than others."""
+    """The faster of two candidates. Candidates that were left out count as slower than others."""
     return other if fastest(seconds[[one, other]]) == 1 else one
 
 
@@ -262,7 +262,7 @@ def _first(
     seconds_at: Callable[[float], Array],
     rule: Callable[[Array], int],
 ) -> tuple[float, int]:
-    """About the first factor at which a rule no longer returns `at_low`, and what the rule returns there.
+    """The first factor, approximately, at which a rule no longer returns `at_low`, and what the rule returns there.
 
     At `high` the rule returns `at_high`.
     """

@@ -31,19 +31,19 @@ from collwise.validation.times.times import Times
 _ELEMENT_BYTES = 8
 
 AS_RUN, AS_MEASURED, BEST_BEFORE = "as it ran", "as measured", "best before"
-"""Names for defaults of calls that are no library's decision.
+"""Names for the defaults of calls if these are not a library's decision.
 
 In this order, the default is the algorithm of ours that ran; MPI's own algorithm, as it was measured; or, if the
 catalogue lacks the library's algorithm, the best algorithm before a change.
 """
 
 Default = Callable[["Calls", Choice], tuple[Choice, str] | None]
-"""Returns the untuned choice for calls with a known tuned choice, and the reason; None if that choice is unknown."""
+"""Returns the untuned choice for calls and a tuned choice, with the reason; None if the untuned choice is unknown."""
 
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls of a row of the report. They are timed at their mean size; from 16 B on, it is cut to whole doubles."""
+    """The calls of a row of the report. They are timed at their mean size, cut to whole doubles from 16 B on."""
 
     row: ProfileRow
 
@@ -174,7 +174,7 @@ class Saving:
 
 @dataclass(frozen=True)
 class Savings:
-    """The savings of a workload, the reasons why other rows have no known saving, and what made the times."""
+    """The savings of a workload's rows, the reasons why the other rows have no known saving, and the times' origin."""
 
     rows: tuple[Saving, ...]
     left_out: tuple[str, ...]
@@ -256,7 +256,7 @@ def _saving(row: ProfileRow, calls: Calls, times: Times, tuned: Choice, default:
 
 @dataclass(frozen=True)
 class Achieved:
-    """The same calls in one run and in a later run, with the mean process's seconds in them."""
+    """The same calls in one run and a later run, with the seconds that processes spend in them, on average."""
 
     row: ProfileRow
     ran: str

@@ -32,7 +32,7 @@ NREP = tables_of("hunold2018", "nrep")
 
 @dataclass(frozen=True)
 class StatedViolation:
-    """A violation that the paper's text states: of any of the `guidelines`, in a range of message sizes.
+    """A violation that the paper's text states: one of the `guidelines` is violated in a range of message sizes.
 
     `gain` is the default's time divided by the tuned time, if the text has a number. `explanation` says why simulations
     may not show the violation.
@@ -110,12 +110,12 @@ QUICK = SETTINGS[:1]
 RECORDED = SETTINGS[5]
 """The setting of figure 4a, by the schedule engine."""
 MCA_TUNED = SETTINGS[6]
-"""The setting of section 4.4, in which the paper compares reduce and allreduce with what MCA parameters can choose."""
+"""The setting of section 4.4, in which the paper compares mock-ups with all that MCA parameters can choose."""
 NEW_SINCE_2_1 = "rabenseifner"
 _MCA_SEGMENTS = (0, *(2**k for k in range(10, 18)))
 _MIN_LONG_BYTES = 4096
 LAUNCHES, NOISE, SEEDS = 10, 0.05, range(5)
-"""For a library that is judged as if it were measured: launches, the deviation of their medians, seeds of the draws."""
+"""Launches, the deviation of their medians, and seeds of the draws, to judge a library as if it were measured."""
 
 
 def checked(setting: Setting, context: SimulationContext) -> GuidelinesResult:
@@ -227,7 +227,7 @@ def mock_ups(setting: Setting, collective: str, found: GuidelinesResult) -> pd.D
 
 
 def combined(setting: Setting, times: AllTimes, context: SimulationContext) -> OwnChecked:
-    """Compares mock-ups, each part by its fastest algorithm, with Open MPI's fastest algorithm: contribution 5."""
+    """Compares mock-ups of the fastest algorithms of their parts with Open MPI's fastest algorithm: contribution 5."""
     return collwise.check_decisions(collwise.select(times), setting.machine, [*times], context=context)
 
 
@@ -277,7 +277,7 @@ def with_noise(library: Library, seed: int) -> Library:
 def judged_anew(exact: GuidelinesResult, criterion: Share, seeds: Sequence[int] = SEEDS) -> dict[str, object]:
     """The numbers of violations, repairs and spurious repairs by a criterion, averaged over draws of noise.
 
-    A repair is spurious if the mock-up is not faster by the exact times of `exact`.
+    A repair is spurious if its mock-up is not faster than the default according to the times of `exact`.
     """
     plan = replace(exact.plan, criterion=criterion, kinds=(PATTERN,))
     found = [run(with_noise(exact.library, seed), plan) for seed in seeds]

@@ -5,13 +5,14 @@
 # three machines whether collectives are slower than mock-ups made of other collectives, and replace the slower ones.
 # Here the same is done on descriptions of the three machines. SMPI's selectors and the known decisions of Open MPI 4.1
 # and MPICH 4 stand for the libraries. **By construction** a repaired library violates nothing in simulation, since the
-# same exact times chose its repairs. Below, other times judge these repairs, too.
+# same exact times chose its repairs. Below, these repairs are also judged by other times.
 #
 # No measurements of these machines were available. Their descriptions hold what the paper and the makers say, and
 # estimates, which are marked; no figure of the paper went into the descriptions. The libraries' versions are not the
 # paper's. For IBM's and Intel's MPI, which come from MPICH, the nearest libraries stand in. The collectives of a Blue
 # Gene/Q's hardware are not simulated. Where the paper runs 512 or 1024 processes, SMPI runs 64, and the schedule engine
-# runs all of them. So simulation and paper can agree on which mock-up beats which collective, but not on by how much.
+# runs all of them. So simulation and paper can agree on which mock-ups are faster than which collectives, but not on
+# the ratios of the times.
 
 # %%
 import pandas as pd
@@ -35,7 +36,7 @@ with here.context() as simulation:
 
 # %%
 here.table(
-    "Violations by setting; times of the check are those of the last run, with stored simulations",
+    "Violations by setting",
     (summary_row(result)[:-1] for result in found.values()),
     columns=SUMMARY_COLUMNS[:-1],
 )
@@ -72,7 +73,7 @@ here.table(
 #
 # Section 4.4 compares mock-ups with every algorithm and segment size that MCA parameters can choose, at 32 x 16. Here
 # these are all algorithms of Open MPI 4.1, each at the fastest of nine segment sizes. Rabenseifner's algorithm, a
-# reduce-scatter with an allgather or a gather, came after 2.1: for allreduce it is what the paper calls
+# reduce-scatter with an allgather or a gather, came after 2.1. For allreduce, the paper calls this algorithm
 # MCA_NEW_Reduce_scatter+Allgather. **Fastest** mock-ups run their parts by the fastest algorithms of the catalogue.
 
 # %%
@@ -130,7 +131,8 @@ here.table(
 #
 # NREP times one-byte messages until their relative standard error is below a limit, and gives every other size as much
 # time. Here it times three collectives of Open MPI 4.1.4, each at four sizes from 64 B to 128 KiB. Its medians are
-# compared with the medians of many repetitions (1,000 and 40), each in five launches (`docs/methods_on_a_bed.py nrep`).
+# compared with the medians of many repetitions (1,000 on one machine, 40 on a test bed). Both are taken from five
+# launches (`docs/methods_on_a_bed.py nrep`).
 
 # %%
 repeated = pd.DataFrame(paper.NREP["measured"])
@@ -153,10 +155,10 @@ More repetitions in a launch hardly reduce the error, since launches differ. The
 # %% [markdown]
 # ## Repair judged by other times
 #
-# Measured times vary, so repairs that they choose may gain nothing. Here each time is drawn as the medians of 10
-# launches that vary by 5 %: once for the check that chooses the repairs, and anew for the check that judges them. There
-# are five such draws of Open MPI 4.1 in the setting of figure 4a. A repair is spurious if its mock-up is no faster by
-# the exact times.
+# Measured times vary, so repairs chosen by measured times may gain nothing. Here each time is drawn as the medians of
+# 10 launches that vary by 5 %: once for the check that chooses the repairs, and anew for the check that judges them.
+# There are five such draws of Open MPI 4.1 in the setting of figure 4a. A repair is spurious if its mock-up is no
+# faster than the default according to the exact times.
 
 # %%
 judged = paper.RECORDED
@@ -187,14 +189,15 @@ repaired = [*found.values()]
 before = sum(result.before.counts()["pattern"] for result in repaired)
 after = sum(result.tuned.checked.counts()["pattern"] for result in repaired if result.tuned is not None)
 here.conclude(f"""
-Mock-ups repair the violations: {before} of the pattern before, {after} after, by the exact times that chose them. By
-drawn times, with the paper's rule of 10 %, {anew["violations after"][0]:.1f} are left of
-{anew["violations"][0]:.1f}, and {anew["of them spurious"][0]:.1f} of {anew["repairs"][0]:.1f} repairs are spurious.""")
+Mock-ups repair the violations of the pattern: {before} before repair, {after} after it, according to the exact times
+that chose the repairs. According to drawn times and the paper's rule of 10 %, {anew["violations after"][0]:.1f} of
+{anew["violations"][0]:.1f} violations are left, and {anew["of them spurious"][0]:.1f} of {anew["repairs"][0]:.1f}
+repairs are spurious.""")
 here.conclude(f"""
 Figure 5: the allreduce mock-up beats the default reduce at {claims_of(0)} sizes, and Open MPI's in_order_binary beats
-the mock-up at {claims_of(1)} (the paper: both at all). Figure 6: the new allreduce beats all algorithms of Open MPI 2.1
-at {claims_of(3)} sizes (the paper: all), and is within 10 % of the sum of its fastest parts at {claims_of(4)} only (the
-paper: it matches it exactly).""")
+the mock-up at {claims_of(1)} sizes (in the paper, both at all sizes). Figure 6: the new allreduce beats all algorithms
+of Open MPI 2.1 at {claims_of(3)} sizes (in the paper, at all), and is within 10 % of the sum of its fastest parts at
+only {claims_of(4)} sizes (in the paper, it matches this sum exactly).""")
 
 # %% [markdown]
 # ## What the authors could not do

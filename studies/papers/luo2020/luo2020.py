@@ -47,7 +47,7 @@ with here.context("schedule") as context:
 title = "{} on 6 nodes, segments of 64 KiB"
 here.figure(
     tuning_figures.task_overlap([*bcasts.values()], title.format("Broadcast")),
-    "Figure 2: ib and sb alone, at once, and sb and ib at once after ib(0), on each leader.",
+    "Figure 2, on each leader: ib alone, sb alone, both at once, and both at once after ib(0).",
 )
 here.figure(
     tuning_figures.task_trend([*bcasts.values()], 2, title.format("Broadcast")),
@@ -144,10 +144,10 @@ here.say("searches")
 # %% [markdown]
 # ### The same under a real Open MPI
 #
-# Open MPI 4.1.4 on a [test bed](testbed.md) of 4 nodes of 2 processes at 25 Mbit/s: every whole configuration; HAN's
-# pick by equations (3) and (4) from tasks; and, relative to the best time, MPI's own collectives untuned, by Open
-# MPI's component han, and by han with rules that `collwise export --format han` wrote from the search
-# (`docs/han_on_a_bed.py`).
+# Open MPI 4.1.4 on a [test bed](testbed.md) of 4 nodes of 2 processes at 25 Mbit/s. Every whole configuration was
+# timed; HAN's pick is by equations (3) and (4) from times of tasks. The last columns have MPI's own collectives,
+# relative to the best time: untuned, by Open MPI's component han, and by han with rules that
+# `collwise export --format han` wrote from the search (`docs/han_on_a_bed.py`).
 
 # %%
 measured = pd.DataFrame(paper.MEASURED["measured"])
@@ -181,11 +181,11 @@ here.say("measured")
 # %% [markdown]
 # ## (c) Do hierarchical collectives beat flat ones, and what libraries choose? Figures 10 to 14
 #
-# One process per core: 4096 on Shaheen II, 1536 on Stampede2, by the schedule engine. **HAN's pick** is the algorithm
-# from tasks that the cost model chooses from times of tasks alone. The **oracles** know every time: they are the
-# fastest algorithm that treats the processes of a node differently, and the fastest other one. **Decisions** are
-# those of untuned libraries; Open MPI 4.1 and MPICH 4 decide as for one process on each node. SMPI times choices that
-# it can simulate within seconds.
+# One process per core: 4096 on Shaheen II, 1536 on Stampede2, by the schedule engine. **HAN's pick** is the
+# task-based algorithm that the cost model chooses, which knows only times of tasks. The **oracles** know every time:
+# one is the fastest hierarchical algorithm, the other the fastest flat one. **Decisions** are those of untuned
+# libraries; Open MPI 4.1 and MPICH 4 decide as for one process on each node. SMPI times choices that it can simulate
+# within seconds.
 
 # %%
 sizes = paper.QUICK_SIZES if here.quick else paper.SIZES
@@ -206,9 +206,9 @@ for found in wholes.values():
         here.table(f"{found.title}: the same choices in SMPI", paper.shown(found.smpi.dropna(how="all")))
 
 # %% [markdown]
-# The paper's largest speed-ups, and the least and the greatest of HAN's picks in the same range of sizes. MPICH 4
-# stands for Cray MPI, which descends from it. Intel MPI and MVAPICH2 are left out: SMPI's selectors of their names
-# lack their algorithms.
+# The paper's largest speed-ups, and the least and the greatest speed-up of HAN's picks in the same range of sizes.
+# MPICH 4 stands for Cray MPI, which descends from it. Intel MPI and MVAPICH2 are left out, because SMPI's selectors
+# with these names lack the libraries' algorithms.
 
 # %%
 here.table("Speed-ups of HAN as the paper reports them, and of HAN's picks here", paper.compared(wholes))

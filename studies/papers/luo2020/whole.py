@@ -90,7 +90,7 @@ _MAX_SEGMENTS = 256
 # short that the latencies alone take longer than any tree. Blocks of a ring have at most 85 KiB here, and are not cut.
 _RINGS = {"scatter_ring_allgather", "ring"}
 _MIN_BLOCK_BYTES = 256
-# A library may still choose such a ring. As the engine takes a minute for a ring of 4096 processes, it is not played.
+# A library may still choose such a ring. The ring is not played, as the engine takes a minute for 4096 processes.
 _MAX_BLOCKS = 10_000_000
 # tasks_library uses MPI's own non-blocking collectives, which cannot be recorded. tasks_ring sends each segment around
 # a ring of its own, which makes more messages than all other algorithms together.
@@ -107,9 +107,9 @@ selectors with these names hardly differ, and lack the libraries' algorithms."""
 
 @dataclass(frozen=True)
 class Whole:
-    """The data of a figure: `seconds` of the schedule engine and its `choices`, by size and source.
+    """The data of a figure, by size and source: `choices`, and their `seconds` by the schedule engine.
 
-    `smpi` has SMPI's seconds of the same choices; nan for choices that SMPI did not time.
+    `smpi` has SMPI's seconds of the same choices, or nan for choices that SMPI did not time.
     """
 
     machine: Machine
@@ -172,7 +172,10 @@ def han_picks(machine: Machine, collective: str, sizes: Sequence[int], context: 
 
 
 def _sources(collective: str) -> dict[str, ChoicesAt]:
-    """The choices of each source at a point. A library has no choice if the catalogue lacks its algorithm."""
+    """The choices of each source at a point.
+
+    A library has no choice if the catalogue lacks the algorithm that the library would choose.
+    """
 
     def decided(by: Callable[[str, int, int], Choice | None], procs: int, message_bytes: int) -> list[Choice]:
         return [choice] if (choice := by(collective, procs, message_bytes)) is not None else []
@@ -242,7 +245,10 @@ def _fastest(
     label: str = "",
     platform: HostPlatform | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The fastest choice of each source and its seconds by the schedule engine, by size; nan without a choice."""
+    """The fastest choice of each source, and its seconds by the schedule engine, by size.
+
+    Both are nan for a source without a choice.
+    """
     wanted = {
         (source, size): [item for item in at(machine.procs, size) if _is_played(item, machine.procs, size)]
         for source, at in sources.items()
@@ -300,7 +306,7 @@ def cyclic(machine: Machine, sizes: Sequence[int], context: SimulationContext) -
     return _fastest(machine, sizes, sources, context, platform=placed(load(machine.name), CYCLIC))[1]
 
 
-# Beside what the paper says.
+# Comparison with what the paper says.
 
 
 def compared(whole: Mapping[int, Whole]) -> pd.DataFrame:
@@ -323,7 +329,7 @@ def compared(whole: Mapping[int, Whole]) -> pd.DataFrame:
 def by_range(speed_ups: pd.Series) -> dict[str, dict[str, float]]:
     """The least and the greatest speed-up, and the geometric mean, for small and for large messages.
 
-    A range without a known speed-up is empty.
+    If no speed-up of a range is known, the dictionary of this range is empty.
     """
     known = speed_ups.dropna()
     ranges = {SMALL: known[known.index <= SMALL_BYTES], LARGE: known[known.index > SMALL_BYTES]}

@@ -3,10 +3,11 @@
 #
 # E. Nuriyev and A. Lastovetsky, IEEE Access 9 (2021), doi 10.1109/ACCESS.2021.3101689, write one formula for each
 # broadcast and gather algorithm of Open MPI, fit alpha and beta for each algorithm on its own, and let the least
-# predicted time choose. **By construction**: Grisou and Gros are calibrated by gamma of table 6 and the gathers of
-# tables 4 and 5, so that agreement with these shows nothing; no broadcast went into them. Models are fitted and judged
-# in the same simulation, except for Shaheen II. Times measured on a real Open MPI judge the same models in
-# [models against measured times](models-measured.md). Nothing is adjusted to make rows agree.
+# predicted time choose. **By construction**, agreement with gamma of table 6 and with the gathers of tables 4 and 5
+# shows nothing, because the descriptions of Grisou and Gros are calibrated by these values; no broadcast went into the
+# descriptions. Models are fitted and judged in the same simulation, except for Shaheen II. Times measured on a real
+# Open MPI judge the same models in [models against measured times](models-measured.md). Nothing is adjusted to make
+# rows agree.
 
 # %%
 
@@ -90,9 +91,10 @@ here.say("alpha_and_beta")
 # %% [markdown]
 # ## (b) The same method in simulation
 #
-# Fits use 40 processes of Grisou, two per node, and 124 of Gros, as section V-B says. **As printed** is one alpha and
-# beta per algorithm; **by parts** each part of an algorithm has its own. Under SMPI trees run the paper's Algorithm 1.
-# Degradation is the time of a pick divided by the time of the fastest algorithm, minus one.
+# Fits use 40 processes of Grisou, two per node, and 124 of Gros, as section V-B says. In the model **as printed**, each
+# algorithm has one alpha and beta; in the model **by parts**, each part of an algorithm has its own. If SMPI simulates,
+# trees run the paper's Algorithm 1. Degradation is the time of a pick divided by the time of the fastest algorithm,
+# minus one.
 
 # %%
 slowdowns = {fitted.title: fitted.slowdowns() for fitted in tables}
@@ -123,8 +125,8 @@ here.say("traditional")
 # %% [markdown]
 # ## (c) The simulated best against the measured best
 #
-# The column of an engine has the engine's best algorithm and, by this engine, the slowdown of the measured best (%).
-# The columns of picks have the slowdowns as measured and by each engine (%).
+# The column of an engine has the algorithm that is best according to the engine, and the slowdown of the measured best
+# against this algorithm (%). The columns of picks have each pick's slowdowns: measured, then by each engine (%).
 
 # %%
 for title, rows in next(iter(by_engine.values())).groupby("table", sort=False):
@@ -139,7 +141,7 @@ here.say("why")
 # The schedule engine times all rows, SMPI those up to 328 KB. Models are fitted in SMPI on 64 processes.
 
 # %%
-here.table("Table 8, and picks of models fitted here with their slowdowns (%), by the engine", paper.picks_of_models(
+here.table("Table 8, and picks of models fitted here, with slowdowns by the schedule engine (%)", paper.picks_of_models(
     shaheen_ii, at_1024))  # fmt: skip
 title = "bcast on Shaheen II, P = 1024, schedule engine"
 here.figure(draw.picks_by_size(shaheen_ii.table.scores.without(paper.AS_PRODUCT), title), f"Figure 7: {title}.")
@@ -151,8 +153,8 @@ here.say("table_8")
 # %% [markdown]
 # ## What the authors could not do
 #
-# The model's choices are exact to the byte, and become rules that an unmodified Open MPI reads. Their gain on another
-# network can be predicted before that network is bought:
+# The sizes at which the model's choice changes are exact to the byte. They become rules that an unmodified Open MPI
+# reads. The gain of such rules on another network can be predicted before that network is bought:
 #
 # ```sh
 # ./collwise fit --platform gros

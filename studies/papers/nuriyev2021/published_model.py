@@ -1,4 +1,4 @@
-"""Nuriyev & Lastovetsky 2021 as printed: tables 2 to 8, and the choices of its formulas with its parameters.
+"""Nuriyev & Lastovetsky 2021 as printed: tables 2 to 8, and the choices by the paper's formulas and parameters.
 
 IEEE Access 9, doi 10.1109/ACCESS.2021.3101689. Nothing is fitted or adjusted here. The formulas can be read in several
 ways, which READINGS lists. A `table` is one of TABLES; `reading` and `gamma` are names in READINGS and GAMMAS. Sizes
@@ -32,7 +32,7 @@ KIB = 1024
 EAGER_LIMIT_BYTES = 64 * KIB
 """The default eager limit of Open MPI that section V-C gives."""
 NEAR_OPTIMAL = 0.10
-"""Section V-C: no worse than 10 %."""
+"""Section V-C: a choice is near optimal if it is at most 10 % slower than the best."""
 INDISTINGUISHABLE_PERCENT = 3
 """The paper's means are precise to 2.5 % (section V-A), and its tables print whole percent."""
 BCAST_CLUSTERS = {"grisou": "Grisou", "gros": "Gros", "shaheen-ii": "Shaheen II"}
@@ -40,7 +40,7 @@ PUBLISHED = tables_of("nuriyev2021")
 
 
 def _printed(number: int, cluster: str, collective: str, procs: int, rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
-    """The rows of a table, or of half of one. A KB is 1024 bytes, since sizes are multiples of the segment size."""
+    """The rows of a table, or of half a table. A KB is 1024 bytes, since sizes are multiples of the segment size."""
     columns = ["kib", "best", "model", "model_percent", "openmpi", "openmpi_percent"]
     return pd.DataFrame(rows, columns=columns).assign(
         table=f"Table {number}, {collective} on {cluster}, P = {procs}",
@@ -77,7 +77,7 @@ GAMMAS = {
         "p - 1, the upper bound of (2)": _gamma(1.0, 2.0),
     }
 }
-"""By cluster, gamma by name. Beyond p = 7, where table 6 ends, gamma is a straight line (section IV-B) or constant.
+"""Gamma by cluster and name. Beyond p = 7, where table 6 ends, gamma is a straight line (section IV-B) or constant.
 
 Shaheen II's gamma is not published. The gammas of the other two clusters, and the bounds of inequality (2), stand in.
 """
@@ -88,7 +88,10 @@ OUTSIDE, INSIDE, DROPPED = "- 1 after the sum", "- 1 inside the sum", "no - 1"
 
 
 def binomial_bcast(sign: str, rounding: str, minus_one: str) -> Formula:
-    """Formula (7): n_s gamma(h + 1), `sign`, the sum of gamma(k) for k = 2..h; h is log2 P rounded."""
+    """Formula (7): n_s gamma(h + 1) plus or times the sum of gamma(k) for k = 2..h.
+
+    h is log2 P, rounded as `rounding` says. `sign` is PLUS or PRODUCT.
+    """
 
     def formula(points: Points, gamma: Gamma) -> Sequence[Messages]:
         height = floor_log2(points.procs) if rounding == FLOOR else ceil_log2(points.procs)
@@ -161,7 +164,7 @@ LITERAL = f"(7) with {PRODUCT}, {FLOOR}, {OUTSIDE}"
 def predicted_seconds(table: pd.DataFrame, reading: str, gamma: str, rounding: int = 0) -> pd.DataFrame:
     """Seconds of every algorithm, a column each, at the rows of a table, with the published parameters.
 
-    `rounding` -1 or 1 takes the least or greatest alpha and beta that round to the printed ones.
+    If `rounding` is -1, alpha and beta are the least values that round to the printed ones; if it is 1, the greatest.
     """
     cluster, collective, procs = table[["cluster", "collective", "procs"]].iloc[0]
     seconds = {}
@@ -185,7 +188,7 @@ def slowdowns(seconds: pd.DataFrame) -> pd.DataFrame:
 
 
 def named(values: pd.DataFrame, algorithms: pd.Series) -> pd.Series:
-    """The value of each row in the column of the algorithm that `algorithms` names for the row."""
+    """Takes from each row the value in the column that `algorithms` names for this row."""
     return pd.Series(values.to_numpy()[range(len(values)), values.columns.get_indexer(algorithms)], algorithms.index)
 
 
@@ -193,7 +196,7 @@ def published_choices(table: pd.DataFrame, reading: str = "", gamma: str = "") -
     """The rows of a table with the `choice` of the formulas. Defaults are the adopted reading and the first gamma.
 
     `matches`: the choice is the printed one; `excess`: the predicted slowdown of the printed choice (0.1: 10 %).
-    `within_rounding`: some alpha and beta that round to the printed ones would make the printed choice.
+    `within_rounding`: the printed choice would result from some alpha and beta that round to the printed ones.
     `openmpi_slowdown`: the predicted slowdown of Open MPI's printed choice against the measured best.
     """
     reading, gamma = reading or ADOPTED[table.collective[0]], gamma or next(iter(GAMMAS[table.cluster[0]]))

@@ -60,7 +60,7 @@ from collwise.validation.times.sources import predicted, simulate
 from collwise.validation.times.times import Times
 
 AS_PRODUCT = f"{AS_PRINTED}, (7) as a product"
-"""The model as printed, but with the literal reading of formula (7), the binomial broadcast, also when it is fitted."""
+"""The model as printed, but fitted and evaluated with the literal reading of formula (7), the binomial broadcast."""
 PRODUCT_ROW = "binomial, (7) as a product"
 
 
@@ -132,7 +132,7 @@ class FittedTable:
 
     @property
     def printed_places(self) -> list[tuple[int, int]]:
-        """The places of P and m at the process count of tables 2 and 3."""
+        """The indices of P and m in the scores, for the process count of tables 2 and 3."""
         at = self.scores.right.procs.index(self.cluster.table_procs)
         return [place for place in self.scores.places(*self.scores.times) if place[0] == at]
 
@@ -156,7 +156,7 @@ def mean_and_worst(found: SlowdownSummary) -> dict[str, float]:
 
 
 def with_algorithm_1(context: SimulationContext) -> SimulationContext:
-    """The context; if it is SMPI's, with the broadcasts of the paper's Algorithm 1, which post no receive ahead."""
+    """The context; for SMPI, one whose broadcasts run the paper's Algorithm 1, which posts no receive ahead."""
     return replace(context, engine=SMPI_ALGORITHM_1) if context.engine is SMPI else context
 
 

@@ -138,7 +138,7 @@ def types_of_nodes(platform: HeterogeneousPlatform) -> list[str]:
 
 
 def table_7_1(platform: HeterogeneousPlatform, regression: Hockney, two_sizes: Hockney) -> pd.DataFrame:
-    """Every cell that the thesis prints, beside the means of the estimates over all pairs of nodes of two types.
+    """Every cell that the thesis prints, beside the means of our estimates over all node pairs of the cell's types.
 
     The columns are alpha (seconds) and beta (seconds per byte): `published`, by `two_sizes` and by `regression`.
     """
@@ -332,10 +332,10 @@ def errors_by_region(scores: Mapping[str, Scores], eager: np.ndarray) -> pd.Data
 
 
 def choices(scores: Scores, linear: Choice, where: np.ndarray) -> pd.DataFrame:
-    """The number of sizes at which each model picks the `linear` scatter, and at which its pick is `right`.
+    """The number of sizes at which each model picks the `linear` scatter, and at which its pick is right.
 
-    The other choice is the binomial scatter. A pick is right if it is the pick of 'simulation', which is listed among
-    the models.
+    The other choice is the binomial scatter. A pick is right if 'simulation', which is listed among the models, makes
+    the same pick.
     """
     both = compare(scores.right.only((linear, BINOMIAL).__contains__), *scores.times.values())
     picks = {"simulation": both.right.best} | both.picks
@@ -362,7 +362,10 @@ def without_shared_links(platform: HeterogeneousPlatform, context: SimulationCon
 
 
 def binomial_regions(eager_limit_bytes: int) -> dict[str, np.ndarray]:
-    """Masks of SIZES by how many messages of a binomial tree's root are eager. They have 1 to PROCS / 2 blocks."""
+    """Masks of SIZES by how many messages of a binomial tree's root are eager.
+
+    These messages have 1 to PROCS / 2 blocks.
+    """
     sizes = np.array(SIZES)
     largest_eager = sizes * (PROCS // 2) < eager_limit_bytes
     none_eager = sizes >= eager_limit_bytes
@@ -449,7 +452,7 @@ def multiplications(platform: HostPlatform, lmo: CollectiveModel, context: Simul
 # Repetitions back to back: figures 2.1 and 2.2.
 
 SERIES = {"single": ("--iterations", "1"), "series": ("--iterations", "30", "--barriers", "once")}
-"""Options of the program latency for a single call after a barrier, and for a series of calls."""
+"""Options of the program `latency` for a single call after a barrier, and for a series of calls."""
 
 
 def back_to_back(platform: HostPlatform, context: SimulationContext) -> dict[str, pd.DataFrame]:
@@ -472,7 +475,7 @@ def back_to_back(platform: HostPlatform, context: SimulationContext) -> dict[str
 
 
 def latencies(lines: Iterable[str]) -> pd.DataFrame:
-    """Seconds in what the program latency prints for a collective: minimum and maximum over processes, by size."""
+    """The least and largest seconds of a process, by size, in the output of the program `latency` for a collective."""
     rows = [[float(word) for word in line.split()] for line in lines if line[:1].isdigit()]
     printed = pd.DataFrame(rows, columns=["message_bytes", "average", "minimum", "maximum"])
     return printed.astype({"message_bytes": int}).set_index("message_bytes")[["minimum", "maximum"]] / 1e6
@@ -481,7 +484,7 @@ def latencies(lines: Iterable[str]) -> pd.DataFrame:
 # Escalations: figures 7.3 and 7.4.
 
 BED = Path(__file__).parent / "bed.toml"
-"""Eight nodes at 100 Mbit/s; each switch port buffers 32 kB (30605 B without headers). No figure of it was measured."""
+"""Eight nodes at 100 Mbit/s; each switch port buffers 32 kB (30605 B without headers). No value was measured."""
 MYRINET = Path(__file__).parent / "myrinet.toml"
 """The 64 nodes of figure 7.4, as far as the thesis describes them."""
 MEASURED = tables_of("oflynn2009", "escalations")

@@ -2,8 +2,8 @@
 # # O'Flynn 2009: does LMO describe a heterogeneous cluster better?
 #
 # M. O'Flynn's thesis (University College Dublin, 2009) separates processors from the network in the time of a
-# message: C_i + L_ij + C_j + m (t_i + 1 / beta_ij + t_j), the LMO model. This study repeats it on `hcl16`, the thesis's
-# 16 nodes of 7 types. **By construction** table 7.1 is found again: the platform was made from it.
+# message: C_i + L_ij + C_j + m (t_i + 1 / beta_ij + t_j), the LMO model. This study repeats the thesis on `hcl16`, its
+# 16 nodes of 7 types. **By construction** table 7.1 is found again, because the platform was made from this table.
 #
 # Blocks are m bytes for each process; the root is node 0, of type 1.
 
@@ -56,8 +56,8 @@ here.text(f"Estimates are {fits['LMO'].made_by}.")
 # %% [markdown]
 # ## (a) Table 7.1: alpha and beta of every two types
 #
-# Means over the pairs of nodes of two types. Two sizes: roundtrips of 1 byte and of half the eager limit. Regression:
-# ten sizes up to 100 kB, as in the thesis.
+# The values are means over all pairs of nodes of two types. The estimates by two sizes use roundtrips of 1 byte and of
+# half the eager limit; the regression uses ten sizes up to 100 kB, as in the thesis.
 
 # %%
 cells = thesis.table_7_1(platform, hockney, two_sizes)
@@ -302,9 +302,9 @@ here.say("mapping")
 # %% [markdown]
 # ## (c) Matrix multiplication: table 7.2
 #
-# `matmul` ([applications](applications.md)) with rows in proportion to clock rates, since measured speeds are not
-# printed. Native collectives scatter and gather by flat trees, optimized ones by binomial trees, here also with
-# processors mapped by LMO; all broadcasts are binomial.
+# The program is `matmul` ([applications](applications.md)), with rows in proportion to clock rates, since the thesis
+# does not print the measured speeds. Native collectives scatter and gather by flat trees, optimized ones by binomial
+# trees, here also with processors mapped by LMO; all broadcasts are binomial.
 
 # %%
 multiplied = thesis.TABLE_7_2.join(communication)
@@ -348,9 +348,9 @@ here.say("series")
 # %% [markdown]
 # ## Ways of timing: table 3.1, figures 3.6 and 3.7
 #
-# Linear scatter and gather of 1 to 100 kB under Open MPI 4.1.4 on a test bed of 8 nodes: the benchmark's time for one
-# repetition of each size, with the start of MPI; and medians of ten repetitions, divided by the medians of global
-# timing (`docs/methods_on_a_bed.py timing`).
+# Linear scatter and gather of 1 to 100 kB ran under Open MPI 4.1.4 on a test bed of 8 nodes. The table has the
+# benchmark's time for one repetition of each size, including the start of MPI, and the medians of ten repetitions
+# divided by the medians of global timing (`docs/methods_on_a_bed.py timing`).
 
 # %%
 timed = pd.DataFrame(thesis.TIMING["measured"])
@@ -376,7 +376,7 @@ here.say("timing")
 
 # %%
 here.table(
-    "LMO's parameters recovered: means over processors and pairs, and the worst error of any (%)",
+    "LMO's parameters recovered: means over processors and pairs, and the worst error of one (%)",
     (
         (row.parameter, f"{row.true:.6g}", f"{row.estimated:.6g}", f"{100 * row.worst_error:.4f}")
         for row in recovered.itertuples()

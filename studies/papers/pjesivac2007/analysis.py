@@ -56,8 +56,9 @@ class Claim:
     """A statement of the paper and its place. `reason` explains why simulation disagrees; 'open' if nobody knows.
 
     A claim on decision maps is about the maps of the sources in `of` (models, or the best). It is restricted to the
-    message sizes that SIZES has under the name `sizes`, and to process counts in ranges, whose ends are the pairs in
-    `procs`. The claim says one of three things: that the sources make these `picks` (if `every`, each pick somewhere);
+    message sizes that SIZES has under the name `sizes`, and to ranges of process counts: `procs` has the least and the
+    largest count of each range in turn. The claim says one of three things: that the sources make these `picks` (if
+    `every` is true, each of the picks at some point);
     that they make these picks from smaller sizes on than the source `before` does; or that penalties are above
     `min_percent` and at most `max_percent`, or near `about_percent`.
     """

@@ -33,9 +33,9 @@ YES, IN_PART, NO = "yes", "in part", "no"
 SMALL, LARGE = SIZES["small"], SIZES["large"]
 
 NEARLY_ALL, A_FEW = 0.9, 0.1
-"""The share of points from which on a claim about points holds, and the share up to which it fails."""
+"""The least share of points at which a claim about points holds, and the largest share at which it fails."""
 
-# The paper's words as shares: "about" and "largely", "reasonable", "the same" or a difference worth mentioning.
+# The paper's words as shares. _ABOUT also stands for "largely", and _SAME for the least difference worth mentioning.
 _ABOUT, _REASONABLE, _SAME = 0.5, 0.25, 0.1
 
 
@@ -64,7 +64,7 @@ def if_true(*holds: bool) -> str:
 
 
 def about(value: float, wanted: float) -> bool:
-    """True if a value is about the wanted one, between half of it and one and a half times it."""
+    """True if a value is about as large as the wanted value: between 0.5 and 1.5 times."""
     return bool(abs(value - wanted) <= _ABOUT * abs(wanted))
 
 
@@ -74,7 +74,10 @@ def percent(share: float) -> str:
 
 
 def at_share(claim: str, points: object, text: str) -> CheckedClaim:
-    """The check of a claim by `points`, true where it holds. Their share replaces '{}' in the text."""
+    """The check of a claim by `points`, which are true where the claim holds.
+
+    The share of true points replaces '{}' in the text.
+    """
     share = float(np.mean(np.asarray(points)))
     return CheckedClaim(claim, text.format(percent(share)), by_share(share))
 
@@ -123,7 +126,10 @@ def mean_errors(scores: Scores, label: str) -> dict[str, float]:
 
 
 def barriers(scores: Scores, measured: PLogP) -> Iterator[CheckedClaim]:
-    """The claims about figure 2. T_min and T_max use PLogP as `measured`, since one fitted to T_min cannot test it."""
+    """The claims about figure 2.
+
+    T_min and T_max use PLogP as `measured`, since a PLogP that is fitted to T_min cannot test T_min.
+    """
     (ours, models), procs = _methods(scores), np.array(scores.right.procs, dtype=float)
     linear, *rounds = (ours[name][0].to_numpy() for name in ("linear", "bruck", "recursive_doubling"))
     over = {name: float(of["linear"][0].iloc[-1] / linear[-1]) for name, of in models.items()}
@@ -268,7 +274,7 @@ class Map:
         return float(cost), f"{percent(float(cost))} ({where})"
 
     def settles_from(self, claim: Claim) -> Array:
-        """The size from which on all picks are among the claim's, by P; infinite if the largest size has another."""
+        """The size from which on all picks are among the claim's, by P; infinite if the last pick is not."""
         sizes = self.picks.message_bytes.values
         wanted = [index for index, choice in enumerate(self.scores.right.grid.timed) if choice.label in claim.picks]
         settled = np.logical_and.accumulate(np.isin(self.picks.values, wanted)[:, ::-1], axis=1)[:, ::-1]
@@ -380,7 +386,7 @@ def tally(found: Iterable[CheckedClaim]) -> dict[str, int]:
 
 
 def findings_table(first: Mapping[str, CheckedClaim], *others: Mapping[str, CheckedClaim]) -> Iterator[tuple[str, ...]]:
-    """The claims that do not hold in full by every engine, with their verdicts, grouped by their reason."""
+    """The claims that do not hold in full by every engine, with the engines' verdicts, grouped by `reason`."""
     by_reason: dict[str, list[str]] = {}
     for name, claim in first.items():
         verdicts = list(dict.fromkeys(found[name].verdict for found in (first, *others)))

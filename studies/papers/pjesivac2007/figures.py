@@ -108,7 +108,7 @@ def over_sizes(scores: Scores, title: str) -> Figure:
 
 
 def conditions(found: Mapping[str, pd.DataFrame], title: str) -> Figure:
-    """Figure 4: both sides of each model's condition over m, by its name."""
+    """Figure 4: both sides of each condition over m, one panel per condition."""
     names = {"whole": "the whole message", "segmented": "in segments of 1 KiB"}
     styles = in_order(names.values(), markersize=4.5)
     styles[names["segmented"]]["linestyle"] = "--"

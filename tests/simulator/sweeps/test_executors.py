@@ -213,7 +213,7 @@ def test_another_build_says_what_differs(tmp_path: Path, monkeypatch: pytest.Mon
                 return super().submit(fn, *args, **kwargs)
 
     with pytest.raises(
-        UsageError, match=rf"^worker on \S+: .*differs from that of the sweep in {detail}; install the same"
+        UsageError, match=rf"^worker on \S+: .*that of the sweep differ in {detail}; install the same"
     ) as caught:
         sweep(tmp_path / "store", pool_on(Elsewhere()), engine=SCHEDULE)
     assert "\n" not in str(caught.value)
@@ -270,9 +270,7 @@ def test_cases_that_cost_their_workers_fail_and_the_others_go_on(tmp_path: Path)
         context = SimulationContext(store, SCHEDULE, executor=ExecutorPool(lambda ends: started))
         result = context.simulate(GROS, CASES)
         assert 0 < len(result.failed) < len(CASES)
-        assert {timing.error for timing in result.failed} == {
-            "every worker that simulated this case, together with others, was lost"
-        }
+        assert {timing.error for timing in result.failed} == {"every worker that ran the task with this case was lost"}
         again = context.simulate(GROS, CASES)
         assert (again.failed, again.reused) == ([], len(CASES) - len(result.failed))
 

@@ -68,7 +68,7 @@ def test_tune_decides_by_it(here: Path, capsys: Capture) -> None:
     [
         (
             f"predict --parameters {FILE} --collective scan --procs 4",
-            "have none for scan; fit them: collwise fit --model",
+            "has no parameters for scan; fit them: collwise fit --model",
         ),
         (
             f"predict --parameters {FILE} --by-schedule --collective gather --procs 4",

@@ -69,9 +69,9 @@ def test_a_topology_of_another_size_than_the_hosts(told: Told, topology: str, pa
     file = Path("c.xml")
     what = f"c.xml:5: topology {topology} of <cluster> has {size} nodes, its radical names 10 hosts"
     file.write_text(CLUSTER.format(last=9, topology=topology, parameters=parameters))
-    assert told(["platforms", "check", "c.xml"])[:2] == (1, f"{what}; there must be as many of both\n")
+    assert told(["platforms", "check", "c.xml"])[:2] == (1, f"{what}; the two numbers must be equal\n")
     simulated = ["simulate", "--platform", "c.xml", "--collective", "bcast", "--procs", "4"]
-    assert told(simulated) == (2, "", f"collwise: --platform: {what}; there must be as many of both\n")
+    assert told(simulated) == (2, "", f"collwise: --platform: {what}; the two numbers must be equal\n")
     file.write_text(CLUSTER.format(last=size - 1, topology=topology, parameters=parameters))
     assert len(load(file).hosts) == size
 
@@ -128,7 +128,7 @@ def test_a_script_goes_into_a_folder_and_starts_as_many_processes_on_a_node(told
     _, out, err = told([*asked, "--force", "--launcher", "srun", "--library", "mpich"])
     assert "launcher=${LAUNCHER:-srun --mpi=pmi2 --cpu-bind=cores}" in script.read_text()
     assert "#SBATCH" not in script.read_text()
-    assert out.endswith("run it there by: bash collwise-measure.sh\n")
+    assert out.endswith("on the machine to be measured, run: bash collwise-measure.sh\n")
     assert "without --ppn the job says how many processes a node gets" in err
     for library, words in (("openmpi", "mpirun --map-by ppr:32:node}"), ("mpich", "mpirun -ppn 32}")):
         assert told([*asked, "--force", "--ppn", "32", "--launcher", "mpirun", "--library", library])[0] == 0

@@ -172,7 +172,7 @@ def test_recovery_succeeds_on_the_platforms_made_for_it(here: Path, capsys: Capt
     output, _ = done("check recovery", capsys)
     assert "│ yes │" in re.sub(" +", " ", output)
     assert "NO │" not in output
-    assert "exact: lmo by triplets takes sending and receiving to cost the same; left out" in output
+    assert "exact: lmo by triplets assumes that sending and receiving cost the same; left out" in output
 
 
 def test_recovery_fails_where_a_parameter_is_off(here: Path, capsys: Capture) -> None:

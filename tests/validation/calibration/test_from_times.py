@@ -234,7 +234,7 @@ def test_times_that_determine_nothing_are_refused(tmp_path: Path) -> None:
     (tmp_path / "made.toml").write_text(write_description(preset()))
     done = called("platforms", "calibrate", "--nominal", "made.toml", "--times", "it.csv", "-o", "x.toml", cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("collwise: --times: the times determine no figure of made; give more")
+    assert done.stderr.startswith("collwise: --times: the times do not determine any parameter of made; give more")
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "x.toml").exists()
 
@@ -252,7 +252,7 @@ def test_times_of_one_algorithm_are_refused(tmp_path: Path) -> None:
     times.write_text("# machine: a\n# library: b\ncollective,algorithm,procs,bytes,us\nbcast,binomial,8,64,5\n")
     done = called("platforms", "calibrate", "--nominal", "gros", "--times", str(times), cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("collwise: --times: found no usable times; needed, with one process per node")
+    assert done.stderr.startswith("collwise: --times: found no usable times; expected times with one process per node")
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -114,7 +114,7 @@ def test_models_without_time_left_are_noted() -> None:
     notes: list[str] = []
     assert measured_models(lambda left: Alike(), 2, budget_seconds=0, on_note=notes.append) == []  # type: ignore
     assert len(notes) == 8
-    assert all("not fitted, 0 s were over" in note for note in notes)
+    assert all("not fitted, the budget of 0 s was spent" in note for note in notes)
 
 
 def test_each_family_of_models_gets_an_equal_share_of_the_time_left() -> None:

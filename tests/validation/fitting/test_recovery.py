@@ -173,10 +173,10 @@ def test_platforms_whose_truth_is_not_known() -> None:
 @pytest.mark.parametrize(
     ("family", "procedure", "platform", "why"),
     [
-        ("loggp", "hoefler", "exact", "takes sending and receiving to cost the same"),
-        ("lmo", "triplets", "exact-sender", "takes sending and receiving to cost the same"),
-        ("plogp", "kielmann", "exact-symmetric", "takes all growth with the message size to be the gap's"),
-        ("plogp", "fitted", "exact", "takes the messages of a barrier to be received concurrently"),
+        ("loggp", "hoefler", "exact", "assumes that sending and receiving cost the same"),
+        ("lmo", "triplets", "exact-sender", "assumes that sending and receiving cost the same"),
+        ("plogp", "kielmann", "exact-symmetric", "assumes that only the gap grows with the message size"),
+        ("plogp", "fitted", "exact", "assumes that the messages of a barrier are received concurrently"),
         ("plogp", "saturation", "exact", ""),
         ("plogp", "kielmann", "exact", ""),
         ("loggp", "fitted", "exact-sender", ""),

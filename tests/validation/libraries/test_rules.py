@@ -276,7 +276,7 @@ def test_the_knomial_radix_is_openmpis_own(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: catalogue))
     text = openmpi_rules([table("bcast", {4: ((0, Choice("knomial")),)})], "4.1")
     assert parse_rules(text).lookup(BCAST, 4, KIB) == Rule(0, 7, 4)
-    with pytest.raises(UsageError, match="cannot set the radix of knomial, 8; it is 4 there"):
+    with pytest.raises(UsageError, match="cannot set the radix of knomial to 8; under rules it is 4"):
         openmpi_rules([table("bcast", {4: ((0, Choice("knomial", parameter=8)),)})], "4.1")
 
 

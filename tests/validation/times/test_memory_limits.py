@@ -135,8 +135,8 @@ def test_what_is_assumed_of_sizes_is_said(capsys: pytest.CaptureFixture[str]) ->
     odd, even = Grid.of("allreduce", (4,), (7, 8, 4097), segments=(0, 2**33)), Grid.of("bcast", (4,), (7,))
     remark_on_sizes([odd, even])
     assert capsys.readouterr().err == (
-        "collwise: allreduce of 7 B, 4097 B: combined byte by byte, since they are not whole numbers of doubles; other "
-        "sizes are doubles\n"
+        "collwise: allreduce of 7 B, 4097 B: combined byte by byte, since these sizes are not whole numbers of "
+        "doubles; other sizes are combined as doubles\n"
         "collwise: segments of 8 GiB cut nothing: no message is longer than 4097 B\n"
     )
     remark_on_sizes([replace(odd, message_bytes=(8, 4096), choices=candidates("allreduce", (1024,))), even])

@@ -97,7 +97,7 @@ def test_times_count_for_each_call() -> None:
     [
         ("no report\n", "not JSON; make one with 'collwise program run --report-to FILE.json'"),
         (REPORT.replace(" 15,", ' "15",'), "report.json: rows[4].max_bytes = '15'; valid: a whole number"),
-        (report(8), "none of the report's calls can be timed: it counts none"),
+        (report(8), "none of the report's calls can be timed: it has no calls"),
         (
             report(1, calls_of("bcast", 1, "MPI's own: one process", (8, 15), 3)),
             "none of the report's calls can be timed: 3 calls of bcast on 1 process",

@@ -26,8 +26,8 @@ FORMATS = (
 class Imported:
     """The times in a file, and the number of cases that its run was to measure.
 
-    `asked` is larger than the number of times if the run ended early. If `marked`, cases without a time were marked by
-    the reader, since their times cannot be true. Otherwise these cases failed when one of our own scripts ran.
+    `asked` is larger than the number of times if the run ended early. If `marked` is true, the reader marked the cases
+    without a time, since their times cannot be true. Otherwise these cases failed when one of our own scripts ran.
     """
 
     timings: Sequence[Timing]

@@ -80,8 +80,8 @@ def mpich_choice(collective: str, name: str) -> Choice | None:
 def choice_of(collective: str, name: str, library: str, procs: int) -> tuple[Choice, str]:
     """The choice that a name or an id stands for, and an objection to it (empty if there is none).
 
-    A number is an id of the library, Open MPI or Intel MPI. A name is a name of the catalogue, or of an algorithm that
-    the catalogue does not have. An empty name, 'default' and '-' stand for the library's own decision.
+    A number is the id of an algorithm in `library`, which must be Open MPI or Intel MPI. An empty name, 'default' and
+    '-' stand for the library's own decision. Any other text names an algorithm, in the catalogue or not.
     """
     if name.lower() in ("", "-", "default"):
         return LIBRARY_DECIDES, ""
@@ -103,7 +103,7 @@ def choice_of(collective: str, name: str, library: str, procs: int) -> tuple[Cho
 
 
 def code_of(collective: str, choice: Choice) -> str:
-    """The algorithm whose code runs; a choice with a single chain or no limit of requests runs that of another one."""
+    """The algorithm whose code runs. With a single chain or no limit of requests, it is another algorithm's code."""
     if (collective, choice.algorithm) == ("alltoall", "linear_sync"):
         return "linear"
     single = ONE_CHAIN.get((collective, choice.algorithm)) if choice.parameter == 1 else None

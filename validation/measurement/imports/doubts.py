@@ -21,7 +21,7 @@ _IN_ROUNDS = ("bcast", "allreduce", "allgather", "reduce_scatter", "barrier")
 _FLOOR, _UNKNOWN_FLOOR = 0.02, 0.2
 """Relative differences up to which times within a run count as equal, with and without known intervals."""
 _ALIKE, _MIN_SIZES = 0.8, 4
-"""Forcing an algorithm had no effect if, at this share of at least this many sizes, times equal the default's."""
+"""The share of sizes at which times equal the default's if forcing had no effect; the least number of sizes."""
 
 _USUAL_ELEMENT_BYTES = 4
 """The size of elements in reductions of OSU's, Intel's and PICO's benchmarks.
@@ -37,8 +37,8 @@ def doubted(timings: Sequence[Timing], library: str, to_last: bool, element_byte
     - times of 0;
     - times below the collective's minimum of successive messages, if times end with the last process (`to_last`);
     - algorithms that cannot run on P processes or with so few elements, so that the library ran another algorithm;
-    - all algorithms of a collective if forcing had no effect, as is seen if the times of forced algorithms equal those
-      of the library's own decision for most of the sizes.
+    - all algorithms of a collective if forcing had no effect: for most sizes, the times of forced algorithms then equal
+      those of the library's own decision.
     If `element_bytes` is 0, elements are as large as in the usual benchmarks.
     """
     singly = [_marked(timing, _reason(timing, library, to_last, element_bytes)) for timing in timings]
@@ -87,7 +87,7 @@ def _reason(timing: Timing, library: str, to_last: bool, element_bytes: int) -> 
 
 
 def _no_force(collective: str, procs: int, timings: Sequence[Timing], library: str) -> str:
-    """The reason why no algorithm of a collective ran as forced; empty if algorithms did, or if this is unknown."""
+    """The reason why no algorithm of a collective ran as forced; empty if one did, or if that is not known."""
     default = {
         timing.case.message_bytes: timing for timing in timings if timing.case.experiment == BUILTIN and timing.ok
     }

@@ -103,7 +103,7 @@ def read(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[C
 
 
 def _operation(metadata: Mapping[tuple[str, str], tuple[str, dict[str, str]]], run: str) -> str:
-    """The operations of a run's reductions. All tests of the run have them as a fact, since the run is one job."""
+    """The operations of a run's reductions. Every test of the run records all of them, since the run is one job."""
     rows = [row for (name, _), (_, row) in metadata.items() if name == run]
     return ", ".join(dict.fromkeys(one for row in rows if (one := row.get("MPI_Op", "")) not in ("", "null")))
 

@@ -206,7 +206,7 @@ def _repro_row(lines: Lines, number: int, columns: list[str], facts: dict[str, s
     row = lines.numbers(number, words, columns[1:])
     stated = facts.get("nprocs", "0")
     if not stated.isdecimal():
-        raise lines.objection(number, f"a number after #@nprocs= further up, instead of '{stated}',")
+        raise lines.objection(number, f"a number after #@nprocs= in an earlier line, where '{stated}' stands")
     procs = lines.procs(int(stated))
     return lines.case(collective, procs, lines.whole(number, row["msize"], "a size")), row
 

@@ -97,7 +97,7 @@ class Lines:
         return stated or given
 
     def case(self, collective: str, procs: int, message_bytes: int) -> Case:
-        """A call of a library's own collective, with the forced algorithm if there is one; '-' means a roundtrip."""
+        """A call of a library's own collective, with the forced algorithm if there is one; a roundtrip for '-'."""
         experiment = ROUNDTRIP if collective == "-" else BUILTIN
         per_node = min(self.missing.processes_per_node, procs)
         if self.missing.algorithm and collective != "-":
@@ -113,7 +113,7 @@ class Lines:
         return replace(one, experiment=SATURATION, count=STREAM_COUNT, reply_bytes=STREAM_REPLY_BYTES)
 
     def mean(self, case: Case, seconds: float, repetitions: int) -> Timing:
-        """The timing of a mean without a known interval. Programs give half of a roundtrip's time; it is doubled."""
+        """The timing of a mean without a known interval. Programs give half of a roundtrip, which is doubled here."""
         unknown = math.inf
         if case.experiment == ROUNDTRIP:
             return Timing(case, 2 * seconds, 2 * seconds, unknown, repetitions)

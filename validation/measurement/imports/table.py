@@ -79,7 +79,7 @@ def read(lines: Lines, values: bool = True) -> list[tuple[Configuration, list[Ti
             row = dict(zip(columns, words, strict=True))
             timing = _timing(lines, number, row if values else _without_times(row), maker)
             if timing.case in timings:
-                raise lines.objection(number, "each case once; an earlier row has this one")
+                raise lines.objection(number, "a case that no earlier row has")
             timings[timing.case] = timing
     if not timings:
         raise lines.objection(len(lines.lines) + 1, "a row of times")
@@ -157,7 +157,7 @@ def _columns(lines: Lines, number: int, names: list[str]) -> list[str]:
             raise UsageError(f"{lines.path}:{number}: {problem}") from None
     missing = [name for name in NEEDED if name not in names]
     if missing or len(set(names)) < len(names) or len([name for name in names if name in UNITS]) != 1:
-        raise lines.objection(number, f"each of {', '.join(NEEDED)} and one of {', '.join(UNITS)}, once,")
+        raise lines.objection(number, f"each of {', '.join(NEEDED)} and one of {', '.join(UNITS)}, each only once")
     return names
 
 
@@ -178,7 +178,7 @@ def _timing(lines: Lines, number: int, row: Mapping[str, str], library: str) -> 
     per_node = min(whole("ppn", lines.missing.processes_per_node, 1), procs)
     size, time, mark = whole("bytes"), seconds(unit, math.nan), row.get("mark", "")
     if math.isnan(time) and not mark:
-        raise lines.objection(number, f"a time in the column {unit}, or a reason in the column mark,")
+        raise lines.objection(number, f"a time in the column {unit}, or a reason in the column mark")
     if time > LONGEST_SECONDS or 0 < time < _SHORTEST_SECONDS:
         raise lines.objection(number, f"a time from 1 ns to 1 hour (is the unit {unit}?)")
     name, algorithm = row["collective"], row["algorithm"]

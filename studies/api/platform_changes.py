@@ -15,7 +15,11 @@ from collwise.platforms.placement import PlacedPlatform
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
-from collwise.validation.select.consumers import ALL_CONSUMERS, grid_for
+from collwise.validation.compare.deciders import Decider, Deciding, Rules
+from collwise.validation.libraries.sayable import for_consumer
+from collwise.validation.select.consumers import ALL_CONSUMERS, grid_for, untuned_of
+from collwise.validation.select.decisions import DecisionTable
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
 from collwise.validation.times.grid import Grid
 
@@ -41,6 +45,7 @@ def whatif(
     segments: Numbers = SEGMENTS_TEXT,
     algorithms: Names | None = None,
     exclude: Names = (),
+    doubtful: bool = False,
     rules: DecisionsLike | None = None,
     consumer: str | None = None,
     limits: bool = True,
@@ -80,9 +85,9 @@ def whatif(
     new = changed(where, made)
 
     def answer(grid: Grid) -> WhatIf:
-        table = None if tables is None else tables[grid.collective]
-        times = before_and_after(where, new, grid, simulations, None if table is None else table.choice_at)
-        return WhatIf(times, made, where, new, table, limits)
+        kept = None if tables is None else _kept(tables[grid.collective], consumer)
+        times = before_and_after(where, new, grid, simulations, kept, doubtful)
+        return WhatIf(times, made, where, new, kept, limits)
 
     with arguments.opened(context, SCHEDULE.name) as simulations:
         answers = WhatIfs({grid.collective: answer(grid) for grid in grids})
@@ -101,6 +106,7 @@ def sweep(
     segments: Numbers = SEGMENTS_TEXT,
     algorithms: Names | None = None,
     exclude: Names = (),
+    doubtful: bool = False,
     ppn: int | None = None,
     tolerance: float = TOLERANCE_PERCENT,
     context: SimulationContext | None = None,
@@ -127,7 +133,7 @@ def sweep(
     grids = _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, others)
 
     def swept(grid: Grid) -> Sweep:
-        times, found = sweep_over(where, over, grid, simulations, tolerance / 100)
+        times, found = sweep_over(where, over, grid, simulations, tolerance / 100, doubtful)
         return Sweep(times, tuple(found), where, over, tolerance / 100)
 
     with arguments.opened(context, SCHEDULE.name) as simulations:
@@ -201,6 +207,20 @@ def explorer(
         return live_map(found, collective, procs or counts, sizes, segments=segments)
 
     return Explorer(live(where, collective), live)
+
+
+def _kept(table: DecisionTable, consumer: str | None) -> Decider:
+    """The choices that run by a table, as rules for the consumer say it. Calls that no known choice runs have none."""
+    title = f"the table made by {table.made_by}"
+    rules = Rules([table], title)
+    if consumer is not None:
+        rules = Rules(for_consumer([table], consumer)[0], f"those for {consumer} of {title}", untuned_of(consumer))
+
+    def known(collective: str, procs: int, message_bytes: int) -> Choice | None:
+        found = rules.choice(collective, procs, message_bytes)
+        return None if found == LIBRARY_DECIDES else found
+
+    return Deciding(rules.title, known)
 
 
 def changes_of(given: Changes) -> tuple[Change, ...]:

@@ -25,6 +25,7 @@ from collwise.simulator.sweeps.method import Method
 from collwise.simulator.timing import Case
 from collwise.targets import TargetLike, TargetOptions, refuse_details, target_from
 from collwise.validation.adaptive.goal import Goal
+from collwise.validation.libraries.baselines import DEFAULT
 from collwise.validation.select.consumers import ALL_CONSUMERS, PGMPI, grid_for, needs_one_choice, segments_for
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import MIN_DECIDED, SEGMENTS_TEXT, sizes_of
@@ -103,7 +104,8 @@ def simulate(
 
     def grid_of(text: str) -> Grid:
         grid = Grid(text, competing[text], process_counts, sizes_of(text, asked_sizes), per_node, root)
-        return grid_for(consumer, grid)
+        kept = grid_for(consumer, grid)
+        return timed_besides(kept, [DEFAULT]) if kept.for_openmpi else kept
 
     grids = asked_points(where, arguments.possible(competing, grid_of).values())
     if not any(grid.cases() for grid in grids):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from collwise.models.switch_points import Indices
 from collwise.platforms import HostPlatform, Platform
 from collwise.platforms.changes import Change, Changed
 from collwise.simulator.timing import Timing
-from collwise.validation.select.decisions import DecisionTable
+from collwise.validation.compare.deciders import Decider
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import TOLERANCE_PERCENT
 from collwise.validation.times.slowdown import summary_of
@@ -42,16 +43,15 @@ if TYPE_CHECKING:
 class WhatIf:
     """The answer of `whatif`; `frame`, `summary` and `figure` show it.
 
-    `times` have the dimension `change` with `before` and `after`. The kept rules are the rules of the table `rules` or,
-    without a table, the best choices before the change. If `limits` is true, the frame says what limits the best
-    choices.
+    `times` have the dimension `change` with `before` and `after`. The kept rules are what `rules` decide or, without
+    them, the best choices before the change. If `limits` is true, the frame says what limits the best choices.
     """
 
     times: Times
     changes: tuple[Change, ...]
     before: HostPlatform
     after: Changed
-    rules: DecisionTable | None = None
+    rules: Decider | None = None
     limits: bool = True
 
     def best(self, when: str) -> dict[tuple[int, int], Choice | None]:
@@ -72,12 +72,12 @@ class WhatIf:
     def kept(self) -> Indices:
         """The picks of the kept rules at each P and m, NOBODY where the rules decide nothing."""
         before: Indices = self.times.best.sel({CHANGE: BEFORE}).values
-        return before if self.rules is None else self.times.picks_of(self.rules.choice_at)
+        return before if self.rules is None else self.times.picks_of(partial(self.rules.choice, self.times.collective))
 
     @property
     def kept_rules(self) -> str:
         """The kept rules in words."""
-        return f"the table made by {self.rules.made_by}" if self.rules else "the best choices before the change"
+        return self.rules.title if self.rules else "the best choices before the change"
 
     def kept_slowdown(self, when: str = AFTER) -> DataArray:
         """The slowdown of the kept rules against the best choices `before` or `after` the change.

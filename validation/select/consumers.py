@@ -8,12 +8,11 @@ coll_tuned_COLLECTIVE_decision.c). docs/exports.md has the sources of the facts 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.algorithms.catalogue_check import LIBRARIES
 from collwise.common.errors import UsageError, unknown_name
-from collwise.validation.libraries.baselines import DEFAULT
+from collwise.validation.libraries.baselines import BASELINES, DEFAULT, Baseline
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import Grid
 
@@ -79,6 +78,11 @@ def openmpi_version(consumer: str) -> str | None:
     return consumer.removeprefix("openmpi-") if consumer.startswith("openmpi-") else None
 
 
+def untuned_of(consumer: str) -> Baseline | None:
+    """The untuned library that rules for a consumer are for; the usual one if they are for any MPI library."""
+    return DEFAULT if consumer == COLLWISE else BASELINES.get({"mpich": "mpich-4"}.get(consumer, consumer))
+
+
 def leaves_calls(consumer: str) -> bool:
     """True if rules for the consumer, Open MPI or libcollwise, can leave single calls to the MPI library."""
     return consumer == COLLWISE or openmpi_version(consumer) is not None
@@ -138,13 +142,10 @@ def can_choose(consumer: str | None, collective: str, choice: Choice) -> bool:
 def grid_for(consumer: str | None, grid: Grid) -> Grid:
     """The grid for decisions for a consumer, with the choices that the consumer can be asked for.
 
-    For Open MPI, a choice competes only where messages have enough elements for the choice; Open MPI's untuned choices
-    are also timed.
+    For Open MPI, a choice competes only where messages have enough elements for the choice.
     """
     kept = choosable_for(consumer, grid)
-    if consumer is None or openmpi_version(consumer) is None:
-        return kept
-    return replace(kept, for_openmpi=True).with_besides(partial(DEFAULT.choice, grid.collective))
+    return kept if consumer is None or openmpi_version(consumer) is None else replace(kept, for_openmpi=True)
 
 
 def choosable_for(consumer: str | None, grid: Grid) -> Grid:

@@ -16,7 +16,7 @@ from collwise.common.errors import UsageError
 from collwise.common.files import read_json
 from collwise.common.units import counted, format_size
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.times.grid import Grid
+from collwise.validation.times.grid import Grid, is_all_at_once
 from collwise.validation.times.slowdown import SlowdownSummary, slowdown, summary_of
 
 if TYPE_CHECKING:
@@ -69,8 +69,6 @@ def _added(steps: Iterable[tuple[int, int]]) -> list[int]:
     return sorted({low * WIDE_STEP**k for low, high in steps for k in range(1, 32) if low * WIDE_STEP**k < high})
 
 
-_ALL_AT_ONCE = {("alltoall", "linear"), ("alltoallv", "linear")}
-_MANY_PROCS = 64
 _DOUBT = (
     "every process has P - 1 messages under way at once, for which real networks and libraries need buffers that are "
     "not simulated"
@@ -78,8 +76,22 @@ _DOUBT = (
 
 
 def is_doubtful(of: DecisionTable | Times, choice: Choice, procs: int) -> bool:
-    """True if many messages are in flight at once, so that buffers matter, which no engine simulates."""
-    return of.source == "simulated" and procs >= _MANY_PROCS and (of.collective, choice.algorithm) in _ALL_AT_ONCE
+    """True if a choice seems fast by simulated times because they have no limit of buffers (`is_all_at_once`)."""
+    return of.source == "simulated" and is_all_at_once(of.collective, choice.algorithm, procs)
+
+
+def without_doubtful(times: Times) -> Times:
+    """The times without doubtful choices, except at points where the grid times them besides those that compete."""
+    import numpy as np
+
+    grid, shape = times.grid, times.seconds.shape
+    besides = {*grid.besides}
+    kept = [
+        (procs, size, choice) in besides or not is_doubtful(times, choice, procs)
+        for choice in grid.timed
+        for procs, size in grid.points
+    ]
+    return times.where(np.reshape(kept, (*shape[:3], *[1] * (len(shape) - 3))))
 
 
 def all_at_once_text(tables: Sequence[DecisionTable]) -> str:
@@ -250,9 +262,16 @@ class DecisionTable:
         return {choice: value for choice, value in found.items() if choice != LIBRARY_DECIDES or self.times.is_exact}
 
     def timed_points(self) -> Iterator[tuple[Choice | None, dict[Choice, float]]]:
-        """The table's choice and all choices' seconds at every point of the times; nothing if times are not known."""
+        """The table's choice and the seconds of the others at every point of the times; nothing if times are not known.
+
+        Doubtful choices are left out unless they are chosen.
+        """
         for procs, size in self.times.grid.points if self.times is not None else ():
-            yield self.choice_at(procs, size), self.seconds_at(procs, size)
+            chosen, seconds = self.choice_at(procs, size), self.seconds_at(procs, size)
+            yield (
+                chosen,
+                {one: seconds[one] for one in seconds if one == chosen or not is_doubtful(self, one, procs)},
+            )
 
     def wide_steps(self) -> list[tuple[int, int]]:
         """Pairs of neighbouring timed process counts whose ratio exceeds WIDE_STEP.

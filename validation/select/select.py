@@ -15,7 +15,7 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import TIE, Standings, Times as TimesOfCandidate, good_enough, switch_points
 from collwise.validation.select.consumers import can_choose, openmpi_version
-from collwise.validation.select.decisions import DIGITS, DecisionTable, Row, is_doubtful
+from collwise.validation.select.decisions import DIGITS, DecisionTable, Row, without_doubtful
 from collwise.validation.select.fewest_rows import fewest_rows
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import TIE_LIMIT
@@ -66,7 +66,8 @@ def select(
         need = "one choice for all sizes needs" if one_choice else f"a tolerance of {tolerance * 100:g} % needs"
         raise _left_out(times, need)
     times, competing = competing_for(times, consumer)
-    competing = competing if doubtful else _without_doubtful(competing)
+    if not doubtful:
+        competing = without_doubtful(competing.of_grid(replace(competing.grid, besides=())))
     plays = model is not None and model.plays
     if exact and model is not None and not plays and not one_choice:
         rules = _rules(times.grid, _exact(model, times.grid, tolerance))
@@ -107,12 +108,6 @@ def competing_for(times: Times, consumer: str | None) -> tuple[Times, Times]:
         if bool((unsure & (np.isnan(known) | (known > best))).any()):
             raise _left_out(times, "decisions need" if consumer is None else f"decisions for {consumer} need")
     return kept, competing
-
-
-def _without_doubtful(times: Times) -> Times:
-    """The times without the doubtful choices, which no engine limits as a network would (`is_doubtful`)."""
-    kept = [not is_doubtful(times, choice, procs) for choice in times.grid.timed for procs, _ in times.grid.points]
-    return times.where(np.reshape(kept, times.seconds.shape))
 
 
 def _with_enough_elements(times: Times) -> Times:

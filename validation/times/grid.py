@@ -64,6 +64,15 @@ def candidates(
     return tuple(dict.fromkeys(found))
 
 
+_ALL_AT_ONCE = {("alltoall", "linear"), ("alltoallv", "linear")}
+_MANY_PROCS = 64
+
+
+def is_all_at_once(collective: str, algorithm: str, procs: int) -> bool:
+    """True if every process has so many messages in flight at once that buffers matter, which no engine simulates."""
+    return procs >= _MANY_PROCS and (collective, algorithm) in _ALL_AT_ONCE
+
+
 def cuts_nothing(case: Case) -> bool:
     """True if the case's segment size holds the whole message. All such segment sizes give the same messages."""
     return case.segment_bytes >= max(case.message_bytes, 1) and not case.limit_bytes

@@ -23,7 +23,7 @@ from collwise.simulator.sweeps.context import ShowProgress, SimulationContext, w
 from collwise.simulator.sweeps.runner import run_concurrently
 from collwise.simulator.timing import Case
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import Grid
+from collwise.validation.times.grid import Grid, is_all_at_once
 from collwise.validation.times.times import State, Times, running, timed_at
 
 
@@ -146,15 +146,17 @@ def simulate(
     """The times of each grid on a platform. One sweep over all grids simulates the cases that the store does not have.
 
     For collectives in `margins` an engine may leave out choices that are slower than the fastest one by more than the
-    margin (0.01: 1 %), but never the additional choices. Raises UsageError when the engine is missing or a case does
-    not fit.
+    margin (0.01: 1 %), but never the additional choices. Nor are choices left out for being slower than one that is
+    doubtful (`is_all_at_once`). Raises UsageError when the engine is missing or a case does not fit.
     """
     bench = Simulated(platform, context, margins)
     margins = margins if context.engine.leaves_out else {}
     label = label or f"{platform.name}: simulating {', '.join(grid.collective for grid in grids)}"
     competing = [case for grid in grids for case in replace(grid, besides=()).cases()]
-    sweep = bench.run(competing, label)
+    apart = {case for case in competing if margins and is_all_at_once(case.collective, case.algorithm, case.procs)}
+    sweep = bench.run([case for case in competing if case not in apart], label)
     besides = [case for grid in grids for case in replace(grid, choices=()).cases()]
+    besides += [case for case in competing if case in apart]
     more = replace(bench, margins={}).run(besides, label) if besides else sweep
     timings = {**sweep.timings, **more.timings}
     return [

@@ -14,19 +14,22 @@ from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.schedule.shared import NodeOf, Sizes
 from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.sweeps.context import SCHEDULE
-from collwise.validation.times.grid import Grid, choice_of
+from collwise.validation.times.grid import Grid, choice_of, is_all_at_once
 from collwise.validation.times.times import State, Times, running
 
 
 class LiveMap:
-    """A grid's choices, which are recorded once, and their times by the schedule engine on any changed platform."""
+    """A grid's choices, which are recorded once, and their times by the schedule engine on any changed platform.
+
+    Doubtful choices (`is_all_at_once`) have no times.
+    """
 
     def __init__(self, platform: HostPlatform, grid: Grid, jobs: int | None = None) -> None:
         """Records the cases. Raises UsageError for platform XML and points that do not fit on the platform."""
         self.platform, self.grid = platform, grid
         self._jobs = jobs
         self._recorded: dict[tuple[object, ...], LiveCases] = {}
-        self._cases = grid.cases()
+        self._cases = [case for case in grid.cases() if not is_all_at_once(case.collective, case.algorithm, case.procs)]
         places = {choice: index for index, choice in enumerate(grid.timed)}
         place = [
             (places[choice_of(case)], grid.procs.index(case.procs), grid.message_bytes.index(case.message_bytes))

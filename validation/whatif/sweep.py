@@ -22,6 +22,8 @@ from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 from collwise.simulator.timing import Case, Timing
+from collwise.validation.compare.deciders import Decider, timed_besides
+from collwise.validation.select.decisions import without_doubtful
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.slowdown import slowdown
@@ -52,29 +54,31 @@ def before_and_after(
     new: Changed,
     grid: Grid,
     context: SimulationContext,
-    kept: Callable[[int, int], Choice | None] | None = None,
+    kept: Decider | None = None,
+    doubtful: bool = False,
 ) -> Times:
     """The times of a grid on a platform and on the changed one, in the dimension `change`.
 
     Choices that cannot be the best may be left out, except the choices that `kept` returns for each P and m. These
-    compete at all points. If `kept` is None, the best choices before the change are also timed after it.
+    compete where they are kept. If `kept` is None, the best choices before the change are also timed after it. If
+    `doubtful` is false, doubtful choices compete only where they are kept.
     """
     if kept is not None:
-        grid = grid.with_besides(kept)
-        grid = replace(grid, choices=grid.timed)
+        grid = timed_besides(grid, [kept])
     after = replace(grid, processes_per_node=new.processes_per_node or grid.processes_per_node)
     for where, points in ((platform, grid), (new.platform, after)):
         for procs in points.procs:
             where.hosts_for(procs, points.processes_per_node)
-    first = _timed(platform, grid, context, _SAME)
+    first = _timed(platform, grid, context, _SAME, doubtful)
     if kept is None:
         after = after.with_besides(first.best_choice)
-    return joined([first, _timed(new.platform, after, context, _SAME)], CHANGE, [BEFORE, AFTER])
+    times = joined([first, _timed(new.platform, after, context, _SAME, doubtful)], CHANGE, [BEFORE, AFTER])
+    return times if kept is None else times.of_grid(replace(times.grid, choices=times.grid.timed))
 
 
-def _timed(platform: HostPlatform, grid: Grid, context: SimulationContext, margin: float) -> Times:
+def _timed(platform: HostPlatform, grid: Grid, context: SimulationContext, margin: float, doubtful: bool) -> Times:
     [times] = simulate(platform, [grid], context, {grid.collective: margin}, f"{platform.name}: timing")
-    return times
+    return times if doubtful else without_doubtful(times)
 
 
 def changes_choice(times: Times) -> npt.NDArray[np.bool_]:
@@ -135,16 +139,22 @@ def parse_factors(text: str) -> Factors:
 
 
 def sweep_over(
-    platform: HostPlatform, factors: Factors, grid: Grid, context: SimulationContext, tolerance: float = 0.0
+    platform: HostPlatform,
+    factors: Factors,
+    grid: Grid,
+    context: SimulationContext,
+    tolerance: float = 0.0,
+    doubtful: bool = False,
 ) -> tuple[Times, list[CrossOver]]:
     """The times of a grid at each factor, in the dimension `factor`, and the cross-over points.
 
     Choices that are slower than the best by more than the tolerance may be left out. `tolerance`: see `crossovers`.
+    Without `doubtful`, doubtful choices do not compete.
     """
     failed: list[Timing] = []
 
     def timed(grid: Grid, factor: float) -> Times:
-        found = _timed(factors.on(platform, factor), grid, context, tolerance)
+        found = _timed(factors.on(platform, factor), grid, context, tolerance, doubtful)
         failed.extend(found.failed)
         return found
 

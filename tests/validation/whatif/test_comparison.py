@@ -15,7 +15,7 @@ from numpy.testing import assert_equal
 import collwise
 from collwise import Decisions
 from collwise.common.errors import UsageError
-from collwise.platforms import load, write_description
+from collwise.platforms import Node, load, new_platform, write_description
 from collwise.platforms.changes import Change, changed, parse_change
 from collwise.platforms.topology import FatTree
 from collwise.simulator.schedule.critical_path import path_parts
@@ -246,3 +246,41 @@ def test_what_messages_wait_for(case: tuple[str, str, int, int], changes: dict[s
     assert main_limit(found) == limit, found
     gaps = [share for name, share in found.items() if name.startswith("gap ")]
     assert sum(gaps) == pytest.approx(found[limit], rel=0.2)
+
+
+def test_rules_for_a_library_cost_what_the_library_runs(context: SimulationContext) -> None:
+    """Rules leave an allreduce of 16 KiB on 2048 processes to Open MPI, since it has too few elements of 16 bytes."""
+    where = new_platform("cluster", 64, Node(cores=32, processes=32), interconnect_name="infiniband-hdr100")
+    asked: dict[str, Any] = {"procs": 2048, "sizes": "16KiB", "algorithms": "recursive_doubling,rabenseifner"}
+    times = collwise.simulate(where, "allreduce", **asked, consumer="openmpi-4.1", context=context)
+    decisions = collwise.select(times, consumer="openmpi-4.1")
+    assert decisions.choose("allreduce", 2048, "16KiB") == Choice("recursive_doubling")
+    asked |= {"rules": decisions, "context": context}
+    found = collwise.whatif(where, "latency=x1", "allreduce", **asked, consumer="openmpi-4.1")["allreduce"]
+    assert [found.times.choice(pick) for pick in found.kept.ravel()] == [Choice("rabenseifner")]
+    assert (found.kept_slowdown() == 0).all()
+    as_decided = collwise.whatif(where, "latency=x1", "allreduce", **asked)["allreduce"]
+    assert (as_decided.kept_slowdown() > 1).all()
+
+
+def test_a_linear_alltoall_of_many_processes_competes_only_where_it_is_allowed(context: SimulationContext) -> None:
+    """It sends all messages at once. Choices that are slower than it are timed."""
+    asked: dict[str, Any] = {"procs": "32,64", "sizes": "8KiB", "context": context}
+    points = [(32, 8192), (64, 8192)]
+    found = collwise.whatif("gros", "bandwidth=x2", "alltoall", **asked)["alltoall"]
+    allowed = collwise.whatif("gros", "bandwidth=x2", "alltoall", **asked, doubtful=True)["alltoall"]
+    for when in (BEFORE, AFTER):
+        assert {point for point, choice in found.best(when).items() if choice == Choice("linear")} == {points[0]}
+        assert found.best(when)[points[1]] is not None
+        assert [*allowed.best(when).values()] == [Choice("linear")] * 2
+    swept = collwise.sweep("gros", "bandwidth=x1:x2", "alltoall", **asked)["alltoall"].frame()
+    assert {*swept[swept.choice == "linear"].procs} == {32}
+    live = collwise.live_map("gros", "alltoall", "32,64", "8KiB").base
+    assert [live.best_choice(*point) == Choice("linear") for point in points] == [True, False]
+
+
+def test_a_margin_keeps_what_is_fastest_besides_a_doubtful_choice(context: SimulationContext) -> None:
+    asked: dict[str, Any] = {"procs": 64, "sizes": "128:8KiB:x4", "context": context}
+    every, near = (collwise.simulate("gros", "alltoall", **asked, margin=margin) for margin in (None, 1))
+    assert collwise.select(near).tables[0].rules == collwise.select(every).tables[0].rules
+    assert collwise.select(near, doubtful=True).tables[0].rules == collwise.select(every, doubtful=True).tables[0].rules

@@ -9,6 +9,7 @@ from functools import cache
 
 from collwise.common.program import as_called
 
+_MAX_NEAR, _MIN_PART = 3, 3
 _MUCH_LESS = 0.3
 _MAX_LISTED = 20
 
@@ -55,8 +56,11 @@ def nearest_names(given: str, valid: Iterable[str]) -> str:
 
 
 def nearest(given: str, valid: Iterable[str]) -> list[str]:
-    """The valid names that resemble the given one, the nearest first."""
-    near = difflib.get_close_matches(given, list(valid), n=3, cutoff=0.5)
+    """The valid names that resemble the given one, the nearest first; if none does, those that contain it."""
+    names = list(valid)
+    near = difflib.get_close_matches(given, names, n=_MAX_NEAR, cutoff=0.5)
+    if not near and len(given) >= _MIN_PART:
+        return [name for name in names if given in name][:_MAX_NEAR]
     # If one valid name nearly equals the given one, names that resemble the given one much less are only noise.
     likeness = [difflib.SequenceMatcher(None, name, given).ratio() for name in near]
     return [name for name, own in zip(near, likeness, strict=True) if own > max(likeness) - _MUCH_LESS]

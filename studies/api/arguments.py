@@ -186,10 +186,10 @@ def _named_times(word: str) -> Mapping[str, Times]:
 
     if word.startswith(STORED):
         return stored(word.removeprefix(STORED))
-    if word in known() and not Path(word).exists():
+    if Path(word).suffix in (".toml", ".xml") if Path(word).exists() else word in known():
         raise UsageError(
             f"'{word}' is a platform, not times; make some with 'collwise simulate --platform {word} ... -o "
-            f"{word}.times'"
+            f"{Path(word).stem}.times', or let 'collwise tune {word}' do everything"
         )
     return AllTimes.load(word)
 

@@ -100,6 +100,7 @@ def select(
     tie_limit: float = TIE_LIMIT * 100,
     filled_by: TimesLike | None = None,
     agreement: float = AGREEMENT * 100,
+    algorithms: Names | None = None,
     exclude: Names = (),
     doubtful: bool = False,
     robust: bool = False,
@@ -140,7 +141,7 @@ def select(
     if filled_by is not None:
         others = arguments.times(filled_by)
         found |= {name: item.filled(others[name], agreement / 100) for name, item in found.items() if name in others}
-    found = _without(found, arguments.names(exclude))
+    found = _of_algorithms(found, None if algorithms is None else arguments.names(algorithms), arguments.names(exclude))
     drawn = {name: item for name, item in found.items() if ALLOCATION in item.seconds.dims}
     found = {name: over_allocations(item) for name, item in found.items()}
 
@@ -170,12 +171,24 @@ def select(
     return Decisions(tables, failed, consumer, tolerance, robust)
 
 
-def _without(found: dict[str, Times], exclude: Sequence[str]) -> dict[str, Times]:
-    """The times without algorithms of these names. Raises UsageError for a name that no times have."""
+def _of_algorithms(found: dict[str, Times], kept: Sequence[str] | None, excluded: Sequence[str]) -> dict[str, Times]:
+    """The times of algorithms with these names, by default all, but not of the excluded ones.
+
+    Raises UsageError for a name that no times have, and if no algorithm is left.
+    """
+    if kept is None and not excluded:
+        return found
     known = dict.fromkeys(name for times in found.values() for name in times.grid.names)
-    for name in exclude:
+    for name in (*(kept or ()), *excluded):
         check_name("algorithm with times", name, known)
-    return {name: times.only(lambda choice: choice.algorithm not in exclude) for name, times in found.items()}
+    names = {name for name in (known if kept is None else kept) if name not in excluded}
+    left = {name: times.only(lambda choice: choice.algorithm in names) for name, times in found.items()}
+    some = {name: times for name, times in left.items() if times.choices}
+    if not some:
+        raise UsageError(f"--algorithms, --exclude: no algorithm is left of {', '.join(known)}")
+    if missing := [name for name in found if name not in some]:
+        note(f"{', '.join(missing)} left out: no algorithm of {'it' if len(missing) == 1 else 'them'} is allowed")
+    return some
 
 
 def _trusted(found: dict[str, Times]) -> dict[str, Times]:

@@ -20,13 +20,20 @@ from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.timings import simulate
 from collwise.validation.compare.deciders import Decider, Rules
-from collwise.validation.libraries.baselines import BASELINES, DEFAULT, Baseline
+from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.libraries.collwise_table import collwise_rules
 from collwise.validation.libraries.formats import FORMATS
 from collwise.validation.libraries.left_to_library import left_to_library, with_untuned
 from collwise.validation.libraries.sayable import Substitution, for_consumer
-from collwise.validation.select.consumers import ALL_CONSUMERS, COLLWISE, OPENMPI, openmpi_version, sees_sizes
-from collwise.validation.select.decisions import DecisionTable
+from collwise.validation.select.consumers import (
+    ALL_CONSUMERS,
+    COLLWISE,
+    OPENMPI,
+    openmpi_version,
+    sees_sizes,
+    untuned_of,
+)
+from collwise.validation.select.decisions import DecisionTable, without_doubtful
 from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT
 
 if TYPE_CHECKING:
@@ -43,8 +50,8 @@ TUNED = "bcast,reduce,allreduce,allgather,alltoall"
 RULES = "rules"
 """The title of the rules among scores."""
 _TABLE = "-libcollwise.table"
-_SIMULATED = ("procs", "sizes", "nodes", "allocations")
-"""The options of clusters that are simulated."""
+_FIGURES = {"nodes": "--nodes", "cpus": "--cpus", "memory_bytes_per_second": "--memory-gbytes"}
+"""The options that describe a cluster of which only an interconnect or a number of nodes is given, by parameter."""
 NODES, INTERCONNECT, MAX_PROCS = 16, "infiniband-hdr", 4096
 """The default size and interconnect of a cluster, and the largest P that is tuned by default."""
 
@@ -111,6 +118,8 @@ def tune(
     consumer: str = "openmpi-4.1",
     nodes: int | None = None,
     ppn: int | None = None,
+    cpus: int | None = None,
+    memory_bytes_per_second: float | None = None,
     algorithms: Names | None = None,
     exclude: Names = (),
     segments: Numbers = SEGMENTS_TEXT,
@@ -141,12 +150,13 @@ def tune(
     from collwise.validation.times.files import AllTimes
 
     check_name("library", consumer, ALL_CONSUMERS)
-    baseline = _baseline(consumer)
+    baseline = untuned_of(consumer)
+    figures = {"nodes": nodes, "cpus": cpus, "memory_bytes_per_second": memory_bytes_per_second}
     platform: HostPlatform | None = None
     measured: dict[str, Times] = {}
     times = _given_times(cluster)
     if times is None:
-        platform = _platform(cluster, nodes, ppn)
+        platform = _platform(cluster, ppn, figures)
         per_node = ppn or platform.default_processes_per_node
         counts = _counts(platform, per_node) if procs is None else arguments.counts(procs)
         platform.hosts_for(max(counts), per_node)
@@ -164,9 +174,21 @@ def tune(
                 context=opened,
             )
             measured = _measured(opened.store, times)
-    elif given := [name for name, item in zip(_SIMULATED, (procs, sizes, nodes, allocations), strict=True) if item]:
-        raise UsageError(f"--{given[0]} is for simulated clusters; given times are used unchanged")
-    decisions = select(times, consumer=consumer, tolerance=tolerance, exclude=exclude, doubtful=doubtful, robust=robust)
+    elif given := [
+        name
+        for name, item in {"--procs": procs, "--sizes": sizes, "--allocations": allocations, **_given(figures)}.items()
+        if item
+    ]:
+        raise UsageError(f"{given[0]} is for simulated clusters; given times are used unchanged")
+    decisions = select(
+        times,
+        consumer=consumer,
+        tolerance=tolerance,
+        algorithms=algorithms if platform is None else None,
+        exclude=exclude,
+        doubtful=doubtful,
+        robust=robust,
+    )
     said, replaced = for_consumer(decisions.tables, consumer)
     drawn = [
         said_of_losses(times[table.collective], times[table.collective].picks_of(table.choice_at))
@@ -175,7 +197,8 @@ def tune(
     ]
     times = AllTimes.of(over_allocations(item) for item in times.values())
     deciders: list[Decider] = [Rules(said, RULES, baseline), *([baseline] if baseline else [])]
-    scores = AllScores(compare(times[table.collective], *deciders) for table in said)
+    judging = times if doubtful else {name: without_doubtful(item) for name, item in times.items()}
+    scores = AllScores(compare(judging[table.collective], *deciders) for table in said)
     folder = None if output is None else writable_folder(Path(output))
     wanted = OPENMPI if openmpi_version(consumer) else consumer
     form = next(item for item in FORMATS.values() if item.consumer == wanted)
@@ -212,9 +235,14 @@ def _given_times(cluster: Cluster) -> AllTimes | None:
     return AllTimes(arguments.times(word)) if is_file or word.startswith(arguments.STORED) else None
 
 
-def _platform(cluster: Any, nodes: int | None, ppn: int | None) -> HostPlatform:
+def _given(figures: Mapping[str, float | None]) -> dict[str, float]:
+    """The given ones of the figures that describe a cluster, by option."""
+    return {_FIGURES[name]: value for name, value in figures.items() if value is not None}
+
+
+def _platform(cluster: Any, ppn: int | None, figures: Mapping[str, Any]) -> HostPlatform:
     """The platform of the cluster, with a warning about assumed values. Raises UsageError for an unknown name."""
-    word = str(cluster)
+    word, nodes = str(cluster), figures["nodes"]
     if word.isdecimal():
         cluster, nodes = INTERCONNECT, nodes or int(word)
     elif word not in interconnect_names():
@@ -222,16 +250,16 @@ def _platform(cluster: Any, nodes: int | None, ppn: int | None) -> HostPlatform:
             valid = ["a number of nodes", *interconnect_names(), *known()]
             where = "see 'collwise platforms list' and 'collwise platforms new --help'; files: .toml, .xml, or times"
             raise unknown_name("cluster", cluster, valid, where)
-        if nodes is not None:
-            raise UsageError(f"--nodes applies only to an interconnect; {word} has a fixed number of nodes")
+        for option in _given(figures):
+            raise UsageError(f"{option} applies only to an interconnect or a number of nodes; {word} has its own")
         return arguments.platform(cluster)
     assumed = [f"the interconnect {cluster}"] if word.isdecimal() else []
     assumed += [] if nodes else [f"{NODES} nodes (--nodes)"]
-    assumed += ["one switch for all nodes, with room for all messages", "one CPU in each node"]
+    assumed.append("one switch for all nodes, with room for all messages")
+    assumed += [] if figures["cpus"] else ["one CPU in each node (--cpus)"]
     assumed += [] if ppn else ["one process on each node (--ppn)"]
-    made = new_platform(
-        f"{cluster}-x{nodes or NODES}", nodes or NODES, Node(cores=ppn, processes=ppn), interconnect_name=str(cluster)
-    )
+    node = Node(figures["cpus"] or 1, ppn, processes=ppn, memory_bytes_per_second=figures["memory_bytes_per_second"])
+    made = new_platform(f"{cluster}-x{nodes or NODES}", nodes or NODES, node, interconnect_name=str(cluster))
     warn(
         f"assumed of {made.name}: {', '.join(assumed)}; figures of {cluster}: {made.calibration.note}. "
         f"'collwise platforms new' describes your cluster"
@@ -246,13 +274,6 @@ def _counts(platform: HostPlatform, per_node: int) -> tuple[int, ...]:
         note(f"tuned for up to {MAX_PROCS} of the {most} processes that {platform.name} holds; see --procs for others")
         most = MAX_PROCS
     return tuple(sorted({max(2, most // 16), max(2, most // 4), most}))
-
-
-def _baseline(consumer: str) -> Baseline | None:
-    """The untuned library that the rules are for; the usual baseline if they are for any MPI library."""
-    if consumer == COLLWISE:
-        return DEFAULT
-    return BASELINES.get({"mpich": "mpich-4"}.get(consumer, consumer))
 
 
 def _measured(store: Store, times: Mapping[str, Times]) -> dict[str, Times]:

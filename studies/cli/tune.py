@@ -18,7 +18,7 @@ from collwise.simulator.sweeps.context import SCHEDULE, SMPI
 from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import argument, group, option
 from collwise.studies.cli.derive import command, derived, show
-from collwise.studies.cli.types import COUNTS, FOLDER
+from collwise.studies.cli.types import COUNTS, FOLDER, Scaled
 from collwise.tuning import INTERCONNECT
 from collwise.validation.libraries.openmpi_check import check_all
 from collwise.validation.times.defaults import SEGMENT_BYTES
@@ -55,6 +55,8 @@ tune = derived(
     "tune jupiter --for openmpi-4.1 --collective bcast --procs 36,144",
     cluster=group(_placed, cluster=argument(CLUSTER, required=False), **options.PLACES),
     procs=option(COUNTS, in_project=True),
+    cpus=option(click.IntRange(1)),
+    memory_bytes_per_second=option(Scaled(1e9)),
     output=option(FOLDER, lambda: results_folder() / "tuned", show_default="results/tuned"),
     context=options.simulation(SCHEDULE.name),
 )

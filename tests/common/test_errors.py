@@ -39,3 +39,11 @@ def test_at_most_three_near_names() -> None:
     names = [f"platform{number}" for number in range(9)]
     message = str(unknown_name("platform", "platform", names))
     assert message.split("?")[0].count(" or ") == 2
+
+
+def test_names_that_contain_a_part_are_near() -> None:
+    names = ["tcp-1g", "infiniband-hdr", "infiniband-hdr100"]
+    assert str(unknown_name("interconnect", "hdr", names)).startswith(
+        "unknown interconnect 'hdr'; did you mean infiniband-hdr or infiniband-hdr100? Valid"
+    )
+    assert "did you mean" not in str(unknown_name("interconnect", "zz", names))

@@ -237,3 +237,21 @@ def test_a_consumer_that_can_be_asked_for_nothing_is_refused() -> None:
         collwise.simulate("gros", "bcast", 4, "8KiB", algorithms="split_binary,k_chain", consumer="mpich")
     with pytest.raises(collwise.UsageError, match="unknown library 'mpih'; did you mean mpich"):
         collwise.simulate("gros", "bcast", 4, "8KiB", consumer="mpih")
+
+
+def test_choices_can_be_among_named_algorithms_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with collwise.session(tmp_path / "timings.sqlite", engine="schedule") as context:
+        times = collwise.simulate("jupiter", "bcast,allgather", procs=8, sizes="1KiB:1MiB:x4", context=context)
+
+    def chosen(**named: Any) -> set[str]:
+        return {choice.algorithm for table in collwise.select(times, **named).tables for choice in table.choices}
+
+    assert chosen(algorithms="chain,linear,ring", exclude="ring") <= {"chain", "linear"}
+    assert chosen(algorithms="chain") == {"chain"}
+    assert "allgather left out: no algorithm of it is allowed" in capsys.readouterr().err
+    tuned = collwise.tune(times, algorithms="chain")
+    assert {choice.algorithm for table in tuned.decisions.tables for choice in table.choices} == {"chain"}
+    with pytest.raises(collwise.UsageError, match="--algorithms, --exclude: no algorithm is left of linear, chain"):
+        collwise.select(times, algorithms="chain", exclude="chain")
+    with pytest.raises(collwise.UsageError, match="unknown algorithm with times 'chian'; did you mean chain"):
+        collwise.select(times, algorithms="chian")

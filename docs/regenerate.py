@@ -183,7 +183,7 @@ def write_results() -> None:
     with tempfile.TemporaryDirectory() as folder, session(Path(folder, "timings.sqlite")) as context:
         found = collwise.tune(DEMO, procs=DEMO_PROCS, context=replace(context, engine=SCHEDULE))
         presented = shown(found)
-        demo.append(markdown_of(presented))
+        demo.append(markdown_of(presented, titled=True))
         save(presented.figures["gains"](), DOCS / "figures" / "demo-gains.png")
         demo.append("\n![by how much untuned Open MPI is slower than the rules](figures/demo-gains.png)\n")
         smpi = collwise.simulate(

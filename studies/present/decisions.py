@@ -35,17 +35,18 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 def shown(decisions: Decisions) -> Shown:
     """A table of the rules of each collective, and sentences on the time that the rules lose."""
-    parts = [part for table in decisions.tables for part in _parts(table, decisions)]
+    rules = [_as_rules(table, decisions) for table in decisions.tables]
+    parts = [part for pair in zip(decisions.tables, rules, strict=True) for part in _parts(*pair, decisions)]
     if decisions.robust:
         parts.append("choices are those that lose least in the worst case (--robust), not those with the least time")
-    parts += sure_sentences(decisions.tables)
+    parts += sure_sentences(rules)
     return Shown(
         parts,
         rule_rows(decisions.tables),
         {
             "tables": decisions_document(decisions.tables),
             "robust": decisions.robust,
-            "sure": sure_facts(decisions.tables),
+            "sure": sure_facts(rules),
         },
         problem=problem_of(decisions.failed),
     )
@@ -61,7 +62,16 @@ def rule_rows(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:
     ]
 
 
-def _parts(table: DecisionTable, decisions: Decisions) -> Iterator[Table | str]:
+def _as_rules(table: DecisionTable, decisions: Decisions) -> DecisionTable:
+    """The table as rules of the Open MPI for which `select` decided; the table itself for other consumers."""
+    version = openmpi_version(decisions.consumer or "")
+    if version is None or not any(table.rules.values()):
+        return table
+    ((said,), _) = for_consumer([table], f"{OPENMPI}-{version}")
+    return said
+
+
+def _parts(table: DecisionTable, rules: DecisionTable, decisions: Decisions) -> Iterator[Table | str]:
     timed = with_untuned(table, BASELINES.get(decisions.consumer or ""))
     rows: list[tuple[object, ...]] = []
     for p, row in table.rules.items():
@@ -78,7 +88,6 @@ def _parts(table: DecisionTable, decisions: Decisions) -> Iterator[Table | str]:
     columns = ["from P", "from m", "algorithm", "segment", "time there", "untuned takes"]
     yield Table(title, columns, rows[:MAX_ROWS], left=0, keys=2)
     version = openmpi_version(decisions.consumer or "") if any(table.rules.values()) else None
-    rules = table if version is None else for_consumer([table], f"{OPENMPI}-{version}")[0][0]
     undecided, points = undecided_points(table)
     yield from said(
         "decisions",
@@ -135,7 +144,9 @@ def rules(found: ExportedRules) -> Shown:
 
 def _lines(rules: ExportedRules, path: Path) -> Iterator[str]:
     known = FORMATS[rules.format_name]
-    collectives = f" for {arguments.several([item.collective for item in rules.tables])}" if rules.tables else ""
+    collectives = (
+        f" for {arguments.several([*dict.fromkeys(item.collective for item in rules.tables)])}" if rules.tables else ""
+    )
     is_openmpi = rules.format_name == OPENMPI
     yield f"{path}: {f'rules for Open MPI {rules.version}' if is_openmpi else known.title + collectives}; use them with"
     yield f"  {how_to_use(rules.format_name, path)}"
@@ -161,7 +172,7 @@ def tuned(tuned: Tuned) -> Shown:
     """A row for each collective, sentences on the gain, and the files."""
     from collwise.studies.reports import tuning as report
 
-    parts: list[Table | str] = [report.gain_table(tuned), *report.sentences(tuned)]
+    parts: list[Table | str] = [report.gain_table(tuned), *report.sentences(tuned), *report.checked_tables(tuned)]
     path = tuned.rules.path
     if path is not None:
         parts += [f"take {path}; use it with", f"  {how_to_use(tuned.rules.format_name, path)}"]

@@ -13,8 +13,9 @@ import pandas as pd
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.units import counted, format_seconds, format_size
 from collwise.store_contents import Deleted
-from collwise.studies.present.shown import Shown, Table, cut, drawing
+from collwise.studies.present.shown import Shown, Table, cut, drawing, said
 from collwise.timings import Script
+from collwise.validation.select.decisions import is_doubtful
 from collwise.validation.times.allocations import ALLOCATION, RARE, losses, over_allocations
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.files import AllTimes
@@ -154,6 +155,25 @@ def _parts(times: Times) -> Iterator[Table | str]:
         yield f"By default {'; '.join(counts)}."
     for name in names:
         yield from _left_out(catalogue[name], times)
+    if len(times.grid.points) == 1:
+        yield from _fastest(times)
+
+
+def _fastest(times: Times) -> Iterator[str]:
+    """A sentence on the fastest choice at the only point and on the next algorithm, if there are two algorithms.
+
+    Doubtful choices are no answer; another sentence names those that seem faster.
+    """
+    [(procs, size)] = times.grid.points
+    seconds = {choice: value for choice, value in times.at_point(procs, size).items() if choice in times.choices}
+    order = sorted(seconds, key=lambda choice: seconds[choice])
+    doubtful = [choice for choice in order if is_doubtful(times, choice, procs)]
+    best = {choice.algorithm: choice for choice in reversed(order) if choice not in doubtful}
+    if len(best) > 1:
+        first, second = sorted(best.values(), key=order.index)[:2]
+        faster = [choice for choice in doubtful if seconds[choice] < seconds[first]]
+        point = {"procs": procs, "message_bytes": size}
+        yield from said("fastest", times=times, **point, seconds=seconds, first=first, second=second, doubtful=faster)
 
 
 def _left_out(algorithm: Algorithm, times: Times) -> Iterator[str]:

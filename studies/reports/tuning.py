@@ -6,6 +6,7 @@ import platform as python_platform
 import shlex
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from statistics import geometric_mean
@@ -26,7 +27,7 @@ from collwise.studies.cli.output import own_command
 from collwise.studies.figures.maps import collective_maps
 from collwise.studies.present import scores as scores_presented
 from collwise.studies.present.shown import Table
-from collwise.studies.reports.markdown import Texts
+from collwise.studies.reports.markdown import Texts, percent
 from collwise.studies.reports.sections import Notes, Picture, Section, Step, write_sections
 from collwise.studies.reports.sureness import Gains, sure_points, sure_sentences
 from collwise.tuning import RULES, Tuned
@@ -43,6 +44,7 @@ CHECKED = tomllib.loads(Path(__file__).with_name("checked.toml").read_text(encod
 """The errors of simulated times, and the slowdown of choices by simulated times, according to measured times."""
 MACHINES = tomllib.loads(Path(__file__).with_name("machines.toml").read_text(encoding="utf-8"))
 """The errors of predictions on supercomputers that others measured, and the time lost by choices, by machine."""
+ELSEWHERE = "Checked elsewhere"
 _GAIN = "untuned / rules"
 _COLUMNS = ("collective", "points", _GAIN, "range", "slower at", "sure at", "where most is gained")
 _FIGURES = ("decisions", "close")
@@ -61,6 +63,24 @@ def gain_table(tuned: Tuned) -> Table:
     """A row for each collective: the gain over the untuned library, slower and sure points, and the largest gain."""
     columns = ["component tuned / rules" if _han(tuned) and column == _GAIN else column for column in _COLUMNS]
     return Table(title_of(tuned), columns, [_gain_row(tuned, name) for name in tuned.scores])
+
+
+def checked_tables(tuned: Tuned) -> list[Table]:
+    """The errors of simulated times elsewhere, and what choices lost there; none if this cluster's errors are known."""
+    if _errors(tuned).size or not _is_simulated(tuned):
+        return []
+    way = "robust" if tuned.decisions.robust else "predicted"
+    rows = [(CHECKED["bed"], *(percent(CHECKED[name]) for name in ("median_error", "mean_slowdown", "untuned")))]
+    rows += [
+        (name, *(f"{100 * one[key]:.0f} %" for key in ("median_error", way, "untuned")))
+        for name, one in MACHINES.items()
+    ]
+    choices = "robust choices lose" if tuned.decisions.robust else "choices lose"
+    return [Table(ELSEWHERE, ("measured on", "median error", choices, "untuned library loses"), rows)]
+
+
+def _is_simulated(tuned: Tuned) -> bool:
+    return all(times.source == "simulated" for times in tuned.times.values())
 
 
 def gain_figure(tuned: Tuned) -> Figure:
@@ -117,9 +137,8 @@ def _said(tuned: Tuned, block: str) -> list[str]:
         changing=None if tuned.platform is None else changing(tuned),
         measuring=measuring(tuned),
         openmpi=tuned.consumer.startswith(OPENMPI),
-        checked=CHECKED,
-        machines=MACHINES,
-        simulated=all(times.source == "simulated" for times in tuned.times.values()),
+        simulated=_is_simulated(tuned),
+        elsewhere=ELSEWHERE,
         cases=errors.size,
         measured=[*tuned.measured],
         drawn=tuned.over_allocations,
@@ -131,7 +150,7 @@ def _said(tuned: Tuned, block: str) -> list[str]:
 
 
 def _sure(tuned: Tuned) -> list[str]:
-    """Sentences on how sure the choices are; the last one says what they are expected to lose."""
+    """Sentences on how sure the choices are; the last two say what they are expected to lose."""
     found = sure_sentences(tuned.said, gains_of(tuned), _compared(tuned))
     return [f"{line[0].upper()}{line[1:]}." for line in found]
 
@@ -246,12 +265,13 @@ def _gained(tuned: Tuned) -> Section:
     known = _known(tuned)
     pictures = [Picture.of("gains", gain_figure(tuned), TEXTS.line("gains", library=library))] if known else []
     tables = [Table("", table.columns, table.rows, 1, bad=bad)]
+    tables += [replace(item, folded=True) for item in checked_tables(tuned)]
     first, *how = _said(tuned, "result")
     path = tuned.rules.path
     assert path is not None
     return Section(
         "What the rules gain",
-        [first, *_sure(tuned)[-1:]],
+        [first, *_sure(tuned)[-2:]],
         tables,
         pictures,
         files={path.name: f"the file to take, rules for {_library(tuned)}"},

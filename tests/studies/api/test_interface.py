@@ -21,6 +21,7 @@ from collwise.platforms import description, load
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.timing import Case
+from collwise.studies.present.shown import shown
 from tests.command_line import run
 from tests.models.parameter_examples import fitted
 from tests.needs import needs
@@ -255,3 +256,11 @@ def test_choices_can_be_among_named_algorithms_only(tmp_path: Path, capsys: pyte
         collwise.select(times, algorithms="chain", exclude="chain")
     with pytest.raises(collwise.UsageError, match="unknown algorithm with times 'chian'; did you mean chain"):
         collwise.select(times, algorithms="chian")
+
+
+def test_tables_of_several_processes_on_a_node_are_of_one_collective(tmp_path: Path) -> None:
+    with collwise.session(tmp_path / "timings.sqlite", engine="schedule") as context:
+        asked: dict[str, Any] = {"procs": 8, "sizes": "64KiB", "context": context}
+        each = [collwise.select(collwise.simulate("jupiter", "bcast", ppn=ppn, **asked)) for ppn in (1, 4)]
+    rules = collwise.export(*each, output=tmp_path / "both.table", format_name="collwise")
+    assert str(shown(rules).parts[0]).endswith("for bcast; use them with")

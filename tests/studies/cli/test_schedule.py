@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import collwise
+from collwise.common.units import format_seconds
 from collwise.platforms import write_description
+from collwise.studies.present.shown import shown as presented
 from tests.command_line import printed
 from tests.free import free
 from tests.studies.cli.model_commands import Capture, done, run
@@ -102,3 +105,21 @@ def test_shares_of_the_critical_path_are_the_whole(capsys: Capture) -> None:
     shares = [float(share) for share in re.findall(r"([\d.]+) %", shown)]
     assert len(shares) == 3
     assert sum(shares) == pytest.approx(100, abs=0.2)
+
+
+def test_the_times_of_one_call_say_what_it_should_use(tmp_path: Path) -> None:
+    with collwise.session(tmp_path / "s.sqlite", "schedule") as context:
+        one = collwise.simulate("gros", "alltoall", procs=64, sizes="8KiB", context=context)
+        two = collwise.simulate("gros", "alltoall", procs=64, sizes="8KiB,16KiB", context=context)
+    seconds = {choice.algorithm: value for choice, value in one["alltoall"].at_point(64, 8192).items()}
+    faster = {name: value for name, value in seconds.items() if name != "linear"}
+    first, second = sorted(faster, key=lambda name: faster[name])[:2]
+    assert seconds["linear"] < faster[first]
+    times = {name: format_seconds(value) for name, value in seconds.items()}
+    told = [part for part in presented(one).parts if isinstance(part, str)]
+    assert (
+        f"alltoall on P = 64, m = 8 KiB: use {first}, which takes {times[first]}; the next algorithm, {second}, takes "
+        f"{times[second]}"
+    ) in told
+    assert any(line.startswith(f"linear seems faster ({times['linear']}), but ") for line in told)
+    assert not any("use " in part for part in presented(two).parts if isinstance(part, str))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -39,6 +40,35 @@ def test_choices_times_kept_rules_and_limits(capsys: Capture) -> None:
     assert "ring" in row
     assert "has no overheads" in said
     assert Path("drawn/gros-bandwidth-x0-5-allreduce.png").stat().st_size > 10_000
+
+
+def test_many_points_have_a_summary(capsys: Capture) -> None:
+    """Of 32 points nobody wants a row each: the summary has the worst ones, and --csv has all."""
+    asked = POINTS.replace("31,32", "4:16:+4").replace("1KiB,1MiB", "1KiB:4MiB:x16")
+    asked = asked.replace("--collective allreduce", "--collective allreduce,bcast")
+    shown, _ = done(f"whatif change {asked} --change bandwidth=x0.02", capsys)
+    lines = shown.splitlines()
+    assert len(lines) <= 25
+    assert [line.split()[1:3] for line in lines if line.startswith("│ ")][:2] == [["allreduce", "│"], ["bcast", "│"]]
+    assert "Where the choices should change most" in shown
+    assert "limited after" in shown
+    assert lines[-1] == "--csv prints all 32 points, --figures draws them."
+    rows = done(f"whatif change {asked} --change bandwidth=x0.02 --csv", capsys)[0].splitlines()
+    assert len(rows) == 1 + 32
+    lost = sorted((float(row["kept_slowdown"]) for row in csv.DictReader(rows)), reverse=True)
+    assert f"{100 * lost[0]:.1f} % │" in shown
+    assert f"lose over 1 % at {sum(one > 0.01 for one in lost)} of 32 points" in shown
+
+
+def test_a_sweep_of_many_points_has_a_summary(capsys: Capture) -> None:
+    asked = POINTS.replace("31,32", "16:40:+4").replace("1KiB,1MiB", "1KiB:4MiB:x16")
+    shown, _ = done(f"whatif sweep {asked} --factors bandwidth=x0.1:x2", capsys)
+    lines = shown.splitlines()
+    assert len(lines) <= 25
+    assert "The cross-overs nearest to 25 Gbit/s" in shown
+    nothing, _ = done(f"whatif sweep {asked} --factors bandwidth=x4:x5 --algorithms ring", capsys)
+    assert "No choice changes." in nothing
+    assert "all 28 points" in nothing
 
 
 def test_json(capsys: Capture) -> None:

@@ -35,15 +35,16 @@ def test_without_a_discrepancy_every_point_is_sure(table: DecisionTable) -> None
 
 def test_what_is_said(table: DecisionTable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sureness, "DISCREPANCY", NOTHING)
-    sure, worst = sureness.sure_sentences([table])
+    sure, *_, mean, worst = sureness.sure_sentences([table])
     assert sure.startswith("sure at 4 of 4 points: there the choice loses less than 5 % with a probability of 90 %")
-    assert worst.startswith(
-        "the choices are expected to lose 0 % against the fastest ones (geometric mean); in the worst case, the 95th"
-    )
+    assert mean == "expected loss against the fastest choices (geometric mean): 0 %"
+    assert worst.startswith("at worst (95th percentile) ")
     monkeypatch.setattr(sureness, "DISCREPANCY", MUCH)
-    sure, measure, _ = sureness.sure_sentences([table])
+    sure, *_, unsure, measure, _, _ = sureness.sure_sentences([table])
     assert sure.startswith("sure at 0 of 4 points")
-    assert measure.startswith("not sure at 4; measure there bcast (P = 4, 8; 1 KiB to 64 KiB): ")
+    assert unsure.startswith("not sure at 4: ")
+    assert measure.startswith("measure bcast (P = 4, 8; 1 KiB to 64 KiB): ")
+    assert all(len(part.split()) <= 22 for part in sureness.sure_sentences([table]))
 
 
 def test_what_is_said_stands_in_json(table: DecisionTable, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +56,7 @@ def test_what_is_said_stands_in_json(table: DecisionTable, monkeypatch: pytest.M
     assert facts["sure"]["worst"]["collective"] == "bcast"
     assert 0 < facts["sure"]["mean"] < facts["sure"]["worst"]["percentile_95"]
     (measure,) = facts["sure"]["measure"]
-    assert f"measure there {measure}" in "\n".join(sureness.sure_sentences([table]))
+    assert f"measure {measure}" in "\n".join(sureness.sure_sentences([table]))
     predicted = collwise.predict(collwise.fit("exact", "hockney"), "bcast", procs="4")
     assert shown(collwise.select(predicted)).facts["sure"] is None
 

@@ -17,7 +17,7 @@ import pytest
 import collwise
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.platforms import load
+from collwise.platforms import Platform, load
 from collwise.platforms.description import Source
 from collwise.studies.present.shown import Table, shown
 from collwise.studies.reports import tuning as report
@@ -26,6 +26,8 @@ from collwise.tuning import RULES, Tuned
 from collwise.validation.compare.scores import Picked
 from collwise.validation.libraries.openmpi_file import parse_rules
 from collwise.validation.measurement.confidence import outlooks_of
+from collwise.validation.select.decisions import loss_of
+from collwise.validation.times.choice import Choice
 from tests.browser import Browser, browser
 from tests.free import free
 from tests.needs import need, needs
@@ -53,11 +55,11 @@ def test_expected_losses_of_rules_and_untuned_stand_in_one_sentence(tuned: Tuned
     gains = [one for name in tuned.scores for one in tuned.gains(name).flat if np.isfinite(one)]
     first, *_ = report.sentences(tuned)
     slower = sum(one < 0.99 for one in gains)
-    assert f"geometric mean of {len(gains)} points. It is over 1 % faster at {slower} of them" in first
+    assert f"(geometric mean of {len(gains)} points). It is over 1 % faster at {slower} of them" in first
     facts = shown(tuned).facts["sure"]
     assert (1 + facts["untuned"]) / (1 + facts["mean"]) == pytest.approx(statistics.geometric_mean(gains))
-    (said,) = [line for line in report.sentences(tuned) if line.startswith("The choices are expected to lose")]
-    assert f"Open MPI 4.1 untuned {100 * facts['untuned']:.0f} %; in the worst case" in said
+    (said,) = [line for line in report.sentences(tuned) if line.startswith("Expected loss against the fastest choices")]
+    assert said.endswith(f": {100 * facts['mean']:.0f} %, by Open MPI 4.1 untuned {100 * facts['untuned']:.0f} %.")
 
 
 def test_the_library_s_loss_is_the_mean_of_its_own_outlooks(tuned: Tuned) -> None:
@@ -80,14 +82,13 @@ def test_the_library_s_loss_is_the_mean_of_its_own_outlooks(tuned: Tuned) -> Non
 
 
 def test_robust_choices_are_said_with_what_they_lost_elsewhere(tuned: Tuned) -> None:
-    robust = report.sentences(replace(tuned, measured={}, decisions=replace(tuned.decisions, robust=True)))
-    assert "Choices are those that lose least in the worst case (--robust), not those of the least predicted time." in (
-        robust
-    )
-    shares = [
-        ", ".join(f"{round(100 * one[way])} %" for way in ("robust", "untuned")) for one in report.MACHINES.values()
-    ]
-    assert any(all(two in line for two in shares) for line in robust)
+    robust = replace(tuned, measured={}, decisions=replace(tuned.decisions, robust=True))
+    said = "Choices are those that lose least in the worst case (--robust), not those of the least predicted time."
+    assert said in report.sentences(robust)
+    shares = [tuple(f"{round(100 * one[way])} %" for way in ("robust", "untuned")) for one in report.MACHINES.values()]
+    assert not report.checked_tables(tuned)
+    (elsewhere,) = report.checked_tables(robust)
+    assert [row[2:] for row in elsewhere.rows][1:] == shares
     assert not shown(tuned).facts["robust"]
 
 
@@ -235,7 +236,7 @@ def test_over_the_component_that_does_not_run_nothing_is_called_a_gain(tuned: Tu
     assert "does not know what intel decides untuned" in report.sentences(unknown)[0]
     assert report.sentences(older)[1].startswith("On the cluster this measures the gain: salloc ")
     sure = report.sentences(older)[2]
-    assert "On supercomputers that others measured" in sure
+    assert "nothing of this cluster is measured. The table 'Checked elsewhere'" in sure
 
 
 def test_the_table_for_libcollwise_leaves_to_open_mpi_what_its_rules_leave_to_it(tmp_path: Path) -> None:
@@ -268,6 +269,30 @@ def test_what_is_not_known_of_a_cluster_is_assumed_and_said(tmp_path: Path, caps
             collwise.tune("hdr100", "bcast", **asked)
         with pytest.raises(UsageError, match="--nodes applies only to an interconnect"):
             collwise.tune("exact", "bcast", nodes=4, **asked)
+
+
+def test_what_is_known_of_a_cluster_is_not_assumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    known = {"nodes": 4, "ppn": 4, "cpus": 2, "memory_bytes_per_second": 5e10, "procs": 8, "sizes": "64KiB"}
+    with collwise.session(tmp_path / "s.sqlite", "schedule") as context:
+        found = collwise.tune("infiniband-hdr100", "bcast", segments="8KiB", context=context, **known)
+    assert isinstance(found.platform, Platform)
+    assert (found.platform.cpus_per_node, found.platform.memory_bytes_per_second) == (2, 5e10)
+    said = capsys.readouterr().err
+    assert "CPU" not in said
+    assert "--memory-gbytes" not in said
+    with pytest.raises(UsageError, match="--memory-gbytes is for simulated clusters"):
+        collwise.tune(found.times, memory_bytes_per_second=5e10)
+
+
+def test_slowdowns_are_not_against_doubtful_choices(tmp_path: Path) -> None:
+    """A linear alltoall of 64 processes is left out of the rules, and so of what they are compared with."""
+    with collwise.session(tmp_path / "s.sqlite", "schedule") as context:
+        asked = {"procs": 64, "sizes": "8KiB,16KiB", "context": context}
+        rules, allowed = (collwise.tune("gros", "alltoall", doubtful=item, **asked) for item in (False, True))
+    assert rules.times["alltoall"].best_choice(64, 8192) == Choice("linear")
+    assert all(row["slowdown"] <= 0.01 for row in report.points(rules))
+    assert all(loss_of(table).worst <= 0.01 for table in rules.decisions.tables)
+    assert {row["algorithm"] for row in report.points(allowed)} == {"linear"}
 
 
 def test_process_counts_are_steps_up_to_all_of_the_cluster() -> None:

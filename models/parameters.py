@@ -22,7 +22,7 @@ from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.implementation_aware.message_counts import Gamma
 from collwise.models.interface import PairParameters
 from collwise.models.lmo import LMO, Thresholds
-from collwise.models.loggp import LogGP
+from collwise.models.loggp import FurtherGap, LogGP
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 
@@ -139,6 +139,7 @@ class FittedParameters(ParameterFile):
         known = self.parameters
         if isinstance(known, PairParameters):
             values = {name: np.asarray(getattr(known, name), dtype=float).tolist() for name in known.DIMENSIONS}
+            values |= plain({"further_gap": getattr(known, "further_gap", None)})
         else:
             values = plain(known)
         return {
@@ -183,6 +184,8 @@ def _parameters_from(keys: Keys, family: str, procs: int) -> Parameters:
         }
     else:
         found = {name: values.number(name) for name in dimensions}
+    if wanted is LogGP:
+        found["further_gap"] = _further_gap(values)
     if wanted is LMO and "thresholds" in keys:
         found["thresholds"] = _thresholds(keys.table("thresholds"))
     parameters: Parameters = wanted(**found)
@@ -212,7 +215,18 @@ def _plogp_pairs(values: Keys, procs: int) -> HeterogeneousPLogP:
 
 def _plogp(values: Keys) -> PLogP:
     functions = (_function(values, name) for name in ("send_overhead", "receive_overhead", "gap"))
-    return PLogP(values.number("latency_seconds"), *functions)
+    return PLogP(values.number("latency_seconds"), *functions, further_gap=_further_gap(values))
+
+
+def _further_gap(values: Keys) -> FurtherGap | None:
+    """The change of the gap in a table of ascending `receivers`, from 1, and as many `seconds`; None if not there."""
+    if "further_gap" not in values:
+        return None
+    table = values.table("further_gap")
+    receivers, seconds = table.numbers("receivers"), table.numbers("seconds")
+    if len(receivers) != len(seconds) or [*receivers] != sorted({*receivers}) or receivers[:1] != (1,):
+        raise table.wrong("receivers", "ascending numbers from 1, and a number of seconds for each")
+    return FurtherGap(receivers, seconds)
 
 
 def read_thresholds(path: Path) -> Thresholds:

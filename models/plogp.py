@@ -6,24 +6,28 @@ Kielmann et al. 2000, as in Pješivac-Grbović et al. 2007, section 3.1, and O'F
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from collwise.models.interface import Homogeneous
-from collwise.models.loggp import LogGP
+from collwise.models.loggp import FurtherGap, LogGP
 from collwise.models.piecewise import Array, PiecewiseLinear
 
 
 @dataclass(frozen=True)
 class PLogP(Homogeneous):
-    """End-to-end latency L (seconds) and the functions o_s(m), o_r(m), g(m), all between two processors."""
+    """End-to-end latency L (seconds) and the functions o_s(m), o_r(m), g(m), all between two processors.
+
+    `further_gap` is the change of g(m) with the number of receivers, None if there is none, as in the paper.
+    """
 
     latency_seconds: float
     send_overhead: PiecewiseLinear
     receive_overhead: PiecewiseLinear
     gap: PiecewiseLinear
+    further_gap: FurtherGap | None = field(default=None, kw_only=True)
 
     @classmethod
     def mean(cls, pairs: Sequence[PLogP]) -> PLogP:
@@ -52,7 +56,7 @@ class PLogP(Homogeneous):
         gap = float(self.gap(smallest))
         latency = self.latency_seconds + gap - send - receive
         per_byte = (float(self.gap(large)) - gap) / (large - smallest) if large > smallest else 0.0
-        return LogGP(latency, send, receive, gap, per_byte)
+        return LogGP(latency, send, receive, gap, per_byte, further_gap=self.further_gap)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ def linear(points: Points, steps: Steps) -> Array:
     contains that formula.
     """
     m = points.message_bytes
-    return np.asarray(steps.message(m) + (points.procs - 2) * steps.gap(m))
+    return np.asarray(steps.message(m) + (points.procs - 2) * steps.gap(m, points.procs - 1))
 
 
 def pairwise(points: Points, steps: Steps) -> Array:

@@ -17,7 +17,7 @@ def linear(points: Points, steps: Steps, conservative: bool = False) -> Array:
     P alpha, in agreement with the paper's formulas for LogGP and PLogP.
     """
     further = points.procs - 2
-    seconds = 2 * steps.message(EMPTY_BYTES) + further * steps.gap(EMPTY_BYTES)
+    seconds = 2 * steps.message(EMPTY_BYTES) + further * steps.gap(EMPTY_BYTES, points.procs - 1)
     return np.asarray(seconds + further * steps.receiving(EMPTY_BYTES) if conservative else seconds)
 
 

@@ -22,7 +22,7 @@ def linear(points: Points, steps: Steps) -> Array:
     non-blocking form.
     """
     m = points.bytes_each
-    return np.asarray(steps.message(m) + (points.segments * (points.procs - 1) - 1) * steps.gap(m))
+    return np.asarray(steps.message(m) + (points.segments * (points.procs - 1) - 1) * steps.gap(m, points.procs - 1))
 
 
 def chain(points: Points, steps: Steps) -> Array:
@@ -39,7 +39,8 @@ def binomial(points: Points, steps: Steps) -> Array:
     messages in both orders.
     """
     m = points.bytes_each
-    return np.asarray(np.ceil(np.log2(points.procs)) * (steps.message(m) + (points.segments - 1) * steps.gap(m)))
+    children = np.ceil(np.log2(points.procs))
+    return np.asarray(children * (steps.message(m) + (points.segments - 1) * steps.gap(m, children)))
 
 
 def binary(points: Points, steps: Steps) -> Array:
@@ -68,6 +69,6 @@ def split_binary(points: Points, steps: Steps) -> Array:
 def _down_binary_tree(points: Points, steps: Steps, segments: Array, bytes_each: Array) -> Array:
     levels = np.ceil(np.log2(points.procs + 1)) - 1
     children = np.minimum(points.procs - 1, 2)
-    gap = steps.gap(bytes_each)
+    gap = steps.gap(bytes_each, children)
     steady = np.where(points.procs > 3, steps.fork(bytes_each), children * gap)
     return np.asarray(levels * (steps.message(bytes_each) + (children - 1) * gap) + (segments - 1) * steady)

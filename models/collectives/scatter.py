@@ -19,7 +19,7 @@ def linear(points: Points, steps: Steps) -> Array:
     L + (P - 1) g(m) under PLogP.
     """
     m = points.message_bytes
-    return np.asarray(steps.message(m) + (points.procs - 2) * steps.gap(m))
+    return np.asarray(steps.message(m) + (points.procs - 2) * steps.gap(m, points.procs - 1))
 
 
 def linear_between_pairs(points: Points, model: Hockney) -> Array:

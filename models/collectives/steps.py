@@ -35,8 +35,12 @@ class Steps:
         """
         return np.asarray(self.model.predict(message_bytes))
 
-    def gap(self, message_bytes: ArrayLike) -> Array:
-        """The time between two messages that one process sends, or receives, in a row: alpha + m beta."""
+    def gap(self, message_bytes: ArrayLike, receivers: ArrayLike = 1) -> Array:
+        """The time between two messages that one process sends, or receives, in a row: alpha + m beta.
+
+        `receivers` is the number of processes that they go to, or come from, on which the gaps of LogGP and PLogP may
+        depend.
+        """
         return self.message(message_bytes)
 
     def receiving(self, message_bytes: ArrayLike) -> Array:
@@ -49,7 +53,7 @@ class Steps:
 
     def fork(self, message_bytes: ArrayLike) -> Array:
         """The time between two segments at a process that receives each and sends it to two others."""
-        return 2 * self.gap(message_bytes)
+        return 2 * self.gap(message_bytes, 2)
 
     def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: Array) -> Array:
         """The time between two messages at a process that receives them one after another and combines each.
@@ -61,6 +65,11 @@ class Steps:
         return np.asarray(self.message(message_bytes) + per_byte * np.asarray(message_bytes, dtype=float))
 
 
+def _further_gap(model: LogGP | PLogP, receivers: ArrayLike) -> Array:
+    """The change of the gap with the number of receivers; 0 in models that have none."""
+    return np.zeros(np.shape(receivers)) if model.further_gap is None else model.further_gap(receivers)
+
+
 @dataclass(frozen=True)
 class LogGPSteps(Steps):
     """The terms of LogGP, or of LogP if G = 0."""
@@ -70,9 +79,10 @@ class LogGPSteps(Steps):
             np.maximum(np.asarray(message_bytes, dtype=float) - 1, 0) * self.model.gap_seconds_per_byte, dtype=float
         )
 
-    def gap(self, message_bytes: ArrayLike) -> Array:
-        """g + (m - 1) G."""
-        return np.asarray(self.model.gap_seconds + self._transmission(message_bytes))
+    def gap(self, message_bytes: ArrayLike, receivers: ArrayLike = 1) -> Array:
+        """g + (m - 1) G, and the change of g with the number of receivers."""
+        gap = self.model.gap_seconds + _further_gap(self.model, receivers)
+        return np.asarray(gap + self._transmission(message_bytes))
 
     def receiving(self, message_bytes: ArrayLike) -> Array:
         """o."""
@@ -92,9 +102,9 @@ class LogGPSteps(Steps):
 class PLogPSteps(Steps):
     """The terms of PLogP."""
 
-    def gap(self, message_bytes: ArrayLike) -> Array:
-        """g(m)."""
-        return np.asarray(self.model.gap(message_bytes))
+    def gap(self, message_bytes: ArrayLike, receivers: ArrayLike = 1) -> Array:
+        """g(m), and its change with the number of receivers."""
+        return np.asarray(self.model.gap(message_bytes) + _further_gap(self.model, receivers))
 
     def receiving(self, message_bytes: ArrayLike) -> Array:
         """o_r(m)."""
@@ -103,7 +113,8 @@ class PLogPSteps(Steps):
     def fork(self, message_bytes: ArrayLike) -> Array:
         """max{2 g, o_r + g + o_s}."""
         busy = self.receiving(message_bytes) + self.model.send_overhead(message_bytes)
-        return np.asarray(self.gap(message_bytes) + np.maximum(self.gap(message_bytes), busy))
+        gap = self.gap(message_bytes, 2)
+        return np.asarray(gap + np.maximum(gap, busy))
 
     def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: Array) -> Array:
         """max{g, o_r + m gamma + s o_s}."""

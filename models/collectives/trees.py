@@ -22,8 +22,11 @@ from collwise.models.piecewise import Array
 from collwise.models.plogp import PLogP
 
 TreeModel = Hockney | HockneyBySize | LogGP | PLogP | LMO
-Edge = Callable[[int, int, Array], tuple[Array, Array]]
-"""Takes parent, child (processors) and bytes; gives the seconds of the message, and for how long the parent is busy."""
+Edge = Callable[[int, int, Array, int], tuple[Array, Array]]
+"""Takes parent, child (processors), bytes and the number of the parent's children.
+
+It gives the seconds of the message, and for how long the parent is busy.
+"""
 
 
 def binomial_seconds(model: TreeModel, mapping: Sequence[int], block_bytes: ArrayLike, gather: bool = False) -> Array:
@@ -42,9 +45,10 @@ def binomial_seconds(model: TreeModel, mapping: Sequence[int], block_bytes: Arra
     @cache
     def subtree(first: int, size: int) -> Array:
         done, free = np.zeros(blocks_bytes.shape), np.zeros(blocks_bytes.shape)
-        for power in reversed(range((size - 1).bit_length())):
+        children = (size - 1).bit_length()
+        for power in reversed(range(children)):
             child, blocks = first + 2**power, min(2**power, size - 2**power)
-            message, occupied = edge(mapping[first], mapping[child], blocks * blocks_bytes)
+            message, occupied = edge(mapping[first], mapping[child], blocks * blocks_bytes, children)
             below = subtree(child if model.heterogeneous else 0, blocks)
             done, free = np.maximum(done, free + message + below), free + occupied
         return done
@@ -57,18 +61,18 @@ def _edge(model: TreeModel, gather: bool) -> Edge:
         pairs = model.as_hockney()
         constant, per_byte = np.atleast_1d(model.processor_seconds), np.atleast_1d(model.processor_seconds_per_byte)
 
-        def lmo(parent: int, child: int, m: Array) -> tuple[Array, Array]:
+        def lmo(parent: int, child: int, m: Array, children: int) -> tuple[Array, Array]:
             one = parent if model.heterogeneous else 0
             return pairs.predict(m, parent, child), np.asarray(constant[one] + m * per_byte[one])
 
         return lmo
     if not model.heterogeneous:
         steps = steps_of(model)
-        return lambda parent, child, m: (steps.message(m), steps.gap(m))
+        return lambda parent, child, m, children: (steps.message(m), steps.gap(m, children))
     if not isinstance(model, Hockney):
         raise ValueError("heterogeneous LogP models have no formula for collectives")
 
-    def hockney(parent: int, child: int, m: Array) -> tuple[Array, Array]:
+    def hockney(parent: int, child: int, m: Array, children: int) -> tuple[Array, Array]:
         seconds = model.predict(m, child, parent) if gather else model.predict(m, parent, child)
         return seconds, seconds
 

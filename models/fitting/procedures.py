@@ -19,6 +19,7 @@ from collwise.models.fitting.hockney import (
 from collwise.models.fitting.lmo import lmo_by_triplets
 from collwise.models.fitting.loggp import DOUBLING, LARGE_BYTES, Doubling, culler_loggp, hoefler_loggp
 from collwise.models.fitting.plogp import fitted_plogp, kielmann_heterogeneous_plogp, kielmann_plogp
+from collwise.models.fitting.receivers import with_further_gap
 from collwise.models.fitting.regression import SIZES, Sizes
 from collwise.models.fitting.rounds import Pair, with_effort
 from collwise.models.fitting.thresholds import STRIDE_BYTES, fit_thresholds
@@ -27,6 +28,8 @@ from collwise.models.loggp import LogGP
 from collwise.models.parameters import FittedParameters, Parameters
 from collwise.models.plogp import PLogP
 
+WITH_GAP = ("logp", "loggp", "plogp")
+"""The families that have a gap, which may depend on the number of receivers."""
 # Homogeneous models are averages over this many processes; more would change nothing if all nodes are equal.
 HOMOGENEOUS_PROCS = 6
 # With more processes than this, each is paired with its successor only.
@@ -63,11 +66,15 @@ QUICK = Detail(
 
 @dataclass(frozen=True)
 class FitRequest:
-    """The family of models to fit, the procedure, and whether each pair and processor has its own parameters."""
+    """The family of models to fit, the procedure, and whether each pair and processor has its own parameters.
+
+    With `by_receivers`, the gap of LogP, LogGP or PLogP depends on the number of receivers.
+    """
 
     family: str
     procedure: str
     heterogeneous: bool = False
+    by_receivers: bool = False
 
 
 @dataclass(frozen=True)
@@ -180,7 +187,9 @@ PROCEDURES: Mapping[str, Mapping[str, FitProcedure]] = {
 """The procedures by family and name; the first of a family is its default."""
 
 
-def request(family: str, procedure: str | None = None, heterogeneous: bool | None = False) -> FitRequest:
+def request(
+    family: str, procedure: str | None = None, heterogeneous: bool | None = False, by_receivers: bool = False
+) -> FitRequest:
     """A request for the family's procedure of that name, by default the first.
 
     If `heterogeneous` is None, the heterogeneous form is used if the procedure has one.
@@ -188,7 +197,11 @@ def request(family: str, procedure: str | None = None, heterogeneous: bool | Non
     check_name("model", family, PROCEDURES)
     name = procedure or next(iter(PROCEDURES[family]))
     check_name(f"procedure for {family}", name, PROCEDURES[family])
-    can = not PROCEDURES[family][name].means_only
+    can = not PROCEDURES[family][name].means_only and not by_receivers
+    if by_receivers and family not in WITH_GAP:
+        raise UsageError(f"{family} has no gap that could depend on receivers; valid: {', '.join(WITH_GAP)}")
+    if by_receivers and heterogeneous:
+        raise UsageError("a gap by the number of receivers has no heterogeneous form; leave out --heterogeneous")
     if heterogeneous and not can:
         others = [
             f"{family} by {other}"
@@ -197,16 +210,17 @@ def request(family: str, procedure: str | None = None, heterogeneous: bool | Non
         ]
         valid = f"valid: {', '.join(others)}" if others else "leave out --heterogeneous"
         raise UsageError(f"{family} by {name} has no heterogeneous form; {valid}")
-    return FitRequest(family, name, can if heterogeneous is None else heterogeneous)
+    return FitRequest(family, name, can if heterogeneous is None else heterogeneous, by_receivers)
 
 
 def max_useful_procs(wanted: FitRequest, available: int, alike: bool = True) -> int:
     """The default number of processes in the experiments.
 
-    All `available` processes take part if the nodes differ or the model is heterogeneous; otherwise at most
-    HOMOGENEOUS_PROCS.
+    All `available` processes take part if the nodes differ, the model is heterogeneous, or its gap depends on the number
+    of receivers; otherwise at most HOMOGENEOUS_PROCS.
     """
-    return min(available, HOMOGENEOUS_PROCS) if alike and not wanted.heterogeneous else available
+    few = alike and not wanted.heterogeneous and not wanted.by_receivers
+    return min(available, HOMOGENEOUS_PROCS) if few else available
 
 
 def fit(
@@ -217,12 +231,20 @@ def fit(
     reduce_seconds_per_byte: float = 0.0,
     detail: Detail = CLOSE,
 ) -> FittedParameters:
-    """Runs the procedure. Raises UsageError for fewer than two processes (LMO: three), and the procedure's errors."""
-    least = 3 if wanted.family == "lmo" else 2
+    """Runs the procedure.
+
+    Raises UsageError for fewer than two processes (three for LMO and for gaps by receivers), and the procedure's errors.
+    """
+    least = 3 if wanted.family == "lmo" or wanted.by_receivers else 2
     if lab.procs < least:
         raise UsageError(f"{wanted.family} by {wanted.procedure} needs at least {least} processes, not {lab.procs}")
     procedure = PROCEDURES[wanted.family][wanted.procedure]
-    parameters, effort = with_effort(lab, lambda: procedure.fit(lab, detail, wanted.heterogeneous))
+
+    def estimate() -> Parameters:
+        found = procedure.fit(lab, detail, wanted.heterogeneous)
+        return with_further_gap(lab, found) if wanted.by_receivers else found  # type: ignore[type-var]
+
+    parameters, effort = with_effort(lab, estimate)
     notes = (*procedure.notes, *_remarks(parameters))
     return FittedParameters(
         family=wanted.family,

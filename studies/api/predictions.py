@@ -119,6 +119,7 @@ def fit(
     chains: int | None = None,
     procedure: str | None = None,
     heterogeneous: bool | None = None,
+    by_receivers: bool = False,
     precision: Precision | None = None,
     thorough: bool = False,
     ppn: int | None = None,
@@ -146,7 +147,10 @@ def fit(
     by_algorithm, measuring = model in FITTED_BY_ALGORITHM, isinstance(platform, TargetOptions | ExecutionTarget)
     if by_algorithm:
         of = f"--model {', '.join(PROCEDURE_NAMES)}"
-        _refuse(of, procedure=procedure, heterogeneous=heterogeneous, thorough=thorough or None)
+        _refuse(
+            of, procedure=procedure, heterogeneous=heterogeneous, by_receivers=by_receivers or None,
+            thorough=thorough or None,
+        )  # fmt: skip
     else:
         of = f"--model {', '.join(FITTED_BY_ALGORITHM)}"
         _refuse(of, segments=segments, collective=collective)
@@ -178,16 +182,17 @@ def fit(
             raise UsageError(f"--procs: --model {model} takes one process count, not {len(counts)}")
         if heterogeneous is None and not bench.is_heterogeneous:
             heterogeneous = False
+        wanted = request(model, procedure, heterogeneous, by_receivers)
         detail = CLOSE if thorough or bench.is_exact else QUICK
         count = counts[0] if counts else None
-        return FittedModel(parameters_on(bench, request(model, procedure, heterogeneous), count, detail))
+        return FittedModel(parameters_on(bench, wanted, count, detail))
 
 
 def _refuse(of: str, **given: Any) -> None:
     """Raises UsageError if one of the arguments `given` has a value, since they apply only to `of`."""
     for name, value in given.items():
         if value is not None:
-            raise UsageError(f"--{name} is for {of}")
+            raise UsageError(f"--{name.replace('_', '-')} is for {of}")
 
 
 _LIMIT_SECONDS = {IMPLEMENTATION_AWARE: 600.0}

@@ -12,6 +12,7 @@ from collwise.calibrations import FittedFigures
 from collwise.common.units import format_seconds, format_size
 from collwise.models.hockney import Hockney
 from collwise.models.lmo import LMO
+from collwise.models.loggp import FurtherGap
 from collwise.models.parameters import FittedParameters, ModelParameters, PathParameters, WithResiduals
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP
@@ -111,6 +112,11 @@ def _texts(parameters: Any) -> list[tuple[str, str]]:
             found += [
                 (f"{name}({format_size(int(size))})", format_seconds(seconds))
                 for size, seconds in zip(value.message_bytes, value.seconds, strict=True)
+            ]
+        elif isinstance(value, FurtherGap):
+            found += [
+                (f"{name}({count:g} receivers)", f"{seconds:.4g}")
+                for count, seconds in zip(value.receivers, value.seconds, strict=True)
             ]
         elif isinstance(value, (int, float)):
             found.append((name, f"{value:.4g}"))

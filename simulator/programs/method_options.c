@@ -70,6 +70,9 @@ static int read_option(method_options *options, const char *name, const char *va
     if (strcmp(name, "--warmup") == 0) {
         return read_count(value, 1, &method->warmup);
     }
+    if (strcmp(name, "--calls") == 0) {
+        return read_count(value, 1, &method->calls);
+    }
     if (strcmp(name, "--confidence") == 0) {
         return read_number(value, &method->confidence);
     }

@@ -10,6 +10,7 @@
 /*     --timing root|maximum|global     --synchronisation barriers|rounds
  *     --min-repetitions N  --max-repetitions N  --confidence C  --relative-error E
  *     --late-seconds S     rounds only: a start skew above this is late
+ *     --calls N            calls of a repetition, one right after the other
  *     --limit-seconds S    limit for a case, 0 for none    --warmup N    at least 1
  *     --nrep RSE           repetitions by Hunold & Carpen-Amarie 2018, until the relative standard error RSE; K is the
  *                          least number of repetitions; the largest number and the relative error are not used

@@ -70,11 +70,12 @@ class Method:
     `timing` is 'root' (the root's clock until a closing barrier), 'maximum' (the slowest process's time) or 'global'
     (from the first start to the last end on a global clock). `synchronisation` is 'barriers' (two barriers before each
     repetition) or 'rounds': each repetition starts at an announced instant of the global clock, and is discarded if a
-    process has a start skew above `late_seconds`. `warmup` untimed repetitions come first, at least one. `nrep` is
-    None, or the relative standard error of one-byte messages in Hunold & Carpen-Amarie's procedure NREP; the K of this
-    procedure is the minimum number of repetitions. No repetition of a case begins after `limit_seconds`; 0 means no
-    limit. If `keep_samples` is true, the timings hold every repetition. All cases are measured in `launches` separate
-    executions of MPI.
+    process has a start skew above `late_seconds`. `warmup` untimed repetitions come first, at least one. The time of a
+    repetition is the mean of `calls`; nothing separates these, as in the Intel MPI Benchmarks. `nrep` is None, or the
+    relative standard error of one-byte messages in Hunold & Carpen-Amarie's procedure NREP; the K of this procedure is
+    the minimum number of repetitions. No repetition of a case begins after `limit_seconds`; 0 means no limit. If
+    `keep_samples` is true, the timings hold every repetition. All cases are measured in `launches` separate executions
+    of MPI.
     """
 
     timing: str = "maximum"
@@ -86,6 +87,7 @@ class Method:
     keep_samples: bool = False
     launches: int = 1
     late_seconds: float = 1e-5
+    calls: int = 1
 
     def __post_init__(self) -> None:
         check_name("timing", self.timing, TIMINGS)
@@ -96,13 +98,14 @@ class Method:
             raise UsageError(f"limit of {self.limit_seconds} seconds; valid: 0 (no limit) or more")
         if not 0 <= self.late_seconds < math.inf:
             raise UsageError(f"start skew of {self.late_seconds} seconds; valid: 0 or more")
-        for name, count in (("untimed repetitions", self.warmup), ("launches", self.launches)):
+        counts = {"untimed repetitions": self.warmup, "calls in a row": self.calls, "launches": self.launches}
+        for name, count in counts.items():
             if not 1 <= count <= 1000:
                 raise UsageError(f"{count} {name}; valid: 1 to 1000")
 
     def options(self) -> list[str]:
         """The options of the benchmark program."""
-        names = ("timing", "synchronisation", "limit_seconds", "warmup", "late_seconds", "nrep")
+        names = ("timing", "synchronisation", "limit_seconds", "warmup", "calls", "late_seconds", "nrep")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         return [*_words(given), *self.precision.options(), *(["--samples"] if self.keep_samples else [])]
 

@@ -121,6 +121,7 @@ def measured_configuration(
         **method.precision.details(),
         "limit_seconds": repr(method.limit_seconds),
         "warmup": str(method.warmup),
+        **({"calls": str(method.calls)} if method.calls > 1 else {}),
         **facts,
         **({"nrep": repr(method.nrep)} if method.nrep is not None else {}),
         **({"samples": "kept"} if method.keep_samples else {}),

@@ -195,6 +195,7 @@ def method(usual: Method, *without: str) -> Any:
         "nrep": option(float),
         "limit_seconds": option(float, usual.limit_seconds),
         "warmup": option(click.IntRange(1), usual.warmup),
+        "calls": option(click.IntRange(1), usual.calls),
         "launches": option(click.IntRange(1), usual.launches),
     }
     return group(Method, **{name: member for name, member in members.items() if name not in without})
@@ -208,10 +209,12 @@ CROWDED = group(_confirm, oversubscribe=flag())
 """Asks before a command starts far more processes than this machine has cores, unless --oversubscribe is given."""
 METHOD = method(Method())
 """The options for measuring collectives, as a Method."""
-METHOD_OF_ROUNDS = method(Method(), "nrep", "launches")
+METHOD_OF_ROUNDS = method(Method(), "nrep", "calls", "launches")
 """The options for measuring in a search, whose rounds are launches with few repetitions."""
 
-MEASURING = ("timing", "synchronisation", "late_seconds", *PRECISION, "nrep", "limit_seconds", "warmup", "launches")
+MEASURING = (
+    *("timing", "synchronisation", "late_seconds", *PRECISION, "nrep", "limit_seconds", "warmup", "calls", "launches"),
+)
 """The parameters of METHOD, for `refuse_options`."""
 
 

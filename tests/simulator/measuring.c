@@ -153,6 +153,34 @@ static void check_busy(int rank) {
     cw_close(session);
 }
 
+static void count(void *context) { ++*(int *)context; }
+
+/* A clock by which only calls take time, 2 ms each. */
+static double read_calls(void *context) { return 0.002 * *(const int *)context; }
+
+/* Prints the number of calls in two untimed and five timed repetitions of three calls, and the time of a call. */
+static void check_calls(int rank) {
+    int calls = 0;
+    cw_session *session = cw_open(MPI_COMM_WORLD, read_calls, &calls);
+    cw_method method = cw_usual_method();
+    method.calls = 3;
+    method.warmup = 2;
+    method.min_repetitions = method.max_repetitions = 5;
+    for (int timing = CW_ROOT; timing <= CW_MAXIMUM; timing++) {
+        cw_result result;
+        method.timing = (cw_timing)timing;
+        cw_measure(session, 0, count, &calls, &method, &result);
+        if (rank == 0) {
+            printf("%d %.9g ", calls, result.mean);
+        }
+        cw_result_free(&result);
+    }
+    if (rank == 0) {
+        printf("\n");
+    }
+    cw_close(session);
+}
+
 static void print_quantiles(double confidence) {
     for (int degrees = 1; degrees <= 1100; degrees++) {
         printf("%.17g ", cw_t_quantile(confidence, degrees));
@@ -172,6 +200,8 @@ int main(int argc, char **argv) {
         check_late(rank, atoi(argv[2]));
     } else if (strcmp(what, "busy") == 0) {
         check_busy(rank);
+    } else if (strcmp(what, "calls") == 0) {
+        check_calls(rank);
     } else if (strcmp(what, "quantiles") == 0 && argc > 2) {
         print_quantiles(atof(argv[2]));
     }

@@ -92,6 +92,11 @@ def test_every_timing_sees_the_slowest_process(driver: Path) -> None:
     assert min(root, maximum, global_time) >= 0.0015
 
 
+@needs("openmpi")
+def test_a_repetition_is_the_mean_of_its_calls(driver: Path) -> None:
+    assert numbers(driver, 2, ["calls"]) == pytest.approx([3 * (2 + 5), 0.002, 6 * (2 + 5), 0.002])
+
+
 @pytest.mark.parametrize("library", each("openmpi", "mpich"))
 def test_the_example_builds_and_runs(tmp_path: Path, library: str) -> None:
     program = compiled(library, LIBRARY / "example.c", tmp_path)

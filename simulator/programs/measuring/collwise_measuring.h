@@ -26,7 +26,7 @@
 /* Reads a process's own clock. */
 typedef double (*cw_now)(void *context);
 
-/* The function to measure: every process of the communicator calls it once per repetition. */
+/* The function to measure: every process of the communicator calls it as often as a repetition has calls. */
 typedef void (*cw_operation)(void *context);
 
 typedef enum {
@@ -51,6 +51,7 @@ typedef struct {
     cw_timing timing;
     cw_synchronisation synchronisation;
     int warmup;                           /* untimed repetitions before */
+    int calls;                            /* of a repetition, one right after the other; its time is their mean */
     int min_repetitions, max_repetitions; /* equal: a fixed number */
     double confidence;                    /* of the mean's interval */
     double relative_error;                /* reached when the interval's half-width is below this share of the mean */
@@ -60,8 +61,8 @@ typedef struct {
     double clock_age_seconds;             /* a global clock is synchronised again after this time */
 } cw_method;
 
-/* The default method: maximum, barriers, 1 untimed, 5 to 100 repetitions, 95 %, 2.5 %, 5 s, late by 10 us, at most
- * half, 0.5 s. */
+/* The default method: maximum, barriers, 1 untimed, 1 call, 5 to 100 repetitions, 95 %, 2.5 %, 5 s, late by 10 us, at
+ * most half, 0.5 s. */
 cw_method cw_usual_method(void);
 
 /* The error in a method, in a few words, or NULL. Not collective. */

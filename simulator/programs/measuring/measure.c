@@ -42,6 +42,7 @@ cw_method cw_usual_method(void) {
     return (cw_method){.timing = CW_MAXIMUM,
                        .synchronisation = CW_BARRIERS,
                        .warmup = 1,
+                       .calls = 1,
                        .min_repetitions = 5,
                        .max_repetitions = 100,
                        .confidence = 0.95,
@@ -58,6 +59,9 @@ const char *cw_objection(const cw_method *method) {
     if (method->min_repetitions < 1 || method->max_repetitions < method->min_repetitions ||
         method->max_repetitions > MAX_REPETITIONS) {
         return "repetitions must be from 1 to 1000000, the least not above the most";
+    }
+    if (method->calls < 1 || method->calls > MAX_REPETITIONS) {
+        return "calls must be from 1 to 1000000";
     }
     if (!(method->confidence > 0 && method->confidence < 1)) {
         return "confidence must lie between 0 and 1";
@@ -147,7 +151,9 @@ static double repeat(cw_session *session, int root, cw_operation operation, void
         cw_barrier(session);
     }
     double begin = cw_clock_own(session);
-    operation(context);
+    for (int i = 0; i < method->calls; i++) {
+        operation(context);
+    }
     if (method->timing == CW_ROOT) {
         cw_barrier(session);
     }
@@ -158,11 +164,11 @@ static double repeat(cw_session *session, int root, cw_operation operation, void
     cw_reduce_maximum(session, root, reports, REPORTED);
     switch (method->timing) {
     case CW_ROOT:
-        return end - begin;
+        return (end - begin) / method->calls;
     case CW_MAXIMUM:
-        return reports[OWN_TIME];
+        return reports[OWN_TIME] / method->calls;
     default:
-        return reports[END] - (by_rounds ? given->start : -reports[MINUS_BEGIN]);
+        return (reports[END] - (by_rounds ? given->start : -reports[MINUS_BEGIN])) / method->calls;
     }
 }
 

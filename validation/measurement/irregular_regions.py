@@ -7,7 +7,8 @@ the thesis.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -314,8 +315,9 @@ def set_tcp(bed: Bed, variant: str) -> None:
         command("ip", "netns", "exec", bed.namespace(f"n{node}"), "sysctl", "-qw", *settings)
 
 
-def regions_on_bed(shape: Shape, variant: str, plan: RegionsPlan, store: Store, *, name: str, run: str = "") -> Regions:
-    """Makes the test bed `name`, looks for irregular regions on it, and takes it down in any case."""
+@contextmanager
+def bed_with_tcp(shape: Shape, variant: str, name: str) -> Iterator[TestBed]:
+    """A test bed with a TCP variant on all nodes, which is taken down in any case. Raises the errors of `set_tcp`."""
     check_name("TCP variant", variant, TCP_VARIANTS)
     # The shape also has these settings, since its facts are recorded with the times.
     settings = TCP_VARIANTS[variant]
@@ -325,5 +327,11 @@ def regions_on_bed(shape: Shape, variant: str, plan: RegionsPlan, store: Store, 
         set_tcp(bed, variant)
         target = TestBed(bed)
         target.facts = {**target.facts, "tcp": variant}
+        yield target
+
+
+def regions_on_bed(shape: Shape, variant: str, plan: RegionsPlan, store: Store, *, name: str, run: str = "") -> Regions:
+    """Makes the test bed `name`, looks for irregular regions on it, and takes it down in any case."""
+    with bed_with_tcp(shape, variant, name) as target:
         label = f"{variant}, buffers of {shape.buffer_bytes / 1e3:g} kB"
-        return find_regions(target, plan, store, variant=label, run=run, counters=lambda: tcp_counts(bed))
+        return find_regions(target, plan, store, variant=label, run=run, counters=lambda: tcp_counts(target.bed))

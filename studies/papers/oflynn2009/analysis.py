@@ -18,6 +18,7 @@ from collwise.models.collectives.scatter import lmo_parts
 from collwise.models.fitting.hockney import hockney_by_regression
 from collwise.models.fitting.procedures import request
 from collwise.models.fitting.rounds import with_effort
+from collwise.models.fitting.thresholds import scatter_leap
 from collwise.models.hockney import Hockney
 from collwise.models.interface import CollectiveModel
 from collwise.models.lmo import LMO, Thresholds
@@ -46,7 +47,7 @@ from collwise.validation.times.grid import Grid
 from collwise.validation.times.sources import simulate
 from collwise.validation.times.times import State, Times
 
-KIB = 1024
+KIB, HERE = 1024, Path(__file__).parent
 PUBLISHED = tables_of("oflynn2009")
 TIMING = tables_of("oflynn2009", "timing")
 """Comparisons of methods of timing, measured under a real Open MPI on a test bed."""
@@ -453,6 +454,7 @@ def multiplications(platform: HostPlatform, lmo: CollectiveModel, context: Simul
 
 SERIES = {"single": ("--iterations", "1"), "series": ("--iterations", "30", "--barriers", "once")}
 """Options of the program `latency` for a single call after a barrier, and for a series of calls."""
+SERIES_SIZES = "1KiB:128KiB"
 
 
 def back_to_back(platform: HostPlatform, context: SimulationContext) -> dict[str, pd.DataFrame]:
@@ -464,7 +466,7 @@ def back_to_back(platform: HostPlatform, context: SimulationContext) -> dict[str
     for collective in ("scatter", "gather"):
         columns: dict[str, pd.Series] = {}
         for name, words in SERIES.items():
-            asked = ["--collectives", collective, "--sizes", "1KiB:128KiB", *words]
+            asked = ["--collectives", collective, "--sizes", SERIES_SIZES, *words]
             linear = [f"--cfg=smpi/{collective}:ompi_basic_linear"]
             run = run_smpi(smpi, platform, "latency", PROCS, asked, launcher_args=linear)
             if run.returncode != 0:
@@ -472,6 +474,14 @@ def back_to_back(platform: HostPlatform, context: SimulationContext) -> dict[str
             columns |= {f"{name}, {what}": of for what, of in latencies(run.output_lines).items()}
         found[collective] = pd.DataFrame(columns)
     return found
+
+
+def measured_series() -> dict[str, pd.DataFrame]:
+    """Seconds as from `back_to_back`, measured on a bed: means over launches."""
+    measured = pd.read_csv(HERE / "series.csv.gz", comment="#")
+    means = measured.groupby(["collective", "message_bytes", "kind"])[["minimum", "maximum"]].mean().unstack()
+    means.columns = [f"{kind}, {what}" for what, kind in means.columns]
+    return {collective: means.loc[collective] for collective in ("scatter", "gather")}
 
 
 def latencies(lines: Iterable[str]) -> pd.DataFrame:
@@ -483,32 +493,33 @@ def latencies(lines: Iterable[str]) -> pd.DataFrame:
 
 # Escalations: figures 7.3 and 7.4.
 
-BED = Path(__file__).parent / "bed.toml"
+BED = HERE / "bed.toml"
 """Eight nodes at 100 Mbit/s; each switch port buffers 32 kB (30605 B without headers). No value was measured."""
-MYRINET = Path(__file__).parent / "myrinet.toml"
+MYRINET = HERE / "myrinet.toml"
 """The 64 nodes of figure 7.4, as far as the thesis describes them."""
-MEASURED = tables_of("oflynn2009", "escalations")
-"""M1, M2, and the escalations of gathers of sizes between the two, measured on such a bed."""
-BED_THRESHOLDS = Thresholds(
-    gather_irregular_from_bytes=MEASURED["gather_irregular_from_bytes"],
-    gather_regular_from_bytes=MEASURED["gather_regular_from_bytes"],
-)
+BED_THRESHOLDS = Thresholds(gather_irregular_from_bytes=6 * KIB, gather_regular_from_bytes=64 * KIB)
+"""M1 and M2, measured on such a bed (docs/regions.md)."""
 BED_PROCS, MYRINET_PROCS = 8, 64
 
 
-def predicted_gathers(context: SimulationContext, file: Path, procs: int, thresholds: Thresholds) -> pd.DataFrame:
-    """Seconds of gathers by the schedule engine if ports have finite buffers, by block size and algorithm.
-
-    LMO_Gather cuts at M1 of the thresholds, or at half of M1; 'no losses' is the linear gather with boundless buffers.
-    """
+def gathers_with(thresholds: Thresholds) -> dict[str, Choice]:
+    """Gathers by name. LMO_Gather cuts at M1 of the thresholds, or at half of M1."""
     first, limit = thresholds.gather_irregular_from_bytes or 0, thresholds.last_irregular_bytes
-    choices = {
+    return {
         "linear": LINEAR,
         "lmo": Choice("lmo", first, limit_bytes=limit),
         HALF_BOUND: Choice("lmo", first // 2, limit_bytes=limit),
         "linear_sync": Choice("linear_sync", KIB),
         "binomial": BINOMIAL,
     }
+
+
+def predicted_gathers(context: SimulationContext, file: Path, procs: int, thresholds: Thresholds) -> pd.DataFrame:
+    """Seconds of gathers by the schedule engine where ports have buffers, by block size and algorithm.
+
+    'no losses' is the linear gather where buffers are boundless.
+    """
+    choices = gathers_with(thresholds)
     platform = load(str(file))
     assert isinstance(platform, Platform)
     assert platform.ports is not None
@@ -520,14 +531,41 @@ def predicted_gathers(context: SimulationContext, file: Path, procs: int, thresh
     return pd.DataFrame(columns, COMPARED_SIZES)
 
 
-def escalations_beside_measured(predicted: pd.DataFrame) -> pd.DataFrame:
-    """Gathers of blocks from M1 to M2, measured and predicted: a row for each algorithm.
+def leaping_scatters(context: SimulationContext) -> tuple[int | None, Array]:
+    """S of the linear scatter in SMPI on the nodes of figure 7.4, and LMO_Scatter's times over it.
 
-    `mean` and `worst` are relative to linear gather without escalation. `share` is the share of repetitions with a
-    time-out, `predicted_share` the share of sizes with a predicted time-out.
+    The second are those of blocks from the thesis's S on. Raises CollwiseError when a case fails.
     """
-    found = pd.DataFrame(MEASURED["gathers"]).set_index("algorithm")
-    return found.assign(**predicted_escalations(predicted, BED_THRESHOLDS).add_prefix("predicted_"))
+    sizes, least = tuple(range(4 * KIB, 128 * KIB + 1, 4 * KIB)), THRESHOLDS.scatter_leap_bytes or 0
+    grid = Grid("scatter", (LINEAR, Choice("lmo", least)), (MYRINET_PROCS,), sizes)
+    (times,) = simulate(load(str(MYRINET)), [grid], context)
+    linear, lmo = times.complete().array[:, 0]
+    return scatter_leap(sizes, linear), (lmo / linear)[np.array(sizes) >= least]
+
+
+def measured_gathers() -> pd.DataFrame:
+    """Repetitions of gathers of blocks from M1 to M2 on the bed: a row for each.
+
+    `ratio` is that of the seconds to a linear gather without escalation, `late` is true after a time-out. Without
+    escalation a gather takes the 10 % quantile, since blocks that wait for a root that comes late shorten its time.
+    """
+    found = pd.read_csv(HERE / "escalations.csv.gz", comment="#")
+    without = found[found.gather == "linear"].groupby("message_bytes").seconds.quantile(0.1)
+    least = found.message_bytes.map(without)
+    return found.assign(ratio=found.seconds / least, late=found.seconds >= least + TIMEOUT_SECONDS)
+
+
+def escalations_beside_measured(measured: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
+    """The distributions of `measured_gathers` beside predictions: a row for each algorithm.
+
+    `median`, `ninetieth`, `mean` and `worst` are relative to linear gather without escalation. `share` is the share of
+    repetitions with a time-out, `predicted_share` the share of sizes with a predicted time-out.
+    """
+    ratios = measured.groupby("gather", sort=False).ratio
+    found = ratios.agg(["median", "mean"]).assign(
+        ninetieth=ratios.quantile(0.9), worst=ratios.max(), share=measured.groupby("gather").late.mean()
+    )
+    return found.join(predicted_escalations(predicted, BED_THRESHOLDS).add_prefix("predicted_"))
 
 
 def predicted_escalations(predicted: pd.DataFrame, thresholds: Thresholds) -> pd.DataFrame:

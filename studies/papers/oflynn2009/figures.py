@@ -70,28 +70,28 @@ def series_curves(shown: Mapping[str, pd.DataFrame], title: str) -> Figure:
         for what, line in (("minimum", "--"), ("maximum", "-"))
     }
     sizes = list(next(iter(shown.values())).index)
-    figure, axes = panels(shown, styles, title, (5.2, 3.8), sizes=sizes, sharey=True)
+    figure, axes = panels(shown, styles, title, (5.2, 3.8), columns=2, sizes=sizes, sharey=True)
     label_lines(*axes)
     return figure
 
 
-def escalations(predicted: pd.DataFrame, beside: pd.DataFrame, title: str) -> Figure:
-    """Predicted seconds of gathers over the block size, and their extra time between M1 and M2.
+def escalations(predicted: pd.DataFrame, measured: pd.DataFrame, title: str) -> Figure:
+    """Predicted seconds of gathers over the block size, and the distributions of measured ones between M1 and M2.
 
-    The extra time is measured and predicted, relative to gathers without losses.
+    Boxes have the middle half of the repetitions, whiskers end at 5 and 95 %, and dots are the others.
     """
-    figure, (times, means) = panel_grid(2, 4.2, columns=2, width=5.6)
+    figure, (times, spread) = panel_grid(2, 4.2, columns=2, width=5.6)
     for (name, seconds), colour in zip(predicted.items(), PALETTE, strict=False):
         times.plot(seconds.index, seconds, "--" if name == "no losses" else "-", color=colour, label=str(name))
     size_axis(times, list(predicted.index))
     seconds_axis(times)
     times.set_title("predicted", fontsize=10)
-    beside[["mean", "predicted_mean"]].rename(columns={"mean": "measured", "predicted_mean": "predicted"}).plot.bar(
-        ax=means, color=PALETTE[:2], rot=20, logy=True
-    )
-    means.axhline(1, color="black", linewidth=0.8)
-    means.set_xlabel("")
-    means.set_title("mean between M1 and M2, relative to no losses", fontsize=10)
+    by_name = dict(list(measured.groupby("gather", sort=False).ratio))
+    spread.boxplot([*by_name.values()], whis=(5, 95), flierprops={"marker": ".", "markersize": 3})
+    spread.set_xticks(range(1, 1 + len(by_name)), by_name, rotation=20)
+    spread.set_yscale("log")
+    spread.axhline(1, color="black", linewidth=0.8)
+    spread.set_title("measured between M1 and M2, over linear without escalation", fontsize=10)
     head(figure, title)
     label_lines(times)
     return figure

@@ -50,6 +50,7 @@ with here.context() as context:
     recovered, exact = thesis.on_the_exact_platform(context)
     series = thesis.back_to_back(platform, context)
     communication = thesis.multiplications(platform, models["lmo_heterogeneous"], context)
+    leap_on_64_nodes, lmo_scatter_on_64_nodes = thesis.leaping_scatters(context)
 sizes = np.array(thesis.SIZES)
 here.text(f"Estimates are {fits['LMO'].made_by}.")
 
@@ -77,8 +78,6 @@ here.say("homogeneous")
 
 # %% [markdown]
 # ### Table 5.1: the effort of estimation
-#
-# Each experiment is made once, since simulated time has no noise.
 
 # %%
 counted: dict[str, Any] = {name: fits[name] for name in ("Hockney", "LogGP", "PLogP")} | {"LMO": lmo_alone}
@@ -252,23 +251,27 @@ with here.context("schedule") as context:
     on_64_nodes = thesis.predicted_escalations(
         thesis.predicted_gathers(context, thesis.MYRINET, thesis.MYRINET_PROCS, thesis.THRESHOLDS), thesis.THRESHOLDS
     )
-gathers = thesis.escalations_beside_measured(predicted_gathers)
+repeated = thesis.measured_gathers()
+gathers = thesis.escalations_beside_measured(repeated, predicted_gathers)
 here.figure(
-    escalations(predicted_gathers, gathers, "Gather on 8 nodes, 32 kB in each port of the switch, TCP as in 2009"),
+    escalations(predicted_gathers, repeated, "Gather on 8 nodes, 32 kB in each port of the switch, TCP as in 2009"),
     "Figure 7.3: escalations of gathers, predicted by the schedule engine and measured.",
 )
 here.table(
     "Gathers of blocks from M1 to M2, relative to the linear gather without losses",
     (
         (
-            *(name, row["mean"], row.worst, 100 * row.share),
+            *(name, row["median"], row.ninetieth, row["mean"], row.worst, 100 * row.share),
             *(row.predicted_mean, row.predicted_worst),
             100 * row.predicted_share,
         )
         for name, row in gathers.iterrows()
     ),
     "{:.2f}",
-    ["gather", "mean", "worst", "with time-out (%)", "predicted mean", "worst", "sizes with time-out (%)"],
+    [
+        *("gather", "median", "90 % below", "mean", "worst", "with time-out (%)"),
+        *("predicted mean", "worst", "sizes with time-out (%)"),
+    ],
 )
 half = HALF_BOUND
 here.say("escalations")
@@ -293,11 +296,6 @@ here.table(
     "Time saved by the optimal mapping against the default one: predicted, simulated (%)",
     saved.rename(columns=format_size).reset_index(),
 )
-smallest_size = min(thesis.MAPPING_SIZES)
-smallest = gains[gains.message_bytes == smallest_size].set_index(["collective", "model"])
-gather_gain = smallest.loc["gather", "hockney_heterogeneous"]
-scatter_gain = smallest.loc["scatter"].sort_values("simulated").iloc[-1]
-here.say("mapping")
 
 # %% [markdown]
 # ## (c) Matrix multiplication: table 7.2
@@ -329,20 +327,23 @@ here.say("multiplication")
 # %% [markdown]
 # ## Calls in a series: figures 2.1 and 2.2
 #
-# The times that processes see of a linear scatter and gather in SMPI: of one call after a barrier, and of a series of
-# 30 calls that nothing separates, as in IMB (program `latency`, `--barriers once`).
+# The times that processes see of a linear scatter and gather: of one call after a barrier, and of a series of 30 calls
+# that nothing separates, as in IMB (`measure --calls 30`). They are simulated in SMPI on `hcl16`, and measured under Open
+# MPI on figure 7.3's bed (means over launches, `docs/methods_on_a_bed.py series`).
 
 # %%
+on_bed = thesis.measured_series()
 here.figure(
-    series_curves(series, "One call, and a series of calls: least and largest times of a process, 16 nodes"),
-    "Figures 2.1 and 2.2: single and back-to-back scatters and gathers, simulated.",
-)
+    series_curves(
+        {f"{name}, {where}": of for where, each in (("simulated, 16 nodes", series), ("measured, 8 nodes", on_bed))
+         for name, of in each.items()},
+        "One call, and a series of calls: least and largest times of a process",
+    ),
+    "Figures 2.1 and 2.2: single and back-to-back scatters and gathers, simulated and measured.",
+)  # fmt: skip
+escalating = [size for size in on_bed["gather"].index if thesis.BED_THRESHOLDS.irregular(np.array(size))]
+slower_on_bed = {name: of["series, maximum"] / of["single, maximum"] for name, of in on_bed.items()}
 slower = {name: of["series, maximum"] / of["single, maximum"] for name, of in series.items()}
-apart = {
-    (name, kind): of[f"{kind}, maximum"] / of[f"{kind}, minimum"]
-    for name, of in series.items()
-    for kind in thesis.SERIES
-}
 here.say("series")
 
 # %% [markdown]
@@ -363,7 +364,7 @@ here.table(
             f"{row.ratio:.2f} ({row.least_ratio:.2f} to {row.greatest_ratio:.2f})",
         )
         for row in timed.itertuples()
-        for printed in [thesis.PUBLISHED["table_3_1"][row.timing]]
+        for printed in [thesis.PUBLISHED["table_3_1"][row.timing.partition(",")[0]]]
     ),
     columns=["timing", "collective", "benchmark, thesis", "here", "times over global"],
 )
@@ -433,8 +434,10 @@ here.publish({
     "lmo_against_linear": {"gather, medium": gather_ratio.mean(), "scatter, large": scatter_ratio.mean()},
     "escalations": gathers.to_dict("index"),
     "figure_7_4": on_64_nodes.to_dict("index"),
+    "figure_7_4_scatter": {"S": leap_on_64_nodes, "lmo_against_linear": lmo_scatter_on_64_nodes.mean()},
     "multiplication": communication.to_dict("index"),
     "series_over_single": {name: of.to_dict() for name, of in slower.items()},
+    "series_over_single_measured": {name: of.to_dict() for name, of in slower_on_bed.items()},
     "mapping": {
         " ".join(key): rows.set_index("message_bytes")[["predicted", "simulated"]].to_dict("index")
         for key, rows in gains.groupby(["collective", "model"], sort=False)

@@ -28,7 +28,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.sweeps.mpi_runner import measure_launches
 from collwise.studies.papers import luo2020
-from collwise.validation.hierarchy.space import label
+from collwise.validation.hierarchy.space import PREFIX, label
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
@@ -42,6 +42,8 @@ COLLECTIVES, SIZES = ("bcast", "allreduce"), (6144, 24576, 98304, 393216)
 HOW = Method(precision=Precision(3, 8, 0.95, 0.05), warmup=1, launches=3)
 UNTUNED, HAN, HAN_TUNED = "untuned", "han", "han, tuned"
 """Ways to run MPI's own collectives: as installed, by component han, and by han with the rules of the search."""
+LIBRARY = f"{PREFIX}library"
+"""MPI's own non-blocking collectives between nodes: HAN's submodule Libnbc."""
 RESULTS = Path(luo2020.__file__).with_name("measured.toml")
 
 
@@ -71,7 +73,8 @@ def main() -> None:
     with temporarily_up(SHAPE, "han") as up, session(results_folder() / "measured-han.sqlite") as context:
         bed = TestBed(up)
         found = collwise.search_tasks(
-            COLLECTIVES, target=bed, sizes=SIZES, segments="4KiB,16KiB,64KiB", within="point-to-point,shared-memory",
+            COLLECTIVES, target=bed, sizes=SIZES, segments="4KiB,16KiB,64KiB",
+            algorithms="chain,binary,binomial,library", within="point-to-point,shared-memory",
             searches="exhaustive,tasks", method=HOW, context=context,
         )  # fmt: skip
         rules = collwise.export(found.decisions, format_name="han", output=results_folder() / "measured-han.rules")
@@ -86,9 +89,10 @@ def main() -> None:
             assumed = tasks.by_input[one]
             error = median(abs(assumed[choice] / whole[choice] - 1) for choice in whole)
             best, pick = exhaustive.best[one], tasks.best[one]
+            library = min((choice for choice in whole if choice.algorithm == LIBRARY), key=whole.__getitem__)
             lines += ["", "[[measured]]", f'collective = "{collective}"', f"message_bytes = {one.message_bytes}"]
             lines += [f"configurations = {len(whole)}", f"model_error = {error:.3g}"]
-            for what, choice in (("best", best), ("pick", pick)):
+            for what, choice in (("best", best), ("library", library), ("pick", pick)):
                 lines += [f'{what} = "{label(choice)}"', f"{what}_seconds = {whole[choice]:.4g}"]
             lines += ["[measured.own_seconds]"]
             lines += [f'"{name}" = {seconds[collective, one.message_bytes]:.4g}' for name, seconds in own.items()]

@@ -279,11 +279,14 @@ def configuration(nodes: int, per_node: int, message_bytes: int, collective: str
     return pd.DataFrame([inputs | tuned])
 
 
-def measured_configuration(best: Mapping[str, Any]) -> pd.DataFrame:
-    """The row of `configuration` for the best choice in an entry of MEASURED, on the nodes of docs/han_on_a_bed.py."""
-    between, segment, within = best["best"].split(", ")
+def measured_configuration(measured: Mapping[str, Any], which: str) -> pd.DataFrame:
+    """The row of `configuration` for an entry of MEASURED, on the nodes of docs/han_on_a_bed.py.
+
+    `which` is 'best', or 'library' for the best choice with the library's own collectives between nodes.
+    """
+    between, segment, within = measured[which].split(", ")
     choice = Choice(PREFIX + between, parse_size(segment), WITHIN.index(within))
-    return configuration(*MEASURED_ON, best["message_bytes"], best["collective"], choice)
+    return configuration(*MEASURED_ON, measured["message_bytes"], measured["collective"], choice)
 
 
 # What the parts cost.

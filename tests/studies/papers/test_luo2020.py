@@ -203,3 +203,12 @@ def test_the_applications_of_the_study_run_with_collectives_that_are_known() -> 
     [line] = [line for line in source.splitlines() if line.startswith("APPLICATIONS = ")]
     for choices in ast.literal_eval(line.partition(" = ")[2]).values():
         assert set(choices.split(",")) <= set(NAMES)
+
+
+def test_the_best_measured_configurations_are_those_of_each_imod() -> None:
+    for one in paper.MEASURED["measured"]:
+        best, library = (paper.measured_configuration(one, which) for which in ("best", "library"))
+        assert (best.n[0], best.p[0], best.t[0]) == (*paper.MEASURED_ON, one["collective"])
+        assert library.imod[0] == "library"
+        assert library.ibalg[0] == "-"
+        assert one["best_seconds"] <= min(one["library_seconds"], one["pick_seconds"])

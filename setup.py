@@ -25,13 +25,14 @@ def data_of(floor: str) -> list[str]:
 
 
 class BuildWithMore(build_py):
-    """Puts CMakeLists.txt and the executed notebooks next to the packages, as in a clone."""
+    """Puts CMakeLists.txt, executed notebooks and the files that one of them reads next to the packages, as in a clone."""
 
     def run(self) -> None:
         """Builds the package."""
         super().run()
         if not self.editable_mode:
-            for file in map(str, (Path("CMakeLists.txt"), *sorted(Path("docs/notebooks").glob("*.ipynb")))):
+            folders = [*Path("docs/notebooks").glob("*.ipynb"), *Path("docs/measured").glob("*")]
+            for file in map(str, (Path("CMakeLists.txt"), *sorted(folders))):
                 self.mkpath(str(Path(self.build_lib, "collwise", file).parent))
                 self.copy_file(file, str(Path(self.build_lib, "collwise", file)))
 

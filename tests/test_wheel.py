@@ -61,7 +61,8 @@ def test_the_wheel_has_every_file_of_the_floors(wheel: Path) -> None:
     expected = {in_the_wheel(file): file for file in files_of_git() if file.parts[0] in TOP}
     notebooks = {f"collwise/{file}" for file in files_of_git() if file.parts[:2] == ("docs", "notebooks")}
     assert len(notebooks) == 4
-    assert members.keys() == expected.keys() | notebooks | {"collwise/CMakeLists.txt"}
+    measured = {f"collwise/{file}" for file in files_of_git() if file.parts[:2] == ("docs", "measured")}
+    assert members.keys() == expected.keys() | notebooks | measured | {"collwise/CMakeLists.txt"}
     executable = {name for name, member in members.items() if member.external_attr >> 16 & 0o100}
     assert executable == {name for name, file in expected.items() if os.access(ROOT / file, os.X_OK)}
     assert executable

@@ -9,6 +9,8 @@ The public interface, for notebooks and scripts::
     measure(collective, procs)             measured times under Open MPI or MPICH
     search_algorithms(collective, procs)   measured times within a budget, only where the choice is in doubt
     stored(query)                          times that the store has
+    import_times(file)                     times that were measured elsewhere, put into the store
+    measured_file(name)                    times of a test bed, its description, parameters of models fitted there
     results(), configurations()            DataFrames of all times in the store, and of their configurations
     prune(platform=name)                   deletes times from the store
     fit(platform)                          a model whose parameters are estimated on that platform
@@ -78,6 +80,8 @@ if TYPE_CHECKING:
     )
     from collwise.store_contents import (
         configurations as configurations,
+        import_times as import_times,
+        measured_file as measured_file,
         prune as prune,
         results as results,
         stored as stored,
@@ -108,7 +112,7 @@ _MODULES = {
     "predictions": ("FittedModel", "fit", "predict"),
     "programs": ("ProfileResult", "application", "gain", "profile", "run_program"),
     "platform_changes": ("explorer", "live_map", "sweep", "whatif"),
-    "store_contents": ("configurations", "prune", "results", "stored"),
+    "store_contents": ("configurations", "import_times", "measured_file", "prune", "results", "stored"),
     "timings": ("measure", "search_algorithms", "simulate"),
     "tuning": ("Tuned", "tune"),
 }

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from collwise import arguments
 from collwise.arguments import Names, Numbers
 from collwise.common.errors import UsageError, check_name, note, unknown_name
+from collwise.common.folders import SOURCES
 from collwise.common.units import counted
 from collwise.simulator.store import Store, StoredConfiguration
 from collwise.simulator.timing import Case, Timing
@@ -224,7 +225,7 @@ def prune(
 
 
 def import_times(
-    *files: Path,
+    *files: str | Path,
     platform: str = "",
     procs: int | None = None,
     ppn: int = 1,
@@ -242,6 +243,12 @@ def import_times(
     Returns a DataFrame with a row for each file, collective, experiment and P: `times` is the number of times, and
     `failed` how many of them failed. Raises UsageError naming file, line and what was expected, and then stores nothing
     of that file.
+
+    >>> import collwise, pathlib
+    >>> lines = "# machine: mine", "collective,algorithm,procs,bytes,us", "bcast,chain,4,8192,30", ""
+    >>> _ = pathlib.Path("mine.csv").write_text("\\n".join(lines))
+    >>> collwise.import_times("mine.csv").times.tolist()
+    [1]
     """
     import pandas as pd
 
@@ -253,7 +260,7 @@ def import_times(
     wrong = 0
     with Store(arguments.store_path(store)) as opened:
         for file in files:
-            imported = import_file(file, opened, missing)
+            imported = import_file(Path(file), opened, missing)
             for timing in imported.timings:
                 kind = (str(file), timing.case.collective, timing.case.experiment, timing.case.procs)
                 times[kind] += 1
@@ -272,6 +279,21 @@ def import_times(
     if wrong:
         frame.attrs["problem"] = f"{wrong} cases had failed when they were measured; they are stored as failed"
     return frame
+
+
+def measured_file(name: str) -> Path:
+    """A file of what was measured on a test bed of eight nodes, which docs/models-measured.md shows.
+
+    Parameters: `name`, such as 'bed.toml' (the bed's description), 'first.csv.gz' and 'second.csv.gz' (times of two
+    runs), or 'loggp.toml' (parameters of a model that was fitted there). Raises UsageError for an unknown name.
+
+    >>> import collwise
+    >>> collwise.platform(collwise.measured_file("bed.toml")).name
+    'testbed-8x25m'
+    """
+    folder = SOURCES / "docs" / "measured"
+    check_name("measured file", name, sorted(path.name for path in folder.iterdir()))
+    return folder / name
 
 
 def _facts(about: str) -> tuple[tuple[str, str], ...]:

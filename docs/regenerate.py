@@ -1,6 +1,6 @@
 """Writes the pages, tables and figures of the documentation that show results, and the README's table of trust.
 
-    .venv/bin/python docs/regenerate.py [PAGE...]
+    .venv/bin/python docs/regenerate.py [--measure] [PAGE...]
 
 Pages: algorithms, crosscheck, models, evaluation, validation, models-measured, results, hunold2018, luo2020,
 nuriyev2021, oflynn2009, pjesivac2007, whatif, applications, notebooks, machines, figures.
@@ -10,6 +10,9 @@ simulations of thousands of processes, and for measuring on test beds, which nee
 namespaces. `validation` and `machines` write the README's table of how far to trust choices. Nothing that it writes is
 edited by hand. docs/engines.md is written by benchmarks/engines.py, pictures of the report by
 docs/screenshots.py. Long tables of all pages are folded, also of those that benchmarks write.
+
+hunold2018, luo2020, oflynn2009 and models-measured show times that are stored. With `--measure` these are measured anew
+before, on test beds, for about 10, 15, 15 and 90 minutes; scripts that were stopped resume where they say so.
 """
 
 from __future__ import annotations
@@ -78,6 +81,7 @@ from collwise.validation.times.defaults import PAPER_SIZES, SEGMENT_BYTES, SEGME
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.sources import predicted
 
+MEASURE = "--measure"
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
 REPORTS = DOCS.parent / "studies/reports"
@@ -90,6 +94,17 @@ NOTEBOOKS = ("getting_started", "model_accuracy", "own_cluster", "whatif")
 LONG_TABLE = 45
 """The rows of a table that a reader scrolls past; longer ones are folded."""
 NOTE = "<!-- Written by docs/regenerate.py; do not edit. -->\n"
+
+
+MEASURING = {
+    "hunold2018": ("methods_on_a_bed.py nrep",),
+    "luo2020": ("han_on_a_bed.py",),
+    "oflynn2009": tuple(f"methods_on_a_bed.py {what}" for what in ("timing", "series", "escalations")),
+    "models-measured": tuple(
+        f"models_against_measured.py {what}" for what in ("fit", "receivers", "first", "fast", "second")
+    ),
+}
+"""The scripts that measure the stored times of pages."""
 
 
 def main() -> int:
@@ -112,10 +127,14 @@ def main() -> int:
         "machines": write_machines,
         "figures": write_figures,
     }
-    if unknown := [name for name in sys.argv[1:] if name not in pages]:
-        print(f"unknown page '{unknown[0]}'; valid: {', '.join(pages)}", file=sys.stderr)
+    asked = [name for name in sys.argv[1:] if name != MEASURE]
+    if unknown := [name for name in asked if name not in pages]:
+        print(f"unknown page '{unknown[0]}'; valid: {', '.join(pages)}, and {MEASURE}", file=sys.stderr)
         return 2
-    for name in sys.argv[1:] or pages:
+    for name in asked or pages:
+        for script in MEASURING.get(name, ()) if MEASURE in sys.argv else ():
+            program, *words = script.split()
+            subprocess.run([sys.executable, str(DOCS / program), *words], check=True)
         pages[name]()
     for page in DOCS.glob("*.md"):
         write(page, folded(page.read_text(encoding="utf-8")))

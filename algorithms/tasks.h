@@ -136,7 +136,7 @@ void collwise_add_action(collwise_rounds *to, collwise_action action);
 
 /* --- Memory of a node as rounds (windows.c) ----------------------------------------------------------------------- */
 
-/* Memory that the processes of a node share, or that they read by MPI_Get. It cannot be recorded. */
+/* Memory that the processes of a node share, or that they read by MPI_Get (windows.h). */
 typedef struct collwise_window collwise_window;
 
 /* The window of a node's processes, made on first use by all processes, and kept with the hierarchy of `comm`; NULL

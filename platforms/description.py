@@ -84,6 +84,12 @@ class Calibration:
         return options if self.tcp_window else options | {"network/TCP-gamma": "0"}
 
 
+COPY_SECONDS_PER_BYTE = 1e-10
+"""The default time to copy a byte: one byte read and one byte written, at 20 GB/s."""
+
+LEAST_FLAG_SECONDS = 1e-7
+"""The least latency of a flag in shared memory where nothing is known of it: a cache line of another core."""
+
 PACKET_BYTES = 1448
 """The bytes of a message in a full packet of TCP over Ethernet, with time stamps."""
 
@@ -186,8 +192,9 @@ class Platform(Description):
     between processes of a node has at most the loopback's rate, and all messages together at most
     `memory_bytes_per_second` (None: no limit). Messages from one socket to others share
     `between_sockets_bytes_per_second` (None: no limit), and their latency is `between_sockets_latency_seconds` (None:
-    as within a socket); SMPI ignores these two. No time depends on `memory_bytes_per_node`, which limits the messages
-    that the processes of a node can hold.
+    as within a socket). A flag that a process sets in shared memory is seen by others after `flag_latency_seconds`
+    (None: what the shortest message within a node takes). SMPI ignores these three. No time depends on
+    `memory_bytes_per_node`, which limits the messages that the processes of a node can hold.
 
     All nodes are equal except for `node_faults`. Rates and overheads are those of a node without faults.
     """
@@ -208,6 +215,7 @@ class Platform(Description):
     memory_bytes_per_second: float | None = None
     between_sockets_bytes_per_second: float | None = None
     between_sockets_latency_seconds: float | None = None
+    flag_latency_seconds: float | None = None
     topology: Topology | None = None
     node_faults: tuple[NodeFault, ...] = ()
 

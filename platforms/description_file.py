@@ -120,6 +120,7 @@ CLUSTER = _keys(
 NETWORK = _keys(
     "link_bytes_per_second link_latency_seconds links_per_node? loopback_bytes_per_second loopback_latency_seconds "
     "between_sockets_bytes_per_second? between_sockets_latency_seconds? memory_bytes_per_second? "
+    "flag_latency_seconds? "
     "backbone_bytes_per_second? backbone_latency_seconds? backbone_is_shared?",
     backbone_is_shared=_TRUTH,
 )

@@ -49,6 +49,7 @@ class Node:
     between_sockets_bytes_per_second: float | None = None
     between_sockets_latency_seconds: float | None = None
     memory_bytes_per_second: float | None = None
+    flag_latency_seconds: float | None = None
 
 
 def new_platform(
@@ -115,6 +116,7 @@ def new_platform(
         memory_bytes_per_second=memory,
         between_sockets_bytes_per_second=node.between_sockets_bytes_per_second,
         between_sockets_latency_seconds=node.between_sockets_latency_seconds,
+        flag_latency_seconds=node.flag_latency_seconds,
         topology=_topology(topology, nodes, hop_latency_seconds, figures),
         calibration=picked.calibration if picked else Calibration(note="none: nominal bandwidth, no overheads"),
         sources=sources,

@@ -9,6 +9,12 @@ from dataclasses import asdict, dataclass
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 
+WINDOWS = (1, 2)
+"""The values of the parameter `within` with which processes of a node use its memory."""
+
+WITH_WINDOWS = ("bcast", "reduce", "allreduce")
+"""The collectives that do so; the others send messages in its place."""
+
 
 @dataclass(frozen=True, order=True)
 class Case:
@@ -51,6 +57,12 @@ class Case:
     def entry(self) -> Algorithm:
         """The catalogue's entry of the algorithm. Raises UsageError if there is none."""
         return Catalogue.load().algorithm(self.collective, self.algorithm)
+
+    @property
+    def uses_windows(self) -> bool:
+        """True if processes of a node share memory, or read one another's: `within` 1 and 2."""
+        is_one = self.parameter in WINDOWS and self.collective in WITH_WINDOWS
+        return is_one and self.entry.count_parameter == "within"
 
 
 def is_mock_up(case: Case) -> bool:

@@ -31,6 +31,8 @@ _WITHIN_NODES = (
     "local_transfer_seconds",
     "cross_latency_seconds",
     "cross_transfer_seconds",
+    "flag_seconds",
+    "move_seconds",
 )
 _BYTES = ("transfer_seconds", "gap_seconds", "receive_gap_seconds", "load_bytes")
 _RATES, _RATES_WITHIN_NODES = ("out_rate", "in_rate", "link_rate"), ("memory_rate", "cross_rate")
@@ -165,7 +167,7 @@ def _factor(before: NetworkTables, after: NetworkTables, kind: int) -> Doubles:
         grown = np.divide(
             getattr(after, name), table, out=np.full(np.shape(table), np.inf), where=np.asarray(table) > 0
         )
-        if name == "route_seconds":
+        if name in ("route_seconds", "flag_seconds"):
             grown = np.full(sizes, grown.min(initial=np.inf))
         elif name == "load_bytes":
             grown = np.where(np.isfinite(grown), grown * _slower(before, after), np.inf)

@@ -4,7 +4,7 @@
 
 #include "recorder.h"
 
-enum { SCHEDULE_KINDS = SCHEDULE_ALLOCATE + 1 };
+enum { SCHEDULE_KINDS = SCHEDULE_MOVE + 1 };
 
 /* Adds the number of operations of each program, kind and size to `counts`, in this order. Waits, forks, and
  * messages of a process to itself, do not count. */

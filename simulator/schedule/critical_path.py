@@ -15,10 +15,12 @@ from collwise.simulator.schedule.library import (
     LEAVING,
     LINK,
     MEMORY,
+    MOVING,
     ON_WAY,
     PORT,
     RECEIVING,
     REDUCING,
+    SEEING,
     SENDING,
     SOCKETS,
     TAKING_IN,
@@ -58,6 +60,7 @@ def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -
     trace = schedule.trace(network, of_period=is_even and not every)
     path = trace.path
     spent, sizes = path["spent"], trace.sizes[path["size"]].astype(np.float64)
+    sizes = np.where(spent == SEEING, 0.0, sizes)
     seconds = path["end_seconds"] - path["begin_seconds"]
     alone = _alone(network, path)
     is_message, is_gap = np.isin(spent, _MESSAGES), np.isin(spent, _GAPS)
@@ -81,6 +84,8 @@ def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -
         "reduction": np.where(spent == REDUCING, seconds, 0.0),
         "copies": np.where(spent == COPYING, seconds, 0.0),
         "fresh memory": np.where(spent == ALLOCATING, seconds, 0.0),
+        "copies by shared memory": np.where(spent == MOVING, seconds, 0.0),
+        "flags": np.where(spent == SEEING, seconds, 0.0),
     }
     rows = [(int((part > 0).sum()), int(sizes[part > 0].sum()), float(part.sum())) for part in columns.values()]
     parts = pd.DataFrame(rows, index=pd.Index(columns, name="part"), columns=["count", "bytes", "seconds"])

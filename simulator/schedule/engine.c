@@ -87,10 +87,10 @@ static int32_t note_message(play *all, schedule_spent spent, int32_t index, doub
 
 /* --- Connections -------------------------------------------------------------------------------------------------- */
 
-/* The number of the connection to a process from one that lies so far ahead of it, NONE if it receives none. */
-static int32_t connection_to(const play *all, int destination, uint32_t relative) {
+/* The number of the connection to a process by that way, NONE if nothing reaches it so. */
+static int32_t connection_to(const play *all, int destination, uint32_t way) {
     const process *to = &all->processes[destination];
-    const schedule_source *found = schedule_find_source(to->sources, relative);
+    const schedule_source *found = schedule_find_source(to->sources, way);
     return found->source_and_one == 0 ? NONE : to->first_connection + (int32_t)found->number;
 }
 
@@ -182,7 +182,7 @@ static void finish_if_done(play *all, int32_t index) {
         double seconds = received_seconds(one);
         request *received = &all->processes[one->destination].requests[one->receive_slot];
         received->is_free =
-            (one->is_local && all->network->without_local_overheads) ||
+            play_is_no_message(one->protocol) || (one->is_local && all->network->without_local_overheads) ||
             (one->protocol == SCHEDULE_RENDEZVOUS && all->network->protocol[one->size] == SCHEDULE_DEFERRED);
         complete(all, one->destination, one->receive_slot, seconds, received_after(all, index));
         if (one->protocol != SCHEDULE_CONFIRMED) {
@@ -195,11 +195,22 @@ static void finish_if_done(play *all, int32_t index) {
     }
 }
 
+static schedule_spent spent_on_way(const message *one) {
+    switch (one->protocol) {
+    case SCHEDULE_FLAG:
+        return SCHEDULE_SPENT_SEEING;
+    case SCHEDULE_OWN_COPY:
+        return SCHEDULE_SPENT_MOVING;
+    default:
+        return SCHEDULE_SPENT_ON_WAY;
+    }
+}
+
 static void message_arrived(play *all, int32_t index, double seconds) {
     message *one = &all->messages[index];
     one->arrival_seconds = seconds;
     message_spans *spans = spans_of(all, index);
-    spans->arrived = note_message(all, SCHEDULE_SPENT_ON_WAY, index, seconds, spans->started);
+    spans->arrived = note_message(all, spent_on_way(one), index, seconds, spans->started);
     finish_if_done(all, index);
 }
 
@@ -262,17 +273,17 @@ static void start_if_possible(play *all, int32_t index) {
     }
 }
 
-/* The two ends of a message, and where the sender lies from the receiver. */
+/* The two ends of a message, and by which way it reaches the receiver: where the sender lies. */
 typedef struct {
     int source, destination;
-    uint32_t relative;
+    uint32_t way;
     int is_local;
 } message_ends;
 
 /* Between the switches of a process and of one that lies so far behind it, which another one may stand for. */
 static int32_t route_between(const play *all, message_ends ends) {
     const schedule_network *network = all->network;
-    int destination = schedule_peer(all->played, ends.source, schedule_back(all->played, ends.relative));
+    int destination = schedule_peer(all->played, ends.source, schedule_back(all->played, ends.way));
     int32_t from = network->switch_of[network->node_of[ends.source]];
     return from * network->switches + network->switch_of[network->node_of[destination]];
 }
@@ -280,12 +291,12 @@ static int32_t route_between(const play *all, message_ends ends) {
 /* The first message of the connection that lacks this side, or a new one at its end. */
 static int32_t match(play *all, message_ends ends, uint32_t size, int is_send) {
     int source = ends.source, destination = ends.destination;
-    int32_t number = connection_to(all, destination, ends.relative);
+    int32_t number = connection_to(all, destination, ends.way);
     if (number == NONE) {
         play_fail(all, "a send of process %d has no counterpart in process %d", source, destination);
     }
     connection *over = &all->connections[number];
-    if (over->route == NONE && all->network->switches > 0) {
+    if (over->route == NONE && all->network->switches > 0 && !ends.is_local) {
         over->route = route_between(all, ends);
     }
     int32_t index = over->first;
@@ -358,6 +369,53 @@ static void spend(play *all, int rank, schedule_spent on, int peer, uint32_t siz
     now->after = note(all, on, rank, peer, size, begin, now->clock, now->after);
 }
 
+/* A one-sided operation takes the processor as long as the start of a send. */
+static void operate(play *all, int rank, int peer, uint32_t size) {
+    spend(all, rank, SCHEDULE_SPENT_SENDING, peer, size, all->network->start_seconds[class_index(all, rank, size)]);
+}
+
+/* A counter of a process grows, which another one sees a little later. Nobody need look at it. */
+static void tell(play *all, int rank, schedule_word word) {
+    process *now = &all->processes[rank];
+    uint32_t operation = schedule_size_of(word) >> SCHEDULE_COUNTER_BITS;
+    int peer = schedule_peer(all->played, rank, schedule_peer_of(word)) % all->procs;
+    message_ends ends = {rank, peer, schedule_way_to(all->played, word), 1};
+    if (operation > 0) {
+        operate(all, rank, peer, operation - 1);
+    }
+    if (connection_to(all, peer, ends.way) == NONE) {
+        return;
+    }
+    int32_t index = match(all, ends, 0, 1);
+    message *one = &all->messages[index];
+    one->is_sent = 1;
+    one->protocol = SCHEDULE_FLAG;
+    one->send_seconds = one->start_seconds = now->clock;
+    spans_of(all, index)->started = now->after;
+    message_arrived(all, index, now->clock + all->network->flag_seconds[all->network->class_of[now->node]]);
+}
+
+/* A copy that shares the node's memory with others completes a request of the process. */
+static void start_copy(play *all, int rank, schedule_word word, uint32_t slot) {
+    process *now = &all->processes[rank];
+    now->requests[slot] = (request){.seconds = INFINITY, .size = schedule_size_of(word), .after = NONE, .is_local = 1};
+    int32_t index = new_message(all);
+    all->messages[index] = (message){.source = rank,
+                                     .destination = rank,
+                                     .size = schedule_size_of(word),
+                                     .connection = connection_to(all, rank, SCHEDULE_OWN_WAY),
+                                     .receive_slot = slot,
+                                     .start_seconds = now->clock,
+                                     .arrival_seconds = INFINITY,
+                                     .next = NONE,
+                                     .is_sent = 1,
+                                     .is_posted = 1,
+                                     .is_local = 1,
+                                     .protocol = SCHEDULE_OWN_COPY};
+    spans_of(all, index)->started = now->after;
+    play_ports_start(all, index, now->clock);
+}
+
 /* The process takes what has arrived, the earliest first; under models one message arrives after the other. */
 static void take(play *all, int rank, const request *one) {
     process *now = &all->processes[rank];
@@ -404,14 +462,7 @@ static void take_all(play *all, int rank, uint64_t first, uint32_t count) {
     }
 }
 
-static void await(process *of, request *one) {
-    if (one->seconds == INFINITY) {
-        one->is_awaited = 1;
-        of->unknown++;
-    }
-}
-
-/* Posts a send or receive, which completes the request. */
+/* Posts a send or receive, or looks at a counter, which completes the request. */
 static void post(play *all, int rank, schedule_word word, uint32_t slot) {
     const schedule_network *network = all->network;
     process *now = &all->processes[rank];
@@ -422,6 +473,11 @@ static void post(play *all, int rank, schedule_word word, uint32_t slot) {
     int is_receive = schedule_is_receive(kind);
     now->requests[slot] =
         (request){.seconds = INFINITY, .size = size, .after = NONE, .is_receive = is_receive, .is_local = is_within};
+    if (kind == SCHEDULE_AWAIT) {
+        now->requests[slot].size = 0;
+        post_receive(all, (message_ends){peer, rank, schedule_way_of(word), 1}, 0, slot, now->clock);
+        return;
+    }
     if (is_receive) {
         post_receive(all, (message_ends){peer, rank, ahead, is_within}, size, slot, now->clock);
         return;
@@ -433,10 +489,35 @@ static void post(play *all, int rank, schedule_word word, uint32_t slot) {
     post_send(all, ends, size, slot, now->clock, play_protocol_of(kind, network->protocol[size]));
 }
 
-static void work(play *all, int rank, schedule_word word) {
+static void await(process *of, request *one) {
+    if (one->seconds == INFINITY) {
+        one->is_awaited = 1;
+        of->unknown++;
+    }
+}
+
+/* Local work. Returns 0 if the process has to wait for its end. */
+static int work(play *all, int rank, schedule_word word) {
+    process *now = &all->processes[rank];
     int which = (int)schedule_kind_of(word) - SCHEDULE_REDUCE;
     uint32_t size = schedule_size_of(word);
+    if (schedule_kind_of(word) == SCHEDULE_MOVE && schedule_peer_of(word) > 0) {
+        operate(all, rank, rank, size);
+    }
+    if (schedule_kind_of(word) == SCHEDULE_MOVE && all->ports != NULL && all->network->memory_rate > 0) {
+        uint32_t slot = now->mask + 1;
+        start_copy(all, rank, word, slot);
+        await(now, &now->requests[slot]);
+        return now->unknown == 0;
+    }
     spend(all, rank, SCHEDULE_SPENT_REDUCING + which, rank, size, all->network->local_seconds[which][size]);
+    return 1;
+}
+
+/* The end of local work for which the process has waited. */
+static void end_work(play *all, int rank) {
+    const process *now = &all->processes[rank];
+    take(all, rank, &now->requests[now->mask + 1]);
 }
 
 /* --- Strands ------------------------------------------------------------------------------------------------------ */
@@ -455,59 +536,98 @@ static void open_requests(play *all, int rank, strand *of) {
     of->made = 0;
 }
 
-/* Goes on with a strand to its next wait or its end. */
-static void go_on_to_wait(play *all, int rank, strand *of) {
+/* Goes on with a strand to its next wait or its end. Returns 0 if it has to be called again: the process is at work. */
+static int go_on_to_wait(play *all, int rank, strand *of) {
     const schedule_word *words = all->processes[rank].program->words;
     while (of->at < of->end) {
         schedule_word word = words[of->at++];
         if (schedule_kind_of(word) == SCHEDULE_WAIT) {
             open_requests(all, rank, of);
-            return;
+            return 1;
         }
         if (schedule_is_local(schedule_kind_of(word))) {
-            work(all, rank, word);
+            if (!work(all, rank, word)) {
+                return 0;
+            }
+        } else if (schedule_kind_of(word) == SCHEDULE_TELL) {
+            tell(all, rank, word);
         } else {
             post(all, rank, word, of->first_slot + of->made++);
         }
     }
+    return 1;
 }
 
-/* Goes on with a strand, whose wait is over, until it has to wait or is over. */
-static void go_on_with(play *all, int rank, strand *of) {
+/* Goes on with a strand, whose wait is over, until it has to wait or is over. Returns the same. */
+static int go_on_with(play *all, int rank, strand *of) {
     while (of->open == 0 && of->at < of->end) {
-        go_on_to_wait(all, rank, of);
+        if (!go_on_to_wait(all, rank, of)) {
+            return 0;
+        }
     }
     all->processes[rank].strands->left -= of->open == 0;
+    return 1;
 }
 
-/* Begins the strands of the fork that the process has come to: all start what they do first, then those go on that need
- * not wait. Returns 1 if all are over. */
+/* The strands of a fork begin: all start what they do first, then those go on that need not wait. Returns 1 if all are
+ * over. */
+static int begin_strands(play *all, int rank) {
+    strands *of = all->processes[rank].strands;
+    while (of->begun < 2 * of->count) {
+        strand *one = &of->list[of->begun % of->count];
+        int goes_on = of->begun < of->count ? go_on_to_wait(all, rank, one) : go_on_with(all, rank, one);
+        of->is_working = !goes_on;
+        if (of->is_working) {
+            return 0;
+        }
+        of->begun++;
+    }
+    return of->left == 0;
+}
+
+/* The process has come to a fork. */
 static int begin_fork(play *all, int rank, uint32_t count) {
-    process *now = &all->processes[rank];
+    const process *now = &all->processes[rank];
     strands *of = now->strands;
     size_t at = now->at + 1;
     uint32_t slot = now->mask + 2;
     of->count = of->left = count;
+    of->begun = 0;
     of->latest_seconds = 0;
     for (uint32_t i = 0; i < count; i++) {
         schedule_word head = now->program->words[at++];
         of->list[i] = (strand){.at = at, .end = at + schedule_size_of(head), .first_slot = slot};
         slot += schedule_peer_of(head);
         at += schedule_size_of(head);
-        go_on_to_wait(all, rank, &of->list[i]);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        go_on_with(all, rank, &of->list[i]);
-    }
+    return begin_strands(all, rank);
+}
+
+/* The process goes on with a strand, and takes what is complete meanwhile. Returns 1 if all are over. */
+static int go_on_in_fork(play *all, int rank, uint32_t which) {
+    strands *of = all->processes[rank].strands;
+    of->current = which;
+    of->is_working = !go_on_with(all, rank, &of->list[which]);
     return of->left == 0;
 }
 
-static strand *strand_of(const strands *of, uint32_t slot) {
+/* Work is over at which a strand was, while others waited. */
+static int go_on_after_work(play *all, int rank) {
+    strands *of = all->processes[rank].strands;
+    end_work(all, rank);
+    int are_over = of->begun < 2 * of->count ? begin_strands(all, rank) : go_on_in_fork(all, rank, of->current);
+    if (!of->is_working && of->first < of->end) {
+        plan_fork(all, rank);
+    }
+    return are_over;
+}
+
+static uint32_t strand_of(const strands *of, uint32_t slot) {
     uint32_t i = of->count - 1;
     while (slot < of->list[i].first_slot) {
         i--;
     }
-    return &of->list[i];
+    return i;
 }
 
 /* Does what a word says, or finishes it after a wait. Returns 0 if the process has to stop here. */
@@ -516,7 +636,14 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
     schedule_kind kind = schedule_kind_of(word);
     uint32_t size = schedule_size_of(word), count = schedule_peer_of(word);
     if (schedule_is_local(kind)) {
-        work(all, rank, word);
+        if (is_resumed) {
+            end_work(all, rank);
+            return 1;
+        }
+        return work(all, rank, word);
+    }
+    if (kind == SCHEDULE_TELL) {
+        tell(all, rank, word);
         return 1;
     }
     if (kind == SCHEDULE_WAIT) {
@@ -531,7 +658,8 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
         return 1;
     }
     if (kind == SCHEDULE_FORK) {
-        if (!is_resumed && !begin_fork(all, rank, count)) {
+        int is_working = is_resumed && now->strands->is_working;
+        if ((!is_resumed && !begin_fork(all, rank, count)) || (is_working && !go_on_after_work(all, rank))) {
             return 0;
         }
         now->at += size;
@@ -588,20 +716,20 @@ static void go_on_all(play *all) {
 static void fork_goes_on(play *all, int rank, double seconds) {
     process *now = &all->processes[rank];
     strands *of = now->strands;
-    if (of->first == of->end || of->next_seconds != seconds) {
-        return; /* something else was complete before this */
+    if (of->first == of->end || of->next_seconds != seconds || of->is_working) {
+        return; /* something else was complete before this, or the process cannot take it yet */
     }
     moment next = of->complete[of->first++];
     const request *taken = &now->requests[next.number];
-    strand *on = strand_of(of, next.number);
+    uint32_t on = strand_of(of, next.number);
     play_compare(all, COMPARED_ORDER, (size_t)rank, taken->size, of->latest_seconds, next.seconds);
     of->latest_seconds = next.seconds;
     if (of->first < of->end) {
         plan_fork(all, rank);
     }
     take(all, rank, taken);
-    if (--on->open == 0) {
-        go_on_with(all, rank, on);
+    if (--of->list[on].open == 0) {
+        go_on_in_fork(all, rank, on);
     }
     if (of->left == 0) {
         go_on(all, rank, 1);
@@ -746,7 +874,8 @@ static void run(play *all) {
 static void check_nothing_is_left(play *all) {
     for (size_t i = 0; i < all->connection_count; i++) {
         int32_t left = all->connections[i].first;
-        if (left != NONE) {
+        int is_flag = left != NONE && all->messages[left].protocol == SCHEDULE_FLAG; /* which nobody had to see */
+        if (left != NONE && !is_flag) {
             const message *one = &all->messages[left];
             play_fail(all, "a %s of process %d has no counterpart in process %d", one->is_sent ? "send" : "receive",
                       one->is_sent ? one->source : one->destination, one->is_sent ? one->destination : one->source);

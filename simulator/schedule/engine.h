@@ -10,7 +10,9 @@ typedef enum {
     SCHEDULE_RENDEZVOUS, /* it waits for its receive, and its sender until it has left */
     SCHEDULE_DEFERRED,   /* it waits for its receive, its sender does not: SMPI treats eager messages so. A synchronous
                             send then is a rendezvous that has no overhead at the receiver */
-    SCHEDULE_CONFIRMED   /* a synchronous send of an eager message: leaves when sent, its sender waits for an answer */
+    SCHEDULE_CONFIRMED,  /* a synchronous send of an eager message: leaves when sent, its sender waits for an answer */
+    SCHEDULE_FLAG,       /* no message: a counter that another process of the node sees */
+    SCHEDULE_OWN_COPY    /* no message: a copy through the node's memory */
 } schedule_protocol;
 
 /* The costs of messages and computation. Nodes of one class are alike. Tables by size have an entry for each size of
@@ -45,6 +47,7 @@ typedef struct {
 
     /* Within a node, by class and size. */
     const double *local_latency_seconds, *local_transfer_seconds;
+    const double *flag_seconds; /* by class: until a process sees that a counter of another one has grown */
 
     /* From one socket of a node to another, the same; not used if `sockets` is 0. */
     int sockets;              /* of each node */
@@ -66,7 +69,7 @@ typedef struct {
     double send_buffer_bytes;         /* of a connection: a sender no longer waits for this last part of a message;
                                          with packets also the most that is not acknowledged, 0: no limit */
     double queue_bytes;          /* of each connection with messages at a node's port: an answer leaves after them */
-    double memory_rate;          /* which transfers within a node share; 0: they do not */
+    double memory_rate;          /* which transfers within a node, and copies by shared memory, share; 0: they do not */
     int without_local_overheads; /* the latency within a node includes the overheads of sender and receiver */
 
     /* Switches between the ports; `switches` is 0 if they never limit a message. Links 2 i and 2 i + 1 are the two
@@ -93,7 +96,9 @@ typedef enum {
     SCHEDULE_SPENT_REDUCING,
     SCHEDULE_SPENT_COPYING,
     SCHEDULE_SPENT_ALLOCATING,
-    SCHEDULE_SPENT_ANSWERING /* the receiver's answer to a synchronous send, on its way to the sender */
+    SCHEDULE_SPENT_MOVING,    /* copies by memory that the node's processes share, and waits for that memory */
+    SCHEDULE_SPENT_ANSWERING, /* the receiver's answer to a synchronous send, on its way to the sender */
+    SCHEDULE_SPENT_SEEING     /* until a process sees a counter of another one: its size has no meaning */
 } schedule_spent;
 
 /* The kinds of resources that messages share and wait for. */

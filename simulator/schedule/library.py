@@ -40,6 +40,7 @@ class _Schedule(ctypes.Structure):
         ("is_begin", c_int),
         ("has_synchronous", c_int),
         ("has_strands", c_int),
+        ("has_windows", c_int),
         ("is_mirrored", c_int),
         ("blocks", c_void_p),
     )
@@ -158,7 +159,8 @@ SPANS = np.dtype(
 )
 """A span of time of a process (`schedule_span` in simulator/schedule/engine.h)."""
 
-SENDING, ON_WAY, LEAVING, IN_GAP, TAKING_IN, RECEIVING, REDUCING, COPYING, ALLOCATING, ANSWERING = range(10)
+SENDING, ON_WAY, LEAVING, IN_GAP, TAKING_IN, RECEIVING = range(6)
+REDUCING, COPYING, ALLOCATING, MOVING, ANSWERING, SEEING = range(6, 12)
 """The activities that a span can be spent on (`schedule_spent` in simulator/schedule/engine.h)."""
 
 PORT, MEMORY, SOCKETS, LINK = range(4)

@@ -607,7 +607,8 @@ static void release(pass *of) {
 }
 
 int play_models_can(const schedule *played, const schedule_network *network) {
-    return !played->has_strands && network->out_rate == NULL && network->switches == 0 && network->sockets == 0;
+    return !played->has_strands && !played->has_windows && network->out_rate == NULL && network->switches == 0 &&
+           network->sockets == 0;
 }
 
 /* Processes that differ in free work alone are alike (symmetry.c). */

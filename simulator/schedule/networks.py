@@ -9,7 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform, Ports
-from collwise.platforms.description import PACKET_BYTES, Calibration, FactorRow, OverheadRow
+from collwise.platforms.description import (
+    COPY_SECONDS_PER_BYTE,
+    LEAST_FLAG_SECONDS,
+    PACKET_BYTES,
+    Calibration,
+    FactorRow,
+    OverheadRow,
+)
 from collwise.platforms.hosts import DerivedPlatform, ReorderedPlatform
 from collwise.platforms.smpi import CROSS_TRAFFIC, ENVELOPE_BYTES
 from collwise.platforms.topology import routes_among, routes_over_backbone
@@ -74,6 +81,7 @@ def network_tables(
         allocate_seconds=np.where(
             m < calibration.kept_memory_bytes, 0.0, m * (calibration.allocate_seconds_per_byte or 0)
         ),
+        move_seconds=m * (calibration.copy_seconds_per_byte or COPY_SECONDS_PER_BYTE),
         protocol=np.where(eager, DEFERRED if like_smpi else EAGER, RENDEZVOUS),
         handshake_seconds=latency[:, :, None] * handshake_factor,
         answer_seconds=latency[:, :, None] * np.maximum(own_factor, handshake_factor / 2),
@@ -83,6 +91,7 @@ def network_tables(
         receive_gap_seconds=alike * np.zeros(len(m)),
         local_latency_seconds=alike * described.loopback_latency_seconds * latency_factor,
         local_transfer_seconds=alike * (sent / loopback_rate),
+        flag_seconds=_flag_seconds(described, classes),
         out_rate=rates,
         in_rate=rates,
         burst_bytes=np.zeros(len(classes)),
@@ -262,6 +271,19 @@ def _classes_of(
         for kind in platform.node_types
     ]
     return classes, np.repeat(np.arange(len(classes)), [kind.nodes for kind in platform.node_types])[nodes]
+
+
+def _flag_seconds(platform: Platform | HeterogeneousPlatform, classes: Sequence[_NodeClass]) -> Doubles:
+    """The latency of a flag on nodes of each class: by default that of the shortest message within the node."""
+    known = platform.flag_latency_seconds if isinstance(platform, Platform) else None
+    if known is not None:
+        return np.full(len(classes), known)
+    latency = platform.loopback_latency_seconds * platform.calibration.latency_factor[0][1]
+    ports = platform.ports if isinstance(platform, Platform) else None
+    if ports is not None and ports.loopback_bytes_per_second > 0:
+        return np.full(len(classes), max(ports.loopback_latency_seconds, LEAST_FLAG_SECONDS))
+    found = [latency + kind.start[0][1] + kind.receive[0][1] for kind in classes]
+    return np.maximum(found, LEAST_FLAG_SECONDS)
 
 
 def _paths(platform: Platform | HeterogeneousPlatform, classes: Sequence[_NodeClass]) -> tuple[Doubles, Doubles]:

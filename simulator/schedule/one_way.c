@@ -29,7 +29,7 @@ static int32_t sender_of(const play *all, int rank, uint32_t place) {
     if (found == 0) {
         return NONE;
     }
-    int32_t node = all->processes[schedule_peer(all->played, rank, found - 1)].node;
+    int32_t node = all->processes[schedule_peer(all->played, rank, schedule_way_peer(found - 1))].node;
     return node == to->node ? NONE : node;
 }
 

@@ -72,6 +72,9 @@ typedef struct {
 typedef struct {
     strand *list;
     uint32_t count, left; /* how many there are, and how many are not over */
+    uint32_t begun;       /* they begin in two rounds: how many have begun in the first, and after it in the second */
+    uint32_t current;     /* the one that the process went on with last */
+    int is_working;       /* the process waits for the end of its own work, and takes nothing */
     moment *complete;     /* requests that they wait for, by time, from `first` to before `end` of `room` */
     uint32_t first, end, room;
     double next_seconds;   /* when the process takes the first one of these */
@@ -198,6 +201,8 @@ static inline schedule_protocol play_protocol_of(schedule_kind kind, uint8_t usu
 static inline int play_waits_for_receive(uint8_t protocol) {
     return protocol == SCHEDULE_RENDEZVOUS || protocol == SCHEDULE_DEFERRED;
 }
+
+static inline int play_is_no_message(uint8_t protocol) { return protocol >= SCHEDULE_FLAG; }
 
 /* Returns whether messages of any of the schedule's sizes wait for their receives. */
 static inline int play_some_wait_for_receives(const schedule *played, const schedule_network *network) {

@@ -235,6 +235,9 @@ static void adjust_both(play *all, stage *at, uint32_t count_before) {
 /* --- A message on its way ----------------------------------------------------------------------------------------- */
 
 static double latency_of(const play *all, const message *one) {
+    if (one->protocol == SCHEDULE_OWN_COPY) {
+        return 0;
+    }
     if (one->is_local) {
         return play_local_latency(all, one);
     }
@@ -242,6 +245,9 @@ static double latency_of(const play *all, const message *one) {
 }
 
 static double transfer_of(const play *all, const message *one) {
+    if (one->protocol == SCHEDULE_OWN_COPY) {
+        return all->network->local_seconds[SCHEDULE_MOVE - SCHEDULE_REDUCE][one->size];
+    }
     if (one->is_local) {
         return play_local_transfer(all, one);
     }
@@ -462,7 +468,8 @@ static int has_own_path(const play *all, const message *one) {
 
 schedule_resource play_ports_waited_for(const play *all, int32_t index) {
     const message *one = &all->messages[index];
-    if (all->ports == NULL || has_own_path(all, one) || (all->ports->packets != NULL && !one->is_local)) {
+    if (all->ports == NULL || has_own_path(all, one) || one->protocol == SCHEDULE_FLAG ||
+        (all->ports->packets != NULL && !one->is_local)) {
         return one->is_local ? SCHEDULE_MEMORY : SCHEDULE_PORT;
     }
     const transit *way = &all->transits[index];
@@ -519,7 +526,8 @@ void play_ports_start(play *all, int32_t index, double seconds) {
     find_way(all, one, way);
     way->latency_seconds = latency_of(all, one) / (way->stages > 1 ? way->stages - 1 : 1);
     double transfer = transfer_of(all, one);
-    way->bytes = all->network->load_bytes[one->size];
+    way->bytes = one->protocol == SCHEDULE_OWN_COPY ? (double)all->played->sizes[one->size]
+                                                    : all->network->load_bytes[one->size];
     way->max_speed = way->bytes > 0 && transfer > 0 ? way->bytes / transfer : INFINITY;
     if (seconds > all->now) {
         schedule_event(all, seconds, index, 0);

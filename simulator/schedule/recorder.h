@@ -24,10 +24,14 @@ typedef enum {
     SCHEDULE_WAIT,              /* for `peer` requests, of which the first was made `size` requests ago; in a strand:
                                    for all that it has made since its last wait */
     SCHEDULE_FORK,              /* `peer` strands follow, in `size` words; then the process goes on when all are over */
-    SCHEDULE_STRAND,  /* a strand of `size` words follows, which makes at most `peer` requests between waits */
-    SCHEDULE_REDUCE,  /* a local reduction of that size */
-    SCHEDULE_COPY,    /* a local copy of that size */
-    SCHEDULE_ALLOCATE /* memory of that size for the algorithm's own use */
+    SCHEDULE_STRAND,   /* a strand of `size` words follows, which makes at most `peer` requests between waits */
+    SCHEDULE_TELL,     /* a counter, which a peer on the same node looks at, grows: `size` is its number, and above
+                        SCHEDULE_COUNTER_BITS one more than the size of the one-sided operation that does so, 0: none */
+    SCHEDULE_AWAIT,    /* such a counter of a peer, to grow once more than the process has seen: makes a request */
+    SCHEDULE_REDUCE,   /* a local reduction of that size */
+    SCHEDULE_COPY,     /* a local copy of that size */
+    SCHEDULE_ALLOCATE, /* memory of that size for the algorithm's own use */
+    SCHEDULE_MOVE      /* a copy of that size to or from memory of a node's processes, `peer` times by MPI_Get */
 } schedule_kind;
 
 /* kind: 4 bits, peer: 28 bits, size: 32 bits. */
@@ -41,7 +45,7 @@ static inline uint32_t schedule_peer_of(schedule_word word) { return (uint32_t)(
 static inline uint32_t schedule_size_of(schedule_word word) { return (uint32_t)word; }
 
 /* Local work, without other processes: kinds from SCHEDULE_REDUCE on. */
-enum { SCHEDULE_LOCAL_KINDS = SCHEDULE_ALLOCATE - SCHEDULE_REDUCE + 1 };
+enum { SCHEDULE_LOCAL_KINDS = SCHEDULE_MOVE - SCHEDULE_REDUCE + 1 };
 static inline int schedule_is_local(schedule_kind kind) { return kind >= SCHEDULE_REDUCE; }
 /* Sends and receives. */
 static inline int schedule_is_message(schedule_kind kind) { return kind < SCHEDULE_WAIT; }
@@ -49,8 +53,31 @@ static inline int schedule_is_receive(schedule_kind kind) {
     return kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE;
 }
 
-/* The processes that a program receives from, as a table: relative to the process and 1 more than that, 0 where there
- * is none; and their numbers. */
+/* Ways are numbered: by each, something reaches a process in order, which is messages of one process, a counter of one,
+ * or its own copies. The number is that process's, relative to the receiver, and which of these it is in the upper
+ * bits. */
+enum { SCHEDULE_PEER_BITS = 28, SCHEDULE_COUNTER_BITS = 2, SCHEDULE_OWN_WAY = 7U << SCHEDULE_PEER_BITS };
+static inline uint32_t schedule_counter_way(uint32_t relative, uint32_t counter) {
+    return relative | ((counter & ((1U << SCHEDULE_COUNTER_BITS) - 1)) + 1) << SCHEDULE_PEER_BITS;
+}
+static inline uint32_t schedule_way_peer(uint32_t way) { return way & ((1U << SCHEDULE_PEER_BITS) - 1); }
+/* True if something reaches the process by the word's way. */
+static inline int schedule_is_reached(schedule_kind kind) {
+    return schedule_is_receive(kind) || kind == SCHEDULE_AWAIT || kind == SCHEDULE_MOVE;
+}
+static inline uint32_t schedule_way_of(schedule_word word) {
+    switch (schedule_kind_of(word)) {
+    case SCHEDULE_AWAIT:
+        return schedule_counter_way(schedule_peer_of(word), schedule_size_of(word));
+    case SCHEDULE_MOVE:
+        return SCHEDULE_OWN_WAY;
+    default:
+        return schedule_peer_of(word);
+    }
+}
+
+/* The ways by which something reaches a program, as a table: 1 more than each, 0 where there is none; and their
+ * numbers. */
 typedef struct {
     uint32_t source_and_one, number;
 } schedule_source;
@@ -73,10 +100,10 @@ typedef struct {
 } schedule_program;
 
 /* The place of a source in its program's table, or the free place where it belongs. */
-static inline schedule_source *schedule_find_source(schedule_sources among, uint32_t relative) {
+static inline schedule_source *schedule_find_source(schedule_sources among, uint32_t way) {
     uint32_t mask = (1U << among.bits) - 1;
-    uint32_t place = among.is_direct ? relative : relative * 0x9e3779b1U >> (32 - among.bits);
-    while (among.places[place].source_and_one != 0 && among.places[place].source_and_one != relative + 1) {
+    uint32_t place = among.is_direct ? way : way * 0x9e3779b1U >> (32 - among.bits);
+    while (among.places[place].source_and_one != 0 && among.places[place].source_and_one != way + 1) {
         place = (place + 1) & mask;
     }
     return &among.places[place];
@@ -94,6 +121,7 @@ typedef struct {
     int is_begin;                  /* some programs are cut */
     int has_synchronous;           /* some sends are synchronous */
     int has_strands;               /* some programs have */
+    int has_windows;               /* some processes share memory */
     int is_mirrored;               /* peers are relative by the bits of ranks; P is a power of two */
     struct schedule_block *blocks; /* the memory of the programs */
 } schedule;
@@ -106,6 +134,12 @@ static inline int schedule_peer(const schedule *of, int rank, uint32_t relative)
 /* The distance in the opposite direction: from the peer to the process. */
 static inline uint32_t schedule_back(const schedule *of, uint32_t relative) {
     return of->is_mirrored || relative == 0 ? relative : (uint32_t)of->procs - relative;
+}
+
+/* The peer's way that a send or a counter goes. */
+static inline uint32_t schedule_way_to(const schedule *of, schedule_word word) {
+    uint32_t back = schedule_back(of, schedule_peer_of(word));
+    return schedule_kind_of(word) == SCHEDULE_TELL ? schedule_counter_way(back, schedule_size_of(word)) : back;
 }
 
 /* An algorithm of the catalogue that does what an MPI library does for a call of its own collective. */

@@ -58,8 +58,8 @@ def uncut(case: Case) -> Case | None:
     if case.experiment != "collective" or case.limit_bytes > 0:
         return None
     algorithm = case.entry
-    if algorithm.guideline:
-        return None
+    if algorithm.guideline or case.uses_windows:
+        return None  # windows cut messages into chunks
     is_cut = case.segment_bytes > 0 and case.message_bytes > segmented_bytes(case)
     is_known = algorithm.part_parameter in ("", "segment_bytes")
     return replace(case, segment_bytes=0) if is_known and not is_cut else None

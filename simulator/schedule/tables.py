@@ -40,10 +40,11 @@ class NetworkTables:
     """The costs of messages and computation for the sizes of one schedule; simulator/schedule/engine.h explains each.
 
     Shapes: `node_of` (P,), `class_of` (nodes,); tables by size (sizes,), by class and size (classes, sizes), by pair
-    (classes, classes, sizes), by class (classes,), `switch_of` (nodes,), `link_rate` (links,), `route_first`
-    (switches^2 + 1,), `route_seconds` (switches^2,), `socket_of` (P,). Point-to-point models have no `out_rate`;
-    networks whose switches never limit a message have no `switch_of`; networks whose sockets do not matter have no
-    `socket_of`. If `buffers` is given, messages between nodes consist of packets; otherwise buffers are unlimited.
+    (classes, classes, sizes), by class (classes,) such as `flag_seconds`, `switch_of` (nodes,), `link_rate` (links,),
+    `route_first` (switches^2 + 1,), `route_seconds` (switches^2,), `socket_of` (P,). Point-to-point models have no
+    `out_rate`; networks whose switches never limit a message have no `switch_of`; networks whose sockets do not matter
+    have no `socket_of`. If `buffers` is given, messages between nodes consist of packets; otherwise buffers are
+    unlimited.
     """
 
     node_of: npt.NDArray[np.integer]
@@ -54,6 +55,7 @@ class NetworkTables:
     reduce_seconds: Doubles
     copy_seconds: Doubles
     allocate_seconds: Doubles
+    move_seconds: Doubles
     protocol: npt.NDArray[np.integer]
     handshake_seconds: Doubles
     answer_seconds: Doubles
@@ -63,6 +65,7 @@ class NetworkTables:
     receive_gap_seconds: Doubles
     local_latency_seconds: Doubles
     local_transfer_seconds: Doubles
+    flag_seconds: Doubles
     out_rate: Doubles | None = None
     in_rate: Doubles | None = None
     burst_bytes: Doubles | None = None
@@ -112,6 +115,7 @@ class NetworkTables:
             reduce_seconds=nothing[0],
             copy_seconds=nothing[0],
             allocate_seconds=nothing[0],
+            move_seconds=nothing[0],
             protocol=np.full(len(sizes), protocol),
             handshake_seconds=nothing[None],
             answer_seconds=nothing[None],
@@ -121,6 +125,7 @@ class NetworkTables:
             receive_gap_seconds=transfer,
             local_latency_seconds=nothing,
             local_transfer_seconds=nothing,
+            flag_seconds=np.zeros(1),
         )
 
     @property
@@ -166,7 +171,7 @@ class Network(ctypes.Structure):
         ("classes", c_int),
         *_pointers("node_of", "answer_seconds"),
         ("senders_wait_for_arrival", c_int),
-        *_pointers("latency_seconds", "local_transfer_seconds"),
+        *_pointers("latency_seconds", "flag_seconds"),
         ("sockets", c_int),
         *_pointers("socket_of", "cross_transfer_seconds"),
         ("cross_rate", c_double),

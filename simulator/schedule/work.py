@@ -18,12 +18,12 @@ from collwise.simulator.schedule.tables import DEFERRED, Doubles, NetworkTables,
 
 _Columns = npt.NDArray[np.uint32]
 
-# The kinds of simulator/schedule/recorder.h, without waits and forks.
-_SEND, _RECEIVE, _START_SEND, _START_SYNCHRONOUS, _START_RECEIVE, *_, _REDUCE, _COPY, _ALLOCATE = range(11)
-_KINDS = 11
+# The kinds of simulator/schedule/recorder.h, without waits, forks and counters.
+_SEND, _RECEIVE, _START_SEND, _START_SYNCHRONOUS, _START_RECEIVE, *_, _REDUCE, _COPY, _ALLOCATE, _MOVE = range(14)
+_KINDS = 14
 
-_SENDING, _STARTING, _RECEIVING, _REDUCING, _COPYING, _ALLOCATING, _LEAVING, _ARRIVING = range(8)
-_COSTS = 8
+_SENDING, _STARTING, _RECEIVING, _REDUCING, _COPYING, _ALLOCATING, _MOVING, _LEAVING, _ARRIVING = range(9)
+_COSTS = 9
 
 _MAX_COUNTS = 1 << 22
 """A schedule has no bound if the product of its numbers of programs, kinds and sizes exceeds this."""
@@ -94,6 +94,7 @@ def _rows(schedule: Schedule, shorter: Schedule | None) -> list[_Row]:
         _REDUCING: counts[:, _REDUCE],
         _COPYING: counts[:, _COPY],
         _ALLOCATING: counts[:, _ALLOCATE],
+        _MOVING: counts[:, _MOVE],
         _LEAVING: counts[:, _SEND] + started,
         _ARRIVING: received,
     }
@@ -121,7 +122,7 @@ def _costs(tables: NetworkTables) -> Doubles:
     """The seconds of each kind of work by size, on the node where it takes least."""
     costs = np.zeros((_COSTS, len(tables.protocol)))
     costs[_REDUCING], costs[_COPYING] = tables.reduce_seconds, tables.copy_seconds
-    costs[_ALLOCATING] = tables.allocate_seconds
+    costs[_ALLOCATING], costs[_MOVING] = tables.allocate_seconds, tables.move_seconds
     if tables.shares_nodes:
         return costs  # messages within nodes may have no overheads, and pass no ports
     costs[_SENDING], costs[_STARTING] = tables.send_seconds.min(axis=0), tables.start_seconds.min(axis=0)

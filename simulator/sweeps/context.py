@@ -5,7 +5,7 @@ Modules of runners are loaded when a runner is made, so that naming an engine do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -21,7 +21,7 @@ from collwise.simulator.sweeps.runner import (
     run_cases,
     successful_timings,
 )
-from collwise.simulator.timing import Case, is_mock_up
+from collwise.simulator.timing import WINDOWS, Case, is_mock_up
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
@@ -53,7 +53,7 @@ class Engine:
 
     `has_library` says whether the engine has its own collectives, which mock-ups then call; otherwise mock-ups call
     those of the context's `library`. `leaves_out` says whether the engine can leave out cases that are slower than a
-    tolerance allows.
+    tolerance allows, and `has_windows` whether processes of a node can share memory.
     """
 
     name: str
@@ -61,6 +61,15 @@ class Engine:
     experiments: ExperimentRunners | None = None
     has_library: bool = True
     leaves_out: bool = False
+    has_windows: bool = False
+
+    def check_windows(self, values: Iterable[int]) -> None:
+        """Raises UsageError if processes of a node are to use its memory, by these values of `within`, and cannot."""
+        if not self.has_windows and set(values) & set(WINDOWS):
+            raise UsageError(
+                f"--within: simulated processes share no memory with engine {self.name}; valid: point-to-point and "
+                "by-socket, all with --engine schedule or an execution target"
+            )
 
 
 def _smpi(collectives: str, experiments: str, own: Mapping[str, str] = MappingProxyType({}), rules: str = "") -> Engine:
@@ -107,7 +116,7 @@ def _schedule_engine(like_smpi: bool) -> Engine:
 
         return ScheduleRunner(platform, context.pool, context.library, like_smpi)
 
-    return Engine("schedule", runner, has_library=False, leaves_out=True)
+    return Engine("schedule", runner, has_library=False, leaves_out=True, has_windows=True)
 
 
 SCHEDULE, SCHEDULE_LIKE_SMPI = _schedule_engine(like_smpi=False), _schedule_engine(like_smpi=True)

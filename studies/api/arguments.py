@@ -217,6 +217,17 @@ def counts(given: Numbers) -> tuple[int, ...]:
     return _numbers(given, parse_counts, lambda text: parse_counts(text)[0], "process count", 1)
 
 
+def within(given: Names) -> tuple[int, ...]:
+    """Ways in which the processes of a node communicate, as numbers. Raises UsageError for an unknown one."""
+    from collwise.validation.hierarchy.space import WITHIN
+
+    asked = names(given)
+    valid = {name.replace(" ", "-"): number for number, name in enumerate(WITHIN)}
+    for name in asked:
+        check_name("way within a node", name, valid)
+    return tuple(valid[name] for name in asked)
+
+
 def _numbers(
     given: Numbers, parse: Callable[[str], list[int]], parse_one: Callable[[str], int], kind: str, least: int
 ) -> tuple[int, ...]:

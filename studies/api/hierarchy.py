@@ -15,7 +15,7 @@ from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.bench import Bench, Measured, Simulated, Timer
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.schedule.tasks import BY_SOCKET, parts_of
-from collwise.simulator.sweeps.context import SCHEDULE, SCHEDULE_LIKE_SMPI, SimulationContext
+from collwise.simulator.sweeps.context import SCHEDULE, SCHEDULE_LIKE_SMPI, Engine, SimulationContext
 from collwise.simulator.sweeps.method import Method
 from collwise.targets import TARGET_OPTIONS, TargetLike, TargetOptions, target_from
 from collwise.validation.hierarchy.space import (
@@ -25,8 +25,6 @@ from collwise.validation.hierarchy.space import (
     PREFIX,
     SEARCHES,
     SEGMENTS,
-    SIMULATED,
-    WITHIN,
     Space,
 )
 
@@ -73,18 +71,6 @@ def _bench(
     return Simulated(platform, context)
 
 
-def within_codes(given: Names) -> tuple[int, ...]:
-    """The numbers of the kinds of communication within a node that `given` names.
-
-    Raises UsageError for an unknown name.
-    """
-    names = arguments.names(given)
-    valid = {name.replace(" ", "-"): number for number, name in enumerate(WITHIN)}
-    for name in names:
-        check_name("kind of communication within a node", name, valid)
-    return tuple(valid[name] for name in names)
-
-
 def _without(algorithms: Names, exclude: Names) -> tuple[str, ...]:
     """The algorithms between nodes that are not excluded.
 
@@ -110,10 +96,11 @@ def space_of(
     algorithms: Names,
     within: Names,
     pieces: Numbers,
+    engine: Engine,
 ) -> Space:
-    """The space of configurations. Raises UsageError for what the platform or the target cannot hold."""
+    """The space of configurations. Raises UsageError for what the platform, the engine or the target cannot hold."""
     per_node: tuple[int, ...]
-    ways = within_codes(within)
+    ways = arguments.within(within)
     if target is not None:
         per_node = (target.processes_per_node(target.usual_procs),)
         if ppn is not None and arguments.counts(ppn) != per_node:
@@ -126,11 +113,7 @@ def space_of(
         counts = arguments.counts(nodes) if nodes is not None else (len(platform.hosts),)
         for processes in per_node:
             platform.hosts_for(max(counts) * processes, processes)
-        if not set(ways) <= set(SIMULATED):
-            raise UsageError(
-                "--within: in simulation, processes of a node always send messages, so only point-to-point and "
-                "by-socket are valid; the other values need an execution target"
-            )
+        engine.check_windows(ways)
         if BY_SOCKET in ways and platform.sockets_per_node == 1:
             raise UsageError(
                 f"--within by-socket: the nodes of platform '{platform.name}' have one socket; valid: point-to-point"
@@ -185,8 +168,10 @@ def time_tasks(
 
     where, place = None if platform is None else arguments.platform(platform), _reached(target, ppn)
     cut = arguments.sizes(segments)
-    space = space_of(collective, where, place, nodes, ppn, max(cut), cut, algorithms, within, pieces)
     with arguments.opened(context) as opened:
+        space = space_of(
+            *(collective, where, place, nodes, ppn, max(cut), cut, algorithms, within, pieces, opened.engine)
+        )
         return study_tasks(space.cases(), _bench(where, place, method, opened), tasks)
 
 
@@ -241,7 +226,7 @@ def search_tasks(
     with arguments.opened(context) as opened:
         _check_searches(asked, where, place, drawn, opened)
         spaces = {
-            name: space_of(name, where, place, nodes, ppn, sizes, segments, left, within, pieces)
+            name: space_of(*(name, where, place, nodes, ppn, sizes, segments, left, within, pieces, opened.engine))
             for name in arguments.names(collective)
         }
         bench = _bench(where, place, method, opened)

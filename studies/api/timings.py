@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from collwise import arguments
 from collwise.algorithms.catalogue import GUIDELINES, Catalogue
@@ -22,7 +22,7 @@ from collwise.simulator.execution.installations import MPI_LIBRARIES
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import Method
-from collwise.simulator.timing import Case
+from collwise.simulator.timing import WINDOWS, Case
 from collwise.targets import TargetLike, TargetOptions, refuse_details, target_from
 from collwise.validation.adaptive.goal import Goal
 from collwise.validation.libraries.baselines import DEFAULT
@@ -122,6 +122,8 @@ def simulate(
     draws = [where] if allocations is None else scattered(where, allocations)
     label = f"{where.name} {arguments.several(asked)}"
     with arguments.opened(context) as simulations:
+        if any(case.uses_windows for grid in grids for case in grid.cases()):
+            simulations.engine.check_windows(WINDOWS)
         each = [sources.simulate(draw, grids, simulations, by_size, label) for draw in draws]
     found = each[0]
     if allocations is not None:
@@ -344,7 +346,11 @@ def choices(
     """
     if algorithms is not None and len(collectives) > 1 and not {*arguments.names(algorithms)} <= {*arguments.GROUPS}:
         raise UsageError("--algorithms: names belong to one collective; several collectives were asked for")
-    given = {name: arguments.counts(numbers) for name, numbers in counts.items() if numbers is not None}
+    given = {
+        name: arguments.within(cast("Names", asked)) if name == "within" else arguments.counts(asked)
+        for name, asked in counts.items()
+        if asked is not None
+    }
     cut = arguments.sizes(segments)
     names = arguments.possible(collectives, lambda text: arguments.algorithms(text, algorithms, exclude))
     found = {text: candidates(text, cut, each, given, between_segment) for text, each in names.items()}

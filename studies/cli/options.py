@@ -156,6 +156,7 @@ COUNTS = group(
     radix=option(_numbers(2)),
     max_requests=option(_numbers(1)),
     leaders=option(_numbers(1)),
+    within=option(types.NAMES),
 )
 """The numeric parameters of some algorithms, by name. Each given number makes a case."""
 

@@ -267,6 +267,7 @@ _OF_NODE = dict(
     between_sockets_bytes_per_second=option(_GBYTES),
     between_sockets_latency_seconds=option(_US),
     memory_bytes_per_second=option(_GBYTES),
+    flag_latency_seconds=option(_US),
 )
 
 _OF_TOPOLOGY = dict(

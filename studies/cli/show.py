@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -121,6 +122,16 @@ def _one_size(
     return size[0], segments[0]
 
 
+def _one_way(entry: Algorithm, within: Sequence[str]) -> int:
+    """The one way within a node, as a number. Raises UsageError for several, and if the algorithm has no choice."""
+    ways = arguments.within(within)
+    if len(ways) != 1:
+        raise UsageError(f"--within takes only one way here, not {len(ways)}")
+    if ways[0] and entry.count_parameter != "within":
+        raise UsageError(f"--within: {entry.collective} {entry.name} sends messages only; leave it out")
+    return ways[0]
+
+
 def _recorded(platform: HostPlatform, case: Case, called: Baseline) -> tuple[Schedule, NetworkTables]:
     """The schedule of a case, and the tables of the platform's network for it."""
     from collwise.simulator.schedule.library import Schedule
@@ -144,6 +155,7 @@ def schedule(
     size: tuple[int, ...] | None = option(types.SIZES),
     segments: tuple[int, ...] | None = option(types.SIZES),
     thresholds: Thresholds | None = options.THRESHOLDS,
+    within: tuple[str, ...] = option(types.NAMES, "point-to-point"),
     root: int = option(click.IntRange(0), 0),
     ppn: int | None = options.PPN,
     called: Baseline = options.CALLED_LIBRARY,
@@ -165,7 +177,8 @@ def schedule(
     cut = segment_bytes if entry.part_parameter == "segment_bytes" else 0
     per_node = ppn or platform.default_processes_per_node
     check_thresholds_matter([entry], thresholds)
-    (choice,) = with_thresholds(collective, [Choice(algorithm, cut)], thresholds)
+    way = _one_way(entry, within)
+    (choice,) = with_thresholds(collective, [Choice(algorithm, cut, way)], thresholds)
     case = case_of(collective, choice, procs, message_bytes, per_node, root)
     recorded, network = _recorded(platform, case, called)
     trace, path = path_parts(recorded, network)

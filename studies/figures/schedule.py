@@ -10,14 +10,19 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from collwise.common.errors import UsageError
-from collwise.simulator.schedule.library import LEAVING, ON_WAY, RECEIVING, REDUCING, SENDING, Trace
+from collwise.simulator.schedule.library import LEAVING, MOVING, ON_WAY, RECEIVING, REDUCING, SEEING, SENDING, Trace
 from collwise.studies.figures.style import PALETTE
 
 MAX_PROCS = 64
 """The largest number of processes that a figure shows in separate rows."""
 
 _CRITICAL = PALETTE[1]
-_BARS = {SENDING: (PALETTE[0], "sending"), RECEIVING: (PALETTE[2], "receiving"), REDUCING: (PALETTE[3], "reduction")}
+_BARS = {
+    SENDING: (PALETTE[0], "sending"),
+    RECEIVING: (PALETTE[2], "receiving"),
+    REDUCING: (PALETTE[3], "reduction"),
+    MOVING: (PALETTE[4], "copies by shared memory"),
+}
 _UNITS = ((1e-3, "us", 1e6), (1.0, "ms", 1e3), (float("inf"), "s", 1.0))
 
 
@@ -43,13 +48,14 @@ def schedule_figure(trace: Trace, procs: int, title: str) -> Figure:
                 spans["process"][chosen], (end - begin)[chosen], left=begin[chosen], height=0.6, color=colour, zorder=3
             )
             handles.append(Line2D([], [], color=colour, linewidth=6, label=label))
+    is_between = np.isin(spans["spent"], (ON_WAY, SEEING))
     for is_critical, colour, width, label in ((0, "#999999", 0.8, "message"), (1, _CRITICAL, 1.8, "critical path")):
-        chosen = (spans["spent"] == ON_WAY) & (critical == is_critical)
+        chosen = is_between & (critical == is_critical)
         ends = np.stack([begin[chosen], spans["process"][chosen], end[chosen], spans["peer"][chosen]], axis=1)
         lines = LineCollection(list(ends.reshape(-1, 2, 2)), colors=colour, linewidths=width, zorder=2 + is_critical)
         axis.add_collection(lines)
         handles.append(Line2D([], [], color=colour, linewidth=width, label=label))
-    own = critical & (spans["spent"] != ON_WAY)
+    own = critical & ~is_between
     rows = spans["process"][own]
     axis.hlines(rows, begin[own], end[own], color=_CRITICAL, linewidth=2.5, zorder=4)
     waits = spans["spent"] == LEAVING

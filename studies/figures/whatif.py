@@ -47,7 +47,7 @@ from collwise.validation.times.times import Times
 from collwise.validation.whatif.sweep import AFTER, BEFORE, CHANGE, FACTOR, LIMITS, CrossOver, changes_choice
 
 _GREYS = ("#999999", "#555555", "#C8C8C8", "#222222")
-_LIMIT_COLOURS = dict(zip(LIMITS, ("#56B4E9", "#E69F00", *_GREYS, "#0072B2", "#CC79A7"), strict=True))
+_LIMIT_COLOURS = dict(zip(LIMITS, ("#56B4E9", "#E69F00", *_GREYS, "#0072B2", "#CC79A7", "#F0E442"), strict=True))
 
 _WORST_PERCENT = 100
 _LARGEST_RATIO = 16

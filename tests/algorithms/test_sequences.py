@@ -151,7 +151,7 @@ def test_calls_that_libcollwise_ran_otherwise_are_found(tmp_path: Path) -> None:
 MISTAKES = {
     "a node's memory is overwritten before its reader has come": (
         "algorithms/windows.c",
-        "told_by(window, there->root, COMBINED) < there->combined",
+        "!collwise_window_told(window, there->root, COLLWISE_COMBINED, there->combined)",
         "there->combined > chunk",
         "openmpi",
     ),

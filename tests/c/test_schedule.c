@@ -127,7 +127,7 @@ static schedule_result play(const schedule *made, int per_node, network_kind kin
                                 .send_seconds = overhead,
                                 .start_seconds = overhead,
                                 .receive_seconds = overhead,
-                                .local_seconds = {overhead, nothing, nothing},
+                                .local_seconds = {overhead, nothing, nothing, overhead},
                                 .protocol = protocols,
                                 .handshake_seconds = latency,
                                 .answer_seconds = latency,
@@ -137,6 +137,7 @@ static schedule_result play(const schedule *made, int per_node, network_kind kin
                                 .receive_gap_seconds = transfer,
                                 .local_latency_seconds = nothing,
                                 .local_transfer_seconds = transfer,
+                                .flag_seconds = latency,
                                 .sockets = per_node > 2 ? 2 : 0,
                                 .socket_of = socket_of,
                                 .cross_latency_seconds = latency,
@@ -304,9 +305,8 @@ static int first_algorithm(const char *collective, int procs, uint64_t message_b
 }
 
 /* Algorithms by node are recorded on nodes of 4 processes, by turns, those with three levels on 2 sockets. */
-static int check(const collwise_algorithm *algorithm, int procs) {
+static int check(const collwise_algorithm *algorithm, int procs, int count) {
     int cuts = algorithm->part_parameter != NULL;
-    int by_socket = algorithm->count_parameter != NULL && strcmp(algorithm->count_parameter, "within") == 0;
     int32_t nodes[MAX_PROCS], sockets[MAX_PROCS];
     for (int rank = 0; rank < procs; rank++) {
         nodes[rank] = rank % ((procs + GROUP - 1) / GROUP);
@@ -319,7 +319,7 @@ static int check(const collwise_algorithm *algorithm, int procs) {
                             .root = procs - 1,
                             .message_bytes = MESSAGE_BYTES,
                             .part_bytes = cuts ? PART_BYTES : 0,
-                            .count = by_socket ? COLLWISE_WITHIN_SOCKETS : 0,
+                            .count = count,
                             .node_of = nodes,
                             .socket_of = sockets,
                             .library = first_algorithm};
@@ -330,12 +330,7 @@ static int check(const collwise_algorithm *algorithm, int procs) {
         return 1;
     }
     int is_regular = strstr(algorithm->collective, "v") == NULL;
-    int failures = !is_alike_alone(&wanted, !by_socket && is_regular);
-    if (by_socket) {
-        schedule_case two_levels = wanted;
-        two_levels.count = COLLWISE_WITHIN_MESSAGES;
-        failures += !is_alike_alone(&two_levels, is_regular);
-    }
+    int failures = !is_alike_alone(&wanted, count != COLLWISE_WITHIN_SOCKETS && is_regular);
     if (failures > 0) {
         fprintf(stderr, "%s %s, P = %d: other programs alone\n", algorithm->collective, algorithm->name, procs);
     }
@@ -506,7 +501,13 @@ int main(void) {
     for (const collwise_algorithm *algorithm = collwise_registry; algorithm->collective != NULL; algorithm++) {
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
             int is_recorded = !algorithm->real_mpi_only && collwise_procs_objection(algorithm, counts[i]) == NULL;
-            failures += is_recorded ? check(algorithm, counts[i]) : 0;
+            int has_forms = algorithm->count_parameter != NULL && strcmp(algorithm->count_parameter, "within") == 0;
+            int uses_memory = algorithm->kind == COLLWISE_BCAST || algorithm->kind == COLLWISE_REDUCE ||
+                              algorithm->kind == COLLWISE_ALLREDUCE;
+            for (int within = 0; is_recorded && within < (has_forms ? COLLWISE_WITHIN_FORMS : 1); within++) {
+                int is_message = within == COLLWISE_WITHIN_MESSAGES || within == COLLWISE_WITHIN_SOCKETS;
+                failures += is_message || uses_memory ? check(algorithm, counts[i], within) : 0;
+            }
         }
     }
     return failures > 0;

@@ -197,7 +197,7 @@ static void check_play(const schedule *made) {
                                     .send_seconds = nothing,
                                     .start_seconds = nothing,
                                     .receive_seconds = nothing,
-                                    .local_seconds = {nothing, nothing, nothing},
+                                    .local_seconds = {nothing, nothing, nothing, nothing},
                                     .protocol = protocols,
                                     .handshake_seconds = nothing,
                                     .answer_seconds = nothing,

@@ -79,7 +79,7 @@ static void check(const schedule *made, schedule_protocol protocol, double first
                                 .send_seconds = nothing,
                                 .start_seconds = nothing,
                                 .receive_seconds = overhead,
-                                .local_seconds = {&reduction, nothing, nothing},
+                                .local_seconds = {&reduction, nothing, nothing, nothing},
                                 .protocol = protocols,
                                 .handshake_seconds = nothing,
                                 .answer_seconds = nothing,

@@ -21,6 +21,7 @@ from collwise.models.parameters import Parameters
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
 from collwise.models.registry import UnlimitedModel
+from collwise.platforms.description import COPY_SECONDS_PER_BYTE, LEAST_FLAG_SECONDS
 from collwise.simulator.schedule.pipelines import play_case
 from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.timing import Case
@@ -59,6 +60,8 @@ def model_tables(
         receive_gap_seconds=others.sum(axis=0) / (classes - 1) if classes > 1 else gap[0],
         local_latency_seconds=np.zeros(each),
         local_transfer_seconds=np.zeros(each),
+        move_seconds=m * COPY_SECONDS_PER_BYTE,
+        flag_seconds=np.full(classes, LEAST_FLAG_SECONDS),
     )
 
 

@@ -33,7 +33,7 @@ messages with the other sockets of the node.
 """
 
 SIMULATED = (0, BY_SOCKET)
-"""The indices in WITHIN of the kinds of communication that can be simulated."""
+"""The indices in WITHIN of the kinds of communication that both engines can simulate."""
 
 EXHAUSTIVE, PREDICT = "exhaustive", "predict"
 """The names of two searches: the one that the others are compared with, and the one that needs predictions."""

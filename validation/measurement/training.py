@@ -15,6 +15,7 @@ import numpy as np
 
 from collwise.models.piecewise import Array
 from collwise.platforms import HostPlatform, Platform
+from collwise.platforms.description import COPY_SECONDS_PER_BYTE
 from collwise.simulator.timing import Case
 from collwise.validation.calibration.figures import FIGURES, Factors, from_data_sheets, multiplied, with_eager_limit
 from collwise.validation.calibration.from_times import Cell as TimedCell, Fitted, TimedCases, fit, jump
@@ -24,9 +25,6 @@ from collwise.validation.measurement.runs import MeasuredRun
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import case_of
 from collwise.validation.times.times import Times
-
-COPY_SECONDS_PER_BYTE = 1e-10
-"""The default time to copy a byte: one byte read and one byte written, at 20 GB/s."""
 
 
 def timed(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError, warn
 from collwise.simulator.limits import buffers_of_node
-from collwise.simulator.timing import Case
+from collwise.simulator.timing import WINDOWS, WITH_WINDOWS, Case
 from collwise.validation.libraries.openmpi_untuned import min_bytes
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import SEGMENTS
@@ -59,7 +59,7 @@ def candidates(
         )
         for segment in segments
         for entry in entries
-        for count in counts.get(entry.count_parameter) or (0,)
+        for count in _counts_of(entry, counts)
     ]
     return tuple(dict.fromkeys(found))
 
@@ -71,6 +71,14 @@ _MANY_PROCS = 64
 def is_all_at_once(collective: str, algorithm: str, procs: int) -> bool:
     """True if every process has so many messages in flight at once that buffers matter, which no engine simulates."""
     return procs >= _MANY_PROCS and (collective, algorithm) in _ALL_AT_ONCE
+
+
+def _counts_of(entry: Algorithm, counts: Mapping[str, Sequence[int]]) -> Sequence[int]:
+    """The numbers of an algorithm, without those that make no difference to it."""
+    asked = counts.get(entry.count_parameter) or (0,)
+    if entry.count_parameter != "within" or entry.collective in WITH_WINDOWS:
+        return asked
+    return [count for count in asked if count not in WINDOWS] or (0,)
 
 
 def cuts_nothing(case: Case) -> bool:

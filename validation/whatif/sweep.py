@@ -296,6 +296,7 @@ LIMITS: Mapping[str, tuple[str, ...]] = {
     "gap on uplinks": ("waiting for uplinks",),
     "bandwidth": ("transfer",),
     "reduction": ("reduction",),
+    "shared memory": ("copies by shared memory", "flags"),
 }
 """The limits, and the parts of the critical path (simulator/schedule/critical_path.py) that each consists of.
 

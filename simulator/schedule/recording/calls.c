@@ -1,7 +1,7 @@
 /* The recording MPI (mpi.h): calls become words. */
 #include "recording.h"
 
-static uint32_t recording_relative(int peer) {
+uint32_t recording_relative(int peer) {
     const schedule *made = recording_now->made;
     int rank = recording_now->now.rank, distance = made->is_mirrored ? peer ^ rank : peer - rank;
     return (uint32_t)(distance < 0 ? distance + made->procs : distance);
@@ -23,7 +23,7 @@ static void record_receive(schedule_kind kind, void *data, int bytes, int source
     }
 }
 
-static void record_wait(int64_t first, uint32_t count) {
+void recording_wait(int64_t first, uint32_t count) {
     process *now = &recording_now->now;
     uint32_t back = (uint32_t)(now->requests - first), *most = now->fork > 0 ? &now->in_strand : &now->max_requests;
     *most = back > *most ? back : *most;
@@ -111,7 +111,7 @@ int MPI_Sendrecv(const void *send, int send_count, MPI_Datatype send_type, int d
     (void)status;
     MPI_Irecv(receive, receive_count, receive_type, source, receive_tag, comm, &both[0]);
     MPI_Isend(send, send_count, send_type, destination, send_tag, comm, &both[1]);
-    record_wait(both[0], 2);
+    recording_wait(both[0], 2);
     return 0;
 }
 
@@ -126,7 +126,7 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
         while (next < count && requests[next] == requests[next - 1] + 1) {
             next++;
         }
-        record_wait(requests[first], (uint32_t)(next - first));
+        recording_wait(requests[first], (uint32_t)(next - first));
     }
     return 0;
 }

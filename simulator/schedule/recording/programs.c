@@ -133,7 +133,7 @@ static void set_sources(recording *to, schedule_program *program) {
         program->sources = (schedule_sources){.places = none, .bits = bits};
         return;
     }
-    program->sources.is_direct = 2 * program->sources.count >= procs;
+    program->sources.is_direct = !to->made->has_windows && 2 * program->sources.count >= procs;
     while (1U << bits < (program->sources.is_direct ? procs : 2 * program->sources.count)) {
         bits++;
     }
@@ -146,11 +146,13 @@ static void set_sources(recording *to, schedule_program *program) {
 
 static void find_sources(recording *to, schedule_program *program, uint32_t mark) {
     for (size_t i = 0; i < program->length; i++) {
-        schedule_kind kind = schedule_kind_of(program->words[i]);
-        uint32_t peer = schedule_peer_of(program->words[i]);
-        if (schedule_is_receive(kind) && to->seen_by[peer] != mark) {
-            to->seen_by[peer] = mark;
-            to->sources[program->sources.count++] = peer;
+        uint32_t way = schedule_way_of(program->words[i]), kind = way >> SCHEDULE_PEER_BITS;
+        if (schedule_is_reached(schedule_kind_of(program->words[i]))) {
+            uint32_t *seen_by = &to->seen_by[(size_t)kind * (size_t)to->made->procs + schedule_way_peer(way)];
+            if (*seen_by != mark) {
+                *seen_by = mark;
+                to->sources[program->sources.count++] = way;
+            }
         }
     }
     set_sources(to, program);
@@ -176,10 +178,10 @@ void recording_add_sources(recording *to) {
         for (size_t i = 0; i < program->length; i++) {
             schedule_kind kind = schedule_kind_of(program->words[i]);
             uint32_t ahead = schedule_peer_of(program->words[i]);
-            if (schedule_is_message(kind) && !schedule_is_receive(kind)) {
+            if (kind == SCHEDULE_TELL || (schedule_is_message(kind) && !schedule_is_receive(kind))) {
                 schedule_program *other = &made->programs[made->program_of[schedule_peer(made, rank, ahead)]];
                 if (other->is_cut) {
-                    add_source(to, other, schedule_back(made, ahead));
+                    add_source(to, other, schedule_way_to(made, program->words[i]));
                 }
             }
         }
@@ -196,7 +198,8 @@ static uint32_t open_requests(const process *cut) {
             i += schedule_size_of(cut->words[i]); /* strands wait for all requests that they make */
             continue;
         }
-        made += kind == SCHEDULE_START_SEND || kind == SCHEDULE_START_SYNCHRONOUS || kind == SCHEDULE_START_RECEIVE;
+        made += kind == SCHEDULE_START_SEND || kind == SCHEDULE_START_SYNCHRONOUS || kind == SCHEDULE_START_RECEIVE ||
+                kind == SCHEDULE_AWAIT;
         if (kind == SCHEDULE_WAIT) {
             memset(is_over + made - schedule_size_of(cut->words[i]), 1, schedule_peer_of(cut->words[i]));
         }

@@ -1,8 +1,8 @@
 /* The shared parts of the recorder: the state of a recording; failure, memory, words and programs (programs.c); memory
  * of the algorithms (allocations.c); ranks (ranks.c); what processes tell one another meanwhile (exchanges.c);
- * operations that a process does at once (strands.c); which algorithms have processes that all do the same
- * (symmetric.c); the recording MPI (calls.c); what the algorithms need besides it (runtime.c, places.c); and what
- * records a case by these (recorder.c). */
+ * operations that a process does at once (strands.c); memory that processes share (windows.c); which algorithms have
+ * processes that all do the same (symmetric.c); the recording MPI (calls.c); what the algorithms need besides it
+ * (runtime.c, places.c); and what records a case by these (recorder.c). */
 #ifndef COLLWISE_RECORDING_H
 #define COLLWISE_RECORDING_H
 
@@ -19,6 +19,9 @@
 #define PAYLOAD_START ((uintptr_t)1 << 62)
 #define PAYLOAD_BUFFER_BYTES ((uintptr_t)1 << 60)
 enum { PAYLOAD_BUFFERS = 4 };
+
+/* The kinds of ways by which something reaches a process (schedule_way_of): messages, counters, and its own copies. */
+enum { RECORDING_WAYS = (SCHEDULE_OWN_WAY >> SCHEDULE_PEER_BITS) + 1 };
 
 static inline int recording_is_payload(const void *address) {
     return (uintptr_t)address - PAYLOAD_START < PAYLOAD_BUFFERS * PAYLOAD_BUFFER_BYTES;
@@ -103,11 +106,11 @@ typedef struct {
     size_t program_places, program_room;
     uint32_t *size_table; /* sizes by hash, 1 more than their number */
     size_t size_places, size_room;
-    uint32_t latest_size;        /* 1 more than the number found last */
-    uint32_t latest_program;     /* the same; many processes do what the one before them does */
-    uint32_t *seen_by, *sources; /* each relative process: 1 more than the last program that receives from it; a list */
-    collwise_nodes *nodes;       /* of all processes, NULL before the first one asks */
-    collwise_nodes *sockets;     /* the same by socket */
+    uint32_t latest_size;         /* 1 more than the number found last */
+    uint32_t latest_program;      /* the same; many processes do what the one before them does */
+    uint32_t *seen_by, *sources;  /* each way (schedule_way_of): the last program that has it; a list */
+    collwise_nodes *nodes;        /* of all processes, NULL before the first one asks */
+    collwise_nodes *sockets;      /* the same by socket */
     communicators *communicators; /* NULL before the first one but that of all processes */
     MPI_Comm *levels; /* those of each node, then those of the leaders at each place of a node; NULL: not made yet */
     jmp_buf give_up;
@@ -144,7 +147,12 @@ void recording_add_sources(recording *to);
 /* Appends a word to the recorded process's program, and a word for its copies since the last one. */
 void recording_add(schedule_kind kind, uint32_t peer, uint32_t size);
 void recording_add_copies(void);
+/* Appends a wait for requests in succession. */
+void recording_wait(int64_t first, uint32_t count);
 static inline void recording_copy(size_t bytes) { recording_now->now.copied += bytes; }
+
+/* The place of a process relative to the recorded one. */
+uint32_t recording_relative(int peer);
 
 /* True if processes are best told apart by the bits of their ranks (symmetric.c). */
 int recording_is_mirrored(const recording *to);

@@ -1,5 +1,5 @@
 /* The needs of algorithms besides MPI (internal.h, tasks.h): scratch memory, copies and reductions. MPI's own
- * collectives and memory that processes share cannot be recorded. */
+ * collectives cannot be recorded. */
 #include "mock_ups.h"
 #include "recording.h"
 
@@ -115,33 +115,6 @@ void collwise_add_library_alltoall(collwise_rounds *to, const char *send, char *
 void collwise_add_library_barrier(collwise_rounds *to) {
     (void)to;
     refuse_library();
-}
-
-static _Noreturn void refuse_window(void) {
-    recording_fail(recording_now,
-                   "shared and one-sided memory of a node cannot be recorded: 'within' has to be 0 or 3");
-}
-
-int collwise_window_takes(size_t element_bytes) {
-    (void)element_bytes;
-    return 1;
-}
-
-collwise_window *collwise_window_of(const collwise_levels *levels, collwise_within form, MPI_Comm comm) {
-    (void)levels, (void)form, (void)comm;
-    refuse_window();
-}
-
-void collwise_add_window_bcast(collwise_rounds *to, collwise_transfer *state, collwise_window *window, int root,
-                               char *data, size_t bytes) {
-    (void)to, (void)state, (void)window, (void)root, (void)data, (void)bytes;
-    refuse_window();
-}
-
-void collwise_add_window_reduce(collwise_rounds *to, collwise_transfer *state, collwise_window *window, int root,
-                                char *sum, size_t elements, const collwise_operation *op) {
-    (void)to, (void)state, (void)window, (void)root, (void)sum, (void)elements, (void)op;
-    refuse_window();
 }
 
 const collwise_observer *collwise_observer_of(MPI_Comm comm) {

@@ -8,6 +8,10 @@ void collwise_rounds_start(collwise_rounds *of) { (void)of; }
 static void record_rounds(collwise_rounds *of) {
     while (collwise_rounds_next(of)) {
         collwise_wait(&of->requests);
+        if (of->poll != NULL) {
+            of->poll(of->state); /* is over at once: what it waits for is recorded */
+            of->poll = NULL;
+        }
     }
     recording_add_copies();
 }

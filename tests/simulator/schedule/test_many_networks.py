@@ -32,6 +32,7 @@ def network(schedule: Schedule, seed: int, protocol: int, per_node: int = 1, ove
         reduce_seconds=costs(rows[1:]),
         copy_seconds=costs(rows[1:]),
         allocate_seconds=costs(rows[1:]),
+        move_seconds=costs(rows[1:]),
         protocol=np.full(len(sizes), protocol),
         handshake_seconds=costs(pairs),
         answer_seconds=costs(pairs),
@@ -41,6 +42,7 @@ def network(schedule: Schedule, seed: int, protocol: int, per_node: int = 1, ove
         receive_gap_seconds=costs(rows),
         local_latency_seconds=costs(rows),
         local_transfer_seconds=costs(rows),
+        flag_seconds=costs(rows[:1]),
     )
     if not over_ports:
         return tables

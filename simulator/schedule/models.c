@@ -1,10 +1,10 @@
-/* Under a point-to-point model, the order in which engine.c handles processes and messages does not depend on any time.
- * One pass over the words of the programs therefore serves several sets of parameters: where engine.c has a time, there
- * is a row of times here, one for each set. Only the order in which a process takes what it waited for depends on the
- * set. Every time is computed by the same operations in the same order as in engine.c.
+/* Under a point-to-point model, the order in which engine.c handles processes and messages does not depend on any
+ * time. One pass over the words of the programs therefore serves several sets of parameters: where messages.c has a
+ * time, there is a row of times here, one for each set. Only the order in which a process takes what it waited for
+ * depends on the set. Every time is computed by the same operations in the same order as in messages.c.
  *
- * If all messages leave when they are sent, no time depends on the order of the processes either. Each then begins soon
- * after the first process that sends it a message, so that few messages are under way together.
+ * If all messages leave when they are sent, no time depends on the order of the processes either. Each then begins
+ * soon after the first process that sends it a message, so that few messages are under way together.
  *
  * A message needs one row: when it arrives, or when the side is there that came first, if it waits for the other. */
 #include "models.h"

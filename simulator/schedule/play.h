@@ -1,6 +1,6 @@
-/* Declarations that the parts of the engine share: processes and matching (engine.c), models without a trace
- * (models.c), ports (ports.c, stages.c), what plays a schedule by these (play.c), and their failure, memory (memory.c)
- * and comparisons (comparisons.c). */
+/* Declarations that the parts of the engine share: processes (engine.c), what they do at once (strands.c), messages
+ * (messages.c), models without a trace (models.c), ports (ports.c, stages.c), what plays a schedule by these (play.c),
+ * and their failure, memory (memory.c) and comparisons (comparisons.c). */
 #ifndef COLLWISE_PLAY_H
 #define COLLWISE_PLAY_H
 

@@ -218,13 +218,16 @@ def counts(given: Numbers) -> tuple[int, ...]:
 
 
 def within(given: Names) -> tuple[int, ...]:
-    """Ways in which the processes of a node communicate, as numbers. Raises UsageError for an unknown one."""
+    """The numbers of the kinds of communication within a node that `given` names.
+
+    Raises UsageError for an unknown name.
+    """
     from collwise.validation.hierarchy.space import WITHIN
 
     asked = names(given)
     valid = {name.replace(" ", "-"): number for number, name in enumerate(WITHIN)}
     for name in asked:
-        check_name("way within a node", name, valid)
+        check_name("kind of communication within a node", name, valid)
     return tuple(valid[name] for name in asked)
 
 

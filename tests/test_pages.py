@@ -98,6 +98,10 @@ INSTEAD = {
     r"--procs 8,16,32,64,90": "--procs 8 --sizes 1MiB",
     r"--procs 10:120:\+10": "--procs 4 --sizes 8KiB",
     r"procs=\"10:120:\+10\"": "procs=4, sizes=8192",
+    # Three machines; tests/validation/measurement reads the times of all.
+    r"(check machines) (--report)": r"\1 studies/machines/{aws,leonardo-2025_03_19,lumi-2025_03_27}* \2",
+    r"fit --platform gros": "fit --platform gros --collective bcast --procs 4,8,16 --segments 8KiB",
+    r"((predict --parameters results/|whatif change --platform )gros.*) --procs 100": r"\1 --procs 16 --sizes 64KiB",
     r"--nodes 64 --ppn 12": "--nodes 8 --ppn 4",
     r"(--collective bcast,allreduce -o tasks.json)": r"--sizes 1MiB --segments 64KiB,512KiB \1",
     r"--procs 8,64,512,2048 --sizes 8:2MiB:x2": "--procs 8,64 --sizes 8:2MiB:x16",

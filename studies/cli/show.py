@@ -123,7 +123,7 @@ def _one_size(
 
 
 def _one_way(entry: Algorithm, within: Sequence[str]) -> int:
-    """The one way within a node, as a number. Raises UsageError for several, and if the algorithm has no choice."""
+    """The number of the given kind of communication within a node. Raises UsageError for several, and if the algorithm has no choice."""
     ways = arguments.within(within)
     if len(ways) != 1:
         raise UsageError(f"--within takes only one way here, not {len(ways)}")

@@ -182,27 +182,30 @@ def learned(cells: Sequence[Cell]) -> Discrepancy:
     from scipy.special import gammaln
 
     jobs = Counter((cell.place.machine, cell.place.job) for cell in cells)
-    weighed: list[tuple[float, Array, Array]] = []
+    by_size: dict[int, list[tuple[float, Array, Array]]] = {}
     for cell in cells:
         names, messages, seconds = _known(cell)
         contrasts = _contrasts(len(names))
         deviations = np.log([cell.seconds[name] for name in names]) - np.log(seconds)
         weight = 1 / jobs[cell.place.machine, cell.place.job]
-        weighed.append((weight, contrasts @ deviations, contrasts @ _features(messages, seconds)))
+        known = weight, contrasts @ deviations, contrasts @ _features(messages, seconds)
+        by_size.setdefault(len(contrasts), []).append(known)
+    weighed = [tuple(map(np.stack, zip(*alike, strict=True))) for alike in by_size.values()]
 
     def unlikelihood(logarithms: Array) -> float:
         own, *slopes = np.exp(2 * logarithms[:3])
         freedom = 1 + math.exp(logarithms[3])
         found = _PRIOR_WEIGHT * float(np.sum((logarithms - _START) ** 2))
         for weight, deviations, features in weighed:
-            size = len(deviations)
-            covariance = own * np.eye(size) + features * slopes @ features.T
-            distance = deviations @ np.linalg.solve(covariance, deviations)
-            found -= weight * (
+            size = deviations.shape[1]
+            covariance = own * np.eye(size) + features * slopes @ features.transpose(0, 2, 1)
+            distance = np.sum(deviations * np.linalg.solve(covariance, deviations[..., None])[..., 0], axis=1)
+            likely = (
                 float(gammaln((freedom + size) / 2) - gammaln(freedom / 2))
                 - (size * math.log(freedom * math.pi) + np.linalg.slogdet(covariance)[1]) / 2
-                - (freedom + size) / 2 * math.log1p(distance / freedom)
+                - (freedom + size) / 2 * np.log1p(distance / freedom)
             )
+            found -= float(weight @ likely)
         return found
 
     found = minimize(unlikelihood, _START, method="L-BFGS-B", bounds=[(-5, 3)] * 3 + [(-3, 5)]).x

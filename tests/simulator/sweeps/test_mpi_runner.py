@@ -55,8 +55,8 @@ def test_times_of_real_open_mpi_are_kept(tmp_path: Path, timing: str, synchronis
 
 @needs("openmpi")
 def test_nrep_and_launches(tmp_path: Path) -> None:
-    case = Case("bcast", "binary", 2, 2**20, 8192, processes_per_node=2)
-    method = Method(nrep=0.05, precision=Precision(7, 7), limit_seconds=600, launches=2, calls=2)
+    case = Case("bcast", "binary", 2, 2**16, 8192, processes_per_node=2)
+    method = Method(nrep=0.5, precision=Precision(7, 7), limit_seconds=600, launches=2, calls=2)
     with Store(tmp_path / "store.sqlite") as store:
         (row,) = measure(LocalMachine("openmpi"), [case], store, method=method)
         means = [kept["seconds"] for kept in store.rows(source="measured")]

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 from scipy.stats import beta
 
 from collwise.models.piecewise import Array
@@ -75,7 +74,7 @@ def test_scales_of_a_made_discrepancy_are_found_again() -> None:
 
 
 def test_probabilities_are_calibrated_on_machines_that_are_left_out() -> None:
-    _, sure = judged(made(TRUTH, jobs=150))
+    _, sure = judged(made(TRUTH, machines="ab", jobs=250))
     for low, high in ((0.0, 0.5), (0.5, 0.8), (0.8, 1.01)):
         some = [one for one in sure if low <= one.probability < high]
         assert len(some) > 50
@@ -110,18 +109,18 @@ def test_segments_of_one_algorithm_share_its_deviation() -> None:
     assert [one.percentile_95 for one in found] == pytest.approx([0.0, 0.2])
 
 
-@settings(max_examples=5)
-@given(st.sampled_from("abc"), st.floats(0.01, 100))
-def test_nothing_is_learned_from_the_machine_that_is_left_out(machine: str, factor: float) -> None:
-    cells = made(TRUTH, machines="abc", jobs=4)
+@pytest.mark.parametrize("machine", "abc")
+def test_nothing_is_learned_from_the_machine_that_is_left_out(machine: str) -> None:
+    cells, factor = made(TRUTH, machines="abc", jobs=3), float(np.exp(np.random.default_rng().uniform(-4.6, 4.6)))
     changed = [
         replace(cell, seconds={name: one * factor ** len(name) for name, one in cell.seconds.items()})
         if cell.place.machine == machine
         else cell
         for cell in cells
     ]
-    assert left_out(cells)[machine] == left_out(changed)[machine]
-    assert machine not in left_out(cells)[machine].machines
+    found = left_out(cells)[machine]
+    assert found == left_out(changed)[machine], factor
+    assert machine not in found.machines
 
 
 def test_each_job_counts_once() -> None:

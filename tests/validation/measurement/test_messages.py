@@ -16,7 +16,7 @@ from collwise.studies.present.shown import Table
 from collwise.validation.calibration.figures import multiplied
 from collwise.validation.calibration.from_times import TimedCases
 from collwise.validation.libraries.baselines import BASELINES
-from collwise.validation.measurement.runs import MeasuredRun, runs_in
+from collwise.validation.measurement.runs import MeasuredRun
 from collwise.validation.measurement.training import from_messages
 from collwise.validation.times.choice import LIBRARY_DECIDES
 from collwise.validation.times.grid import case_of
@@ -73,15 +73,15 @@ def test_runs_without_messages_or_a_known_library_have_no_predictions() -> None:
         assert not list(from_messages([replace(plain, **other)])), other
 
 
-def test_googles_cloud_is_predicted_from_its_messages() -> None:
-    (found,) = from_messages(runs_in([GOOGLE]))
+def test_googles_cloud_is_predicted_from_its_messages_which_training_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    judged = check_machines(GOOGLE, predictions=Path("p.csv"), models=False, train=True)
+    (found,) = judged.messages
     assert (found.platform, found.procs, found.times) == ("google-compute", 3584, 19)
     assert found.error < 0.25 < found.described
-
-
-def test_training_shows_what_messages_alone_predict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    output = shown(check_machines(GOOGLE, predictions=Path("p.csv"), models=False, train=True))
+    output = shown(judged)
     tables = {part.title: part for part in output.parts if isinstance(part, Table)}
     (row,) = tables.pop("Predicted from messages between two nodes alone").rows
     assert row[:3] == ("google_compute", "cluster of 64 nodes", "allreduce")

@@ -389,13 +389,6 @@ void verify_buffer_write(verify_buffer *buffer, verify_time when, int block, con
     }
 }
 
-uint32_t verify_mix(unsigned serial, int message, unsigned index) {
-    uint32_t mixed = (serial * 2654435761u) ^ ((unsigned)message * 2246822519u) ^ (index * 3266489917u);
-    mixed ^= mixed >> 15;
-    mixed *= 668265263u;
-    return mixed ^ mixed >> 17;
-}
-
 void verify_buffer_fill(verify_buffer *buffer, verify_time when, int block, unsigned serial, int message) {
     size_t bytes = (size_t)buffer->counts[block] * (size_t)buffer->repeats * map_bytes(buffer->kind);
     char *packed = collwise_allocate(bytes, MPI_COMM_WORLD);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from collwise.common.errors import UsageError, check_name
@@ -19,13 +20,16 @@ DEFAULT_TCP_GAMMA_BYTES = 4194304.0
 _MIN_LINK_BYTES_PER_SECOND = 1e6
 _MAX_ROUTE_SECONDS = 0.01
 
+# Equal texts are one platform, whose hosts, topology and digest are made once.
+_read = lru_cache(maxsize=64)(read_description)
+
 
 def load(name_or_path: str | Path) -> HostPlatform:
     """Returns the platform with that name, or the platform that a .toml or .xml file describes."""
     path = _find(name_or_path)
     if path.suffix == ".xml":
         return _from_xml(path)
-    platform, problems = read_description(read_text(path))
+    platform, problems = _read(read_text(path))
     if platform is None:
         raise _refusal(path, problems)
     return platform

@@ -60,10 +60,13 @@ def _graph_lines(platform: Platform) -> list[str]:
         _router(platform, vertex, level) for vertex in range(vertices(cables, switches)) for level in range(levels)
     ]
     lines: list[str] = []
+    properties = _properties(platform)
     for host, (of_overheads, of_rate) in zip(hosts, platform.factors_of_nodes, strict=True):
-        own = platform.calibration.with_overheads_times(of_overheads)
-        different = _overheads(own.os, own.or_, own.ois) if of_overheads != 1 else {}
-        lines += _host_lines(host, platform, _properties(platform) | different)
+        own, different = platform.calibration, {}
+        if of_overheads != 1:
+            own = own.with_overheads_times(of_overheads)
+            different = _overheads(own.os, own.or_, own.ois)
+        lines += _host_lines(host, platform, properties | different)
         lines.append(_link(f"{host}_link", rate * of_rate, platform.link_latency_seconds, "SPLITDUPLEX"))
         if platform.memory_bytes_per_second is not None:
             # Within a node, acknowledgements use the same memory as messages, and SimGrid charges the memory for both.

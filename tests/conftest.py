@@ -19,12 +19,15 @@ from tests.needs import CAPABILITIES, ROOT, hidden, in_continuous_integration, n
 _LONG = tuple(
     f"tests/{name}"
     for name in (
+        "algorithms/test_sequences.py",
         "algorithms/test_verify.py",
         "golden",
+        "interpose/test_interposer.py",
         "studies/notebooks",
         "test_docs.py",
         "test_pages.py",
         "test_style.py",
+        "validation/testbed/test_slurm.py",
     )
 )
 

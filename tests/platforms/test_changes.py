@@ -62,6 +62,12 @@ def test_a_slow_node_needs_no_other_change() -> None:
     assert found.digest() != described.digest()
 
 
+@pytest.mark.parametrize(("factor", "lists"), [("x2", 2), ("x0.5", 2), ("x1", 1)])
+def test_a_node_of_other_overheads_has_its_own_in_the_xml(factor: str, lists: int) -> None:
+    """Also one that is quicker than the others, whose overheads are an option of the simulation."""
+    assert single("overheads=1us", f"slow_node=3:{factor}").xml_text().count('id="smpi/os"') == lists
+
+
 def test_faults_of_a_node_multiply_and_vanish_where_they_change_nothing() -> None:
     found = single("overheads=1us", "degraded_link=7:x0.5", "slow_node=7:x2", "slow_node=7:x3", "degraded_link=2:x0.1")
     assert found.node_faults == (NodeFault(2, rate_factor=0.1), NodeFault(7, 6.0, 0.5))

@@ -1,6 +1,6 @@
 """Measures HAN's tasks, whole collectives and Open MPI's component han under real Open MPI, for the page luo2020.md.
 
-    .venv/bin/python docs/han_on_a_bed.py    # writes studies/papers/luo2020/measured.toml
+    .venv/bin/python docs/han_on_a_bed.py    # writes studies/papers/luo2020/measured.toml, and all times: times.csv.gz
 
 It measures on a test bed in this machine, for about 10 minutes, and needs the right to make network namespaces.
 Finished experiments are in results/measured-han.sqlite: a command that was stopped resumes.
@@ -66,6 +66,12 @@ def own_seconds(bed: ExecutionTarget, parameters: Mapping[str, str], store: Stor
     return found
 
 
+def write_times(store: Path) -> None:
+    """Writes every time of the store beside the results, as compressed CSV."""
+    times = collwise.results(store).drop(columns=["details", "made_at"])
+    times.to_csv(RESULTS.with_name("times.csv.gz"), index=False, compression={"method": "gzip", "mtime": 0})
+
+
 def main() -> None:
     """Measures everything, and writes a table for each collective and size."""
     undisturbed()
@@ -83,6 +89,7 @@ def main() -> None:
         alone = {"coll_han_priority": "100"}
         ways = {UNTUNED: {}, HAN: alone, HAN_TUNED: parameters}
         own = {name: own_seconds(bed, one, context.store) for name, one in ways.items()}
+        write_times(context.store.path)
     for collective, tuning in found.items():
         exhaustive, tasks = (tuning.found[name] for name in ("exhaustive", "tasks"))
         for one, whole in exhaustive.by_input.items():

@@ -216,8 +216,8 @@ def request(
 def max_useful_procs(wanted: FitRequest, available: int, alike: bool = True) -> int:
     """The default number of processes in the experiments.
 
-    All `available` processes take part if the nodes differ, the model is heterogeneous, or its gap depends on the number
-    of receivers; otherwise at most HOMOGENEOUS_PROCS.
+    All `available` processes take part if the nodes differ, the model is heterogeneous, or its gap depends on the
+    number of receivers; otherwise at most HOMOGENEOUS_PROCS.
     """
     few = alike and not wanted.heterogeneous and not wanted.by_receivers
     return min(available, HOMOGENEOUS_PROCS) if few else available
@@ -233,7 +233,8 @@ def fit(
 ) -> FittedParameters:
     """Runs the procedure.
 
-    Raises UsageError for fewer than two processes (three for LMO and for gaps by receivers), and the procedure's errors.
+    Raises UsageError for fewer than two processes (three for LMO and for gaps by receivers), and the errors of the
+    procedure.
     """
     least = 3 if wanted.family == "lmo" or wanted.by_receivers else 2
     if lab.procs < least:

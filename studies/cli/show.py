@@ -123,10 +123,13 @@ def _one_size(
 
 
 def _one_way(entry: Algorithm, within: Sequence[str]) -> int:
-    """The number of the given kind of communication within a node. Raises UsageError for several, and if the algorithm has no choice."""
+    """The number of the given kind of communication within a node.
+
+    Raises UsageError for several kinds, and if the algorithm has no choice.
+    """
     ways = arguments.within(within)
     if len(ways) != 1:
-        raise UsageError(f"--within takes only one way here, not {len(ways)}")
+        raise UsageError(f"--within takes only one kind here, not {len(ways)}")
     if ways[0] and entry.count_parameter != "within":
         raise UsageError(f"--within: {entry.collective} {entry.name} sends messages only; leave it out")
     return ways[0]

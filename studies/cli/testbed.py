@@ -126,7 +126,7 @@ def run(
     program: str = argument(),
     arguments: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
-    """Runs an MPI program on a test bed, by srun if the test bed has Slurm."""
+    """Runs an MPI program on a test bed, by srun if the bed has Slurm."""
     bed = beds.running(name)
     found = shutil.which(program)
     if found is None:

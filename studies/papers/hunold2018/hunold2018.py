@@ -158,8 +158,8 @@ More repetitions in a launch hardly reduce the error, since launches differ. The
 # Measured times vary, so repairs chosen by measured times may gain nothing. Here each time is drawn as the medians of
 # 10 launches that vary by 5 %: once for the check that chooses the repairs, and anew for the check that judges them.
 # There are five such draws of Open MPI 4.1 in the setting of figure 4a. A repair is spurious if its mock-up is no
-# faster than the default according to the exact times. On [another page](guidelines-measured.md), measured repairs of Open
-# MPI and MPICH, on this machine and a test bed, are judged by a second run of 12 launches.
+# faster than the default according to the exact times. On [another page](guidelines-measured.md), measured repairs of
+# Open MPI and MPICH, on this machine and a test bed, are judged by a second run of 12 launches.
 
 # %%
 judged = paper.RECORDED

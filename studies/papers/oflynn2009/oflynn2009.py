@@ -328,8 +328,8 @@ here.say("multiplication")
 # ## Calls in a series: figures 2.1 and 2.2
 #
 # The times that processes see of a linear scatter and gather: of one call after a barrier, and of a series of 30 calls
-# that nothing separates, as in IMB (`measure --calls 30`). They are simulated in SMPI on `hcl16`, and measured under Open
-# MPI on figure 7.3's bed (means over launches, `docs/methods_on_a_bed.py series`).
+# that nothing separates, as in IMB (`measure --calls 30`). They are simulated in SMPI on `hcl16`, and measured under
+# Open MPI on figure 7.3's bed (means over launches, `docs/methods_on_a_bed.py series`).
 
 # %%
 on_bed = thesis.measured_series()

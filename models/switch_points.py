@@ -255,7 +255,7 @@ def _along_probes(function: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _by_procs(number: int, procs: Indices, starts: Indices, bits: Bits) -> Mapping[int, Standings]:
-    """Standings by P, made from bits for `number` candidates, without the sizes at which no candidate changes."""
+    """Standings by P, from the bits of `number` candidates; sizes at which no candidate's bit changes are left out."""
     order = np.lexsort((starts, procs))
     procs, starts, bits = procs[order], starts[order], bits[:, order]
     changes = np.append(True, (procs[1:] != procs[:-1]) | np.any(bits[:, 1:] != bits[:, :-1], axis=0))

@@ -502,7 +502,7 @@ CHANGES: dict[str, ChangeKind] = {
     ),
     "background": ChangeKind(
         "0.3",
-        "the share of the bandwidth between switches, or of all links if there is one switch, that other traffic takes",
+        "other traffic takes this share of the bandwidth between switches (with one switch: of all links)",
         _background,
     ),
 }

@@ -302,7 +302,7 @@ class Torus(Topology):
             to = other // stride % length
             up = (to - at // stride) % length
             # Halfway around, both ways are equally long. Messages then arrive from the neighbour with the lower number,
-            # as in SimGrid, which knows the distance of that neighbour first.
+            # as in SimGrid.
             step = 1 if 2 * up < length or (2 * up == length and 0 < to < length - 1) else -1
             for _ in range(min(up, length - up)):
                 following = self.next_switch(at, number, step)

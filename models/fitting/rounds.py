@@ -98,7 +98,7 @@ def symmetric(procs: int, values: Mapping[Pair, float]) -> Array:
 def by_processor(procs: int, processors: ArrayLike, values: ArrayLike) -> Array:
     """The array (n,) of each processor's mean over the pairs or triplets that contain it.
 
-    `processors` gives the processor to which each of the `values` belongs, for example in a row for each pair.
+    `processors` has the shape of `values`, for example a row for each pair, and gives the processor of each value.
     """
     of = np.ravel(processors)
     return np.asarray(np.bincount(of, np.ravel(values), procs) / np.bincount(of, minlength=procs))

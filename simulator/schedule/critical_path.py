@@ -48,10 +48,11 @@ def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -
 
     The rows are the parts of the time. `count` says how often the part is on the path, `bytes` is the total size of its
     messages and operations, and `seconds` is the time that these take. If the part were twice as slow, the whole would
-    take `seconds` longer, provided that the path stays the same. `share` is the part's share of the whole time. A
-    message that takes longer than its own latency and transfer waits for resources that other messages use (ports of
-    nodes, the memory of a node, the path between its sockets, links between switches), or for packets that switches
-    lost. Unless `every` process is wanted, the trace may contain only some of the processes that do the same.
+    take `seconds` longer, provided that the path stays the same. `share` is the part's share of the whole time. If
+    a message takes longer than its own latency and transfer, the rest of the time is waiting: for resources that other
+    messages use (ports of nodes, the memory of a node, the path between its sockets, links between switches), or for
+    packets that switches lost. If `every` is false, processes that behave like another process may be missing from the
+    trace.
     """
     import pandas as pd
 

@@ -122,7 +122,7 @@ class ExperimentRunner(DividedRunner):
         ]
 
     def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
-        """Makes the experiments of a share. Raises CollwiseError when the program ends before all are made."""
+        """Runs the experiments of one share. Raises CollwiseError when the program ends before all are made."""
         assert isinstance(part, _Share)
         lines, refused = experiment_lines(part.rounds, self._repetitions), []
 

@@ -47,7 +47,7 @@ class ScheduleRunner(DividedRunner):
         library: LibraryDecisions | None = None,
         like_smpi: bool = False,
     ) -> None:
-        """`library` is needed for mock-ups only; `like_smpi` applies SMPI's rules where its network differs."""
+        """`library` is needed for mock-ups only; `like_smpi` applies SMPI's rules where ours differ."""
         super().__init__(pool)
         self.platform = platform
         self._library = library

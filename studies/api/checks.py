@@ -169,9 +169,7 @@ def check_machines(
     notes = list(found.notes)
     if len({cell.place.machine for cell in cells}) == 1:
         learned_from = ", ".join(DISCREPANCY.machines)
-        notes.append(
-            f"how sure choices are, and which are robust, follows from the errors of predictions of {learned_from}"
-        )
+        notes.append(f"confidence and robust choices are based on the errors of predictions for {learned_from}")
     cells, sure = confidence.judged(cells, DISCREPANCY)
     cells = ruled(cells, confidence.ROBUST)
     discrepancy = confidence.learned(cells) if cells else None

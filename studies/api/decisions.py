@@ -328,7 +328,7 @@ def _table_of_profiles(files: Sequence[Path], format_name: str) -> str:
 
     other = next((file for file in files if file.suffix != ".prf"), None)
     if other is not None:
-        raise UsageError(f"{other}: not a profile of PGMPITuneLib (.prf); the other files are")
+        raise UsageError(f"{other}: not a profile of PGMPITuneLib (.prf), but the other files are such profiles")
     if format_name != COLLWISE:
         raise UsageError(f"--format {format_name}: profiles of PGMPITuneLib name mock-ups; use --format {COLLWISE}")
     return rules_of({str(file): parse_profile(read_text(file), str(file)) for file in files})

@@ -56,7 +56,7 @@ def whatif(
 
     It times a platform before and after the change. It shows the changed choices, how times change, the cost of keeping
     rules from before the change, and what limits each choice: latency, overhead, gap, bandwidth or reduction. A gap is
-    the wait for something that other messages use: node ports, memory, the path between sockets, or uplinks of
+    the wait for a resource that other messages use: node ports, memory, the path between sockets, or uplinks of
     switches. The schedule engine finds the critical path, which says what limits a choice. docs/whatif.md says how to
     write each change.
 

@@ -238,7 +238,7 @@ def import_times(
 
     The files are results of a collwise script, OSU micro-benchmarks, Intel MPI Benchmarks (IMB-MPI1), ReproMPI,
     netgauge's LogGP output, a short CSV, or a run of PICO (an archive or a folder, next to the metadata of the run).
-    Cells with impossible times are stored as failed, with the reason.
+    Cases with impossible times are stored as failed, with the reason.
 
     Returns a DataFrame with a row for each file, collective, experiment and P: `times` is the number of times, and
     `failed` how many of them failed. Raises UsageError naming file, line and what was expected, and then stores nothing

@@ -56,7 +56,7 @@ def _form(form: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """The schema of an object with these keys."""
+    """The schema of an object whose keys are the words of `text`."""
     keys = {}
     required = []
     words = [word for part in text.split() for word in (_WORDS[part[1:]].split() if part[0] == "@" else [part])]

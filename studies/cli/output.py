@@ -68,7 +68,7 @@ def confirm(question: str, consequence: str, option: str, is_given: bool) -> Non
     if is_given:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{consequence}; nobody is there to ask: add {option}")
+        raise UsageError(f"{consequence}; without a terminal, nobody can be asked: add {option}")
     click.confirm(question, abort=True, err=True)
 
 

@@ -129,7 +129,7 @@ def _draw_fat_tree(axes: Axes, platform: Platform, tree: FatTree) -> str:
     side = _rate(tree.sound_cables(nodes, platform.node_bytes_per_second)[0].bytes_per_second)
     levels = [f"up from a switch {side} ({tree.oversubscription:g}:1)"]
     if pods:
-        levels.append(f"up from a pod {_rate(cables[-1].bytes_per_second)} ({tree.pod_oversubscription:g}:1)")
+        levels.append(f"uplinks of a pod {_rate(cables[-1].bytes_per_second)} ({tree.pod_oversubscription:g}:1)")
     more = f"; {count - shown} further switches are not drawn" if count > shown else ""
     _fit(axes, [*places.values(), (0, -1.4)])
     return f"fat tree of {3 if pods else 2} levels, {count} switches{more}; {', '.join(levels)}"

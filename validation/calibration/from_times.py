@@ -215,7 +215,7 @@ def _factors(names: Sequence[str], logs: Array) -> Factors:
 
 
 def _deviations(covariance: Array, count: int, place: int) -> list[float]:
-    """The standard deviations of the sums of the first block of variables and the block at `place`.
+    """The standard deviations of the elementwise sum of two blocks of variables: the first one and the one at `place`.
 
     If `place` is 0, they are the standard deviations of the first block alone.
     """

@@ -17,7 +17,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Explanation:
-    """The reason why an algorithm differs from ours and, if times differ, the range of our time divided by theirs.
+    """The reason why a library's algorithm differs from ours, and the range of our time divided by the library's.
 
     `by_default` says whether the algorithms differ for the default process counts and sizes.
     """

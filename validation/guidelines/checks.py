@@ -71,7 +71,7 @@ class Share:
 
 @dataclass(frozen=True)
 class RankTest(Share):
-    """The criterion that the second of two calls is faster by `share` and by Mann and Whitney's rank test.
+    """Requires that the second of two calls is faster by `share`, and significantly so in a Mann-Whitney rank test.
 
     The test is one-sided and compares the launches' medians. The p-values of all comparisons are corrected together and
     compared with `alpha`.

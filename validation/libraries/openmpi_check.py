@@ -214,7 +214,9 @@ def observe(
     if seen.run.returncode != 0:
         raise CollwiseError(f"{collective} of {message_bytes} bytes on {procs} processes failed: {seen.run.problem}")
     if seen.counted != procs:
-        raise CollwiseError(f"{find_installation('openmpi').label} wrote {seen.counted} of {procs} message counts")
+        raise CollwiseError(
+            f"{find_installation('openmpi').label} counted the messages of only {seen.counted} of {procs} processes"
+        )
     return seen.by_collectives
 
 

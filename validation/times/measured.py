@@ -134,7 +134,10 @@ def _times_of(
     maker: str,
     facts: Mapping[str, Any],
 ) -> Times:
-    """The times of all choices and points of some timings; cases that differ only in uncut segments share a time."""
+    """The times of all choices and points of some timings.
+
+    Cases share a time if they differ only in segment sizes that do not cut the message.
+    """
     ours = {case: timing for case, timing in timings.items() if _is_ours(case)}
     every = {**_with_repeats(ours), **timings}
     number = len({timing.case for timing in ours.values()})

@@ -467,9 +467,7 @@ def test_more_processes_than_hosts_have(tmp_path: Path, monkeypatch: pytest.Monk
     found = check_machines(tmp_path / "leonardo.times.csv", models=False)
     in_order, alone = found.notes
     assert in_order == "predicted on nodes in order: leonardo (leonardo): its hosts are too few for its processes"
-    assert alone.startswith(
-        "how sure choices are, and which are robust, follows from the errors of predictions of aws_c5n, fugaku,"
-    )
+    assert alone.startswith("confidence and robust choices are based on the errors of predictions for aws_c5n, fugaku,")
     (cell,) = found.cells
     assert cell.choices[ROBUST] in ("binomial", "chain")
 

@@ -35,8 +35,9 @@ def doubted(timings: Sequence[Timing], library: str, to_last: bool, element_byte
 
     Impossible are:
     - times of 0;
-    - times below the collective's minimum of successive messages, if times end with the last process (`to_last`);
-    - algorithms that cannot run on P processes or with so few elements, so that the library ran another algorithm;
+    - times too short for the messages that a collective must send one after another, if a time lasts until the last
+      process has finished (`to_last`);
+    - algorithms that cannot run with this P or number of elements: the library must have run another one;
     - all algorithms of a collective if forcing had no effect: for most sizes, the times of forced algorithms then equal
       those of the library's own decision.
     If `element_bytes` is 0, elements are as large as in the usual benchmarks.

@@ -321,10 +321,10 @@ def whatif_block() -> str:
     rows = [(count, row["below"], row["above"], f"x{row['factor']:.3g}") for count, row in crossing.items()]
     return (
         f"\nWith {', '.join(always)} processes {winner} is the best choice at any bandwidth from 1/16 to 8 times "
-        f"{facts['unit']}, that of Gros. With other process counts:\n\n"
+        f"{facts['unit']},\nthat of Gros. With other process counts:\n\n"
         + markdown_table(["P", "best below", "best from there on", "bandwidth"], rows)
         + "\n![the best choice over bandwidth and process count](figures/whatif-map.png)\n\n"
-        "Times relative to the best choice, and what the critical path of the best one consists of, for the process "
+        "Times relative to the best choice, and what the critical path of the best one consists of, for the process\n"
         "count whose cross-over point is nearest to Gros's own bandwidth:\n\n"
         "![times relative to the best choice, and its limits, over the bandwidth](figures/whatif.png)\n"
     )

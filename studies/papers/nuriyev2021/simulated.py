@@ -247,9 +247,15 @@ def engines_apart(of: Shaheen) -> pd.Series:
 
 
 def picks_of_models(of: Shaheen, rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of table 8 (`agreement_with_measured_best`) with the picks of the models, slowdowns in percent."""
+    """Rows of table 8 (`agreement_with_measured_best`) with the picks of the models, slowdowns in percent.
+
+    SMPI's column ends with the sizes that it reaches.
+    """
     pick = of.table.scores.pick
     shown = agreement_rows({"engine": rows})
+    reached = TABLE_8_SHAHEEN[TABLE_8_SHAHEEN.message_bytes.isin(of.smpi.index)]
+    by_smpi = agreement_rows({"SMPI": agreement_with_measured_best({(SHAHEEN.name, "bcast"): of.smpi}, [reached])})
+    shown.insert(2, "by SMPI", by_smpi["by SMPI"].reindex(shown.index).fillna("-"))
     for model, title in (
         (AS_PRINTED, "as printed"),
         (AS_PRODUCT, "(7) as a product"),

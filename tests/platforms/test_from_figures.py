@@ -185,7 +185,7 @@ def test_overheads_are_taken_off_the_latency(name: str, preset: str, tmp_path: P
     assert shown.output == write_description(after)
     with pytest.raises(UsageError, match="already has overheads"):
         with_overheads(after, preset)
-    with pytest.raises(UsageError, match="which is not below the latency"):
+    with pytest.raises(UsageError, match="not below the latency of platform"):
         with_overheads(replace(before, link_latency_seconds=1e-6), preset)
 
 

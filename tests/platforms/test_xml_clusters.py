@@ -216,7 +216,7 @@ def test_smpi_takes_as_long_on_clusters_and_hosts_that_links_join(
             "Full",
             "the route from 'b' to 'c' has link 'x' where the switch's other routes have 'x'",
         ),
-        (TWO + link("x", "5Gbps", "FATPIPE") + route("a", "b", "x"), "Full", "routes between switches limit flows"),
+        (TWO + link("x", "5Gbps", "FATPIPE") + route("a", "b", "x"), "Full", "routes between switches limit a flow"),
         (
             TWO + link("x", "5Gbps") + route("a", "b", "x"),
             "Full",

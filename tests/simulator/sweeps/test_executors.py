@@ -124,7 +124,7 @@ def test_an_experiment_that_costs_its_workers_is_an_error(tmp_path: Path) -> Non
     pool = ExecutorPool(lambda ends: Started(Inline({0: LostError()}), 1, lost=(LostError,)))
     with Store(tmp_path / "store") as store:
         lab = SimulationContext(store, executor=pool).laboratory(GROS, 2)
-        with pytest.raises(CollwiseError, match=r"1 cases failed; first: .*roundtrip.*: every worker that simulated"):
+        with pytest.raises(CollwiseError, match=r"1 cases failed; first: .*roundtrip.*: every worker that ran"):
             lab.run([Experiment("roundtrip", (0, 1), 1)])
         assert lab.run([Experiment("roundtrip", (0, 1), 1)])[0].seconds > 0
 

@@ -302,7 +302,7 @@ BAD = {
     "takes 2 processes": replace(GOOD, processes=(0, 1, 2)),
     "takes 3 processes": replace(GOOD, kind="one_to_two"),
     "all ranks from 0 to P - 1": Experiment("scatter", (0, 2), 1),
-    "all ranks from 0 to P - 1, at least two": Experiment("gather", (0,), 1),
+    r"all ranks from 0 to P - 1 \(at least two\)": Experiment("gather", (0,), 1),
     "-1 bytes": replace(GOOD, message_bytes=-1),
     "1073741825 bytes": replace(GOOD, reply_bytes=2**30 + 1),
     "3221225472 bytes": replace(GOOD, kind="saturation", message_bytes=2**29, count=6),

@@ -264,7 +264,7 @@ def test_models_are_scored_by_simulated_times(here: Path, toy_parameters: str) -
     succeeded("simulate", "--platform", "toy.toml", *grid, "--deciders", "openmpi-4.1", "-o", "s.times", cwd=here)
     compare = ("compare", "s.times", "by_parts.times", "as_printed.times", "openmpi-4.1")
     shown = called(*compare, cwd=here).stdout
-    assert "times of knomial are missing in as_printed" in shown
+    assert "two_tree are missing in as_printed" in shown
     document = printed(called(*compare, "--json", cwd=here).stdout)
     scores = {row["model"]: row for row in document.facts["scores"]}
     assert list(scores) == ["by_parts", "as_printed", "Open MPI 4.1"]

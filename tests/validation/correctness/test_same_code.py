@@ -37,7 +37,7 @@ BLOCK_BYTES = 4096
 ELEMENT_BYTES = 8
 FEW = 5
 
-SEND, RECEIVE, START_SEND, START_SYNCHRONOUS, START_RECEIVE, WAIT, FORK, STRAND, REDUCE, COPY, ALLOCATE = range(11)
+WAIT, REDUCE, COPY, ALLOCATE = 5, 10, 11, 12
 """The kinds of words of a recording (simulator/schedule/recorder.h)."""
 
 

@@ -70,7 +70,7 @@ def test_what_is_not_fit_is_said() -> None:
 
     assert found().ok
     assert "all streams together" in found(together=60e6).problems[0]
-    assert "the network alone does not limit it" in found(slower_seconds=0.05).problems[0]
+    assert "the network is not the only limit" in found(slower_seconds=0.05).problems[0]
 
 
 def found_with(scaling: float) -> BedCheck:

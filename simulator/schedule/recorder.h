@@ -53,9 +53,9 @@ static inline int schedule_is_receive(schedule_kind kind) {
     return kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE;
 }
 
-/* A way is where things reach a process in order: messages of one process, a counter of one, or the process's own copies
- * through memory. Its number has the other process, relative to the receiver, and which of these it is in the bits
- * above. */
+/* Things reach a process in order by a way: messages of one process, a counter of one, or the process's own copies
+ * through memory. The way's number has the other process, relative to the receiver, and which of these it is in the
+ * bits above. */
 enum { SCHEDULE_PEER_BITS = 28, SCHEDULE_COUNTER_BITS = 2, SCHEDULE_OWN_WAY = 7U << SCHEDULE_PEER_BITS };
 static inline uint32_t schedule_counter_way(uint32_t relative, uint32_t counter) {
     return relative | ((counter & ((1U << SCHEDULE_COUNTER_BITS) - 1)) + 1) << SCHEDULE_PEER_BITS;

@@ -1,13 +1,14 @@
 """Measures how methods of measuring compare under real Open MPI, for the pages hunold2018.md and oflynn2009.md.
 
-    .venv/bin/python docs/methods_on_a_bed.py nrep         # writes studies/papers/hunold2018/nrep.toml
-    .venv/bin/python docs/methods_on_a_bed.py timing       # writes studies/papers/oflynn2009/timing.toml
+    .venv/bin/python docs/methods_on_a_bed.py nrep         # writes studies/papers/hunold2018/nrep.csv.gz
+    .venv/bin/python docs/methods_on_a_bed.py timing       # writes studies/papers/oflynn2009/timing.csv.gz
     .venv/bin/python docs/methods_on_a_bed.py series       # writes studies/papers/oflynn2009/series.csv.gz
     .venv/bin/python docs/methods_on_a_bed.py escalations  # writes studies/papers/oflynn2009/escalations.csv.gz
 
 The first has the repetitions that Hunold & Carpen-Amarie's NREP chooses, the second O'Flynn's ways of timing, the third
 single calls beside series of calls that nothing separates, the last one repetitions of gathers that escalate. They
-measure on a test bed in this machine, for 3 to 15 minutes, and need the right to make network namespaces.
+measure on a test bed in this machine, for 3 to 15 minutes, and need the right to make network namespaces. A command
+that was stopped goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
-from statistics import median
 
 from models_against_measured import undisturbed
 
@@ -54,6 +56,11 @@ COLLECTIVES, SIZES = ("bcast", "allreduce", "gather"), (64, 1024, 16384, 131072)
 LAUNCHES, ERRORS = 5, (0.1, 0.03, 0.01)
 """The paper's number of executions, and relative standard errors of one-byte messages; the paper's is 0.01."""
 TIMINGS, BLOCKS = ("global", "maximum", "root"), tuple(range(1000, 100_001, 3000))
+Place = tuple[ExecutionTarget, int, int]
+"""A target, the number of processes there, and many repetitions."""
+Chunk = tuple[str, Callable[[], Iterator[str]]]
+"""A part of a measurement that is not repeated once it is finished: its name, and what gives its lines of CSV."""
+ESCALATING = "a test bed of 8 nodes at 100 Mbit/s, 32 kB in each switch port"
 LIKE_THE_THESIS = Shape(nodes=8, bits_per_second=100e6, buffer_bytes=32_000, transport="default")
 """A bed on which gathers escalate, as in docs/regions.md; Open MPI keeps its own settings."""
 REPETITIONS = 30
@@ -67,135 +74,149 @@ def medians(target: ExecutionTarget, cases: Sequence[Case], store: Store, how: M
     return [robust(each).seconds for each in zip(*measure_launches(target, cases, store, how), strict=True)]
 
 
-def nrep(where: str, target: ExecutionTarget, procs: int, repetitions: int, store: Store) -> Iterator[str]:
-    """A table for each collective, size and error: what NREP chose, and how far its medians are from those of many."""
-    per_node = target.processes_per_node(procs)
-    cases = [case_of(name, LIBRARY_DECIDES, procs, size, per_node) for name in COLLECTIVES for size in SIZES]
-    many = Method(precision=Precision(repetitions, repetitions), limit_seconds=0, launches=LAUNCHES)
-    right = medians(target, cases, store, many)
-    for error in ERRORS:
-        how = Method(precision=Precision(5, 100_000), nrep=error, launches=LAUNCHES)
-        chosen = zip(*measure_launches(target, cases, store, how), strict=True)
-        for case, seconds, launches in zip(cases, right, chosen, strict=True):
-            counts = [one.repetitions for one in launches]
-            away = [abs(one.median_seconds / seconds - 1) for one in launches]
-            yield "\n[[measured]]"
-            yield f'where = "{where}"\ncollective = "{case.collective}"\nmessage_bytes = {case.message_bytes}'
-            yield f"standard_error = {error}\nseconds = {seconds:.4g}\nrepetitions = {counts}"
-            yield f"error = {median(away):.3g}\nworst_error = {max(away):.3g}"
+def nrep(places: Mapping[str, Callable[[], AbstractContextManager[Place]]], store: Store) -> Iterator[Chunk]:
+    """Repetitions and medians of launches: with a standard error of 0 those of many repetitions, else NREP's choice."""
+    for where, opened in places.items():
+        for error in (0, *ERRORS):
+            yield f"{where},{error:g}", partial(_nrep, opened, error, store)
 
 
-def timing(target: ExecutionTarget, store: Store) -> Iterator[str]:
-    """A table for each way of timing and collective: what the benchmark takes, and its times over the first's.
+def _nrep(opened: Callable[[], AbstractContextManager[Place]], error: float, store: Store) -> Iterator[str]:
+    with opened() as (target, procs, repetitions):
+        per_node = target.processes_per_node(procs)
+        cases = [case_of(name, LIBRARY_DECIDES, procs, size, per_node) for name in COLLECTIVES for size in SIZES]
+        how = Method(precision=Precision(repetitions, repetitions), limit_seconds=0, launches=LAUNCHES)
+        if error:
+            how = Method(precision=Precision(5, 100_000), nrep=error, launches=LAUNCHES)
+        for launch, timings in enumerate(measure_launches(target, cases, store, how), 1):
+            for one in timings:
+                case = f"{one.case.collective},{one.case.message_bytes}"
+                yield f"{case},{launch},{one.repetitions},{one.median_seconds:.4g}"
 
-    A barrier of the kind that ends the root's timing takes `barrier` seconds alone.
+
+def timing(target: ExecutionTarget) -> Iterator[Chunk]:
+    """The median of each size, and what the benchmark takes for one repetition of each, by way of timing.
+
+    The barrier, of the kind that ends the root's timing, is timed alone.
     """
     alone = case_of("barrier", Choice("bruck"), SHAPE.nodes, 0, 1)
-    (barrier,) = medians(target, [alone], store, Method(precision=Precision(50, 50)))
+    yield "barrier,maximum", partial(_timed, target, [alone], Method(precision=Precision(50, 50)))
     for name in ("scatter", "gather"):
         cases = [case_of(name, Choice("linear"), 8, size, 1) for size in BLOCKS]
-        seconds: dict[str, list[float]] = {}
         for way in TIMINGS:
-            how = Method(timing=way, precision=Precision(1, 1))
-            started = time.monotonic()
-            measure_launches(target, cases, store, how)
-            spent = time.monotonic() - started
-            seconds[way] = medians(target, cases, store, Method(timing=way, precision=Precision(10, 10)))
-            ways = {way: seconds[way]}
-            if way == "root":
-                ways["root, barrier subtracted"] = [one - barrier for one in seconds[way]]
-            for label, times in ways.items():
-                ratios = sorted(one / other for one, other in zip(times, seconds[TIMINGS[0]], strict=True))
-                yield f'\n[[measured]]\ntiming = "{label}"\ncollective = "{name}"\nbenchmark_seconds = {spent:.3g}'
-                yield f"ratio = {median(ratios):.4g}\nleast_ratio = {ratios[0]:.4g}\ngreatest_ratio = {ratios[-1]:.4g}"
+            how = Method(timing=way, precision=Precision(10, 10))
+            yield f"{name},{way}", partial(_timed, target, cases, how, Method(timing=way, precision=Precision(1, 1)))
 
 
-def series(target: ExecutionTarget) -> Iterator[str]:
-    """Lines of CSV with the least and the greatest time of a process, for single calls and for series of calls.
+def _timed(target: ExecutionTarget, cases: Sequence[Case], how: Method, once: Method | None = None) -> Iterator[str]:
+    # A store that has the times already would make the benchmark seem to take none.
+    with tempfile.TemporaryDirectory() as folder, session(Path(folder, "timing.sqlite")) as context:
+        started = time.monotonic()
+        if once:
+            measure_launches(target, cases, context.store, once)
+        spent = time.monotonic() - started
+        for case, seconds in zip(cases, medians(target, cases, context.store, how), strict=True):
+            yield f"{case.message_bytes},{seconds:.4g},{spent:.3g}"
 
-    Raises CollwiseError if a run fails.
-    """
-    yield "collective,kind,launch,message_bytes,minimum,maximum"
+
+def series(target: ExecutionTarget) -> Iterator[Chunk]:
+    """The least and the greatest time of a process, for single calls and for series of calls."""
     for collective in ("scatter", "gather"):
-        linear = ("--mca", "coll_tuned_use_dynamic_rules", "1", "--mca", f"coll_tuned_{collective}_algorithm", "1")
-        for kind, words in SERIES.items():
-            asked = ["--collectives", collective, "--sizes", SERIES_SIZES, *words]
+        for kind in SERIES:
             for launch in range(1, LAUNCHES_OF[kind] + 1):
-                run = target.run("latency", SHAPE.nodes, asked, launcher_args=linear)
-                if run.returncode != 0:
-                    raise CollwiseError(run.problem)
-                for size, least, greatest in latencies(run.output_lines).itertuples():
-                    yield f"{collective},{kind},{launch},{size},{least:.4g},{greatest:.4g}"
+                yield f"{collective},{kind},{launch}", partial(_launched, target, collective, kind)
 
 
-def escalations(target: ExecutionTarget, store: Store) -> Iterator[str]:
-    """Lines of CSV with the time of every repetition of gathers of blocks from M1 to M2."""
-    yield "gather,message_bytes,repetition,seconds"
+def _launched(target: ExecutionTarget, collective: str, kind: str) -> Iterator[str]:
+    """Raises CollwiseError if the run fails."""
+    linear = ("--mca", "coll_tuned_use_dynamic_rules", "1", "--mca", f"coll_tuned_{collective}_algorithm", "1")
+    asked = ["--collectives", collective, "--sizes", SERIES_SIZES, *SERIES[kind]]
+    run = target.run("latency", SHAPE.nodes, asked, launcher_args=linear)
+    if run.returncode != 0:
+        raise CollwiseError(run.problem)
+    for size, least, greatest in latencies(run.output_lines).itertuples():
+        yield f"{size},{least:.4g},{greatest:.4g}"
+
+
+def escalations(target: ExecutionTarget, store: Store) -> Iterator[Chunk]:
+    """The time of every repetition of gathers of blocks from M1 to M2."""
+    for name, choice in gathers_with(BED_THRESHOLDS).items():
+        yield name, partial(_repeated, target, choice, store)
+
+
+def _repeated(target: ExecutionTarget, choice: Choice, store: Store) -> Iterator[str]:
     sizes = [size for size in COMPARED_SIZES if BED_THRESHOLDS.irregular(size)]
     how = Method(precision=Precision(REPETITIONS, REPETITIONS), limit_seconds=0, keep_samples=True)
-    for name, choice in gathers_with(BED_THRESHOLDS).items():
-        cases = [case_of("gather", choice, SHAPE.nodes, size, 1) for size in sizes]
-        (timings,) = measure_launches(target, cases, store, how)
-        for timing in timings:
-            for number, seconds in enumerate(timing.samples or (), 1):
-                yield f"{name},{timing.case.message_bytes},{number},{seconds:.4g}"
+    (timings,) = measure_launches(
+        target, [case_of("gather", choice, SHAPE.nodes, size, 1) for size in sizes], store, how
+    )
+    for timing in timings:
+        for number, seconds in enumerate(timing.samples or (), 1):
+            yield f"{timing.case.message_bytes},{number},{seconds:.4g}"
 
 
-def head(what: str) -> list[str]:
-    """The first lines of a file: what it has, when it was measured and by which program, and the load before."""
-    date = time.strftime("%Y-%m-%d", time.gmtime())
-    return [
-        f"# {what}, by docs/{Path(sys.argv[0]).name}.",
-        f'measured_on = "{date}"',
-        f'load = "{os.getloadavg()[0]:.1f}"',
-    ]
+COLUMNS = {
+    "nrep": "where,standard_error,collective,message_bytes,launch,repetitions,seconds",
+    "timing": "collective,timing,message_bytes,seconds,benchmark_seconds",
+    "series": "collective,kind,launch,message_bytes,minimum,maximum",
+    "escalations": "gather,message_bytes,repetition,seconds",
+}
+"""The columns of each file; a chunk's lines begin with the chunk's name."""
+TITLES = {
+    "nrep": "Repetitions by NREP and of many, with the medians of their launches",
+    "timing": "Ways of timing linear scatter and gather on a test bed of 8 nodes at 25 Mbit/s",
+    "series": f"Single calls and series of 30 on {ESCALATING}",
+    "escalations": f"Repetitions of gathers on {ESCALATING}",
+}
+PAPER_OF = {"nrep": "hunold2018"}
+"""The paper of a measurement, if it is not oflynn2009."""
 
 
-def write_csv(file: Path, lines: Sequence[str]) -> None:
-    """Writes lines of CSV, compressed."""
-    text = "\n".join(lines) + "\n"
-    file.write_bytes(gzip.compress(text.encode(), mtime=0))
+def chunks(what: str, store: Store) -> Iterator[Chunk]:
+    """The parts of a measurement, with the test bed up that they need."""
+    if what == "nrep":
+        yield from nrep({"machine": this_machine, "bed": emulated}, store)
+    elif what == "timing":
+        undisturbed()
+        with temporarily_up(SHAPE, "methods") as bed:
+            yield from timing(TestBed(bed))
+    else:
+        with bed_with_tcp(LIKE_THE_THESIS, "reno-2009", "methods") as target:
+            yield from series(target) if what == "series" else escalations(target, store)
+
+
+@contextmanager
+def this_machine() -> Iterator[Place]:
+    """Two processes here, of which each case is repeated 1,000 times."""
+    yield LocalMachine("openmpi"), 2, 1000
+
+
+@contextmanager
+def emulated() -> Iterator[Place]:
+    """A test bed of 8 nodes, where each case is repeated 40 times."""
+    undisturbed()
+    with temporarily_up(SHAPE, "methods") as bed:
+        yield TestBed(bed), 8, 40
 
 
 def main(what: str) -> None:
-    """Measures one of the four, and writes its file."""
-    if what == "nrep":
-        lines = head("Repetitions by NREP, and errors of its medians by those of many repetitions")
-        with session(results_folder() / "measured-nrep.sqlite") as context:
-            lines += nrep("two processes of one machine", LocalMachine("openmpi"), 2, 1000, context.store)
-            undisturbed()
-            with temporarily_up(SHAPE, "methods") as bed:
-                lines += nrep("8 nodes at 25 Mbit/s, emulated", TestBed(bed), 8, 40, context.store)
-        file = PAPERS / "hunold2018" / "nrep.toml"
-    elif what in ("series", "escalations"):
-        where = "a test bed of 8 nodes at 100 Mbit/s, 32 kB in each switch port"
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            session(Path(folder, "t.sqlite")) as context,
-            bed_with_tcp(LIKE_THE_THESIS, "reno-2009", "methods") as target,
-        ):
-            if what == "series":
-                lines = head(f"Single calls and series of 30 on {where}")
-                lines += series(target)
-            else:
-                lines = head(f"Repetitions of gathers on {where}")
-                lines += escalations(target, context.store)
-        write_csv(
-            PAPERS / "oflynn2009" / f"{what}.csv.gz", [f"# {line.removeprefix('# ')}" for line in lines[:3]] + lines[3:]
-        )
-        return
-    else:
-        lines = head("Ways of timing linear scatter and gather on a test bed of 8 nodes at 25 Mbit/s")
-        undisturbed()
-        # A store that has the times already would make the benchmark seem to take none.
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            session(Path(folder, "timing.sqlite")) as context,
-            temporarily_up(SHAPE, "methods") as bed,
-        ):
-            lines += timing(TestBed(bed), context.store)
-        file = PAPERS / "oflynn2009" / "timing.toml"
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    """Measures one of the four, and writes its file. Chunks that an earlier run finished are not measured again."""
+    kept = results_folder() / f"measured-{what}.csv"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    if not kept.exists():
+        date, load = time.strftime("%Y-%m-%d", time.gmtime()), f"{os.getloadavg()[0]:.1f}"
+        head = [f"# {TITLES[what]}, by docs/methods_on_a_bed.py.", f'# measured_on = "{date}"', f'# load = "{load}"']
+        kept.write_text("\n".join([*head, COLUMNS[what]]) + "\n", encoding="utf-8")
+    with session(kept.with_suffix(".sqlite")) as context:
+        for name, measured in chunks(what, context.store):
+            if f"\n{name}," not in kept.read_text(encoding="utf-8"):
+                lines = "".join(f"{name},{line}\n" for line in measured())
+                with kept.open("a", encoding="utf-8") as file:
+                    file.write(lines)
+    file_of_page = PAPERS / PAPER_OF.get(what, "oflynn2009") / f"{what}.csv.gz"
+    file_of_page.write_bytes(gzip.compress(kept.read_bytes(), mtime=0))
+    kept.unlink()
+    kept.with_suffix(".sqlite").unlink()
 
 
 if __name__ == "__main__":

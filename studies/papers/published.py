@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
+
+import pandas as pd
 
 Row = TypeVar("Row")
 
@@ -14,6 +17,14 @@ def tables_of(paper: str, name: str = "published") -> dict[str, Any]:
     """The numbers, words and tables of a paper, or of measurements for it, by their names in the file."""
     file = Path(__file__).parent / paper / f"{name}.toml"
     return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def measured_for(paper: str, name: str) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Times that were measured for a paper's page, and facts on the measurement: `measured_on` and `load`."""
+    file = Path(__file__).parent / paper / f"{name}.csv.gz"
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        facts = [line[2:] for line in lines if line.startswith("# ")][1:]
+    return pd.read_csv(file, comment="#"), tomllib.loads("".join(facts))
 
 
 def row_of(kind: type[Row], table: Mapping[str, Any]) -> Row:

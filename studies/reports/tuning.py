@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform as python_platform
 import shlex
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -38,6 +38,7 @@ from collwise.validation.libraries.openmpi_untuned import ELEMENT_BYTES
 from collwise.validation.libraries.sayable import told
 from collwise.validation.measurement.confidence import CLOSE, SURE
 from collwise.validation.select.consumers import COLLWISE, OPENMPI, openmpi_version
+from collwise.validation.times.defaults import sizes_of
 
 TEXTS = Texts("tuning.md.j2")
 CHECKED = tomllib.loads(Path(__file__).with_name("checked.toml").read_text(encoding="utf-8"))
@@ -49,6 +50,7 @@ _GAIN = "untuned / rules"
 _COLUMNS = ("collective", "points", _GAIN, "range", "slower at", "sure at", "where most is gained")
 _FIGURES = ("decisions", "close")
 _SLOWER = 0.99
+_FEW_SIZES = 6
 _MAX_SUBSTITUTIONS = 20
 
 
@@ -165,9 +167,14 @@ def measuring(tuned: Tuned) -> str:
     how = f'--launcher srun --ppn {per_node} --mpirun-args "--cpu-bind=cores"'
     file = "DECISIONS" if tuned.folder is None else shlex.quote(str(tuned.file("-decisions.json").resolve()))
     sizes = sorted({size for times in tuned.times.values() for size in times.message_bytes})
-    least, most = (format_size(size).replace(" ", "") for size in (sizes[0], sizes[-1]))
-    grid = f"--procs {procs} --sizes {least}:{most}:x4"
+    measured = sizes if len(sizes) <= _FEW_SIZES else [*sizes[::2], *sizes[-1:]]
+    grid = f"--procs {procs} --sizes {_typed(sorted({*measured}))}"
     return f"salloc --exclusive {place} {program_name()} program gain {file} {grid} --no-check {how}"
+
+
+def _typed(sizes: Sequence[int]) -> str:
+    """Sizes as options take them."""
+    return ",".join(format_size(size).replace(" ", "") for size in sizes)
 
 
 def write_report(tuned: Tuned) -> Path:
@@ -213,8 +220,12 @@ def changing(tuned: Tuned) -> str:
     if is_written and not tuned.file(".toml").exists():
         return ""
     procs = ",".join(map(str, next(iter(tuned.times.values())).procs))
+    times = [*tuned.times.values()]
+    is_usual = all(each.message_bytes == sizes_of(each.collective) for each in times)
+    sizes = "" if is_usual else f" --sizes {_typed(sorted({size for each in times for size in each.message_bytes}))}"
     points = (
-        f"--platform {platform} --collective {','.join(tuned.times)} --procs {procs} --ppn {tuned.per_node}{places}"
+        f"--platform {platform} --collective {','.join(tuned.times)} --procs {procs}{sizes} --ppn {tuned.per_node}"
+        f"{places}"
     )
     rules = "" if tuned.folder is None else f" --rules {shlex.quote(str(tuned.file('-decisions.json')))}"
     change = "memory=x4" if _memory_is_assumed(tuned) else "bandwidth=x0.5"

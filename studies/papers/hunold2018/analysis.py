@@ -14,7 +14,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.units import format_size
 from collwise.simulator.sweeps.context import SMPI_SELECTORS, SimulationContext
 from collwise.simulator.timing import Case
-from collwise.studies.papers.published import row_of, tables_of
+from collwise.studies.papers.published import measured_for, row_of, tables_of
 from collwise.validation.guidelines.checks import PATTERN, Call, Share
 from collwise.validation.guidelines.guideline import GUIDELINES, guidelines_of
 from collwise.validation.guidelines.library import CaseTimes, Library
@@ -26,8 +26,8 @@ from collwise.validation.times.files import AllTimes
 
 SIZES = (8, 64, 512, 1024, 4096, 10_000, 32768, 98304)
 """The paper's sizes, rounded to whole numbers of doubles. The paper's figure 4 has 1 to 100000 bytes."""
-NREP = tables_of("hunold2018", "nrep")
-"""Repetitions that NREP chose under a real Open MPI, and errors of its medians."""
+NREP_AT = {"machine": "two processes of one machine", "bed": "8 nodes at 25 Mbit/s, emulated"}
+"""Where NREP was tried under a real Open MPI."""
 
 
 @dataclass(frozen=True)
@@ -295,3 +295,20 @@ def judged_anew(exact: GuidelinesResult, criterion: Share, seeds: Sequence[int] 
         "of them spurious": len(spurious) / len(found),
         "violations after": sum(after) / len(found),
     }
+
+
+def nrep_choices() -> tuple[pd.DataFrame, dict[str, str]]:
+    """Repetitions that NREP chose under a real Open MPI, and errors of its medians; and facts on the measurement.
+
+    A row for each place, standard error of one-byte messages, collective and size. `repetitions` are those of each
+    launch; `error` and `worst_error` are the median and the greatest relative error of a launch's median, compared with
+    the median over launches of many repetitions, which the file has with a standard error of 0.
+    """
+    measured, facts = measured_for("hunold2018", "nrep")
+    case = ["where", "collective", "message_bytes"]
+    many = measured[measured.standard_error == 0].groupby(case).seconds.median()
+    chosen = measured[measured.standard_error > 0].join(many.rename("right"), on=case)
+    chosen = chosen.assign(error=(chosen.seconds / chosen.right - 1).abs(), where=chosen["where"].map(NREP_AT))
+    rows = chosen.groupby(["where", "standard_error", *case[1:]], sort=False)
+    found = rows.agg(repetitions=("repetitions", list), error=("error", "median"), worst_error=("error", "max"))
+    return found.reset_index(), facts

@@ -135,9 +135,9 @@ here.table(
 # launches (`docs/methods_on_a_bed.py nrep`).
 
 # %%
-repeated = pd.DataFrame(paper.NREP["measured"])
+repeated, measured = paper.nrep_choices()
 here.table(
-    f"Measured on {paper.NREP['measured_on']}, load {paper.NREP['load']}",
+    f"Measured on {measured['measured_on']}, load {measured['load']}",
     (
         (
             *(where, f"{error:g}", f"{min(counts)} to {max(counts)}"),

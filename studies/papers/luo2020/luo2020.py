@@ -47,7 +47,7 @@ with here.context("schedule") as context:
 title = "{} on 6 nodes, segments of 64 KiB"
 here.figure(
     tuning_figures.task_overlap([*bcasts.values()], title.format("Broadcast")),
-    "Figure 2, on each leader: ib alone, sb alone, both at once, and both at once after ib(0).",
+    "Figure 2: on each leader ib alone, sb alone, both at once, and both at once after ib(0).",
 )
 here.figure(
     tuning_figures.task_trend([*bcasts.values()], 2, title.format("Broadcast")),

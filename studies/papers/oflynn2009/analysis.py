@@ -35,7 +35,7 @@ from collwise.simulator.execution.smpirun import run_smpi
 from collwise.simulator.sweeps.application_runner import ApplicationRunner, CollectivesInUse, application_cases
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import run_cases
-from collwise.studies.papers.published import row_of, tables_of
+from collwise.studies.papers.published import measured_for, row_of, tables_of
 from collwise.validation.compare.scores import Errors, Scores, compare
 from collwise.validation.fitting.models_by_name import models_of, parameters_on
 from collwise.validation.fitting.recovery import recover, true_parameters
@@ -49,8 +49,6 @@ from collwise.validation.times.times import State, Times
 
 KIB, HERE = 1024, Path(__file__).parent
 PUBLISHED = tables_of("oflynn2009")
-TIMING = tables_of("oflynn2009", "timing")
-"""Comparisons of methods of timing, measured under a real Open MPI on a test bed."""
 HOMOGENEOUS_HOCKNEY = row_of(Hockney, PUBLISHED["homogeneous_hockney"])
 THRESHOLDS = row_of(Thresholds, PUBLISHED["thresholds"])
 PROCS = 16
@@ -455,6 +453,7 @@ def multiplications(platform: HostPlatform, lmo: CollectiveModel, context: Simul
 SERIES = {"single": ("--iterations", "1"), "series": ("--iterations", "30", "--barriers", "once")}
 """Options of the program `latency` for a single call after a barrier, and for a series of calls."""
 SERIES_SIZES = "1KiB:128KiB"
+GLOBAL_TIME = "global"
 
 
 def back_to_back(platform: HostPlatform, context: SimulationContext) -> dict[str, pd.DataFrame]:
@@ -478,10 +477,33 @@ def back_to_back(platform: HostPlatform, context: SimulationContext) -> dict[str
 
 def measured_series() -> dict[str, pd.DataFrame]:
     """Seconds as from `back_to_back`, measured on a bed: means over launches."""
-    measured = pd.read_csv(HERE / "series.csv.gz", comment="#")
+    measured, _ = measured_for("oflynn2009", "series")
     means = measured.groupby(["collective", "message_bytes", "kind"])[["minimum", "maximum"]].mean().unstack()
     means.columns = [f"{kind}, {what}" for what, kind in means.columns]
     return {collective: means.loc[collective] for collective in ("scatter", "gather")}
+
+
+def measured_timings() -> tuple[pd.DataFrame, str]:
+    """Methods of timing linear scatter and gather under a real Open MPI on a test bed, and the date of the measurement.
+
+    A row for each method and collective: the benchmark's seconds for one repetition of each size, and the median, the
+    least and the greatest ratio of the times of a size to those by global time.
+    """
+    measured, facts = measured_for("oflynn2009", "timing")
+    barrier = measured.loc[measured.collective == "barrier", "seconds"].item()
+    rows = []
+    for (collective, timing), of in measured[measured.collective != "barrier"].groupby(
+        ["collective", "timing"], sort=False
+    ):
+        seconds = of.set_index("message_bytes").seconds
+        if timing == GLOBAL_TIME:
+            right = seconds
+        without = {f"{timing}, barrier subtracted": seconds - barrier} if timing == "root" else {}
+        for label, times in ({timing: seconds} | without).items():
+            ratios = times / right
+            rows.append((label, collective, of.benchmark_seconds.iloc[0], ratios.median(), ratios.min(), ratios.max()))
+    columns = ["timing", "collective", "benchmark_seconds", "ratio", "least_ratio", "greatest_ratio"]
+    return pd.DataFrame(rows, columns=columns), facts["measured_on"]
 
 
 def latencies(lines: Iterable[str]) -> pd.DataFrame:
@@ -549,7 +571,7 @@ def measured_gathers() -> pd.DataFrame:
     `ratio` is that of the seconds to a linear gather without escalation, `late` is true after a time-out. Without
     escalation a gather takes the 10 % quantile, since blocks that wait for a root that comes late shorten its time.
     """
-    found = pd.read_csv(HERE / "escalations.csv.gz", comment="#")
+    found, _ = measured_for("oflynn2009", "escalations")
     without = found[found.gather == "linear"].groupby("message_bytes").seconds.quantile(0.1)
     least = found.message_bytes.map(without)
     return found.assign(ratio=found.seconds / least, late=found.seconds >= least + TIMEOUT_SECONDS)

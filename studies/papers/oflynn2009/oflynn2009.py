@@ -354,10 +354,10 @@ here.say("series")
 # divided by the medians of global timing (`docs/methods_on_a_bed.py timing`).
 
 # %%
-timed = pd.DataFrame(thesis.TIMING["measured"])
+timed, timed_on = thesis.measured_timings()
 spent = timed.groupby("timing").benchmark_seconds.sum()
 here.table(
-    f"Table 3.1, and figures 3.6 and 3.7 in numbers; measured on {thesis.TIMING['measured_on']}",
+    f"Table 3.1, and figures 3.6 and 3.7 in numbers; measured on {timed_on}",
     (
         (
             *(row.timing, row.collective, f"{printed[row.collective]} s", f"{row.benchmark_seconds:.1f} s"),

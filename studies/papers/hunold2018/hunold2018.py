@@ -149,7 +149,8 @@ here.table(
     columns=["where", "standard error", "repetitions", "median error", "worst of one launch"],
 )
 here.text("""
-More repetitions in a launch hardly reduce the error, since launches differ. The paper therefore takes several launches.
+More repetitions in a launch reduce the error little, since launches differ: the day before, the median errors were 6.4,
+6.6 and 4.7 % on one machine, and 1.2, 1.9 and 1.3 % on the test bed. The paper therefore takes several launches.
 """)
 
 # %% [markdown]

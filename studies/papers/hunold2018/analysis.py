@@ -27,7 +27,7 @@ from collwise.validation.times.files import AllTimes
 SIZES = (8, 64, 512, 1024, 4096, 10_000, 32768, 98304)
 """The paper's sizes, rounded to whole numbers of doubles. The paper's figure 4 has 1 to 100000 bytes."""
 NREP_AT = {"machine": "two processes of one machine", "bed": "8 nodes at 25 Mbit/s, emulated"}
-"""Where NREP was tried under a real Open MPI."""
+"""The places at which NREP was tried under a real Open MPI."""
 
 
 @dataclass(frozen=True)

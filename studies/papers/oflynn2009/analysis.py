@@ -484,7 +484,7 @@ def measured_series() -> dict[str, pd.DataFrame]:
 
 
 def measured_timings() -> tuple[pd.DataFrame, str]:
-    """Methods of timing linear scatter and gather under a real Open MPI on a test bed, and the date of the measurement.
+    """Methods of timing linear scatter and gather on a test bed, and the date of the measurement.
 
     A row for each method and collective: the benchmark's seconds for one repetition of each size, and the median, the
     least and the greatest ratio of the times of a size to those by global time.

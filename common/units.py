@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from collwise.common.errors import UsageError, warn
 
@@ -76,6 +77,11 @@ def format_size(size_bytes: int) -> str:
         if size_bytes and size_bytes % factor == 0:
             return f"{size_bytes // factor} {unit}"
     return f"{size_bytes} B"
+
+
+def typed_sizes(sizes: Iterable[int]) -> str:
+    """Message sizes in bytes as options take them: '8KiB,1MiB'."""
+    return ",".join(format_size(size).replace(" ", "") for size in sizes)
 
 
 def counted(number: int, noun: str) -> str:

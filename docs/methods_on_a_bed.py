@@ -8,7 +8,7 @@
 The first has the repetitions that Hunold & Carpen-Amarie's NREP chooses, the second O'Flynn's ways of timing, the third
 single calls beside series of calls that nothing separates, the last one repetitions of gathers that escalate. They
 measure on a test bed in this machine, for 3 to 15 minutes, and need the right to make network namespaces. A command
-that was stopped goes on where it stopped.
+that was stopped resumes.
 """
 
 from __future__ import annotations

@@ -76,7 +76,10 @@ class LMO(PairParameters):
         return self.as_hockney().predict(message_bytes, sender, receiver)
 
     def as_hockney(self) -> Hockney:
-        """Hockney's alpha = C_i + L_ij + C_j and beta = t_i + 1 / beta_ij + t_j, with LMO's beta_ij (section 4.1.1)."""
+        """The Hockney model of the same messages (section 4.1.1).
+
+        alpha = C_i + L_ij + C_j and beta = t_i + 1 / beta_ij + t_j, with LMO's beta_ij.
+        """
         constant, per_byte = self.processor_seconds, self.processor_seconds_per_byte
         if not self.heterogeneous:
             return Hockney(

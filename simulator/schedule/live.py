@@ -110,7 +110,7 @@ class LiveCases:
             group.finish()
 
     def times(self, tables_for: TablesFor, every: bool = False) -> LiveTimes:
-        """For a network, the times of all cases that may be the fastest for their size and P.
+        """The times, on a network, of all cases that may be the fastest for their size and P.
 
         Other times may be nan, unless this is the first network or `every` case is wanted. Unless all cases are exact,
         the network's nodes must be equal and at one switch, with one process each. Raises CollwiseError if a play
@@ -202,7 +202,7 @@ def _short_lengths(case: Case) -> tuple[int, int, int] | None:
     if case.collective != "reduce" or topology == "chain":
         lengths = (_PERIODS_BEFORE, _PERIODS_BEFORE + 1, _PERIODS_BEFORE + 2)
         return lengths if periods >= _LONGER * _PERIODS_BEFORE else None
-    # With two trees, senders wait for answers, so the rate may change late, whichever process or port is busy.
+    # Senders of two trees wait for answers, so the rate may change late, whichever process or port is busy.
     shortest = _PERIODS_OF_REDUCTIONS
     if periods >= _LONG:
         shortest = _PERIODS_OF_LONG_REDUCTIONS

@@ -22,7 +22,7 @@ from collwise.simulator.execution.installations import MPI_LIBRARIES
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import Method
-from collwise.simulator.timing import WINDOWS, Case
+from collwise.simulator.timing import Case
 from collwise.targets import TargetLike, TargetOptions, refuse_details, target_from
 from collwise.validation.adaptive.goal import Goal
 from collwise.validation.libraries.baselines import DEFAULT
@@ -122,8 +122,8 @@ def simulate(
     draws = [where] if allocations is None else scattered(where, allocations)
     label = f"{where.name} {arguments.several(asked)}"
     with arguments.opened(context) as simulations:
-        if any(case.uses_windows for grid in grids for case in grid.cases()):
-            simulations.engine.check_windows(WINDOWS)
+        cases = (case for grid in grids for case in grid.cases())
+        simulations.engine.check_windows(case.parameter for case in cases if case.uses_windows)
         each = [sources.simulate(draw, grids, simulations, by_size, label) for draw in draws]
     found = each[0]
     if allocations is not None:

@@ -69,7 +69,7 @@ plt.rcParams |= {
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
     "savefig.dpi": 150,
-    # With a fixed salt, SVGs of the same figure have the same internal names, and are equal as files.
+    # A fixed salt gives SVGs of the same figure the same internal names, so that they are equal as files.
     "svg.hashsalt": "collwise",
 }
 

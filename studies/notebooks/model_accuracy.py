@@ -3,7 +3,7 @@
 #
 # **Which model or simulation should I trust, for which collective and message size?**
 #
-# What is right here are times that a real MPI library took. Models are fitted to experiments in the same place, and the
+# The reference is times that a real MPI library took. Models are fitted to experiments in the same place, and the
 # engines simulate a description of it that was made from messages between two of its nodes. Models by algorithm are
 # fitted to the algorithms that they predict, but on fewer processes and at other sizes.
 #

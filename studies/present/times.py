@@ -122,7 +122,7 @@ def _parts(times: Times) -> Iterator[Table | str]:
     pieces = frame.segment_bytes.where([not catalogue[name].bounded for name in frame.algorithm], 0)
     segments = sorted({*pieces[[catalogue[name].pipelined for name in frame.algorithm]]})
     if len(segments) == 1:
-        # With a single segment size, algorithms without segments stand in the rows of that size.
+        # If there is a single segment size, algorithms without segments stand in the rows of that size.
         pieces[:] = segments[0]
     text = frame.seconds.map(format_seconds).where(frame.error == "", "failed")
     labels = [_label(catalogue[name], count) for name, count in zip(frame.algorithm, frame.parameter, strict=True)]

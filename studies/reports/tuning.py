@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform as python_platform
 import shlex
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from collwise.common.program import program_name
-from collwise.common.units import format_size
+from collwise.common.units import format_size, typed_sizes
 from collwise.models.piecewise import Array
 from collwise.platforms.description import Description, Platform
 from collwise.platforms.placement import PlacedPlatform
@@ -157,6 +157,11 @@ def _sure(tuned: Tuned) -> list[str]:
     return [f"{line[0].upper()}{line[1:]}." for line in found]
 
 
+def _sizes(tuned: Tuned) -> list[int]:
+    """All message sizes of the times, in bytes."""
+    return sorted({size for times in tuned.times.values() for size in times.message_bytes})
+
+
 def measuring(tuned: Tuned) -> str:
     """The command that measures the gain on two nodes, or on more if the rules were not decided for two."""
     per_node = tuned.per_node
@@ -166,15 +171,10 @@ def measuring(tuned: Tuned) -> str:
     place = f"--nodes {-(-procs // per_node)} --ntasks-per-node {per_node}"
     how = f'--launcher srun --ppn {per_node} --mpirun-args "--cpu-bind=cores"'
     file = "DECISIONS" if tuned.folder is None else shlex.quote(str(tuned.file("-decisions.json").resolve()))
-    sizes = sorted({size for times in tuned.times.values() for size in times.message_bytes})
+    sizes = _sizes(tuned)
     measured = sizes if len(sizes) <= _FEW_SIZES else [*sizes[::2], *sizes[-1:]]
-    grid = f"--procs {procs} --sizes {_typed(sorted({*measured}))}"
+    grid = f"--procs {procs} --sizes {typed_sizes(sorted({*measured}))}"
     return f"salloc --exclusive {place} {program_name()} program gain {file} {grid} --no-check {how}"
-
-
-def _typed(sizes: Sequence[int]) -> str:
-    """Sizes as options take them."""
-    return ",".join(format_size(size).replace(" ", "") for size in sizes)
 
 
 def write_report(tuned: Tuned) -> Path:
@@ -220,9 +220,8 @@ def changing(tuned: Tuned) -> str:
     if is_written and not tuned.file(".toml").exists():
         return ""
     procs = ",".join(map(str, next(iter(tuned.times.values())).procs))
-    times = [*tuned.times.values()]
-    is_usual = all(each.message_bytes == sizes_of(each.collective) for each in times)
-    sizes = "" if is_usual else f" --sizes {_typed(sorted({size for each in times for size in each.message_bytes}))}"
+    are_usual = all(times.message_bytes == sizes_of(times.collective) for times in tuned.times.values())
+    sizes = "" if are_usual else f" --sizes {typed_sizes(_sizes(tuned))}"
     points = (
         f"--platform {platform} --collective {','.join(tuned.times)} --procs {procs}{sizes} --ppn {tuned.per_node}"
         f"{places}"

@@ -15,6 +15,7 @@ from collwise.algorithms.catalogue_check import COUNT_PARAMETERS, LIMIT_PARAMETE
 from collwise.algorithms.generate_registry import form_of
 from collwise.algorithms.generate_wrappers import PARAMETERS, wrapper
 from tests.algorithms.families import file_name
+from tests.test_style import CLANG_FORMAT
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "algorithms"
@@ -243,7 +244,7 @@ def test_wrappers_cover_every_collective_and_are_formatted(tmp_path: Path) -> No
     assert re.findall(r'\.function = "(MPI_\w+)"', tables.read_text()) == functions
     assert source.startswith("/* Generated from catalogue.toml by generate_wrappers.py. */\n")
     style = f"--style=file:{ROOT / '.clang-format'}"
-    command = [Path(sys.executable).with_name("clang-format"), "--dry-run", "-Werror", style, tables, written]
+    command = [CLANG_FORMAT, "--dry-run", "-Werror", style, tables, written]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from collwise.common.errors import UsageError
 from collwise.common.files import read_json
-from collwise.common.units import counted, format_size
+from collwise.common.units import counted, format_size, typed_sizes
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import Grid, is_all_at_once
 from collwise.validation.times.slowdown import SlowdownSummary, slowdown, summary_of
@@ -51,7 +51,7 @@ def wide_steps_texts(tables: Sequence[DecisionTable], are_left: bool = False) ->
         found.append(text.format(between=between, smaller="fewer processes", times=WIDE_STEP, option=option))
     if steps := sorted({step for table in tables for step in table.wide_size_steps()}):
         between = " and ".join(f"between {format_size(low)} and {format_size(high)}" for low, high in steps)
-        added = ",".join(format_size(size).replace(" ", "") for size in _added(steps))
+        added = typed_sizes(_added(steps))
         found.append(_UNDECIDED.format(between=between, smaller="smaller messages", option=f"{added} to --sizes"))
     return found
 

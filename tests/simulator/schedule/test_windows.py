@@ -97,7 +97,7 @@ def test_more_processes_are_never_faster(collective: str, within: int) -> None:
 
 
 def test_the_writer_waits_for_readers() -> None:
-    """With chunks for two slots there is no flag to wait for but those that say that a chunk is there."""
+    """Up to two chunks, one for each slot, wait for no flag but the one that says that a chunk is there."""
     long_flag = 1.0
     for number, flags in ((1, 1), (2, 1), (3, 3), (4, 3), (5, 5)):
         found = seconds_of(of_node("bcast", 4, number * CHUNK_BYTES, SHARED), flag=long_flag)
@@ -142,8 +142,9 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_what_is_played_agrees(case: Case) -> None:
-    """With traces, of some processes or all; without a limit of memory and with one that is never reached; with a time
-    that may stop it; and bounds are bounds.
+    """Plays agree with and without traces, a limit of memory that is never reached, and a time that may stop them.
+
+    Bounds are bounds.
     """
     schedule, tables = on(STAMPEDE2, case, memory_rate=0.0)
     seconds = schedule.play(tables).seconds

@@ -43,7 +43,7 @@ def test_choices_times_kept_rules_and_limits(capsys: Capture) -> None:
 
 
 def test_many_points_have_a_summary(capsys: Capture) -> None:
-    """Of 32 points nobody wants a row each: the summary has the worst ones, and --csv has all."""
+    """The summary of 32 points has the worst ones, and --csv has all."""
     asked = POINTS.replace("31,32", "4:16:+4").replace("1KiB,1MiB", "1KiB:4MiB:x16")
     asked = asked.replace("--collective allreduce", "--collective allreduce,bcast")
     shown, _ = done(f"whatif change {asked} --change bandwidth=x0.02", capsys)

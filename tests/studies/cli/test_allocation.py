@@ -55,7 +55,9 @@ def test_tune_takes_a_job_and_draws(capsys: Capture) -> None:
     job = "--allocation n[1-4] --node-map map.csv"
     shown, _ = done(f"tune mine.toml {asked} {job} --ppn 1 -o job", capsys)
     assert "Leonardo, CINECA, Booster, allocation n[1-4]" in shown
-    again = f"whatif change --platform {Path('job/mine.toml')} --collective allgather --procs 4 --sizes 8 --ppn 1 {job} "
+    again = (
+        f"whatif change --platform {Path('job/mine.toml')} --collective allgather --procs 4 --sizes 8 --ppn 1 {job} "
+    )
     assert again.replace("n[1-4]", "'n[1-4]'") in shown
     assert Path("job/mine.toml").read_text().count('name = "mine"') == 1
     shown, error = done(f"tune mine.toml {asked} --ppn 1 --allocations 3 -o drawn", capsys)

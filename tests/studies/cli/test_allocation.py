@@ -56,7 +56,7 @@ def test_tune_takes_a_job_and_draws(capsys: Capture) -> None:
     shown, _ = done(f"tune mine.toml {asked} {job} --ppn 1 -o job", capsys)
     assert "Leonardo, CINECA, Booster, allocation n[1-4]" in shown
     again = (
-        f"whatif change --platform {Path('job/mine.toml')} --collective allgather --procs 4 --sizes 8 --ppn 1 {job} "
+        f"whatif change --platform {Path('job/mine.toml')} --collective allgather --procs 4 --sizes 8B --ppn 1 {job} "
     )
     assert again.replace("n[1-4]", "'n[1-4]'") in shown
     assert Path("job/mine.toml").read_text().count('name = "mine"') == 1

@@ -91,11 +91,11 @@ def counted(number: int, noun: str) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Seconds with three significant digits and a suitable unit: '61.2 us', '4.05 ms', '1.20 s'."""
+    """Seconds with three significant digits and a suitable unit: '61.2 us', '-4.05 ms', '1.20 s'."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
         value = float(f"{seconds / factor:.3g}")
-        if value >= 1:
-            return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f} {unit}"
+        if (digits := abs(value)) >= 1:
+            return f"{value:.{2 if digits < 10 else 1 if digits < 100 else 0}f} {unit}"
     return f"{value:.3g} ns"
 
 

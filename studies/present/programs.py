@@ -107,7 +107,7 @@ def _columns(row: Mapping[str, Any], found: ProfileResult) -> dict[str, object]:
         columns |= {
             "ran after": row["ran_after"],
             "after": format_seconds(row["seconds_after"]) if known else "-",
-            "saved": _signed(row["achieved_seconds"]) if known else "-",
+            "saved": format_seconds(row["achieved_seconds"]) if known else "-",
         }
     return columns
 
@@ -134,11 +134,7 @@ def _profile_sentences(found: ProfileResult) -> list[str]:
         saved[achieved.changed] = saved.get(achieved.changed, 0.0) + saving
     totals = found.totals() if found.savings and found.changed else {}
     values = {"run": found.profile, "saved": saved, "totals": totals, "program": program_name()}
-    return said("profile", found=found, signed=_signed, with_width=_with_width, **values)
-
-
-def _signed(seconds: float) -> str:
-    return ("-" if seconds < 0 else "") + format_seconds(abs(seconds))
+    return said("profile", found=found, with_width=_with_width, **values)
 
 
 _OF_GAINS = ("collective", "P", "m", "choice", "default", "rules", "libcollwise", "rules gain", "libcollwise gains")

@@ -197,6 +197,7 @@ def test_malformed_counts_are_called_counts(text: str) -> None:
         (999.6e-6, "1.00 ms"),
         (999.6e-3, "1.00 s"),
         (3600.0, "3600 s"),
+        (-18.4e-6, "-18.4 us"),
     ],
 )
 def test_seconds(seconds: float, text: str) -> None:

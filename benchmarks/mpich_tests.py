@@ -33,8 +33,7 @@ from collwise.algorithms.catalogue_check import MAX_COUNTS
 from collwise.common.errors import CollwiseError, UsageError, check_name
 from collwise.common.folders import cache_folder
 from collwise.platforms import load
-from collwise.simulator.execution.builds import locked
-from collwise.simulator.execution.installations import Installation, find_installation
+from collwise.simulator.execution.installations import Installation, find_installation, locked
 from collwise.simulator.execution.interposed import LIBRARIES, LIBRARY, LibraryOptions, preloadable
 from collwise.simulator.execution.launchers import mpirun_command
 from collwise.simulator.execution.processes import ProgramRun, run_command

@@ -14,7 +14,7 @@ from collwise.simulator.timing import Case, Timing
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
     from collwise.simulator.execution.targets import ExecutionTarget
-    from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+    from collwise.simulator.sweeps.experiment_runner import ExperimentLaboratory
     from collwise.simulator.sweeps.method import Method
 
 
@@ -155,8 +155,7 @@ class Measured:
 
     def laboratory(self, procs: int, processes_per_node: int = 1) -> ExperimentLaboratory:
         """The laboratory of `ExperimentLaboratory.measured`, with the method's precision."""
-        from collwise.simulator.sweeps.experiment_runner import TIME_LIMIT_SECONDS
-        from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+        from collwise.simulator.sweeps.experiment_runner import TIME_LIMIT_SECONDS, ExperimentLaboratory
 
         precision = self.method.precision
         limit = TIME_LIMIT_SECONDS if self.limit_seconds is None else self.limit_seconds

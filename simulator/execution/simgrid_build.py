@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.folders import cache_folder
-from collwise.simulator.execution.builds import locked
+from collwise.simulator.execution.installations import locked
 
 _CMAKE_OPTIONS = {
     "CMAKE_BUILD_TYPE": "Release",

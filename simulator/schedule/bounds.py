@@ -1,16 +1,17 @@
-"""Lower bounds of times on one network from times on another.
+"""Lower bounds of the times of schedules, from times on another network, and from the work of processes and ports.
 
-A process or port continues at the latest of some times, plus a cost. The time of a schedule is therefore the length of
-its longest path through messages, overheads and local work: a sum of costs, each counted as often as it lies on the
-path. On another network the same path takes no longer than the whole schedule. So the parts of a time on one network
-bound the schedule's time on any other network from below. The parts are five kinds of costs: latencies, overheads,
-local work, messages within nodes, and bytes. The parts follow from the times on networks on which the costs of one kind
-are a little larger. If the parts are unknown, the bound is the time multiplied by the smallest factor by which a cost
-grows.
+A schedule's time is the length of its longest path: a sum of costs, each counted as often as it lies on the path. On
+another network the same path takes no longer than the whole schedule. So the parts of a time (latencies, overheads,
+local work, messages within nodes, bytes) on one network bound the time on any other network from below. If the parts
+are unknown, the bound is the time multiplied by the smallest factor by which a cost grows.
 
 When messages share ports fairly, the time is not exactly such a sum, since a message that comes later may let others go
 first. In random settings such sums were too high by up to 13 %, and by up to 26 % if overheads or protocols differ. A
 bound is therefore the sum divided by 1.25 or 1.5.
+
+Bounds from work are exact and need no other network: no schedule is done before the busiest process has spent its time
+on overheads and local work, nor before the busiest port has passed all its bytes. In a long pipeline this time is the
+same for each further segment, so it limits the pipeline's rate.
 """
 
 from __future__ import annotations
@@ -21,18 +22,15 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import numpy.typing as npt
 
-from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
+from collwise.simulator.schedule.library import Schedule, load_library
+from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables, address
 
 _LATENCY = ("latency_seconds", "handshake_seconds", "answer_seconds", "route_seconds")
 _OVERHEAD = ("send_seconds", "start_seconds", "receive_seconds")
 _LOCAL_WORK = ("reduce_seconds", "copy_seconds", "allocate_seconds")
 _WITHIN_NODES = (
-    "local_latency_seconds",
-    "local_transfer_seconds",
-    "cross_latency_seconds",
-    "cross_transfer_seconds",
-    "flag_seconds",
-    "move_seconds",
+    *("local_latency_seconds", "local_transfer_seconds", "flag_seconds", "move_seconds"),
+    *("cross_latency_seconds", "cross_transfer_seconds"),
 )
 _BYTES = ("transfer_seconds", "gap_seconds", "receive_gap_seconds", "load_bytes")
 _RATES, _RATES_WITHIN_NODES = ("out_rate", "in_rate", "link_rate"), ("memory_rate", "cross_rate")
@@ -49,7 +47,6 @@ _OVERHEAD_SECONDS = 1e-6
 
 _A_LITTLE = 1e-4
 """The share by which the costs of a kind are enlarged to find their part of a time."""
-
 
 MARGIN, _MARGIN_OF_OTHERS = 0.25, 0.5
 """The shares by which sums may be too high: with the same overheads and protocols, and with different ones."""
@@ -77,10 +74,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Anchor:
-    """Lower bounds of the times of cases on a network, and their parts, shape (kinds, cases).
-
-    Unknown times and parts are nan.
-    """
+    """Lower bounds of the times of cases on a network, and their parts, shape (kinds, cases); nan where unknown."""
 
     tables: NetworkTables
     seconds: Doubles
@@ -96,7 +90,7 @@ class Anchor:
         return kind == OVERHEAD or _has(self.tables, kind)
 
     def with_parts(self, found: Doubles, slower: Sequence[Doubles | None]) -> Anchor:
-        """The anchor with parts that follow from the times found on its network and on slower ones.
+        """The anchor with the parts that follow from the times found on its network and on slower ones.
 
         `slower` has the times on the network of `a_little_slower` for each kind, None if no case has costs of the kind.
         """
@@ -140,7 +134,7 @@ def _waits(tables: NetworkTables) -> npt.NDArray[np.bool_]:
 
 
 def _tables_of(tables: NetworkTables, kind: int) -> dict[str, Doubles]:
-    """The tables of a kind that a network has. Tables of costs within nodes count only if processes share nodes."""
+    """The tables of a kind that a network has. Costs within nodes count only if processes share nodes."""
     names = () if kind == WITHIN_NODES and not tables.shares_nodes else _KINDS[kind]
     return {name: table for name in names if (table := getattr(tables, name)) is not None}
 
@@ -197,3 +191,120 @@ def _is_comparable(tables: NetworkTables, other: NetworkTables) -> bool:
         if field.name not in _MAY_DIFFER and mine is not None and not np.array_equal(mine, others):
             return False
     return True
+
+
+_Columns = npt.NDArray[np.uint32]
+
+# --- Bounds from work alone ------------------------------------------------------------------------------------------
+
+# The operations of simulator/schedule/recorder.h, without waits, forks and counters.
+_SEND, _RECEIVE, _START_SEND, _START_SYNCHRONOUS, _START_RECEIVE, *_, _REDUCE, _COPY, _ALLOCATE, _MOVE = range(14)
+_OPERATIONS = 14
+
+_SENDING, _STARTING, _RECEIVING, _REDUCING, _COPYING, _ALLOCATING, _MOVING, _LEAVING, _ARRIVING = range(9)
+_COSTS = 9
+
+_MAX_COUNTS = 1 << 22
+"""A schedule has no bound if the product of its numbers of programs, kinds and sizes exceeds this."""
+
+
+_Row = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Doubles]
+"""The operations of one process or port: the kind of cost of each, its size, and how often it occurs."""
+
+_Play = tuple[Schedule, Schedule | None]
+"""A schedule, or a pipeline and a shorter one with the same sizes whose work is subtracted."""
+
+
+class Work:
+    """The work of several plays. All plays share tables, which have a column for each message size."""
+
+    def __init__(self, plays: Sequence[_Play], columns: Sequence[_Columns], sizes: int) -> None:
+        """Counts what the schedules do. `columns` has the columns of each play in tables with `sizes` columns."""
+        rows_of: dict[tuple[int, int], list[_Row]] = {}
+        nothing = np.array([_COSTS * sizes])  # after all costs
+        numbers: list[npt.NDArray[np.intp]] = []
+        amounts: list[Doubles] = []
+        firsts: list[int] = []
+        for play, column_of in zip(plays, columns, strict=True):
+            key = id(play[0]), id(play[1])
+            if key not in rows_of:
+                rows_of[key] = _rows(*play)
+            firsts.append(len(numbers))
+            numbers += [cost * sizes + column_of[size] for cost, size, _ in rows_of[key]] or [nothing]
+            amounts += [amount for *_, amount in rows_of[key]] or [np.zeros(1)]
+        self._numbers, self._amounts = np.concatenate(numbers), np.concatenate(amounts)
+        self._starts, self._firsts = np.cumsum([0, *map(len, numbers[:-1])]), np.array(firsts)
+
+    def min_seconds(self, tables: NetworkTables) -> Doubles:
+        """A lower bound on the seconds of each play on a network; 0 if nothing is known."""
+        costs = np.append(_costs_of_work(tables), 0)
+        by_row = np.add.reduceat(costs[self._numbers] * self._amounts, self._starts)
+        found: Doubles = np.maximum.reduceat(by_row, self._firsts)
+        return found
+
+
+def busiest_messages(schedule: Schedule) -> float:
+    """The most messages that any process sends and receives; the mean if the schedule is too long to count them."""
+    counts = _counts(schedule)
+    if counts is None:
+        return 2 * schedule.messages / schedule.procs
+    messages = [_SEND, _RECEIVE, _START_SEND, _START_SYNCHRONOUS, _START_RECEIVE]
+    return float(counts[:, messages].sum(axis=(1, 2)).max(initial=0))
+
+
+def _rows(schedule: Schedule, shorter: Schedule | None) -> list[_Row]:
+    """The operations of each different process, then those of each different outgoing and incoming port."""
+    counts, others = _counts(schedule), None if shorter is None else _counts(shorter)
+    if counts is None:
+        return []
+    if others is not None and others.shape == counts.shape:
+        # Programs have the same order in both schedules.
+        counts = np.maximum(counts - others, 0)
+    started = counts[:, _START_SEND] + counts[:, _START_SYNCHRONOUS]
+    received = counts[:, _RECEIVE] + counts[:, _START_RECEIVE]
+    by_cost = {
+        _SENDING: counts[:, _SEND],
+        _STARTING: started,
+        _RECEIVING: received,
+        _REDUCING: counts[:, _REDUCE],
+        _COPYING: counts[:, _COPY],
+        _ALLOCATING: counts[:, _ALLOCATE],
+        _MOVING: counts[:, _MOVE],
+        _LEAVING: counts[:, _SEND] + started,
+        _ARRIVING: received,
+    }
+    found = []
+    for together in (range(_LEAVING), [_LEAVING], [_ARRIVING]):
+        chosen = np.stack([by_cost[cost] for cost in together], axis=1)
+        for row in np.unique(chosen, axis=0):
+            which, size = np.nonzero(row)
+            if len(size):
+                found.append((np.array(together)[which], size, row[which, size].astype(np.float64)))
+    return found
+
+
+def _counts(schedule: Schedule) -> npt.NDArray[np.int64] | None:
+    """The number of operations of each program, kind and size; None if there would be too many numbers."""
+    shape = (schedule.programs, _OPERATIONS, len(schedule.sizes))
+    if np.prod(shape) > _MAX_COUNTS:
+        return None
+    counts = np.zeros(shape, np.uint32)
+    load_library().schedule_count(schedule.address, address(counts))
+    return counts.astype(np.int64)
+
+
+def _costs_of_work(tables: NetworkTables) -> Doubles:
+    """The seconds of each kind of work by size, on the node where it takes least."""
+    costs = np.zeros((_COSTS, len(tables.protocol)))
+    costs[_REDUCING], costs[_COPYING] = tables.reduce_seconds, tables.copy_seconds
+    costs[_ALLOCATING], costs[_MOVING] = tables.allocate_seconds, tables.move_seconds
+    if tables.shares_nodes:
+        return costs  # messages within nodes may have no overheads, and pass no ports
+    costs[_SENDING], costs[_STARTING] = tables.send_seconds.min(axis=0), tables.start_seconds.min(axis=0)
+    # With the deferred protocol, receives of synchronous messages may have no overhead.
+    costs[_RECEIVING] = np.where(tables.protocol == DEFERRED, 0.0, tables.receive_seconds.min(axis=0))
+    if tables.load_bytes is not None and not np.any(tables.burst_bytes):
+        for kind, rates in ((_LEAVING, tables.out_rate), (_ARRIVING, tables.in_rate)):
+            if rates is not None and np.min(rates) > 0:
+                costs[kind] = tables.load_bytes / np.max(rates)
+    return costs

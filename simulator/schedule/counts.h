@@ -1,4 +1,4 @@
-/* Counts of what the processes of a schedule do altogether, in whatever order (work.py). */
+/* Counts of what the processes of a schedule do altogether, in whatever order (bounds.py). */
 #ifndef COLLWISE_COUNTS_H
 #define COLLWISE_COUNTS_H
 

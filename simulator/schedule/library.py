@@ -17,7 +17,7 @@ import numpy.typing as npt
 from collwise.algorithms.catalogue import Memory
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.folders import builds_folder
-from collwise.simulator.execution.builds import Build
+from collwise.simulator.execution.installations import Build
 from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, Doubles, Network, NetworkTables, address
 from collwise.simulator.timing import Case
 

@@ -10,7 +10,7 @@ played (live_groups.py). The most expensive cases are not played at all:
 - Long pipelines: A pipeline of many segments takes longer with each further period; three short pipelines show by how
   much. The error is the larger of two values, both for all periods that are left out: the difference between the two
   times of a period that the three pipelines give, and the time by which the busiest process or port takes longer than
-  the pipelines suggest (work.py). Comparisons of times are not checked, unlike in pipelines.py. In trees of reductions,
+  the pipelines suggest. Comparisons of times are not checked, unlike in pipelines.py. In trees of reductions,
   a child runs ahead of the others for up to hundreds of segments before it waits for them, and then the rate changes.
   The short pipelines of these trees are therefore longer, and if the error is larger than 1 %, the whole pipeline is
   played.

@@ -1,7 +1,7 @@
 """The cases of one process count in a map that follows a slider, and their plays on a network.
 
 For each message size, only the choices that may be the fastest are played. Lower bounds of their times follow from the
-times on the first network, on which all choices were played (bounds.py), and from the work of each choice (work.py).
+times on the first network, on which all choices were played, and from the work of each choice (bounds.py).
 The choice with the lowest bound is played first, then every choice whose bound is not clearly longer than the fastest
 time so far. A play stops as soon as it takes longer than that time.
 """
@@ -18,12 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from collwise.common.errors import CollwiseError
-from collwise.simulator.schedule.bounds import BYTES, LOCAL_WORK, MARGIN, Anchor, Columns
+from collwise.simulator.schedule.bounds import BYTES, LOCAL_WORK, MARGIN, Anchor, Columns, Work
 from collwise.simulator.schedule.contest import contest_of
 from collwise.simulator.schedule.library import PROBLEM_BYTES, Schedule, load_library
 from collwise.simulator.schedule.shared import Sizes
 from collwise.simulator.schedule.tables import Doubles, NetworkTables, address
-from collwise.simulator.schedule.work import Work
 from collwise.simulator.timing import Case
 
 NEAR = 0.02

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
     from collwise.simulator.schedule.library import LibraryDecisions
     from collwise.simulator.store import Store
-    from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+    from collwise.simulator.sweeps.experiment_runner import ExperimentLaboratory
     from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 
 ShowProgress = Callable[[str], AbstractContextManager[Progress | None]]
@@ -218,7 +218,7 @@ class SimulationContext:
         self, platform: HostPlatform, procs: int | None = None, processes_per_node: int = 1
     ) -> ExperimentLaboratory:
         """A laboratory of the first `procs` processes on a platform, by default one on each node."""
-        from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+        from collwise.simulator.sweeps.experiment_runner import ExperimentLaboratory
 
         count = len(platform.hosts) if procs is None else procs
         return ExperimentLaboratory(

@@ -1,4 +1,4 @@
-"""Runners of experiments between a few processes: the program 'experiments' in SMPI or on a real MPI library."""
+"""Runners of experiments between a few processes, simulated or real, and the laboratory in which models make them."""
 
 from __future__ import annotations
 
@@ -7,23 +7,45 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from collwise.common.errors import CollwiseError
-from collwise.common.experiments import EAGER_LIMIT, ON_MANY, Experiment
+from collwise.common.errors import CollwiseError, UsageError, check_name
+from collwise.common.experiments import (
+    EAGER_LIMIT,
+    KINDS,
+    LINEAR_BARRIER,
+    ON_MANY,
+    ONE_TO_TWO,
+    WITH_COUNT,
+    WITH_DELAY,
+    WITHOUT_REPLY,
+    Effort,
+    Experiment,
+    Measurement,
+)
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest, smpi_installation
 from collwise.simulator.execution.processes import ProgramRun
 from collwise.simulator.execution.smpirun import run_smpi
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.execution.worklist import worklist
+from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Precision
-from collwise.simulator.sweeps.runner import DividedRunner, Keep, LocalThreads, Part, Pool
+from collwise.simulator.sweeps.runner import (
+    DividedRunner,
+    Keep,
+    LocalThreads,
+    Part,
+    Pool,
+    Runner,
+    run_cases,
+    successful_timings,
+)
 from collwise.simulator.sweeps.smpi_runner import simulated_configuration
 from collwise.simulator.timing import Case, Configuration, Timing
 
@@ -62,9 +84,7 @@ def experiment_of(case: Case) -> Experiment:
 
 
 RunProgram = Callable[[str, Callable[[str], None], threading.Event], ProgramRun]
-"""Runs the program on a file of experiments and passes on the lines that the program prints. Stops when the event is
-set.
-"""
+"""Runs the program on a file of experiments, passes on the lines that it prints, and stops at the event."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +97,8 @@ class _Share(Part):
 class ExperimentRunner(DividedRunner):
     """Makes experiments: in rounds on disjoint processes if `in_parallel`, otherwise one by one.
 
-    `repetitions` holds exact numbers of repetitions, by case; other cases are repeated as the engine sees fit. The pool
-    runs the program once for each share of the rounds. `folder` makes a directory that all processes can read, by
-    default a temporary one of this machine. `copy` makes the runner again where its pickle is loaded.
+    `repetitions` holds exact numbers of repetitions, by case; other cases are repeated as the engine sees fit. `folder`
+    makes a directory that all processes can read. `copy` makes the runner again where its pickle is loaded.
     """
 
     def __init__(
@@ -101,7 +120,7 @@ class ExperimentRunner(DividedRunner):
         self._copy = copy
 
     def __reduce__(self) -> tuple[object, ...]:
-        """The call that makes a copy. Only simulated experiments are made on other machines."""
+        """The call that makes a copy; only simulated experiments are made on other machines."""
         assert self._copy is not None
         return self._copy, ()
 
@@ -111,14 +130,13 @@ class ExperimentRunner(DividedRunner):
         return self._configuration
 
     def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
-        """Shares of the rounds; each share is made by one execution of the program."""
+        """Shares of the rounds, each for one execution of the program."""
         by_experiment = {experiment_of(case): case for case in cases}
         rounds = plan_rounds(list(by_experiment), self._in_parallel)
         count = min(slots, -(-len(rounds) // _ROUNDS_PER_PROCESS))
-        shares = [rounds[number::count] for number in range(count)]
+        shares = (rounds[number::count] for number in range(count))
         return [
-            _Share([by_experiment[experiment] for together in share for experiment in together], rounds=share)
-            for share in shares
+            _Share([by_experiment[one] for together in share for one in together], rounds=share) for share in shares
         ]
 
     def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
@@ -197,8 +215,8 @@ def measured_experiments(
 ) -> ExperimentRunner:
     """A runner of experiments among `procs` processes on a target, under its real MPI library.
 
-    Cases without a number in `repetitions` are repeated until they are precise. If `repetitions` has any number, the
-    timings contain all samples. Experiments that still run `limit_seconds` after the runner was made are stopped.
+    Cases without a number in `repetitions` are repeated until they are precise. Timings contain all samples if there
+    are such numbers. Experiments that still run `limit_seconds` after the runner was made are stopped.
     """
     deadline = time.monotonic() + limit_seconds
     options = [*precision.options(), *(["--samples"] if repetitions else [])]
@@ -226,10 +244,7 @@ def measured_experiments(
 
 
 def plan_rounds(experiments: Sequence[Experiment], in_parallel: bool) -> list[list[Experiment]]:
-    """The experiments of each round; there is one per round unless `in_parallel`.
-
-    All experiments of a round have the same kind and about the same size, so that none waits long for another.
-    """
+    """The experiments of each round, which have one kind and about one size; one each unless `in_parallel`."""
     if not in_parallel:
         return [[experiment] for experiment in experiments]
     alike: dict[object, list[Experiment]] = {}
@@ -242,8 +257,8 @@ def plan_rounds(experiments: Sequence[Experiment], in_parallel: bool) -> list[li
 def _pack(experiments: list[Experiment]) -> list[list[Experiment]]:
     """Fills one round after another, always with the experiment whose processes have the most experiments left.
 
-    If several experiments are equally busy, the sum of their ranks modulo P decides, since pairs of processes with the
-    same sum are disjoint. All pairs thus take P or P - 1 rounds.
+    Ties are decided by the sum of ranks modulo P, since pairs with the same sum are disjoint. All pairs thus take P or
+    P - 1 rounds.
     """
     procs = 1 + max(rank for experiment in experiments for rank in experiment.processes)
     experiments = sorted(experiments, key=lambda experiment: sum(experiment.processes) % procs)
@@ -275,7 +290,7 @@ def _timing(case: Case, record: Mapping[str, Any]) -> Timing:
 
 
 def experiment_lines(rounds: _Rounds, repetitions: Mapping[Experiment, int]) -> str:
-    """The lines that programs/experiments reads, one per experiment. The id of an experiment is its position."""
+    """The lines that programs/experiments reads; the id of an experiment is its position."""
     numbered = [(number, experiment) for number, together in enumerate(rounds) for experiment in together]
     return "".join(
         f"{position} {number} {experiment.kind} {experiment.message_bytes} {experiment.reply_bytes} "
@@ -284,3 +299,114 @@ def experiment_lines(rounds: _Rounds, repetitions: Mapping[Experiment, int]) -> 
         f"{' '.join(map(str, experiment.processes[:1] if experiment.kind in ON_MANY else experiment.processes))}\n"
         for position, (number, experiment) in enumerate(numbered)
     )
+
+
+_MAX_BYTES = 2**30
+_MAX_MESSAGES = 100_000
+
+
+def check(experiment: Experiment, procs: int) -> None:
+    """Raises UsageError when an experiment makes no sense or does not fit on `procs` processes."""
+    kind, ranks = experiment.kind, experiment.processes
+    check_name("experiment", kind, KINDS)
+    named = f"processes {','.join(map(str, ranks))}" if len(ranks) < 9 else f"{len(ranks)} processes"
+    name = f"experiment '{kind}' on {named}"
+    wanted = 3 if kind == ONE_TO_TWO else 2
+    if any(not 0 <= rank < procs for rank in ranks):
+        raise UsageError(f"{name}: ranks must be from 0 to {procs - 1}")
+    if len(set(ranks)) < len(ranks):
+        raise UsageError(f"{name}: a process is named twice; name each once")
+    if kind in ON_MANY and sorted(ranks) != list(range(max(2, len(ranks)))):
+        raise UsageError(f"{name}: expected all ranks from 0 to P - 1 (at least two), the root first")
+    if kind not in ON_MANY and len(ranks) != wanted:
+        raise UsageError(f"{name}: it takes {wanted} processes")
+    sizes = (experiment.message_bytes, experiment.reply_bytes, experiment.count * experiment.message_bytes)
+    if not all(0 <= size <= _MAX_BYTES for size in sizes):
+        raise UsageError(
+            f"{name}: {max(sizes, key=abs)} bytes; valid: 0 B to 1 GiB for all messages of an experiment together"
+        )
+    if experiment.reply_bytes and kind in WITHOUT_REPLY:
+        raise UsageError(f"{name}: it has no replies; the reply size must be 0 B")
+    if experiment.message_bytes and kind == LINEAR_BARRIER:
+        raise UsageError(f"{name}: its messages are empty; the size must be 0 B")
+    if not 1 <= experiment.count <= (_MAX_MESSAGES if kind in WITH_COUNT else 1):
+        raise UsageError(
+            f"{name}: {experiment.count} messages; valid: 1, or up to {_MAX_MESSAGES} for {', '.join(WITH_COUNT)}"
+        )
+    delay = experiment.delay_seconds
+    if not 0 <= delay < math.inf or (delay and kind not in WITH_DELAY):
+        raise UsageError(f"{name}: a delay of {delay} s; valid: 0 s, or more for {', '.join(WITH_DELAY)}")
+
+
+@dataclass(eq=False)
+class ExperimentLaboratory:
+    """A common.experiments.Laboratory whose times are rows of the timing table.
+
+    `runners` make experiments side by side (True) or one after another (False). Stored times count as effort, too.
+    """
+
+    runners: Mapping[bool, Runner]
+    store: Store
+    procs: int
+    eager_limit_bytes: int
+    min_bytes: int
+    processes_per_node: int
+    effort: Effort = field(default_factory=Effort)
+    _known: dict[bool, dict[Case, Timing]] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The name of the simulator or MPI library that makes the times."""
+        return self.runners[True].configuration.maker
+
+    @classmethod
+    def measured(
+        cls,
+        target: ExecutionTarget,
+        procs: int,
+        store: Store,
+        *,
+        precision: Precision | None = None,
+        limit_seconds: float = TIME_LIMIT_SECONDS,
+    ) -> ExperimentLaboratory:
+        """A laboratory of `procs` processes on a target; experiments that exceed the limit are stopped."""
+        if procs < 1:
+            raise UsageError(f"{procs} processes: at least 1 is needed")
+        runners = {
+            in_parallel: measured_experiments(
+                target, procs, precision or Precision(), in_parallel=in_parallel, limit_seconds=limit_seconds
+            )
+            for in_parallel in (True, False)
+        }
+        return cls(
+            runners,
+            store,
+            procs,
+            eager_limit_bytes=target.eager_limit_bytes,
+            min_bytes=0,
+            processes_per_node=target.processes_per_node(procs),
+        )
+
+    def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
+        """The measurements in the order of the experiments; makes those that the store does not have.
+
+        Raises UsageError for an experiment that does not fit and CollwiseError when the engine fails; what was measured
+        before that is in the store.
+        """
+        for experiment in experiments:
+            check(experiment, self.procs)
+        asked = list(dict.fromkeys(experiments))
+        runner = self.runners[in_parallel]
+        if in_parallel not in self._known:
+            self._known[in_parallel] = successful_timings(self.store, runner.configuration)
+        cases = {item: case_of(item, self.processes_per_node) for item in asked}
+        made = run_cases(runner, list(cases.values()), self.store, known=self._known[in_parallel])
+        found = made.complete().timings
+        timings = {one: found[case] for one, case in cases.items()}
+        self.effort.measurements += sum(timing.repetitions for timing in timings.values())
+        self.effort.seconds += sum(
+            max(timings[item].root_seconds * timings[item].repetitions for item in together)
+            for together in plan_rounds(asked, in_parallel)
+        )
+        asked_for = (timings[experiment] for experiment in experiments)
+        return [Measurement(one.seconds, one.half_width_seconds, one.repetitions) for one in asked_for]

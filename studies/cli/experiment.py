@@ -60,7 +60,7 @@ def experiment(
     overheads, saturation, PRTT(n, d, m), exchanges, one to two, local reduction, reading the clock, and scatter,
     gather, chain broadcast and barrier.
     """
-    from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+    from collwise.simulator.sweeps.experiment_runner import ExperimentLaboratory
 
     if not isinstance(where, TargetOptions):
         lab = context.laboratory(where, procs)

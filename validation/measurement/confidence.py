@@ -20,9 +20,9 @@ import numpy as np
 
 from collwise.common.errors import UsageError
 from collwise.models.piecewise import Array
+from collwise.simulator.schedule.bounds import busiest_messages
 from collwise.simulator.schedule.pipelines import bytes_a_step
 from collwise.simulator.schedule.shared import recorded
-from collwise.simulator.schedule.work import busiest_messages
 from collwise.simulator.timing import Case
 from collwise.validation.measurement.judging import PREDICTED, Cell
 from collwise.validation.select.decisions import DIGITS, DecisionTable, is_doubtful

@@ -17,7 +17,7 @@ from collwise.models.loggp import LogGP
 from collwise.platforms import Calibration, load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+from collwise.simulator.sweeps.experiment_runner import ExperimentLaboratory
 from tests.needs import needs
 
 pytestmark = needs("smpi")

@@ -14,9 +14,8 @@ import pytest
 
 from collwise.common import folders
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.simulator.execution import builds
-from collwise.simulator.execution.builds import Build
-from collwise.simulator.execution.installations import Installation, mpi_installation
+from collwise.simulator.execution import installations
+from collwise.simulator.execution.installations import Build, Installation, mpi_installation
 from collwise.simulator.execution.processes import ProgramRun, run_command
 from collwise.studies.cli.main import main
 from tests.command_line import run
@@ -44,9 +43,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(folders, "SOURCES", tmp_path / "package")
-    builds._ensure.cache_clear()
+    installations._ensure.cache_clear()
     yield tmp_path / "package"
-    builds._ensure.cache_clear()
+    installations._ensure.cache_clear()
 
 
 def add_cmake(package: Path, work: str = "") -> Path:
@@ -58,7 +57,7 @@ def add_cmake(package: Path, work: str = "") -> Path:
 
 
 def in_another_process(call: Callable[[str], Path], name: str) -> None:
-    builds._ensure.cache_clear()
+    installations._ensure.cache_clear()
     call(name)
 
 
@@ -186,7 +185,7 @@ def test_an_interrupted_build_leaves_no_compiler_behind(package: Path, monkeypat
     def interrupted(command: list[str], **others: Any) -> ProgramRun:
         return run_command(command, **{**others, "on_line": interrupt})
 
-    monkeypatch.setattr(builds, "run_command", interrupted)
+    monkeypatch.setattr(installations, "run_command", interrupted)
     with pytest.raises(KeyboardInterrupt):
         a_build().file("program")
     assert not [*a_build().folder.glob(".made-*")]
@@ -294,13 +293,13 @@ def test_a_command_asks_for_what_it_runs(
     words: str, files: set[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked = set()
-    ensure = builds._ensure
+    ensure = installations._ensure
 
     def noted(build: Build, name: str) -> None:
         asked.add(f"{build.mpi} {name}")
         ensure(build, name)
 
-    monkeypatch.setattr(builds, "_ensure", noted)
+    monkeypatch.setattr(installations, "_ensure", noted)
     monkeypatch.setenv("COLLWISE_STORE", str(tmp_path / "store.sqlite"))
     run(*words.split())
     assert asked <= files

@@ -8,10 +8,10 @@ from hypothesis import given, settings, strategies as st
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.platforms.changes import changed, parse_change
+from collwise.simulator.schedule.bounds import Work
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.schedule.tables import NetworkTables
-from collwise.simulator.schedule.work import Work
 from collwise.simulator.timing import Case
 from tests.free import free
 

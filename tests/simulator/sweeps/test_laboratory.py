@@ -27,13 +27,13 @@ from collwise.simulator.execution.processes import run_command
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SMPI, Engine, SimulationContext
 from collwise.simulator.sweeps.experiment_runner import (
+    ExperimentLaboratory,
     case_of,
     experiment_lines,
     measured_experiments,
     plan_rounds,
     simulated_experiments,
 )
-from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Precision
 from collwise.simulator.sweeps.runner import run_cases
 from tests.needs import each, needs

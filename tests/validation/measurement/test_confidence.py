@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import beta
 
 from collwise.models.piecewise import Array
+from collwise.simulator.schedule.bounds import busiest_messages
 from collwise.simulator.schedule.shared import recorded
-from collwise.simulator.schedule.work import busiest_messages
 from collwise.validation.measurement.confidence import (
     BY_MEAN,
     CLOSE,

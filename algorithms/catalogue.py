@@ -26,18 +26,14 @@ _CONDITIONS: Mapping[str, tuple[Callable[[int], bool], str]] = {
 }
 
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.toml")
-
 _BLOCKS = {"gather", "scatter", "allgather", "alltoall", "reduce_scatter_block"}
 REDUCTIONS = {"reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"}
-"""The collectives that combine elements, which are doubles, or bytes if a message is not a whole number of doubles."""
+"""The collectives that combine elements: doubles, or bytes if a message is no whole number of doubles."""
 
-GUIDELINES = "guidelines"
-"""This name, given instead of algorithms' names, stands for all mock-ups of a collective."""
-
+GUIDELINES = "guidelines"  # this name, given instead of algorithms' names, stands for all mock-ups of a collective
 _INTEGER_BYTES = 4
 _CHUNK_BYTES = 64
-ELEMENT_BYTES = 8
-"""The bytes of a double."""
+ELEMENT_BYTES = 8  # of a double
 _TOO_LONG = 2**31
 
 
@@ -48,7 +44,7 @@ def elements(message_bytes: int) -> int:
 
 @dataclass(frozen=True)
 class Memory:
-    """The sizes in bytes of a mock-up's two buffers: one for messages, one for counts and displacements (integers)."""
+    """The bytes of a mock-up's two buffers: for messages, and for counts and displacements (integers)."""
 
     message_bytes: int
     integer_bytes: int
@@ -61,7 +57,7 @@ BUFFER_VARIABLES = ("COLLWISE_MESSAGE_BUFFER", "COLLWISE_INTEGER_BUFFER")
 
 
 def buffers() -> Memory:
-    """The sizes of the buffers that mock-ups may use. Raises UsageError if a variable is not a size."""
+    """The sizes of the buffers that mock-ups may use, as the environment sets them."""
     sizes = []
     for name, usual in zip(BUFFER_VARIABLES, (USUAL_BUFFERS.message_bytes, USUAL_BUFFERS.integer_bytes), strict=True):
         try:
@@ -151,7 +147,7 @@ class Algorithm:
         return any(requirement in _CONDITIONS for requirement in self.requires)
 
     def objection(self, procs: int, message_bytes: int = 0) -> str:
-        """Returns the reason why the algorithm cannot run on P processes ('needs an even P'); empty if it can.
+        """The reason why the algorithm cannot run on P processes ('needs an even P'), or empty.
 
         A mock-up cannot run on messages for which its buffers (`buffers`) are too small.
         """
@@ -176,8 +172,8 @@ class Algorithm:
     def extra_memory(self, procs: int, message_bytes: int, element_bytes: int | None = None) -> Memory:
         """The memory that a mock-up takes besides the program's buffers, on the process that needs most.
 
-        `element_bytes` is the size of a reduced element. By default it is 8 if the message is a whole number of
-        doubles, and 1 otherwise.
+        `element_bytes` is the size of a reduced element, by default 8 if the message is a whole number of doubles, else
+        1.
         """
         element = element_bytes or (ELEMENT_BYTES if message_bytes % ELEMENT_BYTES == 0 else 1) if self.reduces else 1
         n = message_bytes * (procs if self.collective in ("scatter", "reduce_scatter_block") else 1)
@@ -217,9 +213,8 @@ class Collective:
     @property
     def by_node(self) -> tuple[str, ...]:
         """Names of the algorithms that treat the processes of one node differently and can be simulated."""
-        return tuple(
-            name for name, algorithm in self.algorithms.items() if algorithm.by_node and not algorithm.real_mpi_only
-        )
+        every = self.algorithms.items()
+        return tuple(name for name, algorithm in every if algorithm.by_node and not algorithm.real_mpi_only)
 
 
 @dataclass(frozen=True)
@@ -239,7 +234,7 @@ class Catalogue:
         return Catalogue({name: _collective(name, entry) for name, entry in document.items()})
 
     def collective(self, name: str) -> Collective:
-        """The collective of that name. Raises UsageError, with similar names, if there is none."""
+        """The collective of that name. Raises UsageError, with similar names."""
         if name not in self.collectives:
             raise unknown_name("collective", name, self.collectives)
         return self.collectives[name]
@@ -250,20 +245,17 @@ class Catalogue:
         return None if known is None else known.algorithms.get(name)
 
     def algorithms(self, collective: str | None = None) -> list[Algorithm]:
-        """All algorithms of one collective, or of all collectives. Raises UsageError for an unknown collective."""
+        """All algorithms of one collective, or of all collectives."""
         entries = self.collectives.values() if collective is None else [self.collective(collective)]
         return [algorithm for entry in entries for algorithm in entry.algorithms.values()]
 
     def algorithm(self, collective: str, name: str) -> Algorithm:
-        """The algorithm of that name. Raises UsageError, with similar names, if there is none."""
+        """The algorithm of that name. Raises UsageError, with similar names."""
         known = self.collective(collective).algorithms
         if name not in known:
-            same = [
-                f"SMPI's {name} is '{algorithm.name}' here; "
-                for algorithm in known.values()
-                if algorithm.smpi.endswith(f"_{name}")
-            ]
-            raise unknown_name(f"{collective} algorithm", name, known, f"{''.join(same)}see 'collwise show algorithms'")
+            same = [one.name for one in known.values() if one.smpi.endswith(f"_{name}")]
+            hints = [*(f"SMPI's {name} is '{ours}' here" for ours in same), "see 'collwise show algorithms'"]
+            raise unknown_name(f"{collective} algorithm", name, known, "; ".join(hints))
         return known[name]
 
 

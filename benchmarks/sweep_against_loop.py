@@ -20,8 +20,8 @@ from commands import collwise_command, seconds_of
 from collwise.common.folders import SOURCES
 from collwise.platforms import load
 from collwise.simulator.execution.installations import smpi_installation
+from collwise.simulator.execution.processes import case_lines
 from collwise.simulator.execution.smpirun import smpi_files, smpirun_command
-from collwise.simulator.execution.worklist import case_lines
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case

@@ -15,16 +15,13 @@ _MAX_LISTED = 20
 
 
 class CollwiseError(Exception):
-    """A problem found with valid input (a failed case, a wrong result). The exit code is 1."""
+    """A problem found with valid input (a failed case, a wrong result)."""
 
     exit_code = 1
 
 
 class UsageError(CollwiseError):
-    """Wrong input. The message names the file, line or option, the error and the valid input. The exit code is 2.
-
-    Any function that takes users' input may raise this error; docstrings mention it only where that is not obvious.
-    """
+    """Wrong input. The message names the file, line or option, the error and the valid input."""
 
     exit_code = 2
 
@@ -32,8 +29,8 @@ class UsageError(CollwiseError):
 def unknown_name(kind: str, given: str, valid: Iterable[str], hint: str = "") -> UsageError:
     """Error for a name that is not among `valid`; its message lists the nearest names, then all valid ones.
 
-    `kind` is a noun ("platform"); `hint` says how to see more ("see 'collwise platforms list'"). A long list of valid
-    names is left out if there are a near name and a hint.
+    `kind` is a noun ("platform"); `hint` says how to see more. A long list is left out if there are a near name and a
+    hint.
     """
     names = list(valid)
     near = nearest_names(given.lower(), names)
@@ -50,7 +47,7 @@ def check_name(kind: str, given: str, valid: Collection[str], hint: str = "") ->
 
 
 def nearest_names(given: str, valid: Iterable[str]) -> str:
-    """A hint '; did you mean X or Y?' with the valid names that resemble the given one. Empty if none does."""
+    """A hint '; did you mean X or Y?' with the valid names that resemble the given one, or empty."""
     near = nearest(given, valid)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 

@@ -1,7 +1,4 @@
-"""Experiments between a few processes, from which the parameters of platforms and point-to-point models are estimated.
-
-They belong to the lowest floor, since estimators request them, and the simulator and real MPI libraries run them.
-"""
+"""Experiments between a few processes, which estimators of parameters ask of simulators and MPI libraries."""
 
 from __future__ import annotations
 
@@ -72,10 +69,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Mean time of an experiment, half-width of its confidence interval, and number of repetitions.
-
-    `half_width_seconds` is 0 where times are exact, as in simulation.
-    """
+    """Mean time of an experiment, half-width of its confidence interval (0 if exact), and repetitions."""
 
     seconds: float
     half_width_seconds: float = 0.0
@@ -84,7 +78,7 @@ class Measurement:
 
 @dataclass
 class Effort:
-    """Cost of an estimation: the number of repetitions of all experiments, and their time on the platform.
+    """Cost of an estimation: the repetitions of all experiments, and their time on the platform.
 
     Of experiments that run concurrently on disjoint processes, only the longest counts towards the time.
     """
@@ -97,17 +91,12 @@ class Laboratory(Protocol):
     """A platform on which experiments run: simulated, real, or a model that replaces a platform in a test."""
 
     procs: int
-    """Number of processes."""
-    min_bytes: int
-    """Size of the smallest message that has overheads: 1 in simulation, where empty messages have none."""
-    eager_limit_bytes: int
-    """Rendezvous threshold: messages of this size and larger use the rendezvous protocol."""
-    effort: Effort
-    """Effort of all experiments so far, including those whose times were stored before."""
+    min_bytes: int  # of a message that has overheads: 1 in simulation, where empty messages have none
+    eager_limit_bytes: int  # messages of this size and larger use the rendezvous protocol
+    effort: Effort  # of all experiments so far, including those whose times were stored before
 
     def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
-        """Returns one measurement per experiment, in their order.
+        """Returns one measurement per experiment, in their order; disjoint ones run concurrently if `in_parallel`.
 
-        Experiments on disjoint processes run concurrently if `in_parallel`. Raises UsageError for an experiment that
-        the platform cannot run and CollwiseError when one fails.
+        Raises UsageError for an experiment that the platform cannot run and CollwiseError when one fails.
         """

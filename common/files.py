@@ -17,7 +17,7 @@ _Made = TypeVar("_Made")
 
 
 def read_text(path: Path) -> str:
-    """The text of a UTF-8 file, decompressed if its name ends in .gz. Raises UsageError if the file cannot be read."""
+    """The text of a UTF-8 file, decompressed if its name ends in .gz."""
     try:
         if path.suffix == ".gz":
             return gzip.decompress(path.read_bytes()).decode("utf-8")
@@ -31,9 +31,9 @@ def read_text(path: Path) -> str:
 def read_json(
     path: Path, what: str, made_by: str, is_current: Callable[[Any], bool], make: Callable[[Any], _Made]
 ) -> _Made:
-    """Reads a JSON file and returns `make` of its document. Raises UsageError, naming the file, if that fails.
+    """Reads a JSON file and returns `make` of its document.
 
-    For the message, `what` is a noun for such a file, and `made_by` is the command that makes such a file.
+    `what` is a noun for such a file, and `made_by` the command that makes one, both for the message of the UsageError.
     `is_current` returns true for a document of this version.
     """
     how = f"make one with '{made_by}'"
@@ -56,8 +56,8 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, data: bytes) -> None:
     """Writes a temporary file in the same folder and renames it, so that no half-written file is left.
 
-    Missing folders are created. A symbolic link stays a link, and its target is replaced. Devices and pipes are
-    written directly. Raises UsageError, naming the file, if it cannot be written.
+    Missing folders are created. A symbolic link stays one; its target is replaced. Devices and pipes are written
+    directly.
     """
     try:
         if path.exists() and not path.is_file():
@@ -77,7 +77,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def writable_folder(folder: Path) -> Path:
-    """Returns the folder, without creating it. Raises UsageError, naming it, if nothing can be written into it."""
+    """Returns the folder, without creating it. Raises UsageError if nothing can be written into it."""
     reason = _why_not_writable(folder)
     if reason:
         raise UsageError(f"cannot write into {folder}: {reason}")
@@ -85,7 +85,7 @@ def writable_folder(folder: Path) -> Path:
 
 
 def writable_file(path: Path) -> Path:
-    """Returns the path. Raises UsageError, naming it, if no file can be written there, or its folder does not exist."""
+    """Returns the path. Raises UsageError if no file can be written there, or its folder does not exist."""
     if path.exists() and not path.is_file() and not path.is_dir():
         return path
     folder = path.resolve().parent
@@ -101,14 +101,14 @@ def writable_file(path: Path) -> Path:
 
 
 def new_file(path: Path, force: bool = False) -> Path:
-    """Returns the path. Raises UsageError, naming it, if the file exists and `force` is false."""
+    """Returns the path. Raises UsageError if the file exists and `force` is false."""
     if path.is_file() and not force:
         raise UsageError(f"{path} already exists; name another file, or overwrite it with --force")
     return path
 
 
 def _why_not_writable(folder: Path) -> str:
-    """The reason why no file can be created in the folder; empty if one can. Folders made for the test are removed."""
+    """The reason why no file can be created in the folder, or empty; leaves no folder behind."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,4 @@
-"""Reads documents of tables, lists and values, such as TOML and JSON, key by key.
-
-Every error names the file, the key and the valid values.
-"""
+"""Reads documents such as TOML and JSON key by key; every error names the file, the key and the valid values."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ _Read = TypeVar("_Read")
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """A TOML file as a dictionary. Raises UsageError, naming the file, if it cannot be read."""
+    """A TOML file as a dictionary."""
     try:
         return tomllib.loads(read_text(Path(path)))
     except tomllib.TOMLDecodeError as problem:
@@ -31,10 +28,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 class Keys:
-    """A table of a file, with the table's `values` and its dotted `name`, which is empty for the whole file.
-
-    All methods raise UsageError.
-    """
+    """A table of a file: its `values` and its dotted name, empty for the whole file. Methods raise UsageError."""
 
     def __init__(self, path: str | Path, values: Any, name: str = "") -> None:
         self.path, self._name = path, name
@@ -64,7 +58,7 @@ class Keys:
         return {name: read(self.table(name)) for name in self.values}
 
     def tables(self, key: str, read: Callable[[Keys], _Read]) -> dict[str, _Read]:
-        """Reads each table in the table of that name, if there is one; returns the results by the tables' names."""
+        """Reads each table in the table of that name, if there is one, and returns the results by name."""
         return self.table(key).each(read) if key in self else {}
 
     def entries(self, key: str) -> Iterator[Keys]:
@@ -111,7 +105,7 @@ class Keys:
         return self._numbers(key, self.get(key), minimum)
 
     def rows(self, key: str, count: int, minimum: float = -math.inf) -> tuple[tuple[float, ...], ...]:
-        """`count` lists of finite numbers, each number at least `minimum`; the lists are equally long and not empty."""
+        """`count` lists of finite numbers of at least `minimum`, all of one length, not empty."""
         value = self.get(key)
         if not _is_list(value, count):
             raise self.wrong(key, f"{count} lists of numbers")

@@ -9,10 +9,8 @@ from pathlib import Path
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.keys import read_toml
 
-MARKER = "collwise.toml"
-"""The file that makes a folder a project."""
-HOME = "COLLWISE_HOME"
-"""The environment variable that names a project's folder, for commands that run anywhere."""
+MARKER = "collwise.toml"  # the file that makes a folder a project
+HOME = "COLLWISE_HOME"  # the environment variable that names a project's folder, for commands that run anywhere
 _KEYS = ("platform", "procs")
 
 
@@ -36,7 +34,7 @@ class Project:
 
     @classmethod
     def read(cls, folder: Path) -> Project:
-        """The project of a folder. Raises UsageError, naming the file and the key, if its marker has errors."""
+        """The project of a folder. Raises UsageError, naming file and key, if its marker has errors."""
         marker = folder / MARKER
         if not marker.exists():
             return cls(folder)
@@ -58,30 +56,23 @@ def is_file(platform: str) -> bool:
 
 
 def find_project() -> Project | None:
-    """The project that COLLWISE_HOME names, else the nearest one at or above the working directory, if any.
-
-    Raises UsageError for a folder that does not exist, and for a marker with errors.
-    """
+    """The project that COLLWISE_HOME names, else the nearest one at or above the working directory, if any."""
     if home := os.environ.get(HOME):
         folder = Path(home).expanduser().absolute()
         if not folder.is_dir():
-            raise UsageError(
-                f"{HOME}: there is no folder {home}; 'collwise setup project {home}' creates it as a project"
-            )
+            how = f"'collwise setup project {home}' creates it as a project"
+            raise UsageError(f"{HOME}: there is no folder {home}; {how}")
         return Project.read(folder)
     here = Path.cwd()
     return next((Project.read(folder) for folder in (here, *here.parents) if (folder / MARKER).is_file()), None)
 
 
 def results_folder() -> Path:
-    """The folder of the store and of the results of commands: results/ in the project, else in the working directory.
-
-    Raises UsageError as `find_project` does.
-    """
+    """The folder of the store and of results: results/ in the project, else in the working directory."""
     project = find_project()
     return Path("results") if project is None or project.folder == Path.cwd() else project.results
 
 
 def default_store_path() -> Path:
-    """The store of timings: timings.sqlite in the folder of results. Raises UsageError as `find_project` does."""
+    """The store of timings: timings.sqlite in the folder of results."""
     return results_folder() / "timings.sqlite"

@@ -22,7 +22,7 @@ _MAX_VALUES = 100_000
 
 
 def parse_size(text: str) -> int:
-    """Bytes from '8KiB', '64K', '1MB' or '512'. Raises UsageError for anything else."""
+    """Bytes from '8KiB', '64K', '1MB' or '512'."""
     match = _SIZE.fullmatch(text.strip())
     if match is not None and re.fullmatch("[KMG]i?b", match[2]):
         raise UsageError(f"malformed size '{text}': b stands for bits; {_SIZE_HELP}")
@@ -32,7 +32,7 @@ def parse_size(text: str) -> int:
 
 
 def parse_duration(text: str) -> float:
-    """Seconds from '90s', '10min', '2h', '1.5h' or '90'. Raises UsageError for anything else, and for 0."""
+    """Seconds, more than 0, from '90s', '10min', '2h', '1.5h' or '90'."""
     match = _DURATION.fullmatch(text.strip())
     seconds = float(match.group(1)) * _DURATIONS.get(match.group(2), 0) if match else 0.0
     if not seconds:
@@ -41,14 +41,12 @@ def parse_duration(text: str) -> float:
 
 
 def parse_ratio(text: str) -> float:
-    """4.0 from '4:1' or '4'. Raises UsageError for anything else, and for 0."""
+    """4.0 from '4:1' or '4'; more than 0."""
     match = _RATIO.fullmatch(text.strip())
     ratio = float(match[1]) / float(match[2] or 1) if match and float(match[2] or 1) else 0.0
     if not ratio:
-        raise UsageError(
-            f"malformed ratio '{text}': write two numbers above 0 with a colon between them, or one number, for "
-            "example 4:1 or 4"
-        )
+        how = "write two numbers above 0 with a colon between them, or one number, for example 4:1 or 4"
+        raise UsageError(f"malformed ratio '{text}': {how}")
     return ratio
 
 
@@ -61,10 +59,7 @@ def parse_sizes(text: str) -> list[int]:
 
 
 def parse_counts(text: str) -> list[int]:
-    """Ascending positive whole numbers (process counts) from '50,80,90', '2:128:x2' or '10:90:+10'.
-
-    Warns if the steps of a range miss its end, as parse_sizes does.
-    """
+    """Ascending positive whole numbers (process counts) from '50,80,90', '2:128:x2' or '10:90:+10'."""
     counts = _parse_series(text, "process count")
     if counts[0] < 1:
         raise UsageError(f"malformed process count '{text}': write at least 1")
@@ -109,32 +104,26 @@ def _parse_value(text: str, kind: str) -> int:
 
 
 def _parse_series(text: str, kind: str) -> list[int]:
-    values: set[int] = set()
-    last_of: dict[str, int] = {}
+    found = {}
     for part in text.split(","):
-        bounds = part.split(":")
-        if len(bounds) == 1:
-            values.add(_parse_value(part, kind))
-        else:
-            steps = _expand_range(part, bounds, kind)
-            values.update(steps)
-            last_of[part] = steps[-1]
-    for part, last in last_of.items():
-        first, end, step = map(str.strip, part.split(":"))
-        if _parse_value(end, kind) not in values:
+        found[part] = _expand_range(part, kind) if ":" in part else [_parse_value(part, kind)]
+    values = {value for steps in found.values() for value in steps}
+    for part in found:
+        first, *rest = map(str.strip, part.split(":"))
+        if rest and _parse_value(end := rest[0], kind) not in values:
+            last = found[part][-1]
             shown = format_size(last) if kind == "size" else last
-            warn(
-                f"{kind} range '{first}:{end}:{step}' ends at {shown}, since the steps miss {end}; {text},{end} "
-                "includes it"
-            )
+            where = ":".join([first, *rest])
+            warn(f"{kind} range '{where}' ends at {shown}, since the steps miss {end}; {text},{end} includes it")
     return sorted(values)
 
 
-def _expand_range(part: str, bounds: list[str], kind: str) -> list[int]:
-    step = bounds[-1].strip()
-    if len(bounds) != 3 or step[:1] not in ("x", "+"):
+def _expand_range(part: str, kind: str) -> list[int]:
+    first, *rest = map(str.strip, part.split(":"))
+    step = rest[-1]
+    if len(rest) != 2 or step[:1] not in ("x", "+"):
         raise UsageError(f"malformed {kind} range '{part}': {_RANGE_HELP[kind]}")
-    value, last = _parse_value(bounds[0], kind), _parse_value(bounds[1], kind)
+    value, last = _parse_value(first, kind), _parse_value(rest[0], kind)
     multiplies = step[0] == "x"
     by = _parse_value(step[1:], "factor" if multiplies else kind)
     if by < (2 if multiplies else 1) or last < value or (multiplies and value == 0):

@@ -28,7 +28,7 @@ from models_against_measured import undisturbed
 from collwise import session
 from collwise.common.errors import CollwiseError
 from collwise.common.project import results_folder
-from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision

@@ -87,7 +87,7 @@ class Simulated:
         return self.run(cases, label).timings
 
     def laboratory(self, procs: int, processes_per_node: int = 1) -> ExperimentLaboratory:
-        """Experiments between the first processes, see `SimulationContext.laboratory`."""
+        """Experiments between the first processes."""
         return self.context.laboratory(self.platform, procs, processes_per_node)
 
 
@@ -141,26 +141,18 @@ class Measured:
         from collwise.simulator.sweeps.mpi_runner import measure
 
         asked = list(dict.fromkeys(cases))
+        options = {"timeout_seconds": self.limit_seconds, "run": self.run}
         with self.context.progress(label or f"measuring on {self.target.name}") as advance:
-            timings = measure(
-                self.target,
-                asked,
-                self.context.store,
-                self.method,
-                on_progress=advance,
-                timeout_seconds=self.limit_seconds,
-                run=self.run,
-            )
-        return dict(zip(asked, timings, strict=True))
+            made = measure(self.target, asked, self.context.store, self.method, on_progress=advance, **options)
+        return dict(zip(asked, made, strict=True))
 
     def laboratory(self, procs: int, processes_per_node: int = 1) -> ExperimentLaboratory:
-        """The laboratory of `ExperimentLaboratory.measured`, with the method's precision."""
+        """Experiments between the first processes, with the method's precision."""
         from collwise.simulator.sweeps.experiment_runner import TIME_LIMIT_SECONDS, ExperimentLaboratory
 
-        precision = self.method.precision
         limit = TIME_LIMIT_SECONDS if self.limit_seconds is None else self.limit_seconds
         return ExperimentLaboratory.measured(
-            self.target, procs, self.context.store, precision=precision, limit_seconds=limit
+            self.target, procs, self.context.store, precision=self.method.precision, limit_seconds=limit
         )
 
 

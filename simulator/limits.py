@@ -33,11 +33,9 @@ def check_simulated_sizes(cases: Iterable[Case]) -> None:
         largest, everything = _buffers(case.collective, case.procs, case.procs)
         if everything * case.message_bytes // _FOLDED_BLOCK > mappings:
             most = mappings * _FOLDED_BLOCK
-            why = (
-                f"buffers of {format_size(most)} in all, since each MiB needs a mapping "
-                f"and vm.max_map_count allows {mappings}"
-            )
-            raise _too_large(case, most // everything, f"the simulator holds {why}")
+            limit = f"each MiB needs a mapping and vm.max_map_count allows {mappings}"
+            why = f"the simulator holds buffers of {format_size(most)} in all, since {limit}"
+            raise _too_large(case, most // everything, why)
         if memory is not None and largest * case.message_bytes > memory:
             why = f"one buffer takes {largest} messages, and the kernel allocates at most {_gib(memory)} of memory"
             raise _too_large(case, memory // largest, f"{why} (vm.overcommit_memory is 0)")

@@ -69,8 +69,8 @@ class StoredConfiguration:
 class Store:
     """The SQLite file of timings. Every `add` is committed at once. Several threads may use it.
 
-    Raises UsageError when the file is not a store of this project, is damaged, or cannot be written; the file is then
-    left as it is.
+    Raises UsageError, and leaves the file as it is, when it is not a store of this project, damaged, or cannot be
+    written.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -108,23 +108,20 @@ class Store:
         """Checks the file without writing to it, so that a damaged or foreign file stays as it is."""
         try:
             healthy, pages, layout, tables = _look_into(self.path, "ro")
-        except sqlite3.OperationalError as problem:
-            if problem.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
                 raise
             # The last writer was killed during a commit. The next writer that opens the file undoes this commit.
             healthy, pages, layout, tables = self._look_into_copy()
             if healthy and pages == 0:
                 return
         if not healthy:
-            raise UsageError(
-                f"store {self.path} is corrupted (integrity check failed); it was left untouched; "
-                "name another with --store"
-            )
-        if not {"configurations", "timings"} <= tables or layout != _LAYOUT_VERSION:
-            raise UsageError(
-                f"store {self.path} is not a timing table of this version (layout {layout}, expected "
-                f"{_LAYOUT_VERSION}); it was left untouched; name another with --store"
-            )
+            problem = "corrupted (integrity check failed)"
+        elif not {"configurations", "timings"} <= tables or layout != _LAYOUT_VERSION:
+            problem = f"not a timing table of this version (layout {layout}, expected {_LAYOUT_VERSION})"
+        else:
+            return
+        raise UsageError(f"store {self.path} is {problem}; it was left untouched; name another with --store")
 
     def _look_into_copy(self) -> tuple[bool, int, int, set[str]]:
         with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
@@ -134,7 +131,7 @@ class Store:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
-        """Holds the lock. Raises UsageError for a damaged database, and for rows whose values cannot be read."""
+        """Holds the lock. Raises UsageError for a damaged database, and for values that cannot be read."""
         try:
             with self._lock:
                 yield
@@ -192,33 +189,25 @@ class Store:
                 "join configurations on configurations.key = timings.configuration "
                 "group by key order by min(made_at), min(timings.rowid)"
             ).fetchall()
-            return [
-                StoredConfiguration(
-                    key,
-                    Configuration(source, platform, maker, tuple(sorted(json.loads(details).items()))),
-                    rows,
-                    failed,
-                    tuple(sorted(collectives.split(","))),
-                    first,
-                    last,
-                )
-                for key, source, platform, maker, details, rows, failed, collectives, first, last in found
-            ]
+            stored = []
+            for key, source, platform, maker, details, rows, failed, collectives, first, last in found:
+                configuration = Configuration(source, platform, maker, tuple(sorted(json.loads(details).items())))
+                collected = tuple(sorted(collectives.split(",")))
+                stored.append(StoredConfiguration(key, configuration, rows, failed, collected, first, last))
+            return stored
 
     def count(self, keys: Sequence[str], before: str | None = None) -> int:
         """The number of rows that `prune` would delete."""
         of, time = _made_before(before)
+        count = f"select count(*) from timings where {of}"
         with self._lock:
-            return sum(
-                int(self._connection.execute(f"select count(*) from timings where {of}", (key, *time)).fetchone()[0])
-                for key in keys
-            )
+            return sum(int(self._connection.execute(count, (key, *time)).fetchone()[0]) for key in keys)
 
     def prune(self, keys: Sequence[str], before: str | None = None) -> int:
         """Deletes rows of configurations and returns their number; `before` (UTC) limits this to older rows.
 
         A configuration without rows is deleted, too. Everything is one transaction, so a command that is killed has
-        deleted everything or nothing. Raises UsageError when the file cannot be written.
+        deleted everything or nothing.
         """
         of, time = _made_before(before)
         try:
@@ -239,10 +228,8 @@ class Store:
 
         `wanted` maps each column to a value, or to a tuple of values, one of which the row must have.
         """
-        choices = {
-            _COLUMN_NAMES.get(name, name): value if isinstance(value, tuple) else (value,)
-            for name, value in wanted.items()
-        }
+        choices = {_COLUMN_NAMES.get(name, name): value for name, value in wanted.items()}
+        choices = {name: value if isinstance(value, tuple) else (value,) for name, value in choices.items()}
         where = " and ".join(f"{name} in ({', '.join('?' * len(value))})" for name, value in choices.items()) or "1"
         with self._reading():
             cursor = self._connection.execute(

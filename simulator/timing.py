@@ -9,11 +9,8 @@ from dataclasses import asdict, dataclass
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 
-WINDOWS = (1, 2)
-"""The values of the parameter `within` with which processes of a node use its memory."""
-
-WITH_WINDOWS = ("bcast", "reduce", "allreduce")
-"""The collectives that do so; the others send messages in its place."""
+WINDOWS = (1, 2)  # the values of the parameter `within` with which processes of a node use its memory
+WITH_WINDOWS = ("bcast", "reduce", "allreduce")  # the collectives that do so; the others send messages in its place
 
 
 @dataclass(frozen=True, order=True)
@@ -23,13 +20,10 @@ class Case:
     Sizes are in bytes; `segment_bytes` 0 means unsegmented; `parameter` is the algorithm's radix, number of chains or
     the like, 0 for its default. `limit_bytes` is the largest message that the algorithm segments, 0 for no limit.
 
-    `experiment` is one of four:
-
-    - 'collective'
-    - an experiment of programs/benchmark.c; `gather_bytes` is then the size m_g of the closing gather
-    - 'tasks' and its variants (programs/task_times.h)
-    - an experiment between few processes (common/experiments.py); `peers` then names the processes, separated by
-      commas, and `reply_bytes`, `count` and `delay_seconds` are the parameters
+    `experiment` is 'collective', an experiment of programs/benchmark.c (`gather_bytes` is then the size m_g of the
+    closing gather), 'tasks' or one of its variants (programs/task_times.h), or an experiment between few processes
+    (common/experiments.py), whose processes `peers` names, separated by commas, and whose parameters are `reply_bytes`,
+    `count` and `delay_seconds`.
     """
 
     collective: str

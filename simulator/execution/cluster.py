@@ -1,7 +1,4 @@
-"""Execution targets on the hosts of a cluster: what mpirun, srun and OAR have in common, and lists of hosts.
-
-The lists are host files, names separated by commas, or SLURM's compressed lists.
-"""
+"""Execution targets on the hosts of a cluster: what mpirun, srun and OAR have in common, and lists of hosts."""
 
 from __future__ import annotations
 
@@ -29,18 +26,12 @@ from collwise.simulator.execution.targets import EAGER_LIMITS, TCP_EAGER_LIMIT_B
 _HOST = re.compile(r"[A-Za-z0-9_.:-]+")
 _ENTRY = re.compile(r"(?P<host>[A-Za-z0-9_.-]+)(?::(?P<count>\d+))?(?:\s+slots\s*=\s*(?P<slots>\d+))?(?:\s+max.*)?")
 _MAX_SLOTS = 100_000
-
 Item = TypeVar("Item")
-Slots = Mapping[str, int]
-"""Processes that each host takes, in the order of the hosts."""
+Slots = Mapping[str, int]  # processes that each host takes, in the order of the hosts
 
 
 def read_hosts(text: str) -> Slots:
-    """Hosts from names separated by commas, or from a host file.
-
-    If a host is named several times, its numbers of processes are added. Raises UsageError, naming the file and line,
-    or --hosts.
-    """
+    """The hosts of a host file, or of names separated by commas; numbers of a host named twice are added."""
     path = Path(text)
     if "," not in text and path.is_file():
         return read_host_file(path)
@@ -52,8 +43,8 @@ def read_hosts(text: str) -> Slots:
 def read_host_file(path: Path) -> Slots:
     """The hosts of a file: 'n1', 'n1 slots=4' (Open MPI) or 'n1:4' (MPICH) on each line, '#' before comments."""
     lines = read_text(path).splitlines()
-    entries = [(line.partition("#")[0].strip(), f"{path}:{number}") for number, line in enumerate(lines, 1)]
-    entries = [(entry, where) for entry, where in entries if entry]
+    numbered = ((line.partition("#")[0].strip(), f"{path}:{number}") for number, line in enumerate(lines, 1))
+    entries = [(entry, where) for entry, where in numbered if entry]
     if not entries:
         raise UsageError(f"{path}: contains no hosts; write one on each line")
     return _parse_entries(entries)
@@ -78,7 +69,7 @@ def expand_node_list(text: str) -> list[str]:
 
 
 def expand_task_counts(text: str) -> list[int]:
-    """The counts in SLURM's tasks per node: '2(x3),1' is 2, 2, 2, 1. Raises UsageError, naming SLURM_TASKS_PER_NODE."""
+    """The counts in SLURM's tasks per node: '2(x3),1' is 2, 2, 2, 1."""
     return _expanded(hostlist.parse_slurm_tasks_per_node, text, lambda n: n > 0, "SLURM_TASKS_PER_NODE", "2(x3),1")
 
 
@@ -95,16 +86,13 @@ def _expanded(
 
 
 TRANSPORTS = ("default", "tcp")
-TCP_PARAMETERS: Mapping[str, str] = {"pml": "ob1", "btl": "tcp,self"}
-"""Open MPI's parameters for TCP alone."""
-
+TCP_PARAMETERS: Mapping[str, str] = {"pml": "ob1", "btl": "tcp,self"}  # Open MPI's parameters for TCP alone
 REACH_SECONDS = 30.0
 # Time for a launcher to end its processes on other hosts, after it was asked to end.
 _GRACE_SECONDS = 5.0
 # Characters that end the names of numbered hosts.
 _NUMBERING = "0123456789-_"
-_COUNTED = re.compile(r"([\w.:-]+)\*(\d{1,4})")
-"""A host and its number of processes."""
+_COUNTED = re.compile(r"([\w.:-]+)\*(\d{1,4})")  # a host and its number of processes
 _COMPLAINT = re.compile(
     r"could not resolve|not known|connection (refused|timed out|closed|reset)|no route|unreachable|permission denied"
     r"|host key|not found|invalid (partition|account|job)|unable to (create|connect|contact)|do not have .*slots"
@@ -115,12 +103,11 @@ _COMPLAINT = re.compile(
 
 @dataclass(frozen=True)
 class LaunchOptions:
-    """Options of any launcher.
+    """Options of any launcher; the hosts must answer within `reach_seconds`.
 
     With `processes_per_node` 0, each host takes as many processes as it has slots. `transport` 'tcp' makes Open MPI use
-    TCP alone. `extra_args` are further arguments of the launcher. With `eager_limit_bytes` 0, the library's usual limit
-    applies. The hosts must answer within `reach_seconds`. With `any_nodes`, times measured on other hosts of the
-    cluster count as times of these hosts.
+    TCP alone. With `eager_limit_bytes` 0, the library's usual limit applies. With `any_nodes`, times measured on other
+    hosts of the cluster count as times of these hosts.
     """
 
     library: str = "openmpi"
@@ -134,18 +121,16 @@ class LaunchOptions:
     def __post_init__(self) -> None:
         check_name("transport", self.transport, TRANSPORTS)
         if self.transport == "tcp" and self.library != "openmpi":
-            raise UsageError(
-                "transport tcp is for Open MPI; set MPICH's transport with --mpirun-args or in the environment"
-            )
+            how = "set MPICH's transport with --mpirun-args or in the environment"
+            raise UsageError(f"transport tcp is for Open MPI; {how}")
 
 
 class ClusterTarget(ExecutionTarget):
-    """An ExecutionTarget on the hosts of `slots`; launchers differ in `launcher_command`.
+    """An ExecutionTarget on the hosts of `slots`, each with the same number of processes, mapped by blocks.
 
-    Every host takes the same number of processes, mapped by blocks. The constructor runs a small program on all hosts,
-    so that `facts` hold the host names and the library version that the processes report. It raises UsageError for
-    options that do not fit the hosts, and CollwiseError if hosts do not answer in time or processes are not mapped by
-    blocks.
+    The constructor runs a small program on all hosts, so that `facts` hold the host names and the library version that
+    the processes report. It raises UsageError for options that do not fit the hosts, and CollwiseError if hosts do not
+    answer in time or processes are not mapped by blocks.
     """
 
     launcher = ""
@@ -175,7 +160,7 @@ class ClusterTarget(ExecutionTarget):
         """The command line up to the program. `host_file` may be written and is removed after the run."""
 
     def processes_per_node(self, procs: int) -> int:
-        """The number of processes on every host. Raises UsageError if the hosts have no room for `procs` processes."""
+        """The number of processes on every host. Raises UsageError if `procs` processes have no room."""
         if not 1 <= procs <= self.usual_procs:
             room = f"{len(self.slots)} hosts with {self._per_node} each" if len(self.slots) > 1 else "one host"
             raise UsageError(f"{procs} processes on {room}; valid: 1 to {self.usual_procs} (more: --ppn)")
@@ -188,14 +173,13 @@ class ClusterTarget(ExecutionTarget):
         try:
             made = tempfile.TemporaryDirectory(prefix=".collwise-", dir=here, ignore_cleanup_errors=True)
         except OSError as problem:
-            raise UsageError(
-                f"{here}: {problem.strerror}; run in a directory that all hosts share and that can be written to"
-            ) from None
+            wanted = "a directory that all hosts share and that can be written to"
+            raise UsageError(f"{here}: {problem.strerror}; run in {wanted}") from None
         with made as directory:
             yield Path(directory)
 
     def launch(self, request: LaunchRequest) -> ProgramRun:
-        """Runs the program by the launcher. Raises UsageError if there is no room for this many processes."""
+        """Runs the program by the launcher."""
         self.processes_per_node(request.procs)
         with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
             command = self.launcher_command(request, Path(directory, "hosts"))
@@ -239,7 +223,7 @@ def _equal_slots(slots: Slots, processes_per_node: int) -> Slots:
 
 
 def mapped_by_blocks(hosts: Sequence[str], per_node: int) -> bool:
-    """True if each block of `per_node` consecutive ranks is on one host; `hosts` has the host of each rank."""
+    """True if each block of `per_node` consecutive ranks is on one host; `hosts` is by rank."""
     return all(len(set(hosts[first : first + per_node])) == 1 for first in range(0, len(hosts), per_node))
 
 
@@ -249,7 +233,7 @@ def format_hosts(hosts: Sequence[str]) -> str:
 
 
 def hosts_in(text: str) -> tuple[str, ...]:
-    """The host of each process, by blocks, read from the text of `format_hosts`; empty for any other text."""
+    """The host of each process, by blocks, from the text of `format_hosts`; empty for any other text."""
     found = [_COUNTED.fullmatch(entry) for entry in text.split(",")]
     return tuple(item[1] for item in found if item for _ in range(int(item[2]))) if all(found) else ()
 
@@ -264,7 +248,7 @@ def common_name(hosts: Sequence[str]) -> str:
 
 
 def split_arguments(text: str, option: str) -> tuple[str, ...]:
-    """The words of a line of arguments, as a shell splits it. Raises UsageError, naming the option."""
+    """The words of a line of arguments, as a shell splits it; the UsageError names the option."""
     try:
         return tuple(shlex.split(text))
     except ValueError as problem:

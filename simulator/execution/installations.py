@@ -26,8 +26,7 @@ from collwise.simulator.execution.packages import missing_packages, require_pack
 from collwise.simulator.execution.processes import run_command
 
 _CLEAR_LINE = "\r\x1b[K"
-ALL = "all"
-"""The name that stands for every program and library of a build."""
+ALL = "all"  # the name that stands for every program and library of a build
 _CONFIGURED = ".configured"
 _NINJA_LINE = re.compile(r"\[(\d+)/(\d+)\]")
 

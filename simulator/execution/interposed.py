@@ -1,7 +1,6 @@
 """Runs an unmodified MPI program with libcollwise.so in place of MPI's collectives, and verifies that it is loaded.
 
-mpirun preloads the library into each process, smpirun into the simulator. At MPI_Init the library writes a load marker.
-A run that succeeds without a load marker did not use the library, and is reported as an error.
+At MPI_Init the library writes a load marker. A run that succeeds without it is reported as an error.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from collwise.common.errors import CollwiseError, UsageError, check_name, note
 from collwise.common.units import counted
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, find_installation
-from collwise.simulator.execution.launchers import mpirun_command
-from collwise.simulator.execution.local_machine import warn_if_crowded
+from collwise.simulator.execution.launchers import mpirun_command, warn_if_crowded
 from collwise.simulator.execution.processes import run_attached
 from collwise.simulator.execution.profiles import read_profile
 from collwise.simulator.execution.smpirun import SMPI_OPTIONS, smpi_files, smpirun_command, smpirun_environment
@@ -50,7 +48,7 @@ _COLUMNS = "collective procs processes_per_node message_bytes algorithm [PARAMET
 class LibraryOptions:
     """Options of libcollwise: a table, an algorithm per collective ('bcast=binomial;barrier=bruck'), a report.
 
-    `report` is empty for no report, '1' for a report on stderr, otherwise the file that gets the report.
+    `report` is empty for no report, '1' for stderr, otherwise the file that gets the report.
     """
 
     table: Path | None = None
@@ -83,14 +81,11 @@ class LibraryOptions:
 
 def _check_table(path: Path) -> None:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        rules = _rules_in(path)
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "not a text file"
         raise UsageError(f"--table: {path}: {reason}") from None
-    for number, line in enumerate(lines, start=1):
-        words = line.split("#")[0].split()
-        if not words:
-            continue
+    for number, words in rules.items():
         with _located(f"--table: {path}:{number}"):
             if len(words) < 5:
                 raise UsageError(f"{len(words)} of 5 columns; a rule is: {_COLUMNS}")
@@ -98,6 +93,12 @@ def _check_table(path: Path) -> None:
             _check_number("processes_per_node", words[2], 1)
             _check_number("message_bytes", words[3], 0)
             _check_choice(words[0], words[4], words[5:])
+
+
+def _rules_in(path: Path) -> dict[int, list[str]]:
+    """The words of each rule of a table, by the number of its line."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {number: words for number, line in enumerate(lines, 1) if (words := line.split("#")[0].split())}
 
 
 @contextlib.contextmanager
@@ -127,7 +128,7 @@ def _check_number(name: str, word: str, least: int, most: int | None = None) -> 
 
 
 def find_program(name: str, mpi: Installation) -> Path:
-    """The file of that name, our own program, or the program on the PATH. Raises UsageError if there is none."""
+    """The file of that name, our own program, or the program on the PATH."""
     if Path(name).is_file():
         return Path(name).absolute()
     if name in _OUR_PROGRAMS:
@@ -155,10 +156,9 @@ def check_program(program: Path, library: str) -> None:
 
 
 def _is_shared_object(description: str) -> bool:
-    """True if readelf describes a shared object. smpicc makes these, and the simulator loads a copy for each process.
+    """True if readelf describes a shared object, which smpicc makes and the simulator loads for each process.
 
-    The program's dependencies prove nothing, since linkers omit SimGrid's library if only a library of the program
-    calls MPI.
+    The program's dependencies prove nothing: linkers omit SimGrid's library if only a library of the program calls MPI.
     """
     is_executable = re.search(r"\(FLAGS_1\).*\bPIE\b", description) is not None
     return re.search(r"Type: +DYN\b", description) is not None and not is_executable
@@ -178,9 +178,9 @@ def run_interposed(
 ) -> int:
     """Runs the program with our standard streams and returns its exit code; `plain` runs it without libcollwise.
 
-    If no report is requested and no call used a rule of the table, a note on stderr says so; under SMPI, the note is
-    printed only if no rule can apply to the run. Raises UsageError when the MPI library, the program or the platform is
-    missing or unsuitable, and CollwiseError when the program succeeds without having called libcollwise.
+    If no report is requested and no call used a rule of the table, a note says so; under SMPI, only if no rule can
+    apply. Raises UsageError when the MPI library, the program or the platform is missing or unsuitable, and
+    CollwiseError when the program succeeds without having called libcollwise.
     """
     mpi = find_installation(library, simgrid, procs)
     binary = find_program(program, mpi)
@@ -231,10 +231,7 @@ def decided_line(collective: str, procs: Sequence[int]) -> str:
 
 
 def row_taken_for(table: Path, procs: int) -> str:
-    """A line that says which rows for other process counts a run uses. Empty if the run uses no such rows.
-
-    Collectives without a `decided_line` are left out.
-    """
+    """A line that says which rows for other process counts a run uses; empty if it uses none."""
     decided: dict[str, set[int]] = {}
     lines = re.findall(r"^# decided: (\w+) ([0-9][0-9 ]*)$", table.read_text(encoding="utf-8"), re.M)
     for collective, counts in lines:
@@ -250,9 +247,8 @@ def row_taken_for(table: Path, procs: int) -> str:
 
 
 def no_rule_for(table: Path, procs: int, processes_per_node: int) -> str:
-    """The reason why no rule of a table can apply to a run. Empty if one may apply."""
-    lines = table.read_text(encoding="utf-8").splitlines()
-    rules = [words for line in lines if len(words := line.split("#")[0].split()) >= 5]
+    """The reason why no rule of a table can apply to a run; empty if one may."""
+    rules = [words for words in _rules_in(table).values() if len(words) >= 5]
     if not rules:
         return "the table has no rules"
     if all(words[4] == "default" for words in rules):
@@ -269,35 +265,26 @@ def no_rule_for(table: Path, procs: int, processes_per_node: int) -> str:
 
 
 def _unused(report: Path) -> str:
-    """The reason why no call of a run used a rule, according to the run's report (JSON).
-
-    Empty if a call used a rule, or if there is no report.
-    """
+    """The reason why no call used a rule, by the run's report; empty without a report or if one did."""
     if not report.exists():
         return ""
-    rows = read_profile(report).rows
+    rows, reasons = read_profile(report).rows, Counter[str]()
     if any(row.algorithm for row in rows):
         return ""
-    reasons: Counter[str] = Counter()
     for row in rows:
         reasons[row.mpis_own] += row.calls
     return "; ".join(f"{counted(calls, 'call')}: {why}" for why, calls in reasons.most_common()) or "it made no calls"
 
 
 def following_rules(rules: str, library: Path, folder: Path) -> dict[str, str]:
-    """The variables with which programs preload libcollwise and follow `rules`, the text of a table.
-
-    The table is written into `folder`.
-    """
+    """The variables with which programs preload libcollwise and follow the text `rules`, kept in `folder`."""
     table = folder / "rules"
     table.write_text(rules, encoding="utf-8")
     return {"LD_PRELOAD": preloadable(library, folder), **LibraryOptions(table).environment}
 
 
 def preloadable(path: Path, directory: Path) -> str:
-    """A path of the library that LD_PRELOAD can take. It is a link in `directory` if the library's own path has a blank
-    or a colon.
-    """
+    """A path of the library that LD_PRELOAD can take: its own, or a link in `directory` without blanks or colons."""
     if not set(str(path)) & set(" :"):
         return str(path)
     link = directory / path.name

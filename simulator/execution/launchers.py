@@ -1,15 +1,19 @@
-"""Launchers on hosts: the mpirun of Open MPI or of MPICH (Hydra), also within OAR, and srun within SLURM."""
+"""Execution targets by their launchers: this machine and hosts by mpirun, also within OAR, and by srun within SLURM."""
 
 from __future__ import annotations
 
 import os
+import platform as machine
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, warn
+from collwise.common.units import counted
+from collwise.platforms import HostPlatform
 from collwise.simulator.execution.cluster import (
     TCP_PARAMETERS,
     ClusterTarget,
@@ -19,9 +23,10 @@ from collwise.simulator.execution.cluster import (
     expand_task_counts,
     read_host_file,
 )
-from collwise.simulator.execution.installations import Installation
-from collwise.simulator.execution.processes import LauncherCommand
-from collwise.simulator.execution.targets import LaunchRequest
+from collwise.simulator.execution.installations import Installation, find_installation
+from collwise.simulator.execution.processes import LauncherCommand, ProgramRun
+from collwise.simulator.execution.smpirun import run_smpi
+from collwise.simulator.execution.targets import EAGER_LIMITS, ExecutionTarget, LaunchRequest
 
 # A host that asks for a password, or does not answer, is out of reach.
 _SSH_OPTIONS = "-o BatchMode=yes -o ConnectTimeout=10"
@@ -37,8 +42,7 @@ _ENVIRONMENT = {
 class RemoteHosts:
     """The hosts of a run and the processes of each, which are written to `file`.
 
-    `remote_shell` is the command that reaches the hosts, with its words quoted as for a shell; if it is empty, ssh is
-    used.
+    `remote_shell` is the command that reaches the hosts, its words quoted as for a shell; by default ssh.
     """
 
     slots: Slots
@@ -55,10 +59,9 @@ def mpirun_command(
     parameters: Mapping[str, str] | None = None,
     launcher_args: Sequence[str] = (),
 ) -> LauncherCommand:
-    """The mpirun command of Open MPI or MPICH, for this machine or, by blocks, for `hosts`. Writes the file of `hosts`.
+    """The mpirun command of Open MPI or MPICH, for this machine or, by blocks, for `hosts`, whose file it writes.
 
-    `environment` reaches every process; `parameters` are MCA parameters of Open MPI; `launcher_args` are further words
-    of the command.
+    `environment` reaches every process; `parameters` are MCA parameters of Open MPI.
     """
     words = [str(installation.launcher), "-np", str(procs)]
     if installation.library == "openmpi":
@@ -74,7 +77,7 @@ def mpirun_command(
 
 
 def agent_link(agent: Path, folder: Path) -> Path:
-    """A link in `folder` to one of our remote shells; Open MPI would split the command at blanks in a path."""
+    """A link in `folder` to one of our remote shells. Open MPI would split the command at blanks in a path."""
     link = folder / "agent"
     link.unlink(missing_ok=True)
     link.symlink_to(agent)
@@ -132,7 +135,7 @@ class Mpirun(ClusterTarget):
 
 
 def slots_of_reservation(environment: Mapping[str, str]) -> Slots:
-    """The hosts of OAR's node file, which has a line per core. Raises UsageError outside of a reservation."""
+    """The hosts of OAR's node file, which has a line per core."""
     file = environment.get("OAR_NODEFILE") or environment.get("OAR_NODE_FILE")
     if not file:
         raise UsageError("--launcher oar: OAR_NODEFILE is not set; run within a reservation (oarsub)")
@@ -148,9 +151,7 @@ class Oar(Mpirun):
         super().__init__(slots_of_reservation(os.environ), options, remote_shell or "oarsh")
 
 
-PMI: Mapping[str, str] = {"openmpi": "pmix", "mpich": "pmi2"}
-"""The value of srun's --mpi for each MPI library."""
-
+PMI: Mapping[str, str] = {"openmpi": "pmix", "mpich": "pmi2"}  # the value of srun's --mpi for each MPI library
 FENCES: Mapping[str, str] = {"SLURM_PMIX_FENCE": "tree"}
 """The variable that sets one algorithm for all of PMIx's fences under Slurm.
 
@@ -200,3 +201,63 @@ class Srun(ClusterTarget):
             environment = parameter_variables(TCP_PARAMETERS) | environment
         environment = {name: os.environ.get(name, value) for name, value in FENCES.items()} | environment
         return LauncherCommand([*words, *self.options.extra_args, *request.launcher_args], environment)
+
+
+LOCAL_PROCS = 4  # Usual number of processes. This machine takes any number, but all of them share its cores.
+# With more processes per core, times mostly show waiting for a core.
+_MAX_PROCESSES_PER_CORE = 4
+
+
+class LocalMachine(ExecutionTarget):
+    """An ExecutionTarget that runs all processes on this machine, through shared memory."""
+
+    def __init__(self, library: str) -> None:
+        self.installation = find_installation(library)
+        self.name = machine.node()
+        self.eager_limit_bytes = EAGER_LIMITS[library]
+        self.usual_procs = LOCAL_PROCS
+        self.facts: Mapping[str, str] = {"hosts": machine.node(), "transport": "shared memory"}
+
+    def processes_per_node(self, procs: int) -> int:
+        """All processes are on this one node."""
+        return procs
+
+    def launch(self, request: LaunchRequest) -> ProgramRun:
+        """Runs the program, with a warning when more processes than cores are asked for."""
+        warn_if_crowded(request.procs, 1)
+        return self._launch(request)
+
+    def _launch(self, request: LaunchRequest) -> ProgramRun:
+        command = mpirun_command(
+            self.installation, request.procs, environment=request.environment, launcher_args=request.launcher_args
+        )
+        return self.execute(request, command)
+
+
+def warn_if_crowded(procs: int, per_core: int = _MAX_PROCESSES_PER_CORE) -> None:
+    """Warns if more than `per_core` processes per core are to run here."""
+    cores = len(os.sched_getaffinity(0))
+    if procs > per_core * cores:
+        what = "mostly show" if procs > _MAX_PROCESSES_PER_CORE * cores else "include"
+        warn(f"{procs} processes share {counted(cores, 'core')} of this machine; their times {what} waiting for a core")
+
+
+def run_program(
+    library: str,
+    program: str,
+    procs: int,
+    args: Sequence[str] = (),
+    *,
+    platform: HostPlatform | None = None,
+    simgrid: str | None = None,
+    **others: Any,
+) -> ProgramRun:
+    """Runs one of our programs under 'smpi' (needs `platform`), 'openmpi' or 'mpich' on this machine.
+
+    `others` are `timeout_seconds`, `on_line` and `launcher_args` of a LaunchRequest.
+    """
+    if library != "smpi":
+        return LocalMachine(library)._launch(LaunchRequest(program, procs, args, **others))
+    if platform is None:
+        raise ValueError("running under SMPI needs a platform")
+    return run_smpi(find_installation(library, simgrid, procs), platform, program, procs, args, **others)

@@ -17,12 +17,7 @@ _PATH_OF_ADMINISTRATORS = ("/usr/sbin", "/sbin")
 # Debian's packages by group, each with the commands and headers that show that it is installed. The launcher has the
 # same list.
 _GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "build": (
-        ("gcc", "gcc"),
-        ("libc6-dev", "/usr/include/stdio.h"),
-        ("cmake", "cmake"),
-        ("ninja-build", "ninja"),
-    ),
+    "build": (("gcc", "gcc"), ("libc6-dev", "/usr/include/stdio.h"), ("cmake", "cmake"), ("ninja-build", "ninja")),
     "smpi": (("libsimgrid-dev libjemalloc2", "smpirun", "smpicc"),),
     "openmpi": (
         ("openmpi-bin", "mpirun.openmpi", "mpicc.openmpi"),
@@ -47,7 +42,7 @@ def missing_packages(groups: Iterable[str]) -> list[str]:
 
 
 def require_packages(groups: Iterable[str]) -> None:
-    """Raises UsageError if packages of these groups are missing; the message says how to install them."""
+    """Raises UsageError, which says how to install them, if packages of these groups are missing."""
     if missing := " ".join(missing_packages(groups)):
         raise UsageError(
             f"missing system packages: {missing}; on Debian and Ubuntu 'apt-get install {missing}' installs them, "
@@ -56,7 +51,7 @@ def require_packages(groups: Iterable[str]) -> None:
 
 
 def require_extra(extra: str) -> None:
-    """Raises UsageError if Python packages of an extra are missing; the message says how to install the extra."""
+    """Raises UsageError, which says how to install the extra, if Python packages of it are missing."""
     if missing := [*_missing_from(extra)]:
         raise UsageError(
             f"missing Python packages: {' '.join(missing)}; pip install 'collwise[{extra}]' installs them; in a "

@@ -1,8 +1,9 @@
-"""Runs each command in its own session, and ends all processes of the session when the command or collwise ends."""
+"""Runs commands in sessions that end with them, and gives files of work to our programs, which print JSON records."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -10,21 +11,16 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Any
 
+from collwise.simulator.timing import Case
+
 _NOISE = (
-    "[WARNING]",
-    "/INFO]",
-    "xbt_cfg/WARNING",
-    "DEPRECATED",
-    "setpgid(",
-    "-----",
-    "with errorcode",
-    "help_aggregate",
-    "Primary job  terminated normally",
-    "a non-zero exit code. Per user-direction",
-    "error message you will receive",
+    *("[WARNING]", "/INFO]", "xbt_cfg/WARNING", "DEPRECATED", "setpgid(", "-----", "with errorcode", "help_aggregate"),
+    *("Primary job  terminated normally", "a non-zero exit code. Per user-direction", "error message you will receive"),
 )
 # Open MPI frames its messages with lines of dashes, and wraps them at about 75 columns; list items are shorter or
 # indented.
@@ -71,7 +67,7 @@ class ProgramRun:
 
     @property
     def problem(self) -> str:
-        """One line that says why the run failed: the known reason, or the most informative line of the output."""
+        """One line that says why the run failed: the known reason, or the most informative line."""
         telling = self.telling_lines
         deaths = [line for line in telling if _SIGNALLED in line]
         worst = [line for line in telling if "CRITICAL" in line or "rror" in line]
@@ -82,7 +78,7 @@ class ProgramRun:
         return f"{chosen} ({ended})"
 
     def _without_message(self) -> str:
-        """The problem of a run that printed none. Open MPI's exit code still shows the signal that ended a process."""
+        """The problem of a run that printed none; Open MPI's exit code still shows the signal."""
         if self.returncode is not None and _SIGNALLED_CODE < self.returncode <= _SIGNALLED_CODE + signal.SIGRTMAX:
             return f"a process {_SIGNALLED} {self.returncode - _SIGNALLED_CODE}"
         return "no message"
@@ -109,8 +105,8 @@ def run_command(
     """Runs a command and captures its output. Its session ends when the command ends, on errors, and at `stop`.
 
     `on_line` gets each line of standard output as it arrives. `end_others` ends processes that the command started
-    outside of its session; it is called from another thread when these could block the reading. With `grace_seconds`,
-    the command first gets SIGTERM and this much time to end its processes, also on other hosts.
+    outside of its session; another thread calls it when these could block the reading. With `grace_seconds`, the
+    command first gets SIGTERM and this much time to end its processes, also on other hosts.
     """
     run = ProgramRun(returncode=None)
     finished, timed_out = threading.Event(), threading.Event()
@@ -195,7 +191,7 @@ def _session(
 
 
 def _end_session(child: subprocess.Popen[Any], grace_seconds: float) -> None:
-    """Ends all processes of the session. Launchers put processes into other groups, but leave them in the session."""
+    """Ends all processes of the session, which launchers put into other groups but not other sessions."""
     import psutil
 
     gone = (ProcessLookupError, PermissionError)
@@ -211,3 +207,44 @@ def _end_session(child: subprocess.Popen[Any], grace_seconds: float) -> None:
             with contextlib.suppress(*gone):
                 if os.getsid(process) == child.pid:
                     os.kill(process, signal.SIGKILL)
+
+
+@dataclass
+class Worklist:
+    """A file of work. `take` passes the records in a program's lines of output to `keep`; `done` counts them."""
+
+    file_name: str
+    keep: Callable[[dict[str, Any]], None]
+    done: int = 0
+
+    def take(self, line: str) -> None:
+        """Takes a line of output; ignores lines that are not records, or were cut off at the end."""
+        if line.startswith('{"id"'):
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError:
+                return
+            if record["id"] < 0:  # the record of a line whose id could not be read
+                return
+            self.done += 1
+            self.keep(record)
+
+
+@contextlib.contextmanager
+def worklist(
+    text: str, keep: Callable[[dict[str, Any]], None], folder: AbstractContextManager[Path] | None = None
+) -> Iterator[Worklist]:
+    """A file with that text in `folder`, by default a temporary directory of this machine."""
+    with folder or tempfile.TemporaryDirectory(prefix="collwise-") as directory:
+        file = Path(directory, "list")
+        file.write_text(text, encoding="utf-8")
+        yield Worklist(str(file), keep)
+
+
+def case_lines(cases: Sequence[Case]) -> str:
+    """The cases as programs/benchmark.c reads them; a case's id is its position."""
+    return "".join(
+        f"{number} {case.experiment} {case.collective} {case.algorithm} {case.procs} {case.root} "
+        f"{case.message_bytes} {case.segment_bytes} {case.parameter} {case.gather_bytes} {case.limit_bytes}\n"
+        for number, case in enumerate(cases)
+    )

@@ -1,7 +1,4 @@
-"""Profiles of programs: JSON reports of libcollwise (docs/interposing.md), of one run or of several runs combined.
-
-Every command that wants to know what ran, how often and how long reads the report here.
-"""
+"""Profiles of programs: JSON reports of libcollwise (docs/interposing.md), of one run or of several runs combined."""
 
 from __future__ import annotations
 
@@ -23,18 +20,16 @@ _MAKE_ONE = "make one with 'collwise program run --report-to FILE.json'"
 _PARAMETERS = re.compile(r"(?:[a-z_]+=\d{1,18}(?: (?=\S))?)*")
 _OF_RUNS = ("fastest_run_seconds", "slowest_run_seconds")
 Key = tuple[str, str, str, int, int | None]
-OWN = "MPI's own"
-"""The outcome of calls for which none of our algorithms ran; a report says why."""
+OWN = "MPI's own"  # the outcome of calls for which none of our algorithms ran; a report says why
 
 
 @dataclass(frozen=True)
 class ProfileRow:
     """The calls of a collective on a communicator, with sizes between a power of two and the next one.
 
-    `seconds` is the time within all these calls, as a mean over the processes; `parameters` are the algorithm's.
-    `algorithm` is empty if MPI's own ran, and `mpis_own` then says why. `min_bytes`, `max_bytes` and `mean_bytes` are
-    None if not all processes know the sizes. For several runs, `seconds` is the median, and `fastest_run_seconds` and
-    `slowest_run_seconds` are the extremes.
+    `seconds` is the time within all these calls, as a mean over the processes. `algorithm` is empty if MPI's own ran,
+    and `mpis_own` then says why. Sizes are None if not all processes know them. For several runs, `seconds` is the
+    median, and `fastest_run_seconds` and `slowest_run_seconds` are the extremes.
     """
 
     collective: str
@@ -109,7 +104,7 @@ class Profile:
 
 
 def read_profile(path: Path) -> Profile:
-    """Reads a report that libcollwise wrote as JSON. Raises UsageError for other files, naming the file and the key."""
+    """Reads a report that libcollwise wrote as JSON."""
     try:
         document = json.loads(read_text(path))
     except (ValueError, RecursionError):
@@ -140,10 +135,7 @@ def _row(keys: Keys) -> ProfileRow:
 
 
 def differing_calls(before: Profile, after: Profile) -> tuple[int, int]:
-    """The number of kinds of calls whose counts differ between two runs, and the number of all kinds.
-
-    For two runs of the same program, the first number is 0.
-    """
+    """The kinds of calls whose counts differ between two runs, 0 for the same program, and all kinds."""
     first, second = rows_by_key(before.rows), rows_by_key(after.rows)
     kinds = first.keys() | second.keys()
     numbers = ([sum(row.calls for row in rows.get(kind, ())) for kind in kinds] for rows in (first, second))
@@ -159,9 +151,7 @@ def rows_by_key(rows: Iterable[ProfileRow]) -> dict[Key, list[ProfileRow]]:
 
 
 def profile_of_runs(profiles: Sequence[Profile]) -> Profile:
-    """One profile of several runs of a program. It has the rows of the run with the median time; their seconds are the
-    median, the minimum and the maximum over all runs.
-    """
+    """One profile of several runs: the rows of the run with the median time, with seconds over all runs."""
     if len(profiles) == 1:
         return profiles[0]
     if len(sizes := sorted({profile.processes for profile in profiles})) > 1:
@@ -185,9 +175,7 @@ def profile_of_runs(profiles: Sequence[Profile]) -> Profile:
 
 
 def _placed(profile: Profile) -> Iterable[tuple[tuple[object, ...], ProfileRow]]:
-    """Pairs every row with a key that the same row has in other runs. Rows of one key are numbered, since communicators
-    may share names and ranks.
-    """
+    """Pairs every row with a key that it has in other runs; equal rows are numbered."""
     times: Counter[tuple[object, ...]] = Counter()
     for row in profile.rows:
         alike = (row.key, row.ran, row.parameters, row.processes_per_node)

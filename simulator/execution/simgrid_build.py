@@ -1,7 +1,7 @@
 """Builds a chosen version of SimGrid, in addition to the system's, from its PyPI source package.
 
-Everything is in `$XDG_CACHE_HOME/collwise` (`~/.cache/collwise`): the installation in `simgrid-VERSION`, the source and
-the build in `build-simgrid-VERSION` until the build has succeeded, its output in `simgrid-VERSION.log`.
+Everything is in collwise's cache: the installation in `simgrid-VERSION`, the source and the build in
+`build-simgrid-VERSION` until the build has succeeded, its output in `simgrid-VERSION.log`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,19 +19,10 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.folders import cache_folder
 from collwise.simulator.execution.installations import locked
+from collwise.simulator.execution.processes import ProgramRun, run_command
 
-_CMAKE_OPTIONS = {
-    "CMAKE_BUILD_TYPE": "Release",
-    "enable_smpi": "ON",
-    "enable_documentation": "OFF",
-    "enable_fortran": "OFF",
-    "enable_java": "OFF",
-    "enable_model-checking": "OFF",
-    "enable_python": "OFF",
-    # Link-time optimisation takes longer than all the rest and more memory than small machines have.
-    "enable_lto": "OFF",
-    "enable_compile_warnings": "OFF",
-}
+# Link-time optimisation takes longer than all the rest and more memory than small machines have.
+_LEFT_OUT = ("documentation", "fortran", "java", "model-checking", "python", "lto", "compile_warnings")
 _BYTES_PER_COMPILER = 1.2e9
 _TOOLS = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++"}
 
@@ -46,8 +36,7 @@ def install_simgrid(version: str, jobs: int | None = None) -> Path:
     """Downloads, builds and installs SimGrid `version` unless it is installed; returns its prefix.
 
     `jobs` compilers run at once; by default one per core, fewer if memory is short. The next call resumes an
-    interrupted build. Raises UsageError for a version that does not exist or a missing tool, CollwiseError for a
-    download or build that failed.
+    interrupted build.
     """
     # The version becomes part of a requirement and of paths, so nothing but a version may pass.
     if not re.fullmatch(r"\d+(\.\d+)*", version):
@@ -62,8 +51,7 @@ def install_simgrid(version: str, jobs: int | None = None) -> Path:
         if marker.exists():
             console.print(f"SimGrid {version} is already in {prefix}", soft_wrap=True)
             return prefix
-        missing = [package for tool, package in _TOOLS.items() if shutil.which(tool) is None]
-        if missing:
+        if missing := [package for tool, package in _TOOLS.items() if shutil.which(tool) is None]:
             raise UsageError(f"building SimGrid needs these packages: {' '.join(missing)} libboost-dev")
         log, work = cache_folder() / f"simgrid-{version}.log", cache_folder() / f"build-simgrid-{version}"
         log.write_bytes(b"")
@@ -87,10 +75,10 @@ def download_source(version: str, work: Path, log: Path) -> None:
     download.mkdir(parents=True)
     # Only SimGrid itself must come as source; whatever pip needs to read the package's metadata may be wheels.
     requirement = ["--no-deps", "--no-binary", "simgrid", f"simgrid=={version}", "--dest", str(download)]
-    output: list[str] = []
-    if _run([sys.executable, "-m", "pip", "download", *requirement], log, output.append) != 0:
+    pip = _run([sys.executable, "-m", "pip", "download", *requirement], log)
+    if pip.returncode != 0:
         shutil.rmtree(work)
-        offered = re.search(r"\(from versions: ([\d., a-z]+)\)", "".join(output))
+        offered = re.search(r"\(from versions: ([\d., a-z]+)\)", pip.error_text)
         if offered and offered[1] != "none":
             raise UsageError(f"PyPI has no SimGrid {version}; it has {offered[1]}")
         raise CollwiseError(f"SimGrid {version} could not be downloaded from PyPI; pip's output is in {log}")
@@ -104,11 +92,11 @@ def download_source(version: str, work: Path, log: Path) -> None:
 
 def configure(version: str, work: Path, log: Path) -> None:
     """Runs CMake on `work/source`, building in `work/build` for the prefix of `version`."""
-    options = [f"-D{name}={value}" for name, value in _CMAKE_OPTIONS.items()]
+    options = ["-DCMAKE_BUILD_TYPE=Release", "-Denable_smpi=ON", *(f"-Denable_{name}=OFF" for name in _LEFT_OUT)]
     options.append(f"-DCMAKE_INSTALL_PREFIX={installation_prefix(version)}")
-    command = ["cmake", "-S", str(work / "source"), "-B", str(work / "build"), "-G", "Ninja", *options]
     # SimGrid's configuration leaves a test program in the working directory.
-    if _run(command, log, folder=work) != 0:
+    command = ["cmake", "-E", "chdir", str(work), "cmake", "-S", "source", "-B", "build", "-G", "Ninja", *options]
+    if _run(command, log).returncode != 0:
         # CMake's cache of a failed attempt would spoil the next one.
         shutil.rmtree(work / "build", ignore_errors=True)
         raise CollwiseError(
@@ -128,39 +116,25 @@ def _build(version: str, work: Path, log: Path, jobs: int, console: Console) -> 
             if step := re.match(r"\[(\d+)/(\d+)\]", line):
                 progress.update(task, completed=int(step[1]), total=int(step[2]))
 
-        failed = _run(["cmake", "--build", str(work / "build"), "--parallel", str(jobs)], log, follow)
-    if failed or _run(["cmake", "--install", str(work / "build")], log) != 0:
+        made = _run(["cmake", "--build", str(work / "build"), "--parallel", str(jobs)], log, follow)
+    if made.returncode != 0 or _run(["cmake", "--install", str(work / "build")], log).returncode != 0:
         raise CollwiseError(f"the build of SimGrid {version} failed; its output is in {log}")
-    missing = [name for name in ("smpirun", "smpicc") if not (prefix / "bin" / name).exists()]
-    if missing:
+    if missing := [name for name in ("smpirun", "smpicc") if not (prefix / "bin" / name).exists()]:
         raise CollwiseError(f"SimGrid {version} was built without {' and '.join(missing)}; the output is in {log}")
 
 
-def _run(
-    command: list[str], log: Path, follow: Callable[[str], object] = lambda line: None, folder: Path | None = None
-) -> int:
-    """Runs a command with its output in `log`, each line also given to `follow`; returns its exit code."""
-    with log.open("a") as sink:
+def _run(command: list[str], log: Path, follow: Callable[[str], None] = lambda line: None) -> ProgramRun:
+    """Runs a command with its output in `log`, each line also given to `follow`."""
+    with log.open("a", encoding="utf-8") as sink:
         sink.write(f"+ {' '.join(command)}\n")
-        # UTF-8 whatever the locale, since compilers use typographic quotation marks.
-        with subprocess.Popen(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-        ) as process:
-            assert process.stdout is not None
-            try:
-                for line in process.stdout:
-                    sink.write(line)
-                    follow(line)
-            except BaseException:
-                process.terminate()
-                raise
-        return process.returncode
+
+        def on_line(line: str) -> None:
+            sink.write(f"{line}\n")
+            follow(line)
+
+        run = run_command(command, on_line=on_line)
+        sink.write(run.error_text)
+    return run
 
 
 def _default_jobs() -> int:

@@ -18,11 +18,7 @@ from collwise.simulator.execution.processes import ProgramRun, run_command
 # Computation and readings of the clock take no simulated time, so that runs are deterministic. With values above 0 of
 # `smpi/async-small-thresh`, queued segments would become concurrent flows that share the link instead of following one
 # another.
-SMPI_OPTIONS = {
-    "smpi/simulate-computation": "no",
-    "smpi/wtime": "0",
-    "smpi/async-small-thresh": "0",
-}
+SMPI_OPTIONS = {"smpi/simulate-computation": "no", "smpi/wtime": "0", "smpi/async-small-thresh": "0"}
 
 
 @contextlib.contextmanager
@@ -49,8 +45,7 @@ def smpirun_command(
 ) -> list[str]:
     """The smpirun command line with the files of `smpi_files`, up to the program's arguments.
 
-    Unless `privatize`, the program must have no mutable statics. `wrapper` is a command, its words separated by blanks,
-    that runs the simulator.
+    Unless `privatize`, the program must have no mutable statics. `wrapper` is a command that runs the simulator.
     """
     platform_file, host_file = files
     return [
@@ -68,10 +63,10 @@ def smpirun_command(
 
 
 def smpirun_environment(smpi: Installation) -> dict[str, str]:
-    """Preloads that make the simulator faster and change no result: our CPU clock without system calls, and jemalloc.
+    """Preloads that make a sweep about twice as fast and change no result: jemalloc, and our clock without system
+    calls.
 
-    Without them a sweep takes about twice as long. Our clock is left out if its path has a blank or a colon, which
-    LD_PRELOAD does not accept.
+    Our clock is left out if its path has a blank or a colon, which LD_PRELOAD does not accept.
     """
     libraries = []
     quick_clock = str(smpi.build_directory / "libquick_clock.so")
@@ -96,10 +91,9 @@ def run_smpi(
     processor_seconds: int | None = None,
     **others: Any,
 ) -> ProgramRun:
-    """Simulates one of our programs on a platform. Raises UsageError when the platform is too small.
+    """Simulates one of our programs on a platform.
 
-    SIGXCPU ends the simulator after `processor_seconds`. An LD_PRELOAD in `environment` comes before the libraries of
-    `smpirun_environment`; `others` are further arguments of `run_command`.
+    SIGXCPU ends the simulator after `processor_seconds`. `others` are further arguments of `run_command`.
     """
     binary = smpi.program(program)
     quick = smpirun_environment(smpi)

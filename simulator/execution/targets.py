@@ -16,16 +16,14 @@ from collwise.simulator.execution.processes import LauncherCommand, ProgramRun, 
 EAGER_LIMITS = {"openmpi": 4096, "mpich": 8192}
 """Bytes, between processes of one machine: Open MPI's btl_vader_eager_limit, and about what MPICH's UCX uses."""
 
-TCP_EAGER_LIMIT_BYTES = 65536
-"""Eager limit of Open MPI's TCP transport, btl_tcp_eager_limit, which includes the header."""
+TCP_EAGER_LIMIT_BYTES = 65536  # eager limit of Open MPI's TCP transport, btl_tcp_eager_limit, which includes the header
 
 
 @dataclass(frozen=True)
 class LaunchRequest:
     """A request to run one of our programs, or the program at a path, on a target.
 
-    `environment` reaches every process; `launcher_args` are further words for the launcher. `on_line` gets each line of
-    output as it arrives.
+    `environment` reaches every process; `launcher_args` are further words for the launcher; `on_line` gets each line.
     """
 
     program: str
@@ -40,19 +38,15 @@ class LaunchRequest:
 class ExecutionTarget(ABC):
     """The place where programs run on a real MPI library."""
 
-    name: str
-    """The name of the platform in results."""
+    name: str  # of the platform in results
     installation: Installation
-    eager_limit_bytes: int
-    """Nominal eager limit: messages of at least this size use rendezvous."""
-    usual_procs: int
-    """Default number of processes of an estimation: as many as there is room for."""
-    facts: Mapping[str, str]
-    """The properties recorded with times, in addition to the installation: hosts, transport, mapping."""
+    eager_limit_bytes: int  # messages of at least this size use rendezvous
+    usual_procs: int  # the default of an estimation: as many as there is room for
+    facts: Mapping[str, str]  # recorded with times, in addition to the installation: hosts, transport, mapping
 
     @abstractmethod
     def processes_per_node(self, procs: int) -> int:
-        """Processes per node in a run with `procs` processes; with n per node, rank r is on node r // n."""
+        """Processes per node, n, in a run with `procs` processes; rank r is on node r // n."""
 
     @contextlib.contextmanager
     def shared_directory(self) -> Iterator[Path]:
@@ -80,10 +74,7 @@ class ExecutionTarget(ABC):
 
 
 class ModifiedTarget(ExecutionTarget):
-    """Another target with more environment variables and launcher options.
-
-    `facts` distinguish its times from those of the original target.
-    """
+    """Another target with more environment variables and launcher options, which `facts` distinguish."""
 
     def __init__(
         self,

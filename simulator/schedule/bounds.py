@@ -34,20 +34,12 @@ _WITHIN_NODES = (
 )
 _BYTES = ("transfer_seconds", "gap_seconds", "receive_gap_seconds", "load_bytes")
 _RATES, _RATES_WITHIN_NODES = ("out_rate", "in_rate", "link_rate"), ("memory_rate", "cross_rate")
-
+# The tables of each kind of costs. The costs of bytes are also inversely proportional to rates.
 _KINDS = (_LATENCY, _OVERHEAD, _LOCAL_WORK, _WITHIN_NODES, _BYTES)
-"""The tables of each kind of costs. The costs of bytes are also inversely proportional to rates."""
-
 LATENCY, OVERHEAD, LOCAL_WORK, WITHIN_NODES, BYTES = KINDS = range(len(_KINDS))
-
 _MAY_DIFFER = {*(name for kind in _KINDS for name in kind), *_RATES, *_RATES_WITHIN_NODES, "protocol"}
-
-_OVERHEAD_SECONDS = 1e-6
-"""The overhead that a network without overheads gets, to find the effect of overheads."""
-
-_A_LITTLE = 1e-4
-"""The share by which the costs of a kind are enlarged to find their part of a time."""
-
+_OVERHEAD_SECONDS = 1e-6  # the overhead that a network without overheads gets, to find the effect of overheads
+_A_LITTLE = 1e-4  # the share by which the costs of a kind are enlarged to find their part of a time
 MARGIN, _MARGIN_OF_OTHERS = 0.25, 0.5
 """The shares by which sums may be too high: with the same overheads and protocols, and with different ones."""
 
@@ -200,19 +192,15 @@ _Columns = npt.NDArray[np.uint32]
 # The operations of simulator/schedule/recorder.h, without waits, forks and counters.
 _SEND, _RECEIVE, _START_SEND, _START_SYNCHRONOUS, _START_RECEIVE, *_, _REDUCE, _COPY, _ALLOCATE, _MOVE = range(14)
 _OPERATIONS = 14
-
 _SENDING, _STARTING, _RECEIVING, _REDUCING, _COPYING, _ALLOCATING, _MOVING, _LEAVING, _ARRIVING = range(9)
 _COSTS = 9
-
-_MAX_COUNTS = 1 << 22
-"""A schedule has no bound if the product of its numbers of programs, kinds and sizes exceeds this."""
+_MAX_COUNTS = 1 << 22  # a schedule has no bound if the product of its numbers of programs, kinds and sizes exceeds this
 
 
+# The operations of one process or port: the kind of cost of each, its size, and how often it occurs.
 _Row = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Doubles]
-"""The operations of one process or port: the kind of cost of each, its size, and how often it occurs."""
-
+# A schedule, or a pipeline and a shorter one with the same sizes whose work is subtracted.
 _Play = tuple[Schedule, Schedule | None]
-"""A schedule, or a pipeline and a shorter one with the same sizes whose work is subtracted."""
 
 
 class Work:

@@ -24,11 +24,12 @@ def contest_of(case: Case) -> Case:
 def hold_contests(
     cases: Iterable[Case], play: PlayWithin, tolerance: float, known: Mapping[Case, Mapping[Case, float]]
 ) -> dict[Case, float]:
-    """The seconds of cases that differ in their choice and message size; the cases of each size compete. All cases that
-    are within `tolerance` of the fastest of their size (0.01: 1 %) get a time, and so do some others. Algorithms that
-    run on every P also compete among themselves, since only they are chosen between the timed process counts. Cases are
-    played in the order of their times at the previous size, fastest first, since fast cases limit the others. `known`
-    contains seconds that were found earlier, by contest.
+    """The seconds of cases that differ in their choice and message size; the cases of each size compete.
+
+    All cases within `tolerance` of the fastest of their size (0.01: 1 %) get a time, and so do some others. Algorithms
+    that run on every P also compete among themselves, since only they are chosen between the timed process counts.
+    Cases are played fastest first, by the previous size, since fast cases limit the others. `known` has earlier
+    seconds, by contest.
     """
     sizes = collections.defaultdict(list)
     for case in cases:
@@ -38,20 +39,14 @@ def hold_contests(
     for _, here in sorted(sizes.items()):
         now = dict(known.get(contest_of(here[0]), {}))
         best = min(now.values(), default=math.inf)
-        best_of_all_procs = min(
-            (seconds for case, seconds in now.items() if _runs_on_all_procs(case)), default=math.inf
-        )
+        best_on_every_p = min((now[case] for case in now if not case.entry.bound_to_procs), default=math.inf)
         for case in sorted(here, key=lambda case: before.get(replace(case, message_bytes=0), math.inf)):
-            on_every_p = _runs_on_all_procs(case)
-            seconds = play(case, (best_of_all_procs if on_every_p else best) * (1 + tolerance + _MARGIN))
+            on_every_p = not case.entry.bound_to_procs
+            seconds = play(case, (best_on_every_p if on_every_p else best) * (1 + tolerance + _MARGIN))
             if seconds is not None:
                 now[case] = seconds
                 best = min(best, seconds)
-                best_of_all_procs = min(best_of_all_procs, seconds if on_every_p else math.inf)
+                best_on_every_p = min(best_on_every_p, seconds if on_every_p else math.inf)
         found |= now
         before = {replace(case, message_bytes=0): seconds for case, seconds in now.items()}
     return found
-
-
-def _runs_on_all_procs(case: Case) -> bool:
-    return not case.entry.bound_to_procs

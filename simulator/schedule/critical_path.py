@@ -7,52 +7,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collwise.simulator.schedule.library import (
-    ALLOCATING,
-    ANSWERING,
-    COPYING,
-    IN_GAP,
-    LEAVING,
-    LINK,
-    MEMORY,
-    MOVING,
-    ON_WAY,
-    PORT,
-    RECEIVING,
-    REDUCING,
-    SEEING,
-    SENDING,
-    SOCKETS,
-    TAKING_IN,
-    Schedule,
-    Trace,
-)
-from collwise.simulator.schedule.tables import EAGER, NetworkTables
+from collwise.simulator.schedule import library
+from collwise.simulator.schedule.library import Schedule, Trace
+from collwise.simulator.schedule.tables import EAGER, Doubles, NetworkTables
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_MESSAGES = (ON_WAY, LEAVING)
-_GAPS = (IN_GAP, TAKING_IN)
+# The parts of the time that messages wait, by the resource that a message waited for last.
 _WAITING = {
-    PORT: "waiting for ports",
-    MEMORY: "waiting for memory",
-    SOCKETS: "waiting between sockets",
-    LINK: "waiting for uplinks",
+    library.PORT: "waiting for ports",
+    library.MEMORY: "waiting for memory",
+    library.SOCKETS: "waiting between sockets",
+    library.LINK: "waiting for uplinks",
 }
-"""The parts of the time that messages wait, by the resource that a message waited for last."""
 
 
 def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -> tuple[Trace, pd.DataFrame]:
     """The trace on a network, and its critical path by parts.
 
     The rows are the parts of the time. `count` says how often the part is on the path, `bytes` is the total size of its
-    messages and operations, and `seconds` is the time that these take. If the part were twice as slow, the whole would
-    take `seconds` longer, provided that the path stays the same. `share` is the part's share of the whole time. If
-    a message takes longer than its own latency and transfer, the rest of the time is waiting: for resources that other
-    messages use (ports of nodes, the memory of a node, the path between its sockets, links between switches), or for
-    packets that switches lost. If `every` is false, processes that behave like another process may be missing from the
-    trace.
+    messages and operations, `seconds` is their time, and `share` is its share of the whole time. If the part were twice
+    as slow, the whole would take `seconds` longer, provided that the path stays the same. The time of a message beyond
+    its own latency and transfer is waiting: for resources that other messages use, or for packets that switches lost.
+    If `every` is false, processes that behave like another process may be missing from the trace.
     """
     import pandas as pd
 
@@ -61,11 +39,12 @@ def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -
     trace = schedule.trace(network, of_period=is_even and not every)
     path = trace.path
     spent, sizes = path["spent"], trace.sizes[path["size"]].astype(np.float64)
-    sizes = np.where(spent == SEEING, 0.0, sizes)
+    sizes = np.where(spent == library.SEEING, 0.0, sizes)
     seconds = path["end_seconds"] - path["begin_seconds"]
     alone = _alone(network, path)
-    is_message, is_gap = np.isin(spent, _MESSAGES), np.isin(spent, _GAPS)
-    latency = np.where(spent == ON_WAY, np.minimum(alone["latency"], seconds), 0.0)
+    is_message = np.isin(spent, (library.ON_WAY, library.LEAVING))
+    is_gap = np.isin(spent, (library.IN_GAP, library.TAKING_IN))
+    latency = np.where(spent == library.ON_WAY, np.minimum(alone["latency"], seconds), 0.0)
     on_ports = np.where(is_message, np.minimum(alone["transfer"], seconds - latency), 0.0)
     transfer = np.where(is_gap, seconds, on_ports)
     handshake = np.where(is_message, np.minimum(alone["handshake"], seconds - latency - transfer), 0.0)
@@ -73,20 +52,24 @@ def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -
     waiting = np.where(waiting > 1e-9 * seconds, waiting, 0.0)
     waits = dict(_WAITING)
     if network.buffers is not None:
-        waits[PORT] += " and time-outs"
+        waits[library.PORT] += " and time-outs"
+
+    def of(activity: int) -> Doubles:
+        return np.where(spent == activity, seconds, 0.0)
+
     columns = {
-        "send overhead": np.where(spent == SENDING, seconds, 0.0),
+        "send overhead": of(library.SENDING),
         "latency": latency,
         "handshake": handshake,
-        "answers": np.where(spent == ANSWERING, seconds, 0.0),
+        "answers": of(library.ANSWERING),
         "transfer": transfer,
         **{name: np.where(path["waits_for"] == what, waiting, 0.0) for what, name in waits.items()},
-        "receive overhead": np.where(spent == RECEIVING, seconds, 0.0),
-        "reduction": np.where(spent == REDUCING, seconds, 0.0),
-        "copies": np.where(spent == COPYING, seconds, 0.0),
-        "fresh memory": np.where(spent == ALLOCATING, seconds, 0.0),
-        "copies by shared memory": np.where(spent == MOVING, seconds, 0.0),
-        "flags": np.where(spent == SEEING, seconds, 0.0),
+        "receive overhead": of(library.RECEIVING),
+        "reduction": of(library.REDUCING),
+        "copies": of(library.COPYING),
+        "fresh memory": of(library.ALLOCATING),
+        "copies by shared memory": of(library.MOVING),
+        "flags": of(library.SEEING),
     }
     rows = [(int((part > 0).sum()), int(sizes[part > 0].sum()), float(part.sum())) for part in columns.values()]
     parts = pd.DataFrame(rows, index=pd.Index(columns, name="part"), columns=["count", "bytes", "seconds"])

@@ -21,27 +21,15 @@ from collwise.simulator.execution.installations import Build
 from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, Doubles, Network, NetworkTables, address
 from collwise.simulator.timing import Case
 
-PROBLEM_BYTES = 200
-"""The size of the buffer for the library's message about a problem."""
+PROBLEM_BYTES = 200  # the size of the buffer for the library's message about a problem
 
 
 class _Schedule(ctypes.Structure):
     _fields_ = (
-        ("procs", c_int),
-        ("program_of", POINTER(c_uint32)),
-        ("programs", c_void_p),
-        ("program_count", c_size_t),
-        ("sizes", POINTER(c_uint64)),
-        ("size_count", c_size_t),
-        ("messages", c_uint64),
-        ("bytes", c_uint64),
-        ("extra_message_bytes", c_size_t),
-        ("extra_integer_bytes", c_size_t),
-        ("is_begin", c_int),
-        ("has_synchronous", c_int),
-        ("has_strands", c_int),
-        ("has_windows", c_int),
-        ("is_mirrored", c_int),
+        *(("procs", c_int), ("program_of", POINTER(c_uint32)), ("programs", c_void_p), ("program_count", c_size_t)),
+        *(("sizes", POINTER(c_uint64)), ("size_count", c_size_t), ("messages", c_uint64), ("bytes", c_uint64)),
+        *(("extra_message_bytes", c_size_t), ("extra_integer_bytes", c_size_t)),
+        *((name, c_int) for name in ("is_begin", "has_synchronous", "has_strands", "has_windows", "is_mirrored")),
         ("blocks", c_void_p),
     )
 
@@ -65,16 +53,11 @@ class LibraryDecisions:
 
 
 class _Choice(ctypes.Structure):
-    _fields_ = (
-        ("algorithm", c_char * 64),
-        ("part_bytes", c_uint64),
-        ("limit_bytes", c_uint64),
-        ("count", c_int),
-    )
+    _fields_ = (("algorithm", c_char * 64), ("part_bytes", c_uint64), ("limit_bytes", c_uint64), ("count", c_int))
 
 
+# The type schedule_library (simulator/schedule/recorder.h).
 _ASK = ctypes.CFUNCTYPE(c_int, c_char_p, c_int, c_uint64, POINTER(_Choice))
-"""The type schedule_library (simulator/schedule/recorder.h)."""
 
 
 class _Asked:
@@ -98,42 +81,24 @@ class _Asked:
 
 class _Case(ctypes.Structure):
     _fields_ = (
-        ("experiment", c_char_p),
-        ("collective", c_char_p),
-        ("algorithm", c_char_p),
-        ("procs", c_int),
-        ("root", c_int),
-        ("message_bytes", c_uint64),
-        ("part_bytes", c_uint64),
-        ("gather_bytes", c_uint64),
-        ("limit_bytes", c_uint64),
-        ("count", c_int),
-        ("node_of", c_void_p),
-        ("socket_of", c_void_p),
-        ("library", _ASK),
+        *((name, c_char_p) for name in ("experiment", "collective", "algorithm")),
+        *(("procs", c_int), ("root", c_int)),
+        *((name, c_uint64) for name in ("message_bytes", "part_bytes", "gather_bytes", "limit_bytes")),
+        *(("count", c_int), ("node_of", c_void_p), ("socket_of", c_void_p), ("library", _ASK)),
     )
 
 
 class _Result(ctypes.Structure):
     _fields_ = (
-        ("seconds", c_double),
-        ("root_seconds", c_double),
-        ("lost_packets", c_uint64),
-        ("time_outs", c_uint64),
-        ("is_longer", c_int),
-        ("is_open", c_int),
-        ("failed", c_int),
-        ("problem", c_char * 160),
+        *(("seconds", c_double), ("root_seconds", c_double), ("lost_packets", c_uint64), ("time_outs", c_uint64)),
+        *(("is_longer", c_int), ("is_open", c_int), ("failed", c_int), ("problem", c_char * 160)),
     )
 
 
 class _Trace(ctypes.Structure):
     _fields_ = (
-        ("spans", c_void_p),
-        ("count", c_size_t),
-        ("room", c_size_t),
-        ("last", c_int32),
-        ("of_period", c_int),
+        *(("spans", c_void_p), ("count", c_size_t), ("room", c_size_t)),
+        *(("last", c_int32), ("of_period", c_int)),
     )
 
 
@@ -146,15 +111,9 @@ COMPARISONS = np.dtype([("one", np.float64), ("other", np.float64), ("entity", n
 
 SPANS = np.dtype(
     [
-        ("begin_seconds", np.float64),
-        ("end_seconds", np.float64),
-        ("before", np.int32),
-        ("process", np.int32),
-        ("peer", np.int32),
-        ("size", np.uint32),
-        ("spent", np.uint32),
-        ("is_local", np.uint16),
-        ("waits_for", np.uint16),
+        *(("begin_seconds", np.float64), ("end_seconds", np.float64)),
+        *(("before", np.int32), ("process", np.int32), ("peer", np.int32)),
+        *(("size", np.uint32), ("spent", np.uint32), ("is_local", np.uint16), ("waits_for", np.uint16)),
     ]
 )
 """A span of time of a process (`schedule_span` in simulator/schedule/engine.h)."""
@@ -185,9 +144,8 @@ class Played:
 class Trace:
     """A record of how processes spent their time until `seconds`: `spans` of the type SPANS, and the critical path.
 
-    `critical` has the positions, in `spans`, of the critical path. Its spans follow one another without a gap, from the
-    start of the run until the last process ends. Spans give a size as an index i; `sizes[i]` is that size in bytes.
-    `lost_packets` and `time_outs` are as in Played.
+    `critical` has the positions, in `spans`, of the critical path, whose spans follow one another without a gap from
+    the start of the run until the last process ends. Spans give a size as an index i; `sizes[i]` is that size in bytes.
     """
 
     spans: npt.NDArray[np.void]
@@ -215,9 +173,9 @@ NodeOf = Sequence[int] | Sequence[tuple[int, int]] | npt.NDArray[np.integer] | N
 class Schedule:
     """The operations of every process of a case: sends, receives, waits and computation, recorded from the C code.
 
-    Attributes: `messages` and `message_bytes` are the numbers of messages and of bytes that all processes send
-    together; `programs` is the number of distinct programs among the processes; `sizes` has the sizes of messages and
-    local work in bytes. The tables of a network have one entry for each size.
+    `messages` and `message_bytes` are the numbers of messages and of bytes that all processes send together; `programs`
+    is the number of distinct programs; `sizes` has the sizes of messages and local work in bytes, one for each column
+    of a network's tables.
     """
 
     def __init__(
@@ -231,30 +189,19 @@ class Schedule:
     ) -> None:
         """Records a case. Raises UsageError if its algorithm cannot run on it.
 
-        `node_of` is the node of each process, or its node and socket, as numbers of at least 0, for algorithms that
-        split communicators by these. By default processes are placed by blocks, `case.processes_per_node` on each node.
-        `library` says what runs for the collectives that a mock-up calls. With `root_alone`, only the root and the
-        process after it are recorded, for `own_seconds`; this fails if these two have to know of other processes. With
-        `max_words`, the recording of each process ends after at most that many operations, for `begins_longer`.
+        `node_of` is the node of each process, or its node and socket, for algorithms that split communicators by these;
+        by default processes are placed by blocks. `library` says what runs for the collectives that a mock-up calls.
+        With `root_alone`, only the root and the process after it are recorded, for `own_seconds`; this fails if these
+        two have to know of other processes. With `max_words`, the recording of each process ends after that many
+        operations, for `begins_longer`.
         """
         self._library = load_library()
         nodes, sockets = _placed(case, node_of)
         asked = _Asked(library)
-        wanted = _Case(
-            experiment=case.experiment.encode(),
-            collective=case.collective.encode(),
-            algorithm=case.algorithm.encode(),
-            procs=case.procs,
-            root=case.root,
-            message_bytes=case.message_bytes,
-            part_bytes=case.segment_bytes,
-            gather_bytes=case.gather_bytes,
-            limit_bytes=case.limit_bytes,
-            count=case.parameter,
-            node_of=None if nodes is None else address(nodes),
-            socket_of=None if sockets is None else address(sockets),
-            library=asked.function,
-        )
+        names = (name.encode() for name in (case.experiment, case.collective, case.algorithm))
+        sizes = (case.message_bytes, case.segment_bytes, case.gather_bytes, case.limit_bytes)
+        places = (None if array is None else address(array) for array in (nodes, sockets))
+        wanted = _Case(*names, case.procs, case.root, *sizes, case.parameter, *places, asked.function)
         problem = ctypes.create_string_buffer(PROBLEM_BYTES)
         if max_words > 0:
             self._made = self._library.schedule_record_begin(wanted, max_words, problem, PROBLEM_BYTES)
@@ -294,17 +241,16 @@ class Schedule:
         return bool(self._library.schedule_equal(self._made, other._made))
 
     def own_seconds(self, network: NetworkTables) -> float:
-        """A lower bound on the time of a play, from the root and the process after it alone. It is the time that one of
-        the two spends on overheads and local work, or that its messages take at the ports of its node.
+        """A lower bound on the time of a play, from the root and the process after it alone.
+
+        It is the time that one of the two spends on overheads and local work, or that its messages take at its node's
+        ports.
         """
         ranks = (self.root, (self.root + 1) % self.procs)
         return max(self._library.schedule_own_seconds(self._made, network.structure, rank) for rank in ranks)
 
     def play(self, network: NetworkTables, trace: _Trace | None = None, log: _Log | None = None) -> Played:
-        """The times on a network. C fills `trace` and `log` if they are given.
-
-        Raises CollwiseError if processes wait forever or messages do not match.
-        """
+        """The times on a network. Raises CollwiseError if processes wait forever or messages do not match."""
         ends = np.zeros(self.procs)
         result = self._library.schedule_play(self._made, network.structure, self.root, address(ends), trace, log)
         return _played(result, ends)
@@ -312,8 +258,7 @@ class Schedule:
     def play_within(self, network: NetworkTables, max_seconds: float) -> Played | None:
         """The times on a network; None as soon as it is clear that they exceed `max_seconds`.
 
-        This is noticed before the end only on networks whose ports have unlimited buffers; on other networks, longer
-        times are returned as well. Raises the errors of `play` that occur until then.
+        On networks with finite buffers this is not noticed before the end, and longer times are returned as well.
         """
         ends = np.zeros(self.procs)
         play = self._library.schedule_play_within
@@ -331,7 +276,7 @@ class Schedule:
         return float(result.seconds) if result.is_open else 0.0
 
     def play_many(self, networks: Sequence[NetworkTables]) -> list[Played]:
-        """The times on several networks, as `play` finds them on each. Raises the errors of `play`.
+        """The times on several networks, as `play` finds them on each.
 
         Consecutive point-to-point models with the same nodes and protocols are played in one pass.
         """
@@ -342,7 +287,7 @@ class Schedule:
         return [_played(result, row) for result, row in zip(results, ends, strict=True)]
 
     def play_compared(self, network: NetworkTables) -> tuple[Played, npt.NDArray[np.void]]:
-        """The times on a network, and all comparisons that decided them. Raises the errors of `play`."""
+        """The times on a network, and all comparisons that decided them."""
         log = _Log()
         try:
             played = self.play(network, log=log)
@@ -354,14 +299,14 @@ class Schedule:
     def rounds(self, synchronous_sends: bool = False) -> int:
         """The depth of the schedule: the length of the longest chain of messages, each of which needs the one before.
 
-        With `synchronous_sends` all sends are synchronous. Raises CollwiseError if the processes then wait forever.
+        With synchronous sends, raises CollwiseError if the processes then wait forever.
         """
         protocol = RENDEZVOUS if synchronous_sends else EAGER
         one_second_each = NetworkTables.of_model(self.procs, self.sizes, latency_seconds=1.0, protocol=protocol)
         return round(self.play(one_second_each).seconds)
 
     def trace(self, network: NetworkTables, of_period: bool = False) -> Trace:
-        """The trace on a network. Raises the errors of `play`.
+        """The trace on a network.
 
         With `of_period`, the trace contains only the processes that `play` plays if it makes no trace, since all other
         processes do the same as these; peers are then numbered modulo the number of these processes.
@@ -383,10 +328,7 @@ class Schedule:
 
 
 def _placed(case: Case, node_of: NodeOf) -> tuple[npt.NDArray[np.int32] | None, npt.NDArray[np.int32] | None]:
-    """The node and the socket of each process.
-
-    The nodes are None if each process has its own node; the sockets are None if each node is one socket.
-    """
+    """The nodes of processes, None if each has its own, and their sockets, None if each node is one."""
     if node_of is None:
         alone = case.processes_per_node == 1
         return None if alone else np.arange(case.procs, dtype=np.int32) // np.int32(case.processes_per_node), None
@@ -412,16 +354,18 @@ def schedule_build() -> Build:
 
 
 def library_file() -> Path:
-    """The file of the C library. Raises CollwiseError and UsageError as `Build.file` does."""
+    """The file of the C library."""
     return schedule_build().file("libschedule.so")
 
 
+# The structures that C shares with this module, in the order of layout.c.
 _STRUCTURES: Sequence[type[ctypes.Structure] | np.dtype[Any]] = (
     *(_Schedule, _Choice, _Case, SPANS, _Trace, COMPARISONS, _Log, _Result),
     Network,
 )
-"""The structures that C shares with this module, in the order of layout.c."""
 
+_PLAYED = (POINTER(_Schedule), POINTER(Network), c_int)
+# The functions of the C library: what each returns, and the types of its arguments.
 _FUNCTIONS: Mapping[str, tuple[type | None, Sequence[type]]] = {
     "schedule_layout": (c_size_t, (c_int,)),
     "schedule_record": (POINTER(_Schedule), (POINTER(_Case), c_char_p, c_size_t)),
@@ -431,12 +375,9 @@ _FUNCTIONS: Mapping[str, tuple[type | None, Sequence[type]]] = {
     "schedule_memory": (c_uint64, (POINTER(_Schedule),)),
     "schedule_equal": (c_int, (POINTER(_Schedule), POINTER(_Schedule))),
     "schedule_count": (None, (c_void_p, c_void_p)),
-    "schedule_own_seconds": (c_double, (POINTER(_Schedule), POINTER(Network), c_int)),
-    "schedule_play": (
-        _Result,
-        (POINTER(_Schedule), POINTER(Network), c_int, c_void_p, POINTER(_Trace), POINTER(_Log)),
-    ),
-    "schedule_play_within": (_Result, (POINTER(_Schedule), POINTER(Network), c_int, c_void_p, c_double)),
+    "schedule_own_seconds": (c_double, _PLAYED),
+    "schedule_play": (_Result, (*_PLAYED, c_void_p, POINTER(_Trace), POINTER(_Log))),
+    "schedule_play_within": (_Result, (*_PLAYED, c_void_p, c_double)),
     "schedule_play_many": (
         None,
         (POINTER(_Schedule), POINTER(POINTER(Network)), c_size_t, c_int, c_void_p, POINTER(_Result)),
@@ -448,15 +389,11 @@ _FUNCTIONS: Mapping[str, tuple[type | None, Sequence[type]]] = {
     "schedule_trace_free": (None, (POINTER(_Trace),)),
     "schedule_log_free": (None, (POINTER(_Log),)),
 }
-"""The functions of the C library: what each returns, and the types of its arguments."""
 
 
 @cache
 def load_library() -> ctypes.CDLL:
-    """The C library. Raises CollwiseError and UsageError as `Build.file` does.
-
-    Raises CollwiseError, too, if the sizes of the library's structures differ from those of this module.
-    """
+    """The C library. Raises CollwiseError, too, if the sizes of its structures are not those of this module."""
     file = library_file()
     library = ctypes.CDLL(str(file))
     for name, (result, arguments) in _FUNCTIONS.items():

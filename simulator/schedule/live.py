@@ -4,19 +4,15 @@ The cases are recorded once. On each further network only the cases that may be 
 played (live_groups.py). The most expensive cases are not played at all:
 
 - Uneven blocks: If a message is not a multiple of P doubles, its blocks differ by an element, so that the processes of
-  a ring differ as well. The time of such a case lies between the times of the next multiples below and above, for which
-  all processes do the same. The case gets the time of the multiple above. Its error is the time that another P doubles
-  add, on average up to the next size.
-- Long pipelines: A pipeline of many segments takes longer with each further period; three short pipelines show by how
-  much. The error is the larger of two values, both for all periods that are left out: the difference between the two
-  times of a period that the three pipelines give, and the time by which the busiest process or port takes longer than
-  the pipelines suggest. Comparisons of times are not checked, unlike in pipelines.py. In trees of reductions,
-  a child runs ahead of the others for up to hundreds of segments before it waits for them, and then the rate changes.
-  The short pipelines of these trees are therefore longer, and if the error is larger than 1 %, the whole pipeline is
-  played.
+  a ring differ as well. The case gets the time of the next multiple, for which all processes do the same. Its error is
+  the time that another P doubles add, at least 0.2 %, since unequal sizes share ports slightly differently.
+- Long pipelines: Three short pipelines show by how much longer each further period takes. The error, at least 1 %, is
+  the difference between the two times of a period that the three pipelines give, or, if that is larger, the time by
+  which the busiest process or port takes longer than they suggest. Unlike in pipelines.py, comparisons of times are not
+  checked. In trees of reductions, a child runs ahead of the others for up to hundreds of segments before it waits for
+  them, and then the rate changes. Their short pipelines are therefore longer, and if the error is larger than 1 %, the
+  whole pipeline is played.
 
-The error of uneven blocks is at least 0.2 %, since messages of unequal sizes share ports slightly differently from
-equal ones. The error of long pipelines is at least 1 %, since a short pipeline may only nearly have found its rate.
 benchmarks/whatif_map.py compares both with exact times. All other times are exact, and equal those of `play_case`. On
 nodes that differ or have several processes each, and over links between switches, all times are exact, since processes
 rarely do the same there, and pipelines find their rates late.
@@ -41,34 +37,19 @@ from collwise.simulator.schedule.shared import NodeOf, Sizes, recorded
 from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.timing import Case
 
-TablesFor = Callable[[int, Sizes], NetworkTables]
-"""The tables of a network for a process count and message sizes."""
-
+TablesFor = Callable[[int, Sizes], NetworkTables]  # the tables of a network for a process count and message sizes
 _Found = TypeVar("_Found")
-
-_PERIOD = 8
-"""The segments of a period. The three short pipelines differ by whole periods."""
-
-_PERIODS_BEFORE = 3
-"""The number of periods in the shortest pipeline, other than in trees of reductions."""
-
+_PERIOD = 8  # The segments of a period. The three short pipelines differ by whole periods.
+_PERIODS_BEFORE = 3  # the number of periods in the shortest pipeline, other than in trees of reductions
+# The periods in the shortest pipeline of a tree of reductions; each further pipeline is twice as long as the one
+# before. The first number is for trees that are played whole if their rate is not even, the second for trees that are
+# too long to be played whole.
 _PERIODS_OF_REDUCTIONS, _PERIODS_OF_LONG_REDUCTIONS = 4, 32
-"""The periods in the shortest pipeline of a tree of reductions; each further pipeline is twice as long as the one
-before. The first number is for trees that are played whole if their rate is not even, the second for trees that are too
-long to be played whole.
-"""
-
-_LONG = 256
-"""Trees of reductions with this many periods are never played whole."""
-
-_LONGER = 2
-"""The factor by which a pipeline must be longer than the short ones; otherwise it is played whole."""
-
-_FEW_MESSAGES = 500
-"""Schedules of at most this many messages are played as they are."""
-
+_LONG = 256  # trees of reductions with this many periods are never played whole
+_LONGER = 2  # the factor by which a pipeline must be longer than the short ones; otherwise it is played whole
+_FEW_MESSAGES = 500  # schedules of at most this many messages are played as they are
+# The smallest relative error of a time that is not exact, for uneven blocks and for long pipelines.
 _UNEVEN, _PIPELINE = 0.002, 0.01
-"""The smallest relative error of a time that is not exact, for uneven blocks and for long pipelines."""
 
 
 class LiveCases:
@@ -113,8 +94,7 @@ class LiveCases:
         """The times, on a network, of all cases that may be the fastest for their size and P.
 
         Other times may be nan, unless this is the first network or `every` case is wanted. Unless all cases are exact,
-        the network's nodes must be equal and at one switch, with one process each. Raises CollwiseError if a play
-        fails.
+        the network's nodes must be equal and at one switch, with one process each.
         """
         found = self._in_groups(lambda procs, group: group.times(tables_for(procs, group.all_sizes), every))
         seconds, errors = np.full(self._count, np.nan), np.zeros(self._count)
@@ -138,9 +118,7 @@ class LiveCases:
         """The terms of a case whose blocks are played as they are."""
         group, node_of = self._groups[case.procs], self._node_of(case.procs)
         found = None if self._exact else self._short_pipelines(case, group, node_of)
-        if found is not None:
-            return found
-        return Terms([group.position(*recorded(case, node_of))])
+        return found or Terms([group.position(*recorded(case, node_of))])
 
     def _play_units(self, case: Case, units: int) -> int:
         """The position of the play of the case with a message of `units` times P doubles."""

@@ -1,9 +1,9 @@
 """The cases of one process count in a map that follows a slider, and their plays on a network.
 
-For each message size, only the choices that may be the fastest are played. Lower bounds of their times follow from the
-times on the first network, on which all choices were played, and from the work of each choice (bounds.py).
-The choice with the lowest bound is played first, then every choice whose bound is not clearly longer than the fastest
-time so far. A play stops as soon as it takes longer than that time.
+For each message size, only the choices that may be the fastest are played: first the choice with the lowest bound, then
+every choice whose bound is not clearly longer than the fastest time so far. A play stops as soon as it takes longer.
+Bounds follow from the times on the first network, on which all choices were played, and from the work of each choice
+(bounds.py).
 """
 
 from __future__ import annotations
@@ -25,43 +25,29 @@ from collwise.simulator.schedule.shared import Sizes
 from collwise.simulator.schedule.tables import Doubles, NetworkTables, address
 from collwise.simulator.timing import Case
 
-NEAR = 0.02
-"""Cases that are slower than the fastest one by at most this share are always timed."""
-
-_FAR = 8.0
-"""The parts of a case's time are found only if it is at most this multiple of the fastest time."""
-
+NEAR = 0.02  # cases that are slower than the fastest one by at most this share are always timed
+_FAR = 8.0  # the parts of a case's time are found only if it is at most this multiple of the fastest time
+# The largest number of networks whose times give lower bounds: the first network, and the latest ones for which the
+# networks before them gave no bound of some case.
 _MAX_ANCHORS = 4
-"""The largest number of networks whose times give lower bounds: the first network, and the latest ones for which the
-networks before them gave no bound of some case.
-"""
-
 LITTLE_WORK = 10_000
 """A group with fewer messages plays all cases, since finding out which are needed would take longer. Messages of
 processes with the same program count once.
 """
 
 _MAX_TERMS = 3
-
+# A case is played whole if the error of its computed time may exceed this share. Cases whose terms have no `whole` play
+# are excepted.
 _MAX_ERROR = 0.0101
-"""A case is played whole if the error of its computed time may exceed this share. Cases whose terms have no `whole`
-play are excepted.
-"""
-
+# A case is not played if its work alone takes longer than the fastest time by this factor. Whatever the errors of times
+# are, such a case is slower than the fastest by more than NEAR.
 _SURELY_LONGER = 1.05
-"""A case is not played if its work alone takes longer than the fastest time by this factor. Whatever the errors of
-times are, such a case is slower than the fastest by more than NEAR.
-"""
-
 _NONE = -1
 
 
 @dataclass(frozen=True)
 class LiveTimes:
-    """The seconds of each case, and the largest possible error of these seconds, 0 if they are exact.
-
-    The seconds are nan for cases that are not timed because they take longer than others.
-    """
+    """The seconds of each case, nan if it is not timed, and their largest possible error, 0 if exact."""
 
     seconds: Doubles
     errors: Doubles
@@ -71,9 +57,9 @@ class LiveTimes:
 class Terms:
     """The positions of the plays whose weighted times give a case's time, and the weights that give its error.
 
-    The relative error of the time is taken to be at least `min_error`. The time is at least `first_share` of the time
-    of the first play. `whole` is the position of the play of the case itself; it is set only for pipelines whose short
-    plays may not reach the rate of the whole pipeline.
+    The relative error is taken to be at least `min_error`. The time is at least `first_share` of the time of the first
+    play. `whole` is the position of the play of the case itself, for pipelines whose short plays may not reach its
+    rate.
     """
 
     plays: Sequence[int]
@@ -99,7 +85,7 @@ class Group:
     _anchors: list[Anchor] = field(default_factory=list)
 
     def position(self, schedule: Schedule, sizes: Sizes) -> int:
-        """The position of a play among the plays of the group. Equal schedules share one position."""
+        """The position of a play among the plays of the group, which equal schedules share."""
         alike = self._position_of.setdefault((schedule.messages, schedule.programs, sizes.tobytes()), [])
         for position in alike:
             if self.schedules[position] is schedule or self.schedules[position].equals(schedule):
@@ -147,11 +133,7 @@ class Group:
         return Work([*plays, *further], columns, len(self.all_sizes))
 
     def times(self, tables: NetworkTables, every: bool) -> LiveTimes:
-        """The times on a network.
-
-        All cases are timed if `every` is true, if the network is the first one or has finite buffers, or if the group
-        has little work. Otherwise only the cases that may be the fastest are timed.
-        """
+        """The times on a network: of all cases on the first one, of those that may be the fastest on others."""
         plays = _Plays(self, tables)
         if every or not self._anchors or tables.buffers is not None or self._has_little_work:
             plays.need(np.unique(self._plays))
@@ -196,7 +178,7 @@ class Group:
         self._anchors[0] = first.with_parts(found, slower)
 
     def _times(self, plays: _Plays, is_whole: npt.NDArray[np.bool_] | None = None) -> LiveTimes:
-        """The times of the cases, computed from the plays so far. A case in `is_whole` gets its whole play's time."""
+        """The times of the cases from the plays so far; those in `is_whole` get the time of their whole play."""
         found, errors = self._by_terms(plays)
         if is_whole is None:
             is_whole = self._must_be_whole(found, errors)
@@ -206,8 +188,8 @@ class Group:
     def _by_terms(self, plays: _Plays) -> tuple[Doubles, Doubles]:
         """The times that follow from terms, and their errors.
 
-        The longest of the short pipelines may run at a higher rate than its busiest process or port can sustain. The
-        whole pipeline then slows down later; the errors include this.
+        The longest of the short pipelines may run at a higher rate than its busiest process or port can sustain; the
+        errors include the time by which the whole pipeline then slows down.
         """
         terms, work = plays.seconds[self._plays], plays.work[len(self.schedules) :]
         found = (terms * self._weights).sum(axis=1)
@@ -219,7 +201,7 @@ class Group:
         return (self._whole != _NONE) & (errors > _MAX_ERROR * found)
 
     def _need_whole(self, plays: _Plays, cases: npt.NDArray[np.intp], max_seconds: Doubles | float) -> None:
-        """Plays the cases that have to be played whole. Times of cases that exceed `max_seconds` may stay nan."""
+        """Plays the cases that have to be played whole; times above `max_seconds` may stay nan."""
         must_be = self._must_be_whole(*self._by_terms(plays))[cases]
         plays.need(self._whole[cases[must_be]], np.broadcast_to(max_seconds, len(cases))[must_be])
 
@@ -260,10 +242,7 @@ class _Plays:
         return self._group.work.min_seconds(self._tables)
 
     def need(self, plays: npt.NDArray[np.intp], max_seconds: Doubles | float = np.inf) -> None:
-        """Plays those of `plays` whose times are not known yet. Times that exceed their `max_seconds` may stay nan.
-
-        Raises CollwiseError if a play fails.
-        """
+        """Plays those of `plays` whose times are not known yet; times above their `max_seconds` may stay nan."""
         most = np.full(len(self.seconds), -np.inf)
         np.maximum.at(most, plays, max_seconds)
         missing = np.flatnonzero(np.isnan(self.seconds) & (most > self._longer_than))
@@ -277,17 +256,11 @@ class _Plays:
         count, group = len(plays), self._group
         found = np.zeros(count)
         problem = ctypes.create_string_buffer(PROBLEM_BYTES)
-        load_library().schedule_play_batch(
-            count,
-            (c_void_p * count)(*(group.schedules[play].address for play in plays)),
-            (c_void_p * count)(*(address(group.columns[play]) for play in plays)),
-            self._tables.structure,
-            len(group.all_sizes),
-            address(max_seconds),
-            address(found),
-            problem,
-            PROBLEM_BYTES,
-        )
+        schedules = (c_void_p * count)(*(group.schedules[play].address for play in plays))
+        columns = (c_void_p * count)(*(address(group.columns[play]) for play in plays))
+        network, limits, seconds = self._tables.structure, address(max_seconds), address(found)
+        play_batch = load_library().schedule_play_batch
+        play_batch(count, schedules, columns, network, len(group.all_sizes), limits, seconds, problem, PROBLEM_BYTES)
         if problem.value:
             raise CollwiseError(problem.value.decode())
         return found

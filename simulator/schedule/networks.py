@@ -23,8 +23,7 @@ from collwise.platforms.topology import routes_among, routes_over_backbone
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
 
-_QUEUED_PACKETS = 2
-"""Linux allows at least this many packets of a connection in a node's own queue (TCP small queues)."""
+_QUEUED_PACKETS = 2  # Linux allows at least this many packets of a connection in a node's own queue (TCP small queues)
 
 
 def network_tables(
@@ -38,8 +37,7 @@ def network_tables(
 
     If the platform describes its ports, these determine the times of messages between nodes. Otherwise ports and links
     have their nominal rates, and SMPI's calibration gives the latencies and the rate of a single flow. In either case
-    the calibration gives the overheads. SMPI charges no overheads for empty messages; here they have the overheads of
-    the calibration's first row.
+    the calibration gives the overheads; empty messages have those of its first row.
 
     `like_smpi` applies SMPI's rules where they differ, for comparisons with SMPI. Every message then has an envelope,
     and eager messages leave when their receives are posted. The sender of a rendezvous message waits until the message
@@ -115,13 +113,12 @@ def places_of(platform: HostPlatform, procs: int, processes_per_node: int) -> di
     """
     order, described = _described(platform)
     nodes = np.array([order[position] for position in platform.positions(procs, processes_per_node)], np.int64)
-    topology = described.topology if isinstance(described, Platform) else None
-    if topology is None:
-        return {"nodes": nodes}
-    found = {"nodes": nodes, "switches": nodes // topology.nodes_per_switch}
-    return (
-        found if topology.group_switches is None else found | {"groups": found["switches"] // topology.group_switches}
-    )
+    topology, found = described.topology if isinstance(described, Platform) else None, {"nodes": nodes}
+    if topology is not None:
+        found["switches"] = nodes // topology.nodes_per_switch
+        if topology.group_switches is not None:
+            found["groups"] = found["switches"] // topology.group_switches
+    return found
 
 
 def _with_sockets(
@@ -176,10 +173,7 @@ def ports_of(platform: HostPlatform) -> Ports | None:
 
 
 def sockets_of(platform: HostPlatform) -> tuple[float | None, float | None]:
-    """The rate and the latency between sockets, each None if the platform does not describe it.
-
-    Raises UsageError for platform XML without a description.
-    """
+    """The rate and the latency between sockets, each None if the platform does not describe it."""
     described = _described(platform)[1]
     if not isinstance(described, Platform):
         return None, None
@@ -187,10 +181,7 @@ def sockets_of(platform: HostPlatform) -> tuple[float | None, float | None]:
 
 
 def load_of(m: Doubles, header_bytes: float) -> Doubles:
-    """The bytes that, in full packets, keep a port busy as long as a message of m bytes with headers.
-
-    A message without data is sent as one packet.
-    """
+    """The bytes that, in full packets, keep a port busy as long as a message of m bytes; at least one packet."""
     packets = np.maximum(np.ceil(m / PACKET_BYTES), 1)
     return (m + packets * header_bytes) * PACKET_BYTES / (PACKET_BYTES + header_bytes)
 
@@ -228,9 +219,7 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles, classes: Sequen
 
 @dataclass(frozen=True)
 class _NodeClass:
-    """A class of equal nodes: their overheads, the rate of their links in bytes per second, and the factor by which a
-    fault changed this rate.
-    """
+    """A class of equal nodes: overheads, the rate of links in bytes/s, and the factor by which a fault changed it."""
 
     send: Sequence[OverheadRow]
     start: Sequence[OverheadRow]
@@ -252,10 +241,7 @@ def _described(platform: HostPlatform) -> tuple[Sequence[int], Platform | Hetero
 def _classes_of(
     platform: Platform | HeterogeneousPlatform, nodes: Sequence[int]
 ) -> tuple[list[_NodeClass], npt.NDArray[np.intp]]:
-    """The classes of a platform's nodes, and the class of each of the nodes that are used.
-
-    A class of faulty nodes is made only if one of these nodes is used, so the faults of unused nodes change nothing.
-    """
+    """The classes of the nodes that are used, and the class of each. Faults of unused nodes change nothing."""
     calibration: Calibration = platform.calibration
     if isinstance(platform, Platform):
         number_of: dict[tuple[float, float], int] = {}

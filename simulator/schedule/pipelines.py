@@ -1,21 +1,17 @@
 """Extrapolates the times of long pipelines, since a segmented schedule soon repeats and its times then grow evenly.
 
 Three short pipelines are played. They have the same last segment as the whole pipeline, and each is longer than the one
-before by a number of segments, the period. Each time in a play is the later or the earlier of two other times, plus a
-cost, and events at a port or link have an order. The comparisons of each process, connection and port are counted from
-the end; those with the same number are matched between the three plays. Two conditions are checked at the end and in
-the two periods before:
+before by a number of segments, the period. The comparisons of times by each process, connection and port are counted
+from the end; those with the same number are matched between the three plays. Two conditions are checked at the end and
+in the two periods before:
 
 - Each of the times grows by as much from the second play to the third as from the first to the second.
 - Each comparison has the same result in all plays, and in the whole pipeline if the times continue to grow evenly.
 
 If both hold, each further period adds the same time again, since a segment depends only on segments of the last two
-periods. The times of the whole pipeline then follow exactly, except for rounding. At ports, the share of
-acknowledgements depends on how the two directions overlap; this share is not compared, only the times that result from
-it. If a condition does not hold, a longer period is tried, and in the end the whole pipeline is played.
-
-Some sizes depend on the number of segments, such as the halves that split-binary exchanges at its end. In all three
-plays, these sizes are those of the whole pipeline.
+periods. The times of the whole pipeline then follow exactly, except for rounding. If not, a longer period is tried, and
+in the end the whole pipeline is played. Sizes that depend on the number of segments, such as the halves that
+split-binary exchanges at its end, are those of the whole pipeline in all three plays.
 """
 
 from __future__ import annotations
@@ -37,37 +33,24 @@ KnownPlay = tuple[Schedule, Sizes, float, Played | None]
 """A played schedule, its sizes, its limit in seconds, and its times (None if it exceeded the limit)."""
 
 PERIODS = (8, 48, 240, 960, 3840)
-"""The periods that are tried, in segments. They are multiples of many small numbers, and of 8, so that either all plays
-have messages of whole doubles or none has.
-"""
+"""The periods that are tried, in segments: multiples of many small numbers, and of 8, so that doubles stay whole."""
 
-PERIODS_BEFORE = 3
-"""The least number of periods in the shortest of the three plays."""
-
+PERIODS_BEFORE = 3  # the least number of periods in the shortest of the three plays
+# The smallest number of periods for which a pipeline is extrapolated. The three short pipelines together have at most
+# 15 periods, and even with the comparisons they take at most a third of the time of the whole pipeline.
 _LONGER = 90
-"""The smallest number of periods for which a pipeline is extrapolated. The three short pipelines together have at most
-15 periods, and even with the comparisons they take at most a third of the time of the whole pipeline.
-"""
-
+# The largest number of messages in the longest of the three plays, whose comparisons are all held in memory.
 _MAX_MESSAGES = 300_000
-"""The largest number of messages in the longest of the three plays, whose comparisons are all held in memory."""
-
+# The number of bits below a comparison's kind (`compared` in simulator/schedule/play.h), and the kind of events.
 _KIND_BITS, _EVENT = 28, 9
-"""The number of bits below a comparison's kind (`compared` in simulator/schedule/play.h), and the kind of events."""
-
+# The recorded words per message, without strands and with strands, and the fewest words recorded for a process.
 _WORDS, _STRAND_WORDS, _MIN_WORDS = 2, 6, 24
-"""The recorded words per message, without strands and with strands, and the fewest words recorded for a process."""
-
+# The share of a case that `begins_longer` records first, and the largest share that it records.
 _FIRST_SHARE, _MAX_SHARE = 1 / 64, 0.4
-"""The share of a case that `begins_longer` records first, and the largest share that it records."""
-
+# The factor by which a recording exceeds the suggested length, and the largest growth to the next recording. The excess
+# is needed because a pipeline begins slowly.
 _FURTHER, _FACTOR = 1.2, 4.0
-"""The factor by which a recording exceeds the suggested length, and the largest growth to the next recording. The
-excess is needed because a pipeline begins slowly.
-"""
-
-_EXACT = 1e-12
-"""Rounding differences stay below this, relative to the whole time."""
+_EXACT = 1e-12  # rounding differences stay below this, relative to the whole time
 
 
 def play_case(case: Case, tables_of: TablesOf) -> Played:
@@ -86,10 +69,9 @@ def play_case_within(
 ) -> Played | None:
     """The times of a case on the network that `tables_of` describes. Long pipelines are extrapolated.
 
-    Returns None for a case that takes longer than `max_seconds`, without playing it to its end. If this is not noticed
-    before the end, the longer times are returned. A schedule that equals one in `known` is not played again; other
-    schedules are added to `known`, whose plays must all be on the same network. `node_of` is the node of each process;
-    by default processes are placed by blocks.
+    Returns None for a case that takes longer than `max_seconds`, if that is noticed before its end. A schedule that
+    equals one in `known` is not played again; other schedules are added to `known`, whose plays must all be on the same
+    network. By default processes are placed by blocks.
     """
     for period_bytes in (period * bytes_a_step(case) for period in PERIODS):
         if 0 < _LONGER * period_bytes <= case.message_bytes:
@@ -124,12 +106,11 @@ def begins_longer(
     node_of: NodeOf = None,
     paces: dict[Case, float] | None = None,
 ) -> bool:
-    """True if the beginning of a case shows that it takes longer than `max_seconds`.
+    """True if the beginning of a case of about `messages` messages shows that it takes longer than `max_seconds`.
 
-    The case has about `messages` messages. First a small part of the case is recorded; the time of playing this part
-    then suggests how much more to record. `paces` contains the seconds per operation that were found for other message
-    sizes on the same network; its keys are cases with size 0. These paces suggest how much to record first, and the
-    pace of this case is added to them.
+    First a small part of the case is recorded; the time of playing it then suggests how much more to record. `paces`
+    has the seconds per operation found for other message sizes on the same network, by cases with size 0. They suggest
+    how much to record first, and the pace of this case is added.
     """
     words = (_STRAND_WORDS if case.entry.does_several_at_once else _WORDS) * messages / case.procs
     kind, paces = replace(case, message_bytes=0), {} if paces is None else paces
@@ -184,9 +165,7 @@ def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: N
 
 
 def sizes_after(schedules: Sequence[Schedule], lengths: Sequence[int], periods: int) -> Sizes | None:
-    """The sizes extrapolated to the length `periods`; None unless the schedules' sizes and message counts are linear
-    in `lengths`.
-    """
+    """The sizes at the length `periods`; None unless sizes and message counts are linear in `lengths`."""
     found = [schedule.sizes.astype(np.int64) for schedule in schedules]
     if len({len(item) for item in found}) > 1:
         return None
@@ -202,10 +181,7 @@ class _Comparisons:
     """The times at which processes end in a play, and all comparisons, by entity (a process, connection or port)."""
 
     def __init__(self, played: Played, comparisons: npt.NDArray[np.void]) -> None:
-        self.ends = played.ends
-        self._found = comparisons
-        self.entity, self.kind = comparisons["entity"], comparisons["kind"]
-        self.sides = (comparisons["one"], comparisons["other"])
+        self.ends, self._found, self.entity = played.ends, comparisons, comparisons["entity"]
 
     def counts(self, entities: int) -> npt.NDArray[np.int64]:
         """The number of comparisons of each entity."""
@@ -214,8 +190,8 @@ class _Comparisons:
     def begin_of_end(self, longer: _Comparisons) -> npt.NDArray[np.int64] | None:
         """The position of each entity's first comparison in the two periods before the end of the entity.
 
-        The end of an entity begins where it notices that the pipeline ends: until then, the entity makes the same
-        comparisons as in the pipeline that is a period longer. Returns None if the play is too short.
+        Until its end begins, an entity makes the same comparisons as in the pipeline that is a period longer. Returns
+        None if the play is too short.
         """
         entities = 1 + int(max(self.entity.max(initial=0), longer.entity.max(initial=0)))
         own, others = self.counts(entities), longer.counts(entities)
@@ -223,11 +199,8 @@ class _Comparisons:
             return None
         at = np.arange(len(self.entity)) - (np.cumsum(own) - own)[self.entity]
         there = at + (np.cumsum(others) - others)[self.entity]
-        other = np.flatnonzero(
-            (self.kind != longer.kind[there])
-            | (self.sides[0] != longer.sides[0][there])
-            | (self.sides[1] != longer.sides[1][there])
-        )
+        fields = ["kind", "one", "other"]
+        other = np.flatnonzero(self._found[fields] != longer._found[there][fields])
         noticed = own.copy()
         np.minimum.at(noticed, self.entity[other], at[other])
         begin = np.where(others > own, noticed - 2 * (others - own), 0)
@@ -240,12 +213,8 @@ class _Comparisons:
         found = self._found[at >= begin[self.entity]]
         follows = np.zeros(len(found), dtype=bool)
         is_event = found["kind"] >> _KIND_BITS == _EVENT
-        follows[1:] = (
-            is_event[1:]
-            & is_event[:-1]
-            & (found["entity"][1:] == found["entity"][:-1])
-            & (found["other"][1:] - found["other"][:-1] <= tolerance)
-        )
+        same_entity = found["entity"][1:] == found["entity"][:-1]
+        follows[1:] = is_event[1:] & is_event[:-1] & same_entity & (np.diff(found["other"]) <= tolerance)
         return found[np.lexsort((found["kind"], np.cumsum(~follows)))] if follows.any() else found
 
 

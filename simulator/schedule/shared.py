@@ -15,17 +15,12 @@ from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.timing import Case
 
-_MAX_MESSAGE_BYTES = 2**30
-"""Longer messages are sent in pieces."""
-
+_MAX_MESSAGE_BYTES = 2**30  # longer messages are sent in pieces
+# The smallest multiple of a message for which two sizes, such as those of parts and own data, never coincide.
 _UNITS = 3
-"""The smallest multiple of a message for which two sizes, such as those of parts and own data, never coincide."""
-
+# The limits of recordings kept for other sizes: their number, and their memory (one recording may exceed it).
 _MAX_KEPT, _MAX_KEPT_BYTES = 32, 64 << 20
-"""The limits of recordings kept for other sizes: their number, and their memory (one recording may exceed it)."""
-
 Sizes = npt.NDArray[np.uint64]
-
 TablesOf = Callable[[Sizes], NetworkTables]
 """A network, as a function that returns its tables for messages of given sizes."""
 
@@ -66,10 +61,9 @@ def uncut(case: Case) -> Case | None:
 
 
 def segmented_bytes(case: Case) -> int:
-    """The bytes of a message that consists of one segment.
+    """The bytes of a message that consists of one segment, or of one per block in segmented_ring, which cuts blocks.
 
-    For segmented_ring, which cuts each block, the message has one segment per block. The hierarchical allgather cuts
-    all blocks together.
+    The hierarchical allgather cuts all blocks together.
     """
     if (case.collective, case.algorithm) == ("allgather", "hierarchical"):
         return case.segment_bytes // case.procs
@@ -88,7 +82,7 @@ class _Kept:
         self._lock = threading.Lock()
 
     def get(self, case: Case, node_of: NodeOf) -> Shared | None:
-        """A recording for multiples of the case's message; None if these multiples have no schedule in common."""
+        """A recording for multiples of the case's message; None if they have no schedule in common."""
         key = (case, node_of)
         with self._lock:
             if key in self._found:

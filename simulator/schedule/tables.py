@@ -16,20 +16,12 @@ import numpy.typing as npt
 from collwise.platforms import Buffers
 
 Doubles = npt.NDArray[np.float64]
-
-EAGER, RENDEZVOUS, DEFERRED = range(3)
-"""The protocols of simulator/schedule/engine.h."""
-
+EAGER, RENDEZVOUS, DEFERRED = range(3)  # the protocols of simulator/schedule/engine.h
+# The types of the arrays that do not hold doubles.
 _INTEGER_ARRAYS: Mapping[str, type] = {
-    "node_of": np.int32,
-    "class_of": np.int32,
-    "protocol": np.uint8,
-    "socket_of": np.int32,
-    "switch_of": np.int32,
-    "route_first": np.int64,
-    "route_links": np.int32,
+    **dict.fromkeys(("node_of", "class_of", "socket_of", "switch_of", "route_links"), np.int32),
+    **{"protocol": np.uint8, "route_first": np.int64},
 }
-"""The types of the arrays that do not hold doubles."""
 
 
 _PACKET_FIELDS = ("buffer_bytes", "retransmission_seconds", "packet_bytes", "initial_window_packets")
@@ -39,12 +31,11 @@ _PACKET_FIELDS = ("buffer_bytes", "retransmission_seconds", "packet_bytes", "ini
 class NetworkTables:
     """The costs of messages and computation for the sizes of one schedule; simulator/schedule/engine.h explains each.
 
-    Shapes: `node_of` (P,), `class_of` (nodes,); tables by size (sizes,), by class and size (classes, sizes), by pair
-    (classes, classes, sizes), by class (classes,) such as `flag_seconds`, `switch_of` (nodes,), `link_rate` (links,),
-    `route_first` (switches^2 + 1,), `route_seconds` (switches^2,), `socket_of` (P,). Point-to-point models have no
-    `out_rate`; networks whose switches never limit a message have no `switch_of`; networks whose sockets do not matter
-    have no `socket_of`. If `buffers` is given, messages between nodes consist of packets; otherwise buffers are
-    unlimited.
+    Shapes: `node_of`, `socket_of` (P,); `class_of`, `switch_of` (nodes,); tables by size (sizes,), by class and size
+    (classes, sizes), by pair (classes, classes, sizes), by class (classes,) such as `flag_seconds`; `link_rate`
+    (links,), `route_first` (switches^2 + 1,), `route_seconds` (switches^2,). Point-to-point models have no `out_rate`;
+    networks whose switches never limit a message have no `switch_of`; networks whose sockets do not matter have no
+    `socket_of`. If `buffers` is given, messages between nodes consist of packets; otherwise buffers are unlimited.
     """
 
     node_of: npt.NDArray[np.integer]
@@ -100,7 +91,7 @@ class NetworkTables:
         overhead_seconds: float = 0.0,
         protocol: int = EAGER,
     ) -> NetworkTables:
-        """A point-to-point model of equal processes, one on each node, with the same overhead for sends and receives.
+        """A point-to-point model of equal processes, one on each node, with one overhead for sends and receives.
 
         A message takes two overheads, the latency, and the time of its bytes, which is also the gap between messages.
         """
@@ -167,8 +158,7 @@ class Network(ctypes.Structure):
 
     arrays: list[npt.NDArray[Any]]
     _fields_ = (
-        ("nodes", c_int),
-        ("classes", c_int),
+        *(("nodes", c_int), ("classes", c_int)),
         *_pointers("node_of", "answer_seconds"),
         ("senders_wait_for_arrival", c_int),
         *_pointers("latency_seconds", "flag_seconds"),
@@ -177,13 +167,8 @@ class Network(ctypes.Structure):
         ("cross_rate", c_double),
         *((name, c_double) for name in _PACKET_FIELDS),
         *_pointers("out_rate", "load_bytes"),
-        ("acknowledgement_share", c_double),
-        ("send_buffer_bytes", c_double),
-        ("queue_bytes", c_double),
-        ("memory_rate", c_double),
-        ("without_local_overheads", c_int),
-        ("switches", c_int),
-        ("links", c_int),
+        *((name, c_double) for name in ("acknowledgement_share", "send_buffer_bytes", "queue_bytes", "memory_rate")),
+        *((name, c_int) for name in ("without_local_overheads", "switches", "links")),
         *_pointers("switch_of", "answer_factor"),
     )
 

@@ -1,7 +1,6 @@
 """The runner for applications in SMPI: whole programs with modelled computation, under one choice of collectives.
 
-Each execution makes two rows of the timing table, whose cases differ in `experiment`: the time of the application, and
-the time that its processes spend within collectives.
+Each execution makes two rows, which differ in `experiment`: the whole time, and the time within collectives.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _FOLDING = {"smpi/shared-malloc-blocksize": str(2**26)}
 class CollectivesInUse:
     """The rules of libcollwise for an application's collectives, and SMPI's selector for all other calls.
 
-    `rules` is the text of a table that libcollwise reads; without rules the library is not loaded.
+    Without rules, the text of a table, the library is not loaded.
     """
 
     name: str
@@ -56,9 +55,9 @@ class ProgramCall:
 
 
 class ApplicationRunner(Runner):
-    """Executions of one application with the same arguments, one after another.
+    """Executions of one application with the same arguments, one after another, for cases of `application_cases`.
 
-    The runner takes cases made by `application_cases`. Raises UsageError when the version of SimGrid is missing.
+    Raises UsageError when the version of SimGrid is missing.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class ApplicationRunner(Runner):
         return float(case.procs)
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
-        """Runs the application once per process count. Raises UsageError if a count does not fit on the platform."""
+        """Runs the application once per process count."""
         for procs, per_node in dict.fromkeys((case.procs, case.processes_per_node) for case in cases):
             total, within = application_cases(self._application, self._collectives.name, procs, per_node)
             try:
@@ -113,7 +112,7 @@ class ApplicationRunner(Runner):
             keep(Timing(within, mean, greatest_seconds=most))
 
     def calls(self, procs: int, processes_per_node: int) -> list[ProgramCall]:
-        """The collectives that the application calls with its arguments. Raises CollwiseError when it does not run."""
+        """The collectives that the application calls with its arguments."""
         records = self._run(procs, processes_per_node, (*self._arguments, "--calls", "1"))
         return [ProgramCall(**record) for record in records]
 

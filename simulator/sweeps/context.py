@@ -12,15 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from collwise.common.errors import UsageError, note
-from collwise.simulator.sweeps.runner import (
-    LocalThreads,
-    Pool,
-    Progress,
-    Runner,
-    RunResult,
-    run_cases,
-    successful_timings,
-)
+from collwise.simulator.sweeps.runner import LocalThreads, Pool, Progress, Runner, RunResult, known_timings, run_cases
 from collwise.simulator.timing import WINDOWS, Case, is_mock_up
 
 if TYPE_CHECKING:
@@ -37,8 +29,8 @@ CollectiveRunners = Callable[["HostPlatform", int, "SimulationContext"], Runner]
 """Makes the runner of collectives for a platform, the largest process count and a context."""
 
 ExperimentRunners = Callable[["HostPlatform", int, int, bool, "SimulationContext"], Runner]
-"""Makes the runner of experiments for a platform. It is given the number of processes, how many of them are on each
-node, whether experiments on disjoint processes run side by side, and a context.
+"""Makes the runner of experiments. It gets a platform, the number of processes, how many of them are on each node,
+whether experiments on disjoint processes run side by side, and a context.
 """
 
 
@@ -136,18 +128,15 @@ ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDU
 
 
 def smpi_selecting(collective: str, selector: str) -> Engine:
-    """The engine SMPI in which `selector`, one of SMPI_SELECTORS, chooses the algorithms of SMPI's own `collective`.
+    """The engine SMPI in which a selector chooses the algorithms of SMPI's own `collective`.
 
-    The option for all collectives at once is not used, since some collectives fail at some process counts.
+    Selecting for all collectives at once would fail at some process counts.
     """
     return _smpi("benchmark", "experiments", {collective: selector})
 
 
 def smpi_as_library(selector: str, rules: str = "") -> Engine:
-    """SMPI as the MPI library that a selector stands for, in all collectives; libcollwise follows `rules`.
-
-    If a selector fails at a process count, the program's own calls fail as well, and with them all cases.
-    """
+    """SMPI as the MPI library that a selector stands for, in all collectives; libcollwise follows `rules`."""
     return _smpi("benchmark", "experiments", dict.fromkeys(SMPI_SELECTED, selector), rules)
 
 
@@ -159,7 +148,7 @@ class SimulationContext:
     one per core. `progress` shows how far a simulation is, under a label. For collectives in `tolerances` the schedule
     engine leaves out cases that are not within the tolerance (0.01: 1 %) of the fastest one. If the engine has no MPI
     library, `library` chooses the algorithms of the collectives that mock-ups call. `executor` simulates collectives
-    and experiments in place of threads of this process; whole programs always run on this machine.
+    and experiments in place of threads of this process.
     """
 
     store: Store
@@ -177,7 +166,7 @@ class SimulationContext:
         return self.executor or LocalThreads(self.jobs)
 
     def simulate(self, platform: HostPlatform, cases: Sequence[Case], label: str = "") -> RunResult:
-        """Times of all cases; simulates those that the store does not have. `label` is shown with the progress."""
+        """Times of all cases; simulates those that the store does not have."""
         if self.library is None or self.engine.has_library:
             return self._simulate(platform, cases, label)
         # Only the times of mock-ups depend on the library.
@@ -198,7 +187,7 @@ class SimulationContext:
         runner = self.engine.collectives(platform, procs, self)
         known = None
         if self.tolerances and self.engine.leaves_out:
-            known = successful_timings(self.store, runner.configuration)
+            known = known_timings(self.store, runner.configuration)
             # Stored times of other cases, such as algorithms that a consumer lacks, must not limit these cases.
             cast("ScheduleRunner", runner).choose_within(
                 self.tolerances, {case: known[case] for case in cases if case in known}
@@ -209,7 +198,7 @@ class SimulationContext:
     def simulate_experiments(
         self, platform: HostPlatform, procs: int, processes_per_node: int, cases: Sequence[Case]
     ) -> RunResult:
-        """Times of experiments among `procs` processes; simulates, one by one, those that the store does not have."""
+        """Times of experiments among `procs` processes; simulates missing ones, one by one."""
         runner = self._experiments(platform, procs, processes_per_node, in_parallel=False)
         with self.progress(platform.name) as advance:
             return run_cases(runner, cases, self.store, advance)
@@ -220,18 +209,12 @@ class SimulationContext:
         """A laboratory of the first `procs` processes on a platform, by default one on each node."""
         from collwise.simulator.sweeps.experiment_runner import ExperimentLaboratory
 
-        count = len(platform.hosts) if procs is None else procs
-        return ExperimentLaboratory(
-            {how: self._experiments(platform, count, processes_per_node, how) for how in (True, False)},
-            self.store,
-            count,
-            eager_limit_bytes=platform.eager_limit_bytes,
-            min_bytes=1,
-            processes_per_node=processes_per_node,
-        )
+        count, eager_limit_bytes = len(platform.hosts) if procs is None else procs, platform.eager_limit_bytes
+        runners = {how: self._experiments(platform, count, processes_per_node, how) for how in (True, False)}
+        return ExperimentLaboratory(runners, self.store, count, eager_limit_bytes, 1, processes_per_node)
 
     def with_experiments(self) -> SimulationContext:
-        """The same context, with SMPI in place of an engine without experiments, so that models can be fitted."""
+        """The same context, with SMPI in place of an engine without experiments."""
         if self.engine.experiments is not None:
             return self
         note(f"models are fitted by SMPI, since engine {self.engine.name} cannot run experiments for fitting")
@@ -240,8 +223,6 @@ class SimulationContext:
     def _experiments(self, platform: HostPlatform, procs: int, processes_per_node: int, in_parallel: bool) -> Runner:
         if self.engine.experiments is None:
             others = ", ".join(engine.name for engine in ENGINES.values() if engine.experiments)
-            raise UsageError(
-                f"engine {self.engine.name} cannot run the experiments that fit models; "
-                f"use --engine {others}, or --parameters FILE if the command has it"
-            )
+            instead = f"use --engine {others}, or --parameters FILE if the command has it"
+            raise UsageError(f"engine {self.engine.name} cannot run the experiments that fit models; {instead}")
         return self.engine.experiments(platform, procs, processes_per_node, in_parallel, self)

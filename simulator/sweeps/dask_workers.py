@@ -1,7 +1,4 @@
-"""Pools of Dask.
-
-A pool is a cluster that runs already, an executor of the caller, or workers that run as jobs of Slurm or OAR.
-"""
+"""Pools of Dask: a cluster that runs already, an executor of the caller, or workers in jobs of Slurm or OAR."""
 
 from __future__ import annotations
 
@@ -30,9 +27,7 @@ def pool_at(place: Place) -> ExecutorPool:
 
 
 def pool_on(executor: Any, slots: int | None = None) -> ExecutorPool:
-    """The pool that runs tasks, `slots` at a time, on an executor of concurrent.futures or on Dask's Client. The pool
-    leaves the executor open.
-    """
+    """The pool that runs tasks, `slots` at a time, on an executor of concurrent.futures or on Dask's Client."""
     if hasattr(executor, "get_executor"):
         return ExecutorPool(lambda ends: _client(executor, slots))
     if not isinstance(executor, Executor):
@@ -53,7 +48,7 @@ def _client(client: Any, slots: int | None = None, tend: Callable[[], None] = la
 
 
 def _connect(address: str, ends: ExitStack) -> Started:
-    """A client of the Dask scheduler at an address, or of the scheduler that wrote the file `address`."""
+    """A client of the Dask scheduler at an address, or of the one that wrote the file `address`."""
     from distributed import Client
 
     _silence()
@@ -99,18 +94,14 @@ def _start_jobs(place: Place, ends: ExitStack) -> Started:
                 self.status = Status.running
 
     ends.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": _LOST_SECONDS}))
-    scheduler = {
-        "dashboard": False,
-        "dashboard_address": ":0",
-        **dask.config.get(f"jobqueue.{place.kind}.scheduler-options", {}),
-    }
+    configured = dask.config.get(f"jobqueue.{place.kind}.scheduler-options", {})
+    scheduler = {"dashboard": False, "dashboard_address": ":0", **configured}
     own = {"scheduler_options": scheduler, "silence_logs": logging.CRITICAL}
     try:
         cluster = ends.enter_context(kind(job_cls=Job, config_name=place.kind, **own, **job_options(place)))
     except (OSError, RuntimeError, ValueError) as problem:
-        raise UsageError(
-            f"--executor {place.kind}: no Dask scheduler can be started here: {_reason(problem)}"
-        ) from None
+        why = f"no Dask scheduler can be started here: {_reason(problem)}"
+        raise UsageError(f"--executor {place.kind}: {why}") from None
     client = ends.enter_context(Client(cluster, set_as_default=False))
     jobs = place.keys.get("jobs", 1)
     tell = _teller(client, f"no job of {name} has a connected worker")
@@ -130,8 +121,8 @@ def job_options(place: Place) -> dict[str, Any]:
     """The settings of a job for dask-jobqueue: one worker with a thread for each core.
 
     Settings that the place does not have come from Dask's own configuration (jobqueue.slurm, jobqueue.oar). Memory is
-    neither requested nor limited unless it is given, since simulations run in processes of their own, which Dask does
-    not count.
+    neither requested nor limited unless it is given, since Dask does not count simulations, which are processes of
+    their own.
     """
     import dask
 
@@ -177,7 +168,7 @@ def _reason(problem: Exception) -> str:
 
 
 def _teller(client: Any, text: str) -> Callable[[], None]:
-    """A function that prints a note when the sweep has no worker, once until there is a worker again."""
+    """A function that prints a note when the sweep has no worker, once until there is one again."""
     told = False
 
     def tell() -> None:

@@ -1,9 +1,7 @@
 """Sweeps on any executor of concurrent.futures: parts of a runner's work become tasks for other processes or machines.
 
-A task carries what it needs: the platform, the cases and the options. The worker uses the collwise and the simulator
-that are installed there. If these differ from those installed here, the worker raises an error that says what differs.
-An option names the place: this machine, a Dask cluster, or jobs of a batch system. The code that starts Dask is in
-dask_workers.py.
+A task carries the platform, the cases and the options. The worker uses the collwise and the simulator that are
+installed there, and raises an error if they differ from those here. dask_workers.py starts Dask.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ from collwise.simulator.timing import Configuration, Timing
 
 LOCAL, DASK = "local", "dask"
 BATCH_SYSTEMS = {"slurm": ("Slurm", "sbatch"), "oar": ("OAR", "oarsub")}
-"""The full name of each batch system and the command that submits its jobs, by the system's name in options."""
+"""The full name of each batch system and the command that submits its jobs, by name in options."""
 
 EXECUTORS = (LOCAL, f"{DASK}:ADDRESS", *BATCH_SYSTEMS)
 """The forms that the name of an executor can have, for messages and help."""
@@ -55,24 +53,18 @@ def _word(text: str) -> str:
     return text
 
 
+# The keys that describe batch jobs, and how their values are read.
 _KEYS: Mapping[str, Callable[[str], Any]] = {
-    "jobs": _count,
-    "cores": _count,
-    "memory": parse_size,
-    "walltime": _word,
-    "queue": _word,
-    "account": _word,
-    "interface": _word,
+    **{"jobs": _count, "cores": _count, "memory": parse_size},
+    **dict.fromkeys(("walltime", "queue", "account", "interface"), _word),
 }
-"""The keys that describe batch jobs, and how their values are read."""
 
 
 @dataclass(frozen=True)
 class Place:
     """A place where sweeps run: `kind` is local, dask or a batch system.
 
-    `address` is that of Dask's scheduler, or the path of a file that contains it. `keys` describe the batch jobs in
-    which workers run.
+    `address` is that of Dask's scheduler, or the path of a file that contains it. `keys` describe the batch jobs.
     """
 
     kind: str = LOCAL
@@ -123,18 +115,13 @@ def _need(module: str, package: str) -> None:
         raise UsageError(f"sweeps on other machines need the package {package}; {_INSTALL}")
 
 
-_FLOORS = ("algorithms", "common", "platforms", "simulator", "validation")
-"""The floors on whose code the times depend."""
-
+_FLOORS = ("algorithms", "common", "platforms", "simulator", "validation")  # the floors on whose code the times depend
 _CODE = "code"
 _TEND_SECONDS = 5.0
 _WATCH_SECONDS = 0.2
-
+# The text that a worker evaluates. A worker without collwise can read it, and fails with a reason.
 _MAKE_ELSEWHERE = f"__import__('importlib').import_module('{__name__}').make_elsewhere(*task)"
-"""The text that a worker evaluates. A worker without collwise can read it, and fails with a reason."""
-
-Cancelled = Callable[[], bool]
-"""Returns whether the running task has been cancelled."""
+Cancelled = Callable[[], bool]  # returns whether the running task has been cancelled
 
 
 @dataclass(frozen=True)
@@ -154,8 +141,8 @@ class Started:
 class ExecutorPool(Pool):
     """A pool that makes each part as a task of an executor.
 
-    Only the process that has the pool writes the store; it keeps the timings of a part when the part is done. The
-    executor decides what becomes of the tasks of a lost worker; Dask gives them to another worker.
+    Only the process that has the pool writes the store. The executor decides what becomes of the tasks of a lost
+    worker.
     """
 
     def __init__(self, start: Callable[[ExitStack], Started]) -> None:
@@ -218,7 +205,7 @@ class ExecutorPool(Pool):
 
 
 def _keep_all(finished: collections.deque[Timing], keep: Keep) -> None:
-    """Keeps each timing, then removes it from the queue. An interrupt may cause it to be kept twice, but loses none."""
+    """Keeps each timing, then removes it from the queue; an interrupt may keep it twice, but loses none."""
     while finished:
         keep(finished[0])
         finished.popleft()
@@ -242,11 +229,8 @@ def _result(future: Future[Made], part: Part, lost: tuple[type[Exception], ...])
         problem = "every worker that ran the task with this case was lost"
         return Made([Timing(case, float("nan"), error=problem) for case in part.cases])
     except (BrokenExecutor, CancelledError) as problem:
-        why = (
-            "a worker process ended"
-            if isinstance(problem, BrokenExecutor)
-            else "it cancelled the tasks, as Dask does when its scheduler is gone"
-        )
+        cancelled = "it cancelled the tasks, as Dask does when its scheduler is gone"
+        why = "a worker process ended" if isinstance(problem, BrokenExecutor) else cancelled
         raise CollwiseError(f"the executor has stopped: {why}; the same command resumes") from None
     except (ImportError, AttributeError) as problem:
         raise UsageError(
@@ -275,7 +259,7 @@ def make_elsewhere(code: Mapping[str, str], order: bytes, part: bytes) -> Made:
 
 @lru_cache(maxsize=4)
 def _runner_of(order: bytes) -> DividedRunner:
-    """The sender's runner with this machine's installation. Raises UsageError if times would differ because of this."""
+    """The sender's runner with this machine's installation. Raises UsageError if times would differ."""
     wanted, runner = cast(tuple[Configuration, DividedRunner], pickle.loads(zlib.decompress(order)))
     found = runner.configuration
     if found != wanted:
@@ -300,7 +284,7 @@ def _check_code(wanted: Mapping[str, str]) -> None:
 
 @cache
 def code_here() -> dict[str, str]:
-    """The identity of collwise as it is installed here: its version, the commit, and a digest of its code."""
+    """The identity of collwise as it is installed here: version, commit, and a digest of its code."""
     floors = [SOURCES / floor for floor in _FLOORS]
     files = sorted(file for floor in floors for ending in ("*.py", "*.toml") for file in floor.rglob(ending))
     found = {"version": __version__}

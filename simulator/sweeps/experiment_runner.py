@@ -30,10 +30,9 @@ from collwise.common.experiments import (
 )
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest, smpi_installation
-from collwise.simulator.execution.processes import ProgramRun
+from collwise.simulator.execution.processes import ProgramRun, worklist
 from collwise.simulator.execution.smpirun import run_smpi
 from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.simulator.execution.worklist import worklist
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Precision
 from collwise.simulator.sweeps.runner import (
@@ -43,8 +42,8 @@ from collwise.simulator.sweeps.runner import (
     Part,
     Pool,
     Runner,
+    known_timings,
     run_cases,
-    successful_timings,
 )
 from collwise.simulator.sweeps.smpi_runner import simulated_configuration
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -372,20 +371,13 @@ class ExperimentLaboratory:
         """A laboratory of `procs` processes on a target; experiments that exceed the limit are stopped."""
         if procs < 1:
             raise UsageError(f"{procs} processes: at least 1 is needed")
+        how = precision or Precision()
         runners = {
-            in_parallel: measured_experiments(
-                target, procs, precision or Precision(), in_parallel=in_parallel, limit_seconds=limit_seconds
-            )
+            in_parallel: measured_experiments(target, procs, how, in_parallel=in_parallel, limit_seconds=limit_seconds)
             for in_parallel in (True, False)
         }
-        return cls(
-            runners,
-            store,
-            procs,
-            eager_limit_bytes=target.eager_limit_bytes,
-            min_bytes=0,
-            processes_per_node=target.processes_per_node(procs),
-        )
+        per_node, eager_limit_bytes = target.processes_per_node(procs), target.eager_limit_bytes
+        return cls(runners, store, procs, eager_limit_bytes, min_bytes=0, processes_per_node=per_node)
 
     def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
         """The measurements in the order of the experiments; makes those that the store does not have.
@@ -398,7 +390,7 @@ class ExperimentLaboratory:
         asked = list(dict.fromkeys(experiments))
         runner = self.runners[in_parallel]
         if in_parallel not in self._known:
-            self._known[in_parallel] = successful_timings(self.store, runner.configuration)
+            self._known[in_parallel] = known_timings(self.store, runner.configuration)
         cases = {item: case_of(item, self.processes_per_node) for item in asked}
         made = run_cases(runner, list(cases.values()), self.store, known=self._known[in_parallel])
         found = made.complete().timings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -57,10 +58,7 @@ class Precision:
 
 PRECISION_OF_FITS = Precision(3, 10, 0.95, 0.05)
 """The usual precision of the many experiments to which implementation-aware models are fitted."""
-
-
-USUAL_PRECISION = Precision(5, 50, 0.95, 0.05)
-"""The default precision of measured collectives."""
+USUAL_PRECISION = Precision(5, 50, 0.95, 0.05)  # the default precision of measured collectives
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ def _words(options: Mapping[str, object]) -> list[str]:
 
 
 def half_width(values: Sequence[float], confidence: float = 0.95) -> float:
-    """Half-width of the confidence interval of the values' mean, by Student's t; infinite for fewer than two values."""
+    """Half-width of the confidence interval of the values' mean, by Student's t; infinite below two values."""
     import numpy as np
     from scipy import stats
 
@@ -142,8 +140,8 @@ def combine(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
     """One Timing of a case from several launches: the mean of their means, and the confidence interval of that mean.
 
     The interval thus includes the variation between launches. The median is the median of the launches' medians.
-    Minimum and maximum are over all repetitions. Repetitions and late starts are added up, and samples are joined. A
-    single launch is returned as it is. If a launch failed, its failure is returned.
+    Minimum and maximum are over all repetitions. A single launch is returned as it is; if a launch failed, its failure
+    is returned.
     """
     import numpy as np
 
@@ -153,9 +151,8 @@ def combine(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
         if not launch.ok:
             return launch
     means = [launch.seconds for launch in launches]
-    samples: tuple[float, ...] | None = ()
-    for launch in launches:
-        samples = None if samples is None or launch.samples is None else samples + launch.samples
+    recorded = [launch.samples for launch in launches if launch.samples is not None]
+    samples = tuple(itertools.chain(*recorded)) if len(recorded) == len(launches) else None
     return replace(
         launches[0],
         seconds=float(np.mean(means)),

@@ -11,9 +11,9 @@ from typing import Any
 from collwise.algorithms.catalogue import buffers
 from collwise.common.errors import CollwiseError
 from collwise.simulator.execution.installations import file_digest
-from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.launchers import LocalMachine
+from collwise.simulator.execution.processes import case_lines, worklist
 from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.simulator.execution.worklist import case_lines, worklist
 from collwise.simulator.limits import check_measured_sizes
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import USUAL_METHOD, Method, combine
@@ -24,9 +24,9 @@ from collwise.simulator.timing import Case, Configuration, Timing, is_mock_up
 class MpiRunner(Runner):
     """One execution of MPI over all cases, on an execution target.
 
-    `run` distinguishes repeated measurements, `launch` the executions of one measurement. `timeout_seconds` is the time
-    limit of the execution, by default the sum of the method's own limits. If `in_random_order` is true, the order of
-    algorithms differs in each run and launch, so that no algorithm always comes first.
+    `run` distinguishes repeated measurements, `launch` the executions of one measurement. `timeout_seconds` is by
+    default the sum of the method's own limits. If `in_random_order` is true, the order of algorithms differs in each
+    run and launch, so that no algorithm always comes first.
     """
 
     def __init__(
@@ -46,26 +46,16 @@ class MpiRunner(Runner):
     @property
     def configuration(self) -> Configuration:
         """The configuration that the times depend on besides the case."""
-        target = self.target
-        return measured_configuration(
-            target.name,
-            target.installation.label,
-            self.method,
-            {
-                "program_digest": file_digest(target.installation.program("benchmark")),
-                **target.facts,
-                **({"order": "random"} if self._in_random_order else {}),
-            },
-            run=self._run,
-            launch=self._launch,
-        )
+        target, mpi = self.target, self.target.installation
+        facts = {"program_digest": file_digest(mpi.program("benchmark")), **target.facts}
+        if self._in_random_order:
+            facts["order"] = "random"
+        return measured_configuration(target.name, mpi.label, self.method, facts, run=self._run, launch=self._launch)
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
         """Measures the cases. Raises CollwiseError when the execution ends before all are done."""
-        if self._in_random_order:
-            ordered = in_random_order(cases, f"{self._run} {self._launch}")
-        else:
-            ordered = in_program_order(cases)
+        seed = f"{self._run} {self._launch}"
+        ordered = in_random_order(cases, seed) if self._in_random_order else in_program_order(cases)
         self.processes_started += 1
 
         def keep_record(record: dict[str, Any]) -> None:
@@ -80,14 +70,12 @@ class MpiRunner(Runner):
                 on_line=work.take,
             )
         if work.done < len(ordered):
-            raise CollwiseError(
-                f"{self.target.installation.label}: {ended.problem}; "
-                f"{work.done} of {len(ordered)} cases were measured and are kept"
-            )
+            kept = f"{work.done} of {len(ordered)} cases were measured and are kept"
+            raise CollwiseError(f"{self.target.installation.label}: {ended.problem}; {kept}")
 
 
 def _buffer_options(cases: Sequence[Case]) -> list[str]:
-    """The options with the sizes of the buffers that mock-ups may use; empty if there are no mock-ups."""
+    """The options with the sizes of the buffers that mock-ups may use, if there are mock-ups."""
     if not any(is_mock_up(case) for case in cases):
         return []
     sizes = buffers()
@@ -95,12 +83,12 @@ def _buffer_options(cases: Sequence[Case]) -> list[str]:
 
 
 def in_program_order(cases: Iterable[Case]) -> list[Case]:
-    """The cases in the order of one execution of MPI: by process count, so that each communicator is made once."""
+    """The cases in the order of one execution: by process count, so that communicators are made once."""
     return sorted(cases, key=lambda case: (case.procs, case))
 
 
 def in_random_order(cases: Iterable[Case], seed: str) -> list[Case]:
-    """The cases by process count; within a count, algorithms come in a random order, each with ascending sizes."""
+    """The cases by process count, then algorithms in a random order, each with ascending sizes."""
     ordered = in_program_order(cases)
     kinds = list(dict.fromkeys(replace(case, message_bytes=0) for case in ordered))
     places = dict(zip(kinds, random.Random(seed).sample(range(len(kinds)), len(kinds)), strict=True))
@@ -138,7 +126,7 @@ def measure(
     method: Method = USUAL_METHOD,
     **options: Any,
 ) -> list[Timing]:
-    """The times of all cases, for which `measure_launches` measures launches and `combine` combines them by case."""
+    """The times of all cases, combined over the method's launches."""
     each = measure_launches(target, cases, store, method, **options)
     return [combine(timings, method.precision.confidence) for timings in zip(*each, strict=True)]
 
@@ -197,8 +185,6 @@ def samples_csv(launches: Sequence[Sequence[Timing]]) -> str:
     for launch, timings in enumerate(launches, 1):
         for timing in timings:
             case = [str(getattr(timing.case, name)) for name in _CSV_CASE]
-            lines += [
-                ",".join([*case, str(launch), str(number), repr(seconds)])
-                for number, seconds in enumerate(timing.samples or (), 1)
-            ]
+            for number, seconds in enumerate(timing.samples or (), 1):
+                lines.append(",".join([*case, str(launch), str(number), repr(seconds)]))
     return "\n".join(lines) + "\n"

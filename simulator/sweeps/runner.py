@@ -18,9 +18,7 @@ from collwise.simulator.timing import Case, Configuration, Timing
 if TYPE_CHECKING:
     from collwise.simulator.store import Store
 
-Keep = Callable[[Timing], None]
-"""Receives a timing as soon as it exists; may be called from several threads."""
-
+Keep = Callable[[Timing], None]  # receives a timing as soon as it exists; may be called from several threads
 Progress = Callable[[Timing | None, float], None]
 """Gets each new timing once it is stored, and the share of the work that is done. Called from another thread."""
 
@@ -38,14 +36,14 @@ class Runner(Protocol):
         """The configuration that the times depend on besides the case."""
 
     def weight(self, case: Case) -> float:
-        """The relative effort of a case, from which progress is computed; 1 if all cases take about equally long."""
+        """The relative effort of a case, from which progress is computed."""
         return 1.0
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
         """Times the cases in any order and passes each timing to `keep`; the timing of a failed case has an error.
 
-        Stops as soon as possible when `keep` raises. Raises CollwiseError when the runner cannot continue; timings that
-        `keep` has received stay valid.
+        Stops as soon as possible when `keep` raises. Raises CollwiseError when the runner cannot continue; kept timings
+        stay valid.
         """
 
 
@@ -53,8 +51,7 @@ class Runner(Protocol):
 class Part:
     """A share of a runner's work, which does not depend on other shares.
 
-    `known` holds the seconds of other cases, with which the runner compares the cases of the part. Its keys are what
-    `contest_of` returns for the compared cases.
+    `known` holds the seconds of other cases, by what `contest_of` returns for cases that are compared with them.
     """
 
     cases: Sequence[Case]
@@ -73,14 +70,14 @@ class DividedRunner(Runner):
 
     @abstractmethod
     def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
-        """The cases in parts, of which `slots` are made at a time. Raises UsageError for cases that do not fit."""
+        """The cases in parts, of which `slots` are made at a time. Raises UsageError if one does not fit."""
 
     @abstractmethod
     def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
         """Times the cases of a part until `stop` is set. Returns how many processes it started for them."""
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
-        """Times the cases. Raises UsageError, before anything starts, when one does not fit on the platform."""
+        """Times the cases. Raises UsageError, before anything starts, when one does not fit."""
         self._pool.make(self, self.parts(cases, self._pool.slots), keep)
 
 
@@ -118,10 +115,7 @@ class LocalThreads(Pool):
 
 
 def run_concurrently(tasks: Sequence[Callable[[], Result]], jobs: int, stop: threading.Event) -> list[Result]:
-    """The results of all tasks, of which `jobs` run at a time.
-
-    When a task raises, `stop` asks the other tasks to end, and the error is raised.
-    """
+    """The results of all tasks, of which `jobs` run at a time; after an error, `stop` asks the others to end."""
     stop.clear()
     with concurrent.futures.ThreadPoolExecutor(max_workers=jobs) as pool:
         try:
@@ -135,10 +129,7 @@ def run_concurrently(tasks: Sequence[Callable[[], Result]], jobs: int, stop: thr
 
 @dataclass(frozen=True)
 class RunResult:
-    """Timings by case, in the order of the request. Cases that the runner left out are missing.
-
-    `reused` is the number of timings that the store had before.
-    """
+    """Timings by case, in the order of the request, without cases left out; the store had `reused` of them."""
 
     timings: dict[Case, Timing]
     reused: int
@@ -151,7 +142,7 @@ class RunResult:
         return [timing for timing in self.timings.values() if not timing.ok]
 
     def complete(self) -> RunResult:
-        """The result itself. Raises CollwiseError, which names the first failed case, unless all cases ran."""
+        """The result itself. Raises CollwiseError, which names the first failed case, unless all ran."""
         if failed := self.failed:
             raise CollwiseError(f"{len(failed)} cases failed; first: {failed[0].case}: {failed[0].error}")
         return self
@@ -166,12 +157,12 @@ def run_cases(
 ) -> RunResult:
     """Times of all cases; makes those that the store does not have, and tries failed ones again.
 
-    `known` holds rows that were read from the store before; new timings are added to it. Raises what the runner raises,
-    and UsageError when the store cannot be written; after such an error, finished cases are in the store.
+    `known` holds rows that were read from the store before; new timings are added to it. After an error of the runner
+    or the store, finished cases are in the store.
     """
     configuration = runner.configuration
     if known is None:
-        known = successful_timings(store, configuration)
+        known = known_timings(store, configuration)
     asked = list(dict.fromkeys(cases))
     missing = [case for case in asked if case not in known]
     started = runner.processes_started
@@ -198,7 +189,7 @@ def run_cases(
     return RunResult(timings, len(asked) - len(missing), runner.processes_started - started, configuration)
 
 
-def successful_timings(store: Store, configuration: Configuration) -> dict[Case, Timing]:
+def known_timings(store: Store, configuration: Configuration) -> dict[Case, Timing]:
     """The rows of a configuration, without those of failed cases."""
     return {case: timing for case, timing in store.timings(configuration).items() if timing.ok}
 

@@ -24,17 +24,13 @@ from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool
 from collwise.simulator.sweeps.smpi_runner import cost_of, topologies_of
 from collwise.simulator.timing import Case, Configuration, Timing, is_mock_up
 
-_FEW_MESSAGES = 10_000
-"""Playing a case with at most this many messages takes about as long as finding its bound."""
-
+_FEW_MESSAGES = 10_000  # playing a case with at most this many messages takes about as long as finding its bound
+# The most messages of one contest that are played at a time, to limit memory. A longer case is played alone.
 _MAX_MESSAGES = 20_000_000
-"""The most messages of one contest that are played at a time, to limit memory. A longer case is played alone."""
-
+# The least number of parts per slot, if there are enough cases. Many parts shorten the wait for the last one.
 _PARTS_PER_SLOT = 32
-"""The least number of parts per slot, if there are enough cases. Many parts shorten the wait for the last one."""
-
+# A part with this many messages takes a few seconds, so it is worth sending to another machine.
 _PART_MESSAGES = 4_000_000
-"""A part with this many messages takes a few seconds, so it is worth sending to another machine."""
 
 
 class ScheduleRunner(DividedRunner):
@@ -58,15 +54,15 @@ class ScheduleRunner(DividedRunner):
         self._known: Mapping[Case, Timing] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        """The arguments and the tolerances from which a copy is made. Each part carries the known times it needs."""
+        """The arguments and the tolerances of a copy; each part carries the known times it needs."""
         made_from = (self.platform, None, self._library, self._like_smpi)
         return ScheduleRunner, made_from, {"_tolerances": self._tolerances}
 
     def choose_within(self, tolerances: Mapping[str, float], known: Mapping[Case, Timing]) -> None:
         """Leaves out, from now on, cases that no choice needs, for the collectives in `tolerances`.
 
-        Such cases are slower than the fastest case with the same P and m by more than the tolerance (0.01: 1 %). They
-        are not played to their end. `known` has times that were made before.
+        Such cases are slower than the fastest case with the same P and m by more than the tolerance (0.01: 1 %).
+        `known` has times that were made before.
         """
         self._tolerances, self._known = tolerances, known
 
@@ -88,7 +84,7 @@ class ScheduleRunner(DividedRunner):
         return cost_of(case)
 
     def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
-        """Parts with contests, and parts with groups of cases that may share schedules; short groups are joined."""
+        """Parts with contests, and parts with groups of cases that may share schedules."""
         check_message_sizes(cases)
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)
@@ -126,8 +122,8 @@ class ScheduleRunner(DividedRunner):
     def _choose(self, part: Part, keep: Keep, stop: threading.Event) -> None:
         """Times the cases of one collective and P that a choice may need.
 
-        If a message has only one segment at several segment sizes, it is played once, within the time limit of the
-        first of these cases.
+        If a message has only one segment at several segment sizes, it is played once, within the limit of the first
+        such case.
         """
         whole: dict[Case, Timing | None] = {}
         paces: dict[Case, float] = {}
@@ -147,11 +143,7 @@ class ScheduleRunner(DividedRunner):
         hold_contests(part.cases, play, self._tolerances[part.cases[0].collective], part.known)
 
     def _time(self, cases: Sequence[Case], keep: Keep, stop: threading.Event) -> None:
-        """Times cases of the same topologies, P and message size; equal schedules are played once.
-
-        Schedules are equal if messages have no second segment, or if all blocks have one size, as in alltoall and
-        alltoallv.
-        """
+        """Times cases of the same topologies, P and message size; equal schedules are played once."""
         known: list[KnownPlay] = []
         for case in cases:
             if stop.is_set():
@@ -200,7 +192,7 @@ def _alike(cases: Iterable[Case]) -> list[list[Case]]:
 
 
 def _bundled(groups: Iterable[Sequence[Case]], slots: int) -> Iterator[list[Case]]:
-    """The groups. Successive groups are joined as long as their messages do not exceed a limit."""
+    """The groups, of which successive ones are joined as long as their messages do not exceed a limit."""
     weighed = [(sum(map(cost_of, group)), group) for group in groups]
     most = min(_PART_MESSAGES, sum(weight for weight, _ in weighed) // (_PARTS_PER_SLOT * slots))
     bundle: list[Case] = []

@@ -20,8 +20,8 @@ from collwise.algorithms.catalogue_check import DOUBLING, TREES
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, file_digest, smpi_installation
 from collwise.simulator.execution.interposed import LIBRARY, following_rules
+from collwise.simulator.execution.processes import case_lines, worklist
 from collwise.simulator.execution.smpirun import SMPI_OPTIONS, run_smpi
-from collwise.simulator.execution.worklist import case_lines, worklist
 from collwise.simulator.limits import check_simulated_sizes
 from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -44,7 +44,7 @@ _UP_AND_DOWN = {"allreduce", "allgather", "allgatherv", "barrier", "reduce_scatt
 def simulated_configuration(
     platform: HostPlatform, installation: Installation, program: str, **others: str
 ) -> Configuration:
-    """The configuration of simulated times: the platform as written, SimGrid's version, the program and the options."""
+    """The configuration of simulated times: platform, SimGrid's version, the program and the options."""
     details = {
         "platform_digest": platform.digest(),
         "program_digest": file_digest(installation.program(program)),
@@ -80,9 +80,9 @@ def plan_batches(cases: Iterable[Case], jobs: int) -> list[list[Case]]:
 class SmpiRunner(DividedRunner):
     """Simulations on a platform, in parts of one process each.
 
-    When the simulator fails in a case, this case gets a timing with an error, and the others are simulated. The same
-    holds for a case of SimGrid's own algorithms that exceeds its limit of processor time. A case is given up only if it
-    also fails alone: in a run of several cases, a simulated process that is ahead may have failed in the next case.
+    When the simulator fails in a case, or a case of SimGrid's own algorithms exceeds its limit of processor time, this
+    case gets a timing with an error, and the others are simulated. A case is given up only if it also fails alone: in a
+    run of several cases, a simulated process that is ahead may have failed in the next case.
     """
 
     def __init__(
@@ -95,12 +95,10 @@ class SmpiRunner(DividedRunner):
         own_algorithms: Mapping[str, str] = MappingProxyType({}),
         rules: str = "",
     ) -> None:
-        """`procs` is the largest process count that will be asked for; for 1024 or more processes a newer SimGrid is
-        preferred.
+        """`procs` is the largest process count to be asked for; for 1024 or more a newer SimGrid is preferred.
 
         `own_algorithms` are the algorithms of SMPI's own collectives, or the selectors that choose them, by collective.
-        `rules` is the text of a table for libcollwise. If it is given, libcollwise is preloaded and replaces MPI's
-        collectives.
+        If `rules`, the text of a table, is given, libcollwise is preloaded and replaces MPI's collectives.
         """
         super().__init__(pool)
         self.platform = platform
@@ -111,7 +109,7 @@ class SmpiRunner(DividedRunner):
         self._rules = rules
 
     def __reduce__(self) -> tuple[object, ...]:
-        """The class and the arguments from which a copy is made; it uses the same SimGrid version on its machine."""
+        """The class and the arguments of a copy, which uses the same SimGrid version on its machine."""
         version = self.installation.version
         return SmpiRunner, (self.platform, self._procs, version, None, self._program, self._own_algorithms, self._rules)
 
@@ -129,14 +127,14 @@ class SmpiRunner(DividedRunner):
         return cost_of(case)
 
     def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
-        """A part for each process. Raises UsageError when a case does not fit on the platform."""
+        """A part for each process."""
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)
         check_simulated_sizes(cases)
         return [Part(batch) for batch in plan_batches(cases, slots)]
 
     def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
-        """Simulates the cases in one process; if it fails, simulates the remaining cases in another process."""
+        """Simulates the cases in one process; if it fails, simulates the remaining ones in another."""
         left = list(part.cases)
         started = 0
         has_run = is_suspect = False
@@ -167,7 +165,7 @@ class SmpiRunner(DividedRunner):
         return bool(done)
 
     def _run_process(self, cases: Sequence[Case], keep: Keep, stop: threading.Event) -> tuple[set[Case], str]:
-        """Runs one smpirun over the cases. Returns the finished cases, and the reason for an early end."""
+        """Runs one smpirun over the cases; returns the finished ones, and the reason for an early end."""
         procs = max(case.procs for case in cases)
         limit = None
         if self._own_algorithms:
@@ -222,7 +220,7 @@ def _timing(cases: Sequence[Case], record: dict[str, Any]) -> Timing:
 
 
 def cost_of(case: Case) -> float:
-    """The approximate number of messages, an upper bound if the algorithm has several topologies or an unknown one."""
+    """The approximate number of messages; an upper bound if topologies are several or unknown."""
     others = case.procs - 1
     is_limited = 0 < case.limit_bytes < case.message_bytes and not _cuts_segments(case.collective, case.algorithm)
     is_cut = case.segment_bytes and not is_limited
@@ -253,6 +251,6 @@ def topologies_of(collective: str, algorithm: str) -> frozenset[str]:
 
 @cache
 def _cuts_segments(collective: str, algorithm: str) -> bool:
-    """True if the limit parameter of an algorithm is the size of the pieces into which it cuts segments."""
+    """True if the limit parameter of an algorithm is the size of pieces into which it cuts segments."""
     entry = Catalogue.load().find(collective, algorithm)
     return entry is not None and entry.limit_parameter == "between_segment_bytes"

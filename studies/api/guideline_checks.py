@@ -11,7 +11,7 @@ from collwise import arguments
 from collwise.arguments import DecisionsLike, Names, Numbers, PlatformLike
 from collwise.common.errors import CollwiseError, UsageError, check_name, note
 from collwise.common.files import write_text
-from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS, SimulationContext

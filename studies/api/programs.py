@@ -20,7 +20,7 @@ from collwise.platforms import HostPlatform
 from collwise.platforms.changes import changed
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.execution.interposed import LibraryOptions, run_interposed
-from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.execution.profiles import Profile, differing_calls, profile_of_runs, read_profile
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store

@@ -47,8 +47,7 @@ def target_from(where: TargetLike) -> ExecutionTarget:
 
     Raises UsageError for options that exclude one another and CollwiseError when hosts do not answer.
     """
-    from collwise.simulator.execution.launchers import Mpirun, Oar, Srun
-    from collwise.simulator.execution.local_machine import LocalMachine
+    from collwise.simulator.execution.launchers import LocalMachine, Mpirun, Oar, Srun
 
     if isinstance(where, ExecutionTarget):
         return where

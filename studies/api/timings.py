@@ -318,7 +318,7 @@ _MAX_PROCESSES_PER_CORE = 32
 
 def _ask_if_crowded(place: ExecutionTarget, procs: Sequence[int], confirm: Callable[[str], None]) -> None:
     """Lets `confirm` stop a measurement with far more processes than this machine has cores."""
-    from collwise.simulator.execution.local_machine import LocalMachine
+    from collwise.simulator.execution.launchers import LocalMachine
 
     cores = len(os.sched_getaffinity(0))
     if isinstance(place, LocalMachine) and max(procs) > _MAX_PROCESSES_PER_CORE * cores:

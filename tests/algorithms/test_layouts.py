@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from collwise.platforms import load
-from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.launchers import run_program
 from tests.algorithms.compiling import COMPILERS, compiled
 
 SOURCE = Path(__file__).with_name("layouts.c")

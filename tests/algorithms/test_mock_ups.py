@@ -12,7 +12,7 @@ from hypothesis import example, given, strategies as st
 from collwise.algorithms.catalogue import USUAL_BUFFERS, Algorithm, Catalogue, Memory, buffers
 from collwise.common.errors import UsageError
 from collwise.platforms import load
-from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.launchers import run_program
 from collwise.simulator.schedule.library import Schedule, load_library
 from collwise.simulator.timing import Case
 from collwise.validation.libraries.baselines import BASELINES, library_decisions

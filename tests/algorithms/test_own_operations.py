@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from collwise.platforms import load
-from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.launchers import run_program
 from tests.algorithms.compiling import compiled
 
 SOURCE = Path(__file__).with_name("own_operations.c")

@@ -9,7 +9,7 @@ import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms import load
-from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.launchers import run_program
 from tests.algorithms.compiling import compiled
 
 SOURCE = Path(__file__).with_name("pieces.c")

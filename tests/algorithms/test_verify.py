@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from collwise.common.folders import SOURCES, cache_folder
-from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.execution.targets import ModifiedTarget
 from collwise.simulator.schedule.library import schedule_build
 from collwise.validation.correctness import verification

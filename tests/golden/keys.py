@@ -18,8 +18,7 @@ from collwise.platforms import load
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.execution.cluster import LaunchOptions
 from collwise.simulator.execution.installations import Installation
-from collwise.simulator.execution.launchers import Mpirun, Oar, Srun
-from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.launchers import LocalMachine, Mpirun, Oar, Srun
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.application_runner import ApplicationRunner, CollectivesInUse
@@ -91,13 +90,13 @@ def standing_in(folder: Path) -> Iterator[None]:
         **{f"{SWEEPS}.{name}.smpi_installation": lambda *_: find("smpi") for name in _SIMULATORS},
         **dict.fromkeys(
             (
-                f"{EXECUTION}.local_machine.find_installation",
+                f"{EXECUTION}.launchers.find_installation",
                 f"{EXECUTION}.cluster.find_installation",
                 "collwise.validation.testbed.target.find_installation",
             ),
             find,
         ),
-        f"{EXECUTION}.local_machine.machine.node": lambda: "here",
+        f"{EXECUTION}.launchers.machine.node": lambda: "here",
         f"{EXECUTION}.cluster.ClusterTarget._find_hosts": hosts_of,
         f"{EXECUTION}.launchers.shutil.which": lambda *_, **__: "/usr/bin/there",
         f"{SWEEPS}.schedule_runner.library_file": lambda: engine,

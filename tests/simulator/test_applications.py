@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from collwise.platforms import load
-from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.launchers import run_program
 from tests.needs import each
 
 each_library = pytest.mark.parametrize("library", each("openmpi", "mpich", "smpi"))

@@ -12,9 +12,8 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, load_description
-from collwise.simulator.execution.local_machine import run_program
-from collwise.simulator.execution.processes import ProgramRun
-from collwise.simulator.execution.worklist import case_lines
+from collwise.simulator.execution.launchers import run_program
+from collwise.simulator.execution.processes import ProgramRun, case_lines
 from collwise.simulator.timing import Case
 from tests.needs import needs
 

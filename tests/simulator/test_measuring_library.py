@@ -17,7 +17,7 @@ from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import load
 from collwise.platforms.linear_costs import point_to_point
 from collwise.simulator.execution.installations import find_installation
-from collwise.simulator.execution.local_machine import LocalMachine, run_program
+from collwise.simulator.execution.launchers import LocalMachine, run_program
 from collwise.simulator.execution.smpirun import smpi_files, smpirun_command
 from collwise.validation.fitting.recovery import true_parameters
 from tests.needs import each, needs

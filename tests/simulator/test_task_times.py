@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from collwise.platforms import Platform, load
-from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.schedule.tasks import BY_SOCKET
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from collwise.models.piecewise import Array
-from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.limits import check_measured_sizes
 from collwise.simulator.store import Store

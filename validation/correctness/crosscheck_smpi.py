@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform
-from collwise.simulator.execution.local_machine import run_program
-from collwise.simulator.execution.worklist import case_lines, worklist
+from collwise.simulator.execution.launchers import run_program
+from collwise.simulator.execution.processes import case_lines, worklist
 from collwise.simulator.timing import Case
 from collwise.validation.libraries.openmpi_3 import PIPELINES
 from collwise.validation.times.choice import Choice

@@ -20,7 +20,7 @@ from collwise.common.errors import CollwiseError
 from collwise.platforms import load
 from collwise.simulator.execution.installations import Installation, find_installation
 from collwise.simulator.execution.interposed import LIBRARY, preloadable
-from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.launchers import run_program
 from collwise.simulator.execution.processes import ProgramRun
 from collwise.simulator.execution.profiles import read_profile
 from collwise.validation.correctness.verification import VerificationResult

@@ -135,7 +135,7 @@ def _verify_under(
 ) -> list[VerificationResult]:
     from collwise.platforms import load
     from collwise.simulator.execution.installations import find_installation
-    from collwise.simulator.execution.local_machine import run_program
+    from collwise.simulator.execution.launchers import run_program
 
     procs = (QUICK_PROCS if quick else PROCS)[library]
     try:

@@ -18,8 +18,7 @@ from typing import Any
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.installations import Installation, mpi_installation
-from collwise.simulator.execution.launchers import parameter_options
-from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.launchers import parameter_options, run_program
 from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.libraries.mpich_untuned import mpichs_algorithm
 from collwise.validation.libraries.openmpi_untuned import BASIC, decided_name

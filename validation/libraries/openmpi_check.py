@@ -21,8 +21,7 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import read_text
 from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
-from collwise.simulator.execution.launchers import parameter_options
-from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.launchers import parameter_options, run_program
 from collwise.simulator.execution.processes import ProgramRun
 from collwise.validation.compare.deciders import Decider, Deciding
 from collwise.validation.libraries.baselines import DEFAULT

@@ -26,7 +26,7 @@ from collwise.common.files import write_text
 from collwise.common.folders import SOURCES
 from collwise.simulator.execution.cluster import common_name, format_hosts, mapped_by_blocks
 from collwise.simulator.execution.launchers import FENCES, PMI, srun_words
-from collwise.simulator.execution.worklist import case_lines
+from collwise.simulator.execution.processes import case_lines
 from collwise.simulator.limits import check_measured_sizes
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.sweeps.mpi_runner import in_program_order, measured_configuration, timing_from_record

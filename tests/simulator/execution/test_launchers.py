@@ -11,8 +11,7 @@ import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.cluster import LaunchOptions
-from collwise.simulator.execution.launchers import Mpirun, Oar, Srun
-from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.launchers import LocalMachine, Mpirun, Oar, Srun
 from tests.needs import each, needs
 from tests.simulator.execution.stand_ins import OARSH, SRUN, stand_in
 

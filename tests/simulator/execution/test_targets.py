@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.execution.targets import ModifiedTarget
 from tests.needs import needs
 

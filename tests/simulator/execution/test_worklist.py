@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from collwise.simulator.execution.processes import run_command
-from collwise.simulator.execution.worklist import worklist
+from collwise.simulator.execution.processes import run_command, worklist
 
 # Answers each line of its file, among other words, until there is one that it does not know.
 PROGRAM = """

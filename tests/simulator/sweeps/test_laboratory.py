@@ -22,7 +22,7 @@ from collwise.common.experiments import KINDS, Effort, Experiment, Laboratory
 from collwise.common.folders import SOURCES
 from collwise.platforms import Calibration, load_description
 from collwise.simulator.execution.installations import MPI_LIBRARIES
-from collwise.simulator.execution.local_machine import LocalMachine, run_program
+from collwise.simulator.execution.launchers import LocalMachine, run_program
 from collwise.simulator.execution.processes import run_command
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SMPI, Engine, SimulationContext

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision, half_width
 from collwise.simulator.sweeps.mpi_runner import in_random_order, measure

@@ -17,8 +17,8 @@ from hypothesis import given, strategies as st
 
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.installations import smpi_installation
-from collwise.simulator.execution.local_machine import run_program
-from collwise.simulator.execution.worklist import case_lines
+from collwise.simulator.execution.launchers import run_program
+from collwise.simulator.execution.processes import case_lines
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps import smpi_runner as sweeps
 from collwise.simulator.sweeps.context import SimulationContext, smpi_as_library

@@ -12,7 +12,7 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, Platform, load, write_description
-from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.execution.processes import ProgramRun
 from collwise.simulator.execution.targets import LaunchRequest
 from collwise.simulator.store import Store

@@ -18,8 +18,7 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.simulator.execution.launchers import parameter_options
-from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.launchers import parameter_options, run_program
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.timing import Case
 from collwise.validation.correctness.explanations import OPENMPI_CODE, OPENMPI_PARTS, PARTS, Key

@@ -18,7 +18,7 @@ from collwise.common.experiments import Experiment, Measurement
 from collwise.models.fitting.procedures import request
 from collwise.models.registry import BY_PARTS
 from collwise.simulator.bench import Measured
-from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.execution.processes import run_command
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store

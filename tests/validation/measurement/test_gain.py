@@ -10,8 +10,7 @@ import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.cluster import LaunchOptions
-from collwise.simulator.execution.launchers import Mpirun
-from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.launchers import LocalMachine, Mpirun
 from collwise.simulator.execution.profiles import read_profile
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case

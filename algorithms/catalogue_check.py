@@ -171,18 +171,16 @@ def _algorithm(collective: str, entry: Mapping[str, Any], where: str) -> Iterato
     # Except for mock-ups, reduce_scatter_block uses the functions of reduce_scatter.
     shared = collective == "reduce_scatter_block" and "guideline" not in entry
     function = f"collwise_{'reduce_scatter' if shared else collective}_{entry['name']}"
-    if entry["function"] != function:
-        yield (
-            f"{where}.function",
-            f"is '{entry['function']}'; valid: {function}, as the algorithm's name is '{entry['name']}'",
-        )
+    if (given := entry["function"]) != function:
+        name = entry["name"]
+        yield f"{where}.function", f"is '{given}'; valid: {function}, as the algorithm's name is '{name}'"
     lists = {
         "topology": (entry["topology"].split(", "), TOPOLOGIES),
         "parameters": (entry["parameters"], _ALL_PARAMETERS),
         "requires": (entry["requires"], CONDITIONS),
     }
-    for key, (given, valid) in lists.items():
-        for name in given:
+    for key, (names, valid) in lists.items():
+        for name in names:
             if name not in valid:
                 yield f"{where}.{key}", f"unknown name '{name}'{_near(name, valid)}; valid: {', '.join(valid)}"
     yield from _parameters(entry, where)
@@ -204,13 +202,11 @@ def _parameters(entry: Mapping[str, Any], where: str) -> Iterator[Problem]:
             yield f"{where}.parameters", f"has {name} without {other}; valid: both, or {other} alone"
     counts, defaults = [name for name in given if name in COUNT_PARAMETERS], entry.get("defaults", {})
     if set(defaults) != set(counts):
-        valid = (
-            f"{{ {counts[0]} = N }}, the value that 0 stands for" if counts else "none, since no parameter is a count"
-        )
-        yield (
-            (f"{where}.defaults" if defaults else where),
-            f"defaults has {', '.join(defaults) or 'nothing'}; valid: {valid}",
-        )
+        valid = "none, since no parameter is a count"
+        if counts:
+            valid = f"{{ {counts[0]} = N }}, the value that 0 stands for"
+        key = f"{where}.defaults" if defaults else where
+        yield key, f"defaults has {', '.join(defaults) or 'nothing'}; valid: {valid}"
     for name, value in defaults.items():
         least, most = MIN_COUNTS.get(name, 0), MAX_COUNTS.get(name)
         if value < least or (most is not None and value > most):
@@ -226,10 +222,8 @@ def _names(collective: str, entry: Mapping[str, Any], where: str, known: _Known,
         versions = known["openmpi"]["bcast"]
         largest = known["openmpi"].get(collective, {}).get(version, 0)
         if version not in versions:
-            yield (
-                f"{where}.openmpi",
-                f"unknown version '{version}'{_near(version, versions)}; valid: {', '.join(versions)}",
-            )
+            what = f"unknown version '{version}'{_near(version, versions)}"
+            yield f"{where}.openmpi", f"{what}; valid: {', '.join(versions)}"
         elif not entry["selectable"]:
             yield f"{where}.openmpi", "is given for an algorithm that is not selectable; valid: {}"
         elif not 1 <= number <= largest:
@@ -261,7 +255,7 @@ def _line_of(text: str, key: str) -> int:
     """The line number of a key of the catalogue, or of its table's header if the table lacks the key."""
     collective, _, rest = key.partition(".")
     found = re.fullmatch(r"algorithm\[(\d+)\](?:\.(.+))?", rest)
-    entry, last = (int(found[1]), found[2]) if found else (0, rest)
+    entry, last = (int(found[1]), re.escape(found[2] or "")) if found else (0, re.escape(rest))
     section, seen, header = "", 0, 1
     for number, line in enumerate(text.splitlines(), start=1):
         if opened := re.match(r"\s*\[+\s*([\w-]+)\s*(\.\s*algorithm)?\s*\]", line):
@@ -269,12 +263,7 @@ def _line_of(text: str, key: str) -> int:
             seen += section == collective and opened[2] is not None
             inside = section == collective and (seen == entry if opened[2] else entry == 0)
             header = number if inside else header
-        elif (
-            section == collective
-            and seen == entry
-            and last
-            and re.match(rf"\s*[\"']?{re.escape(last)}[\"']?\s*=", line)
-        ):
+        elif section == collective and seen == entry and last and re.match(rf"\s*[\"']?{last}[\"']?\s*=", line):
             return number
     return header
 

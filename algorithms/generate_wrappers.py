@@ -1,14 +1,10 @@
 """Writes the functions of the interposing library, from catalogue.toml and the pieces of C in generate_wrappers.in.
 
-There are four C sources:
-- tables of all these functions;
-- the MPI functions that the library replaces;
-- the MPI functions whose calls the library counts and passes on: the non-blocking and persistent forms of every
-  collective, MPI_Alltoallw, and functions with large counts, which call the ordinary function if the counts fit an int;
-- the Fortran functions for Open MPI. Open MPI's own Fortran functions call PMPI functions, so programs that use them
-  would not reach the library's C functions.
-The build runs this file as generate_wrappers.py CATALOGUE TABLES WRAPPERS COUNTED FORTRAN. The file uses only the
-standard library, so a cluster needs nothing except Python.
+There are four C sources: tables of all these functions; the MPI functions that the library replaces; those whose calls
+it counts and passes on (the non-blocking and persistent forms of every collective, MPI_Alltoallw, and functions with
+large counts, which call the ordinary function if the counts fit an int); and the Fortran functions for Open MPI, whose
+own ones call PMPI functions and so would not reach the library's C functions. The build runs this file as
+generate_wrappers.py CATALOGUE TABLES WRAPPERS COUNTED FORTRAN. It uses only the standard library.
 """
 
 from __future__ import annotations
@@ -90,7 +86,7 @@ def kind_of(collective: str) -> str:
 
 
 def repeated(arguments: Sequence[str], kind: str) -> str:
-    """The part of a function that repeats the stored call if the new call equals it; empty if counts are arrays."""
+    """The part that repeats the stored call if the new call equals it; empty if counts are arrays."""
     if any(argument in _ARRAYS for argument in arguments):
         return ""
     buffers = [name for name in ("send", "receive") if name in arguments]
@@ -150,9 +146,8 @@ def _signature(collective: str, description: dict) -> str:
 
 def wrappers_source(catalogue: dict) -> str:
     """C source of every collective's MPI function."""
-    return _TEMPLATES["wrappers"].substitute(
-        functions="\n".join(wrapper(*entry) for entry in catalogue.items()).rstrip(),
-    )
+    functions = "\n".join(wrapper(*entry) for entry in catalogue.items())
+    return _TEMPLATES["wrappers"].substitute(functions=functions.rstrip())
 
 
 # --- Functions that are counted ---------------------------------------------------------------------------------------
@@ -162,9 +157,8 @@ def wrappers_source(catalogue: dict) -> str:
 class Function:
     """An MPI function: its name in C without MPI_, its arguments, and two texts for the report.
 
-    `title` names the function in the report. `why` is the reason why the function is not replaced, and is empty for
-    functions that are replaced. `number` is the function's index in the table of functions; `ending` is "_c" if its
-    counts are large.
+    `why` is the reason why the function is not replaced, empty for functions that are. `number` is its index in the
+    table of functions; `ending` is "_c" if its counts are large.
     """
 
     name: str
@@ -188,10 +182,8 @@ class Function:
 
 def functions_of(catalogue: Mapping[str, dict]) -> tuple[list[Function], ...]:
     """The functions that the library replaces, then the plain, persistent and large-count ones that it counts."""
-    replaced = [
-        Function(name.capitalize(), tuple(about["arguments"]), name, "", kind_of(name))
-        for name, about in catalogue.items()
-    ]
+    of_catalogue = ((name, tuple(about["arguments"])) for name, about in catalogue.items())
+    replaced = [Function(name.capitalize(), arguments, name, "", kind_of(name)) for name, arguments in of_catalogue]
     alltoallw = Function("Alltoallw", _ALLTOALLW, "alltoallw", "not replaced")
     starting = [*replaced, alltoallw]
     plain = [
@@ -215,7 +207,7 @@ def functions_of(catalogue: Mapping[str, dict]) -> tuple[list[Function], ...]:
 
 
 def _counted(function: Function, prefix: str = "MPI_") -> str:
-    """A function that counts its calls and passes them on. Large counts that fit an int go to the ordinary function."""
+    """A function that counts its calls and passes them on; large counts that fit go to the ordinary one."""
     parameters = PARAMETERS | _OTHER_PARAMETERS | (_LARGE if function.ending else {})
     name = f"{prefix}{function.name}{function.ending}"
     return _TEMPLATES["counted_function"].substitute(

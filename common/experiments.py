@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+from collwise.common.errors import UsageError, check_name
 
 ROUNDTRIP = "roundtrip"
 SEND = "send"
@@ -30,6 +33,7 @@ KINDS = (*POINT_TO_POINT, ONE_TO_TWO, *ON_MANY)
 WITH_COUNT = (SATURATION, PRTT, SENDRECV, CLOCK)
 WITH_DELAY = (PRTT, RECEIVE, UNEXPECTED_RECEIVE)
 WITHOUT_REPLY = (SENDRECV, CLOCK, REDUCE, *ON_MANY)
+_MAX_BYTES, _MAX_MESSAGES = 2**30, 100_000
 
 
 @dataclass(frozen=True, order=True)
@@ -65,6 +69,38 @@ class Experiment:
     reply_bytes: int = 0
     count: int = 1
     delay_seconds: float = 0.0
+
+    def check(self, procs: int) -> None:
+        """Raises UsageError if the experiment makes no sense or does not fit on `procs` processes."""
+        kind, ranks = self.kind, self.processes
+        check_name("experiment", kind, KINDS)
+        named = f"processes {','.join(map(str, ranks))}" if len(ranks) < 9 else f"{len(ranks)} processes"
+        name = f"experiment '{kind}' on {named}"
+        wanted = 3 if kind == ONE_TO_TWO else 2
+        if any(not 0 <= rank < procs for rank in ranks):
+            raise UsageError(f"{name}: ranks must be from 0 to {procs - 1}")
+        if len(set(ranks)) < len(ranks):
+            raise UsageError(f"{name}: a process is named twice; name each once")
+        if kind in ON_MANY and sorted(ranks) != list(range(max(2, len(ranks)))):
+            raise UsageError(f"{name}: expected all ranks from 0 to P - 1 (at least two), the root first")
+        if kind not in ON_MANY and len(ranks) != wanted:
+            raise UsageError(f"{name}: it takes {wanted} processes")
+        sizes = (self.message_bytes, self.reply_bytes, self.count * self.message_bytes)
+        if not all(0 <= size <= _MAX_BYTES for size in sizes):
+            raise UsageError(
+                f"{name}: {max(sizes, key=abs)} bytes; valid: 0 B to 1 GiB for all messages of an experiment together"
+            )
+        if self.reply_bytes and kind in WITHOUT_REPLY:
+            raise UsageError(f"{name}: it has no replies; the reply size must be 0 B")
+        if self.message_bytes and kind == LINEAR_BARRIER:
+            raise UsageError(f"{name}: its messages are empty; the size must be 0 B")
+        if not 1 <= self.count <= (_MAX_MESSAGES if kind in WITH_COUNT else 1):
+            raise UsageError(
+                f"{name}: {self.count} messages; valid: 1, or up to {_MAX_MESSAGES} for {', '.join(WITH_COUNT)}"
+            )
+        delay = self.delay_seconds
+        if not 0 <= delay < math.inf or (delay and kind not in WITH_DELAY):
+            raise UsageError(f"{name}: a delay of {delay} s; valid: 0 s, or more for {', '.join(WITH_DELAY)}")
 
 
 @dataclass(frozen=True)

@@ -51,10 +51,7 @@ def parse_ratio(text: str) -> float:
 
 
 def parse_sizes(text: str) -> list[int]:
-    """Ascending bytes from a list ('8KiB,64KiB') or a range ('8KiB:4MiB:x2', '8KiB:32KiB:+8KiB').
-
-    Warns if the steps of a range miss its end, which is then left out.
-    """
+    """Ascending bytes from '8KiB,64KiB', '8KiB:4MiB:x2' or '8KiB:32KiB:+8KiB'; warns if the steps miss the end."""
     return _parse_series(text, "size")
 
 

@@ -27,14 +27,11 @@ class Timer(Protocol):
 
 @dataclass(frozen=True)
 class Simulated:
-    """An engine on a platform.
-
-    For collectives in `margins` the engine may leave out cases that are slower than the fastest one by more than the
-    margin (0.01: 1 %).
-    """
+    """An engine on a platform."""
 
     platform: HostPlatform
     context: SimulationContext
+    # For these collectives the engine may leave out cases slower than the fastest one by more than this (0.01: 1 %).
     margins: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     source = "simulated"
     is_exact = True

@@ -98,15 +98,15 @@ class Timing:
     """A row: `seconds` until the last process is done (nan when failed), `root_seconds` until the root is.
 
     For experiments between few processes, `seconds` is the time that the experiment defines, and `root_seconds` the
-    whole time of a repetition on the first process; on real MPI this includes synchronisation and a share of the
+    whole time of a repetition on the first process, which on real MPI includes synchronisation and a share of the
     warm-up.
 
     `half_width_seconds` is the half-width of the confidence interval of the mean, 0 if the time is exact. In measured
     rows, `seconds` is the mean of the times that the method's timing defines; `late_starts` counts repetitions that
     were discarded because a process started late; `precise` says whether the method's precision was reached; `samples`
-    are the times of the repetitions that count, in their order, if they were recorded. In simulated rows these fields
-    have their defaults. For experiments with tasks, `samples` are instead the instants, counted from the start of the
-    call, at which the first leader was done with each task, then those of the next leader, and so on.
+    are the times of the repetitions that count, in their order, if they were recorded. For experiments with tasks,
+    `samples` are instead the instants, from the start of the call, at which the first leader was done with each task,
+    then the next ones.
     """
 
     case: Case

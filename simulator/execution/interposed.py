@@ -46,14 +46,11 @@ _COLUMNS = "collective procs processes_per_node message_bytes algorithm [PARAMET
 
 @dataclass(frozen=True)
 class LibraryOptions:
-    """Options of libcollwise: a table, an algorithm per collective ('bcast=binomial;barrier=bruck'), a report.
-
-    `report` is empty for no report, '1' for stderr, otherwise the file that gets the report.
-    """
+    """Options of libcollwise: a table, an algorithm per collective, a report."""
 
     table: Path | None = None
-    algorithms: str = ""
-    report: str = ""
+    algorithms: str = ""  # such as 'bcast=binomial;barrier=bruck'
+    report: str = ""  # '1' for stderr, otherwise the file that gets the report
 
     def check(self) -> None:
         """Raises UsageError for a table or a list of algorithms that the library would reject."""
@@ -277,7 +274,7 @@ def _unused(report: Path) -> str:
 
 
 def following_rules(rules: str, library: Path, folder: Path) -> dict[str, str]:
-    """The variables with which programs preload libcollwise and follow the text `rules`, kept in `folder`."""
+    """The variables that preload libcollwise and let it follow `rules`, a table that is written into `folder`."""
     table = folder / "rules"
     table.write_text(rules, encoding="utf-8")
     return {"LD_PRELOAD": preloadable(library, folder), **LibraryOptions(table).environment}

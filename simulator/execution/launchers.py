@@ -40,14 +40,11 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class RemoteHosts:
-    """The hosts of a run and the processes of each, which are written to `file`.
-
-    `remote_shell` is the command that reaches the hosts, its words quoted as for a shell; by default ssh.
-    """
+    """The hosts of a run and the processes of each, which are written to `file`."""
 
     slots: Slots
     file: Path
-    remote_shell: str = ""
+    remote_shell: str = ""  # the command that reaches the hosts, its words quoted as for a shell; by default ssh
 
 
 def mpirun_command(

@@ -21,18 +21,15 @@ TCP_EAGER_LIMIT_BYTES = 65536  # eager limit of Open MPI's TCP transport, btl_tc
 
 @dataclass(frozen=True)
 class LaunchRequest:
-    """A request to run one of our programs, or the program at a path, on a target.
-
-    `environment` reaches every process; `launcher_args` are further words for the launcher; `on_line` gets each line.
-    """
+    """A request to run one of our programs, or the program at a path, on a target."""
 
     program: str
     procs: int
     args: Sequence[str] = ()
     timeout_seconds: float | None = None
     on_line: Callable[[str], None] | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
-    launcher_args: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)  # reaches every process
+    launcher_args: Sequence[str] = ()  # further words for the launcher
 
 
 class ExecutionTarget(ABC):

@@ -70,10 +70,7 @@ def task_count(case: Case) -> int:
 
 
 def _leaders(node_of: Sequence[int], root: int) -> list[int]:
-    """The leader of each node, in the order of the nodes' first ranks.
-
-    A leader has the root's place in its node, or the last one if the node has too few processes.
-    """
+    """The leader of each node: the process with the root's place in its node, or the last one of the node."""
     members: dict[int, list[int]] = {}
     for rank, node in enumerate(node_of):
         members.setdefault(node, []).append(rank)

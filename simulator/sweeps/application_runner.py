@@ -35,10 +35,7 @@ _FOLDING = {"smpi/shared-malloc-blocksize": str(2**26)}
 
 @dataclass(frozen=True)
 class CollectivesInUse:
-    """The rules of libcollwise for an application's collectives, and SMPI's selector for all other calls.
-
-    Without rules, the text of a table, the library is not loaded.
-    """
+    """The rules of libcollwise for an application's collectives, if any, and SMPI's selector for other calls."""
 
     name: str
     selector: str = "ompi"
@@ -55,10 +52,7 @@ class ProgramCall:
 
 
 class ApplicationRunner(Runner):
-    """Executions of one application with the same arguments, one after another, for cases of `application_cases`.
-
-    Raises UsageError when the version of SimGrid is missing.
-    """
+    """Executions of one application with the same arguments, one after another, for cases of `application_cases`."""
 
     def __init__(
         self,

@@ -75,16 +75,10 @@ def _smpi(collectives: str, experiments: str, own: Mapping[str, str] = MappingPr
     def experiment_runner(
         platform: HostPlatform, procs: int, per_node: int, in_parallel: bool, context: SimulationContext
     ) -> Runner:
-        from collwise.simulator.sweeps.experiment_runner import simulated_experiments
+        from collwise.simulator.sweeps.experiment_runner import SimulatedExperiments
 
-        return simulated_experiments(
-            platform,
-            procs,
-            processes_per_node=per_node,
-            simgrid=context.simgrid,
-            pool=context.pool,
-            in_parallel=in_parallel,
-            program=experiments,
+        return SimulatedExperiments(
+            platform, procs, per_node, context.simgrid, context.pool, in_parallel, program=experiments
         )
 
     return Engine("smpi", runner, experiment_runner)
@@ -128,10 +122,7 @@ ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDU
 
 
 def smpi_selecting(collective: str, selector: str) -> Engine:
-    """The engine SMPI in which a selector chooses the algorithms of SMPI's own `collective`.
-
-    Selecting for all collectives at once would fail at some process counts.
-    """
+    """The engine SMPI in which a selector chooses the algorithms of SMPI's own `collective`, and only of it."""
     return _smpi("benchmark", "experiments", {collective: selector})
 
 

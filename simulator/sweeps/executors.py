@@ -62,14 +62,11 @@ _KEYS: Mapping[str, Callable[[str], Any]] = {
 
 @dataclass(frozen=True)
 class Place:
-    """A place where sweeps run: `kind` is local, dask or a batch system.
-
-    `address` is that of Dask's scheduler, or the path of a file that contains it. `keys` describe the batch jobs.
-    """
+    """A place where sweeps run: this machine, a Dask cluster, or jobs of a batch system."""
 
     kind: str = LOCAL
-    address: str = ""
-    keys: Mapping[str, Any] = field(default_factory=dict)
+    address: str = ""  # of Dask's scheduler, or the path of a file that contains it
+    keys: Mapping[str, Any] = field(default_factory=dict)  # that describe the batch jobs
 
     @property
     def is_local(self) -> bool:

@@ -5,29 +5,19 @@ from __future__ import annotations
 import math
 import threading
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from collwise.common.errors import CollwiseError, UsageError, check_name
-from collwise.common.experiments import (
-    EAGER_LIMIT,
-    KINDS,
-    LINEAR_BARRIER,
-    ON_MANY,
-    ONE_TO_TWO,
-    WITH_COUNT,
-    WITH_DELAY,
-    WITHOUT_REPLY,
-    Effort,
-    Experiment,
-    Measurement,
-)
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.experiments import EAGER_LIMIT, ON_MANY, Effort, Experiment, Measurement
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest, smpi_installation
 from collwise.simulator.execution.processes import ProgramRun, worklist
@@ -82,10 +72,6 @@ def experiment_of(case: Case) -> Experiment:
     return Experiment(case.experiment, ranks, case.message_bytes, case.reply_bytes, case.count, case.delay_seconds)
 
 
-RunProgram = Callable[[str, Callable[[str], None], threading.Event], ProgramRun]
-"""Runs the program on a file of experiments, passes on the lines that it prints, and stops at the event."""
-
-
 @dataclass(frozen=True)
 class _Share(Part):
     """A part whose experiments, one for each of `cases`, are made in rounds."""
@@ -96,37 +82,28 @@ class _Share(Part):
 class ExperimentRunner(DividedRunner):
     """Makes experiments: in rounds on disjoint processes if `in_parallel`, otherwise one by one.
 
-    `repetitions` holds exact numbers of repetitions, by case; other cases are repeated as the engine sees fit. `folder`
-    makes a directory that all processes can read. `copy` makes the runner again where its pickle is loaded.
+    `repetitions` holds exact numbers of repetitions, by case; other cases are repeated as the engine sees fit.
     """
 
-    def __init__(
-        self,
-        configuration: Configuration,
-        run_program: RunProgram,
-        pool: Pool,
-        *,
-        in_parallel: bool,
-        repetitions: Mapping[Case, int] | None = None,
-        folder: Callable[[], AbstractContextManager[Path] | None] = lambda: None,
-        copy: Callable[[], ExperimentRunner] | None = None,
-    ) -> None:
-        super().__init__(pool)
-        self._configuration = configuration
-        self._run_program, self._folder = run_program, folder
-        self._in_parallel = in_parallel
-        self._repetitions = {experiment_of(case): number for case, number in (repetitions or {}).items()}
-        self._copy = copy
+    _configuration: Configuration
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """The call that makes a copy; only simulated experiments are made on other machines."""
-        assert self._copy is not None
-        return self._copy, ()
+    def __init__(self, pool: Pool | None, in_parallel: bool, repetitions: Mapping[Case, int]) -> None:
+        super().__init__(pool)
+        self._in_parallel = in_parallel
+        self._repetitions = {experiment_of(case): number for case, number in repetitions.items()}
 
     @property
     def configuration(self) -> Configuration:
         """The configuration that the times depend on besides the experiment."""
         return self._configuration
+
+    @abstractmethod
+    def run_program(self, file_name: str, on_line: Callable[[str], None], stop: threading.Event) -> ProgramRun:
+        """Runs the program on a file of experiments, passes on the lines that it prints, and stops at the event."""
+
+    def folder(self) -> AbstractContextManager[Path] | None:
+        """A directory that all processes can read; None for a temporary one of this machine."""
+        return None
 
     def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
         """Shares of the rounds, each for one execution of the program."""
@@ -149,8 +126,8 @@ class ExperimentRunner(DividedRunner):
             else:
                 keep(_timing(part.cases[record["id"]], record))
 
-        with worklist(lines, keep_record, self._folder()) as work:
-            run = self._run_program(work.file_name, work.take, stop)
+        with worklist(lines, keep_record, self.folder()) as work:
+            run = self.run_program(work.file_name, work.take, stop)
         made = work.done - len(refused)
         if made < len(part.cases) and not stop.is_set():
             problem = refused[0] if refused else run.problem
@@ -160,86 +137,75 @@ class ExperimentRunner(DividedRunner):
         return 1
 
 
-def simulated_experiments(
-    platform: HostPlatform,
-    procs: int,
-    *,
-    processes_per_node: int = 1,
-    simgrid: str | None = None,
-    pool: Pool | None = None,
-    in_parallel: bool = False,
-    program: str = "experiments",
-) -> ExperimentRunner:
-    """A runner that simulates each experiment once, on the first `procs` processes of a platform."""
-    platform.hosts_for(procs, processes_per_node)
-    installation, side_by_side = smpi_installation(simgrid, procs), "yes" if in_parallel else "no"
+class SimulatedExperiments(ExperimentRunner):
+    """Simulates each experiment once, on the first `procs` processes of a platform."""
 
-    def run_program(file_name: str, on_line: Callable[[str], None], stop: threading.Event) -> ProgramRun:
-        return run_smpi(
-            installation,
-            platform,
-            program,
-            procs,
-            [file_name],
-            processes_per_node=processes_per_node,
-            on_line=on_line,
-            stop=stop,
-        )
+    def __init__(
+        self,
+        platform: HostPlatform,
+        procs: int,
+        processes_per_node: int = 1,
+        simgrid: str | None = None,
+        pool: Pool | None = None,
+        in_parallel: bool = False,
+        program: str = "experiments",
+    ) -> None:
+        platform.hosts_for(procs, processes_per_node)
+        super().__init__(pool, in_parallel, {})
+        self._platform, self._procs, self._per_node, self._program = platform, procs, processes_per_node, program
+        self._smpi, side_by_side = smpi_installation(simgrid, procs), "yes" if in_parallel else "no"
+        self._configuration = simulated_configuration(platform, self._smpi, program, side_by_side=side_by_side)
 
-    return ExperimentRunner(
-        simulated_configuration(platform, installation, program, side_by_side=side_by_side),
-        run_program,
-        pool or LocalThreads(),
-        in_parallel=in_parallel,
-        copy=partial(
-            simulated_experiments,
-            platform,
-            procs,
-            processes_per_node=processes_per_node,
-            simgrid=installation.version,
-            in_parallel=in_parallel,
-            program=program,
-        ),
-    )
+    def __reduce__(self) -> tuple[object, ...]:
+        """The class and the arguments of a copy, which uses the same SimGrid version on its machine."""
+        of_run = (self._platform, self._procs, self._per_node, self._smpi.version)
+        return SimulatedExperiments, (*of_run, None, self._in_parallel, self._program)
+
+    def run_program(self, file_name: str, on_line: Callable[[str], None], stop: threading.Event) -> ProgramRun:
+        """Runs the program in SMPI."""
+        smpi, platform, procs, per_node = self._smpi, self._platform, self._procs, self._per_node
+        run = partial(run_smpi, smpi, platform, self._program, procs, processes_per_node=per_node)
+        return run([file_name], on_line=on_line, stop=stop)
 
 
-def measured_experiments(
-    target: ExecutionTarget,
-    procs: int,
-    precision: Precision,
-    *,
-    in_parallel: bool = False,
-    repetitions: Mapping[Case, int] | None = None,
-    limit_seconds: float = TIME_LIMIT_SECONDS,
-) -> ExperimentRunner:
-    """A runner of experiments among `procs` processes on a target, under its real MPI library.
+class MeasuredExperiments(ExperimentRunner):
+    """Makes experiments among `procs` processes on a target, under its real MPI library.
 
     Cases without a number in `repetitions` are repeated until they are precise. Timings contain all samples if there
     are such numbers. Experiments that still run `limit_seconds` after the runner was made are stopped.
     """
-    deadline = time.monotonic() + limit_seconds
-    options = [*precision.options(), *(["--samples"] if repetitions else [])]
-    details = {
-        "program_digest": file_digest(target.installation.program("experiments")),
-        "side_by_side": "yes" if in_parallel else "no",
-        **target.facts,
-        "procs": str(procs),
-        **precision.details(),
-        **({"samples": "kept"} if repetitions else {}),
-    }
 
-    def run_program(file_name: str, on_line: Callable[[str], None], stop: threading.Event) -> ProgramRun:
-        left = max(0.0, deadline - time.monotonic())
-        return target.run("experiments", procs, [file_name, *options], timeout_seconds=left, on_line=on_line)
+    def __init__(
+        self,
+        target: ExecutionTarget,
+        procs: int,
+        precision: Precision,
+        in_parallel: bool = False,
+        repetitions: Mapping[Case, int] = MappingProxyType({}),
+        limit_seconds: float = TIME_LIMIT_SECONDS,
+    ) -> None:
+        super().__init__(LocalThreads(1), in_parallel, repetitions)
+        self._target, self._procs, self._deadline = target, procs, time.monotonic() + limit_seconds
+        self._options = [*precision.options(), *(["--samples"] if repetitions else [])]
+        details = {
+            "program_digest": file_digest(target.installation.program("experiments")),
+            "side_by_side": "yes" if in_parallel else "no",
+            **target.facts,
+            "procs": str(procs),
+            **precision.details(),
+            **({"samples": "kept"} if repetitions else {}),
+        }
+        label = target.installation.label
+        self._configuration = Configuration("measured", target.name, label, tuple(sorted(details.items())))
 
-    return ExperimentRunner(
-        Configuration("measured", target.name, target.installation.label, tuple(sorted(details.items()))),
-        run_program,
-        LocalThreads(1),
-        in_parallel=in_parallel,
-        repetitions=repetitions,
-        folder=target.shared_directory,
-    )
+    def folder(self) -> AbstractContextManager[Path]:
+        """A directory that the target's hosts share."""
+        return self._target.shared_directory()
+
+    def run_program(self, file_name: str, on_line: Callable[[str], None], stop: threading.Event) -> ProgramRun:
+        """Runs the program on the target until the time limit."""
+        left, words = max(0.0, self._deadline - time.monotonic()), [file_name, *self._options]
+        return self._target.run("experiments", self._procs, words, timeout_seconds=left, on_line=on_line)
 
 
 def plan_rounds(experiments: Sequence[Experiment], in_parallel: bool) -> list[list[Experiment]]:
@@ -300,43 +266,6 @@ def experiment_lines(rounds: _Rounds, repetitions: Mapping[Experiment, int]) -> 
     )
 
 
-_MAX_BYTES = 2**30
-_MAX_MESSAGES = 100_000
-
-
-def check(experiment: Experiment, procs: int) -> None:
-    """Raises UsageError when an experiment makes no sense or does not fit on `procs` processes."""
-    kind, ranks = experiment.kind, experiment.processes
-    check_name("experiment", kind, KINDS)
-    named = f"processes {','.join(map(str, ranks))}" if len(ranks) < 9 else f"{len(ranks)} processes"
-    name = f"experiment '{kind}' on {named}"
-    wanted = 3 if kind == ONE_TO_TWO else 2
-    if any(not 0 <= rank < procs for rank in ranks):
-        raise UsageError(f"{name}: ranks must be from 0 to {procs - 1}")
-    if len(set(ranks)) < len(ranks):
-        raise UsageError(f"{name}: a process is named twice; name each once")
-    if kind in ON_MANY and sorted(ranks) != list(range(max(2, len(ranks)))):
-        raise UsageError(f"{name}: expected all ranks from 0 to P - 1 (at least two), the root first")
-    if kind not in ON_MANY and len(ranks) != wanted:
-        raise UsageError(f"{name}: it takes {wanted} processes")
-    sizes = (experiment.message_bytes, experiment.reply_bytes, experiment.count * experiment.message_bytes)
-    if not all(0 <= size <= _MAX_BYTES for size in sizes):
-        raise UsageError(
-            f"{name}: {max(sizes, key=abs)} bytes; valid: 0 B to 1 GiB for all messages of an experiment together"
-        )
-    if experiment.reply_bytes and kind in WITHOUT_REPLY:
-        raise UsageError(f"{name}: it has no replies; the reply size must be 0 B")
-    if experiment.message_bytes and kind == LINEAR_BARRIER:
-        raise UsageError(f"{name}: its messages are empty; the size must be 0 B")
-    if not 1 <= experiment.count <= (_MAX_MESSAGES if kind in WITH_COUNT else 1):
-        raise UsageError(
-            f"{name}: {experiment.count} messages; valid: 1, or up to {_MAX_MESSAGES} for {', '.join(WITH_COUNT)}"
-        )
-    delay = experiment.delay_seconds
-    if not 0 <= delay < math.inf or (delay and kind not in WITH_DELAY):
-        raise UsageError(f"{name}: a delay of {delay} s; valid: 0 s, or more for {', '.join(WITH_DELAY)}")
-
-
 @dataclass(eq=False)
 class ExperimentLaboratory:
     """A common.experiments.Laboratory whose times are rows of the timing table.
@@ -373,7 +302,7 @@ class ExperimentLaboratory:
             raise UsageError(f"{procs} processes: at least 1 is needed")
         how = precision or Precision()
         runners = {
-            in_parallel: measured_experiments(target, procs, how, in_parallel=in_parallel, limit_seconds=limit_seconds)
+            in_parallel: MeasuredExperiments(target, procs, how, in_parallel, limit_seconds=limit_seconds)
             for in_parallel in (True, False)
         }
         per_node, eager_limit_bytes = target.processes_per_node(procs), target.eager_limit_bytes
@@ -386,7 +315,7 @@ class ExperimentLaboratory:
         before that is in the store.
         """
         for experiment in experiments:
-            check(experiment, self.procs)
+            experiment.check(self.procs)
         asked = list(dict.fromkeys(experiments))
         runner = self.runners[in_parallel]
         if in_parallel not in self._known:

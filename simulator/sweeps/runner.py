@@ -49,13 +49,10 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class Part:
-    """A share of a runner's work, which does not depend on other shares.
-
-    `known` holds the seconds of other cases, by what `contest_of` returns for cases that are compared with them.
-    """
+    """A share of a runner's work, which does not depend on other shares."""
 
     cases: Sequence[Case]
-    known: Mapping[Case, Mapping[Case, float]] = field(default_factory=dict)
+    known: Mapping[Case, Mapping[Case, float]] = field(default_factory=dict)  # seconds of other cases, by contest
 
 
 class DividedRunner(Runner):

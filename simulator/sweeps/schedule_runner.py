@@ -120,11 +120,7 @@ class ScheduleRunner(DividedRunner):
         return found
 
     def _choose(self, part: Part, keep: Keep, stop: threading.Event) -> None:
-        """Times the cases of one collective and P that a choice may need.
-
-        If a message has only one segment at several segment sizes, it is played once, within the limit of the first
-        such case.
-        """
+        """Times the cases of one collective and P that a choice may need; messages of one segment are played once."""
         whole: dict[Case, Timing | None] = {}
         paces: dict[Case, float] = {}
 

@@ -222,7 +222,8 @@ def _timing(cases: Sequence[Case], record: dict[str, Any]) -> Timing:
 def cost_of(case: Case) -> float:
     """The approximate number of messages; an upper bound if topologies are several or unknown."""
     others = case.procs - 1
-    is_limited = 0 < case.limit_bytes < case.message_bytes and not _cuts_segments(case.collective, case.algorithm)
+    # Other limits are the sizes of pieces into which segments are cut, whatever the size of the message.
+    is_limited = 0 < case.limit_bytes < case.message_bytes and case.entry.limit_parameter != "between_segment_bytes"
     is_cut = case.segment_bytes and not is_limited
     segments = max(1, -(-case.message_bytes // case.segment_bytes)) if is_cut else 1
     topologies = topologies_of(case.collective, case.algorithm)
@@ -247,10 +248,3 @@ def topologies_of(collective: str, algorithm: str) -> frozenset[str]:
     """The topologies that the catalogue names for an algorithm."""
     entry = Catalogue.load().find(collective, algorithm)
     return frozenset((entry.topology if entry is not None else "unknown").split(", "))
-
-
-@cache
-def _cuts_segments(collective: str, algorithm: str) -> bool:
-    """True if the limit parameter of an algorithm is the size of pieces into which it cuts segments."""
-    entry = Catalogue.load().find(collective, algorithm)
-    return entry is not None and entry.limit_parameter == "between_segment_bytes"

@@ -32,7 +32,7 @@ from collwise.simulator.sweeps.context import (
     smpi_as_library,
     smpi_selecting,
 )
-from collwise.simulator.sweeps.experiment_runner import measured_experiments, simulated_experiments
+from collwise.simulator.sweeps.experiment_runner import MeasuredExperiments, SimulatedExperiments
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.sweeps.mpi_runner import MpiRunner
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -137,9 +137,9 @@ def _simulated() -> Iterator[tuple[str, Configuration]]:
         yield "SMPI, as a library", configuration(gros, smpi_as_library("ompi"))
         yield "SMPI, as a library with rules", configuration(gros, smpi_as_library("impi", RULES))
     for in_parallel in (False, True):
-        made = simulated_experiments(gros, 4, in_parallel=in_parallel)
+        made = SimulatedExperiments(gros, 4, in_parallel=in_parallel)
         yield f"experiments in SMPI{', side by side' * in_parallel}", made.configuration
-    other = simulated_experiments(gros, 4, program="experiments_algorithm_1")
+    other = SimulatedExperiments(gros, 4, program="experiments_algorithm_1")
     yield "experiments in SMPI, algorithm 1", other.configuration
 
 
@@ -183,12 +183,12 @@ def _measured(folder: Path) -> Iterator[tuple[str, Configuration]]:
     targets = _targets()
     for name, target in targets.items():
         yield f"MPI, {name}", MpiRunner(target, Method()).configuration
-        yield f"experiments, {name}", measured_experiments(target, 4, PRECISE).configuration
+        yield f"experiments, {name}", MeasuredExperiments(target, 4, PRECISE).configuration
     here, bed = targets["this machine, Open MPI"], targets["test bed"]
     for name, (method, how) in METHODS.items():
         yield f"MPI, method: {name}", MpiRunner(here, method, **how).configuration
     counted = {Case("-", "-", 2, 8, experiment="roundtrip", peers="0,1"): 7}
-    several = measured_experiments(bed, 4, PRECISE, in_parallel=True, repetitions=counted)
+    several = MeasuredExperiments(bed, 4, PRECISE, in_parallel=True, repetitions=counted)
     yield "experiments, side by side, counted", several.configuration
     for name in ("tuned", "han"):
         yield f"MPI, component {name}", MpiRunner(with_component(bed, name), Method()).configuration

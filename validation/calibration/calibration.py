@@ -14,7 +14,7 @@ from collwise.platforms import HostPlatform, Platform
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.sweeps.experiment_runner import measured_experiments
+from collwise.simulator.sweeps.experiment_runner import MeasuredExperiments
 from collwise.simulator.sweeps.method import Precision
 from collwise.simulator.sweeps.runner import Progress, run_cases
 from collwise.simulator.timing import Case
@@ -152,7 +152,7 @@ def measure_plan(
     Raises CollwiseError if the program ends before all points are measured; the store then has the points measured
     before.
     """
-    runner = measured_experiments(target, procs, Precision(2, grid.max_repetitions), repetitions=plan)
+    runner = MeasuredExperiments(target, procs, Precision(2, grid.max_repetitions), repetitions=plan)
     return [point_of(timing) for timing in run_cases(runner, list(plan), store, on_progress).timings.values()]
 
 

@@ -28,11 +28,11 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SMPI, Engine, SimulationContext
 from collwise.simulator.sweeps.experiment_runner import (
     ExperimentLaboratory,
+    MeasuredExperiments,
+    SimulatedExperiments,
     case_of,
     experiment_lines,
-    measured_experiments,
     plan_rounds,
-    simulated_experiments,
 )
 from collwise.simulator.sweeps.method import Precision
 from collwise.simulator.sweeps.runner import run_cases
@@ -198,8 +198,8 @@ def test_nothing_is_made_twice(store: Store, monkeypatch: pytest.MonkeyPatch) ->
 
 @needs("smpi")
 def test_other_ways_of_making_are_other_times() -> None:
-    keys = {simulated_experiments(PLATFORM, PROCS, in_parallel=how).configuration.key for how in (True, False)}
-    keys.add(simulated_experiments(replace(PLATFORM, link_latency_seconds=1e-6), PROCS).configuration.key)
+    keys = {SimulatedExperiments(PLATFORM, PROCS, in_parallel=how).configuration.key for how in (True, False)}
+    keys.add(SimulatedExperiments(replace(PLATFORM, link_latency_seconds=1e-6), PROCS).configuration.key)
     assert len(keys) == 3
 
 
@@ -463,7 +463,7 @@ def test_pairs_side_by_side_give_all_samples_of_the_first(store: Store, library:
         case_of(Experiment("roundtrip", (2, 3), 10, 10), 4): 2,
         case_of(Experiment("eager_limit", (2, 1), 2**20, count=1, delay_seconds=2e-2), 4): 1,
     }
-    runner = measured_experiments(LocalMachine(library), 4, Precision(2, 5), repetitions=cases)
+    runner = MeasuredExperiments(LocalMachine(library), 4, Precision(2, 5), repetitions=cases)
     found = run_cases(runner, list(cases), store).timings
     *pairs, limit = [found[case] for case in cases]
     for timing, repetitions in zip(pairs, cases.values(), strict=False):
@@ -475,7 +475,7 @@ def test_pairs_side_by_side_give_all_samples_of_the_first(store: Store, library:
     assert 0 <= limit.samples[0] <= 2**20
     assert math.isnan(limit.seconds)
     again = run_cases(
-        measured_experiments(LocalMachine(library), 4, Precision(2, 5), repetitions=cases), list(cases), store
+        MeasuredExperiments(LocalMachine(library), 4, Precision(2, 5), repetitions=cases), list(cases), store
     )
     assert (again.reused, again.processes_started) == (3, 0)
     assert repr(again.timings) == repr(found)

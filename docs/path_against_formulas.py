@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.message_counts import Gamma, Messages
 from collwise.models.interface import Points
 from collwise.models.parameters import CLASSES, Overheads, PathParameters
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.registry import BY_PARTS, MODELS
+from collwise.models.single_messages import Hockney
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.timing import Case
 from collwise.validation.fitting.critical_path import path_tables

@@ -18,13 +18,19 @@ import tomli_w
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import write_text
 from collwise.common.keys import Keys, read_toml
-from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.implementation_aware.message_counts import Gamma
 from collwise.models.interface import PairParameters
-from collwise.models.lmo import LMO, Thresholds
-from collwise.models.loggp import FurtherGap, LogGP
 from collwise.models.piecewise import PiecewiseLinear
-from collwise.models.plogp import HeterogeneousPLogP, PLogP
+from collwise.models.single_messages import (
+    LMO,
+    FurtherGap,
+    HeterogeneousPLogP,
+    Hockney,
+    HockneyBySize,
+    LogGP,
+    PLogP,
+    Thresholds,
+)
 
 _OBSERVATION = "text such as 'collective P=4 m=1024 m_s=0 K=0 m_g=0 seconds=1e-05'"
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+
+
+def check_knots(what: str, knots: Sequence[float], seconds: Sequence[float]) -> None:
+    """Raises ValueError unless there are knots, ascending, and as many seconds."""
+    if not knots or len(knots) != len(seconds) or any(a >= b for a, b in pairwise(knots)):
+        raise ValueError(f"{what}: give at least one number, ascending, and as many seconds")
 
 
 @dataclass(frozen=True)
@@ -22,9 +29,7 @@ class PiecewiseLinear:
     seconds: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        ascending = all(a < b for a, b in zip(self.message_bytes, self.message_bytes[1:], strict=False))
-        if not self.message_bytes or len(self.message_bytes) != len(self.seconds) or not ascending:
-            raise ValueError("knots: give at least one size, ascending, and as many seconds")
+        check_knots("knots", self.message_bytes, self.seconds)
 
     def __call__(self, message_bytes: ArrayLike) -> Array:
         """Seconds at every size."""

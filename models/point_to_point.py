@@ -9,14 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.interface import DEFAULT_EAGER_LIMIT_BYTES, Points
-from collwise.models.lmo import LMO
-from collwise.models.loggp import LogGP
 from collwise.models.parameters import FAMILIES, FittedParameters, Parameters
 from collwise.models.piecewise import Array
-from collwise.models.plogp import PLogP
 from collwise.models.registry import RegisteredModel
+from collwise.models.single_messages import LMO, Hockney, HockneyBySize, LogGP, PLogP
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
 
 if TYPE_CHECKING:
-    from collwise.models.hockney import Hockney
     from collwise.models.interface import CollectiveModel
-    from collwise.models.lmo import LMO
     from collwise.models.piecewise import Array
     from collwise.models.rank_mapping import Mapping
+    from collwise.models.single_messages import LMO, Hockney
     from collwise.platforms import HostPlatform
 
 COLLECTIVES = ("scatter", "gather")
@@ -128,9 +127,8 @@ def mapping_gains(
 def _parameters(model: CollectiveModel, procs: int) -> Hockney | LMO:
     import numpy as np
 
-    from collwise.models.hockney import Hockney
-    from collwise.models.lmo import LMO
     from collwise.models.point_to_point import PointToPointModel
+    from collwise.models.single_messages import LMO, Hockney
 
     parameters = model.parameters if isinstance(model, PointToPointModel) else None
     if not isinstance(parameters, Hockney | LMO) or not parameters.heterogeneous:

@@ -9,10 +9,9 @@ import numpy as np
 
 from collwise.models.collectives.scatter import lmo_parts
 from collwise.models.collectives.trees import TreeModel, binomial_seconds, by_procs
-from collwise.models.hockney import Hockney
 from collwise.models.interface import Points
-from collwise.models.lmo import LMO
 from collwise.models.piecewise import Array
+from collwise.models.single_messages import LMO, Hockney
 
 
 def linear_between_pairs(points: Points, model: Hockney) -> Array:

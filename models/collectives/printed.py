@@ -9,11 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from collwise.models.collectives.steps import EMPTY_BYTES
-from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.interface import Points
-from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array
-from collwise.models.plogp import PLogP
+from collwise.models.single_messages import Hockney, HockneyBySize, LogGP, PLogP
 
 AnyHockney = Hockney | HockneyBySize
 

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from collwise.models.hockney import Hockney, HockneyBySize
-from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array
-from collwise.models.plogp import PLogP
+from collwise.models.single_messages import Hockney, HockneyBySize, LogGP, PLogP
 
 # An empty message counts as a message of this size, since some networks charge nothing for a message of no bytes.
 EMPTY_BYTES = 1.0

@@ -14,12 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from collwise.models.collectives.steps import steps_of
-from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.interface import Points
-from collwise.models.lmo import LMO
-from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array
-from collwise.models.plogp import PLogP
+from collwise.models.single_messages import LMO, Hockney, HockneyBySize, LogGP, PLogP
 
 TreeModel = Hockney | HockneyBySize | LogGP | PLogP | LMO
 Edge = Callable[[int, int, Array, int], tuple[Array, Array]]

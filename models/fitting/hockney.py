@@ -15,8 +15,8 @@ from collwise.common.errors import UsageError
 from collwise.common.experiments import ROUNDTRIP, Experiment, Laboratory
 from collwise.models.fitting.regression import SIZES, Predictor, Sizes, from_all, from_last_two, line
 from collwise.models.fitting.rounds import Pair, Procedure, of_pairs, symmetric
-from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.piecewise import PiecewiseLinear
+from collwise.models.single_messages import Hockney, HockneyBySize
 
 REGRESSION_SIZES = Sizes(smallest_bytes=1024, largest_bytes=102400, max_count=10)
 """Ten sizes up to 100 kB; O'Flynn 2009, section 5.3, used the same number of sizes."""

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from collwise.common.errors import UsageError
 from collwise.common.experiments import ONE_TO_TWO, ROUNDTRIP, Experiment, Laboratory
 from collwise.models.fitting.rounds import by_processor
-from collwise.models.lmo import LMO, Thresholds
 from collwise.models.piecewise import Array
+from collwise.models.single_messages import LMO, Thresholds
 
 # Up to this many processes all C(n, 3) triplets are measured; C(51, 3) is 20,825.
 PROCS_WITH_ALL_TRIPLETS = 16

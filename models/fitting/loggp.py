@@ -15,7 +15,7 @@ from collwise.common.errors import UsageError
 from collwise.common.experiments import PRTT, RECEIVE, ROUNDTRIP, SATURATION, SEND, Experiment, Laboratory
 from collwise.models.fitting.regression import line
 from collwise.models.fitting.rounds import Pair, Procedure, by_processor, of_pairs, symmetric
-from collwise.models.loggp import LogGP
+from collwise.models.single_messages import LogGP
 
 # A reply takes about a roundtrip, so it has arrived when a process has been busy for twice as long.
 DELAY_ROUNDTRIPS = 2.0

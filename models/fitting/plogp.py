@@ -31,7 +31,7 @@ from collwise.models.fitting.loggp import DELAY_ROUNDTRIPS, DOUBLING, Doubling, 
 from collwise.models.fitting.regression import SIZES, Sizes, from_last_two
 from collwise.models.fitting.rounds import Pair, Procedure, of_pairs
 from collwise.models.piecewise import PiecewiseLinear
-from collwise.models.plogp import HeterogeneousPLogP, PLogP
+from collwise.models.single_messages import HeterogeneousPLogP, PLogP
 
 
 def kielmann_plogp(

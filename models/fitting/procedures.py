@@ -23,10 +23,8 @@ from collwise.models.fitting.receivers import with_further_gap
 from collwise.models.fitting.regression import SIZES, Sizes
 from collwise.models.fitting.rounds import Pair, with_effort
 from collwise.models.fitting.thresholds import STRIDE_BYTES, fit_thresholds
-from collwise.models.lmo import LMO
-from collwise.models.loggp import LogGP
 from collwise.models.parameters import FittedParameters, Parameters
-from collwise.models.plogp import PLogP
+from collwise.models.single_messages import LMO, LogGP, PLogP
 
 WITH_GAP = ("logp", "loggp", "plogp")
 """The families that have a gap, which may depend on the number of receivers."""

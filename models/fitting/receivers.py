@@ -12,8 +12,7 @@ from typing import TypeVar
 
 from collwise.common.experiments import SCATTER, Experiment, Laboratory
 from collwise.models.collectives.steps import steps_of
-from collwise.models.loggp import FurtherGap, LogGP
-from collwise.models.plogp import PLogP
+from collwise.models.single_messages import FurtherGap, LogGP, PLogP
 
 WithGap = TypeVar("WithGap", LogGP, PLogP)
 

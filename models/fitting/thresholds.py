@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import GATHER, SCATTER, Experiment, Laboratory
-from collwise.models.lmo import Thresholds
 from collwise.models.piecewise import Array
+from collwise.models.single_messages import Thresholds
 
 STRIDE_BYTES = 1024
 LARGEST_BYTES = 200 * 1024

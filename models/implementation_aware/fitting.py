@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from collwise.common.errors import CollwiseError
-from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast, gather
 from collwise.models.implementation_aware.message_counts import Formula, Gamma, Messages
 from collwise.models.implementation_aware.model import protocol_sums
@@ -21,6 +20,7 @@ from collwise.models.interface import Points
 from collwise.models.parameters import AlgorithmFit, Observation
 from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS
+from collwise.models.single_messages import Hockney
 
 # Relative residuals up to this size count by their square, larger ones linearly (Huber).
 HUBER_RELATIVE = 0.02

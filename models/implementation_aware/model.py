@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.message_counts import EAGER, RENDEZVOUS, Messages
 from collwise.models.interface import Points
 from collwise.models.parameters import FittedToObservations, ModelParameters
 from collwise.models.piecewise import Array
 from collwise.models.registry import BY_PARTS, TRADITIONAL, RegisteredModel
+from collwise.models.single_messages import Hockney
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from collwise.validation.times.grid import Grid, with_bounds
 if TYPE_CHECKING:
     import pandas as pd
 
-    from collwise.models.lmo import Thresholds
+    from collwise.models.single_messages import Thresholds
     from collwise.validation.measurement.gain import MeasuredGain
     from collwise.validation.whatif.workload import Achieved, Saving, Savings
 

@@ -41,7 +41,7 @@ from collwise.validation.times.memory_limits import asked_points, cases_within_m
 
 if TYPE_CHECKING:
     from collwise.comparisons import DeciderLike
-    from collwise.models.lmo import Thresholds
+    from collwise.models.single_messages import Thresholds
     from collwise.predictions import ModelLike
     from collwise.validation.adaptive.search import Searched
     from collwise.validation.times.files import AllTimes

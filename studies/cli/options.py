@@ -27,7 +27,7 @@ from collwise.targets import TARGET_OPTIONS, TargetOptions, refuse_target_detail
 from collwise.validation.libraries.baselines import BASELINES, Baseline, baseline as find_baseline
 
 if TYPE_CHECKING:
-    from collwise.models.lmo import Thresholds
+    from collwise.models.single_messages import Thresholds
     from collwise.platforms import HostPlatform
 
 

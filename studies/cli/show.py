@@ -32,7 +32,7 @@ from collwise.validation.times.defaults import SEGMENT_BYTES
 from collwise.validation.times.grid import Grid, case_of, check_thresholds_matter, choice_of, with_thresholds
 
 if TYPE_CHECKING:
-    from collwise.models.lmo import Thresholds
+    from collwise.models.single_messages import Thresholds
     from collwise.simulator.schedule.library import Schedule
     from collwise.simulator.schedule.tables import NetworkTables
 

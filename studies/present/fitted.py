@@ -10,13 +10,10 @@ import numpy as np
 
 from collwise.calibrations import FittedFigures
 from collwise.common.units import format_seconds, format_size
-from collwise.models.hockney import Hockney
-from collwise.models.lmo import LMO
-from collwise.models.loggp import FurtherGap
 from collwise.models.parameters import FittedParameters, ModelParameters, PathParameters, WithResiduals
 from collwise.models.piecewise import PiecewiseLinear
-from collwise.models.plogp import HeterogeneousPLogP
 from collwise.models.registry import CRITICAL_PATH
+from collwise.models.single_messages import LMO, FurtherGap, HeterogeneousPLogP, Hockney
 from collwise.predictions import FittedModel
 from collwise.studies.present.shown import Shown, Table
 from collwise.studies.reports.markdown import percent

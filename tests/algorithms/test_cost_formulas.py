@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast, gather, scatter
 from collwise.models.implementation_aware.message_counts import Formula, Gamma
 from collwise.models.interface import Points
 from collwise.models.point_to_point import PointToPointModel
+from collwise.models.single_messages import Hockney
 from tests.algorithms.families import file_name
 
 FOLDER = Path(__file__).resolve().parents[2] / "algorithms"

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from collwise.models.hockney import Hockney, HockneyBySize
-from collwise.models.lmo import LMO, Thresholds
-from collwise.models.loggp import LogGP
 from collwise.models.parameters import FittedParameters, Parameters
 from collwise.models.piecewise import Array, PiecewiseLinear
-from collwise.models.plogp import HeterogeneousPLogP, PLogP
+from collwise.models.single_messages import LMO, HeterogeneousPLogP, Hockney, HockneyBySize, LogGP, PLogP, Thresholds
 
 PROCS = 3
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.models.hockney import Hockney as FittedHockney
 from collwise.models.implementation_aware.message_counts import Gamma
 from collwise.models.parameters import ModelParameters
 from collwise.models.point_to_point import PointToPointModel
+from collwise.models.single_messages import Hockney as FittedHockney
 from collwise.validation.fitting.models_by_name import load_model, load_models
 from tests.models.parameter_examples import fitted
 

@@ -16,11 +16,9 @@ from hypothesis.extra.numpy import arrays
 
 from collwise.common.errors import UsageError
 from collwise.common.keys import read_toml
-from collwise.models.hockney import Hockney
-from collwise.models.lmo import LMO, Thresholds
 from collwise.models.parameters import FittedParameters
 from collwise.models.piecewise import Array, PiecewiseLinear
-from collwise.models.plogp import PLogP
+from collwise.models.single_messages import LMO, Hockney, PLogP, Thresholds
 from tests.models.parameter_examples import EXAMPLES, PROCS, fitted
 
 

@@ -9,13 +9,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from collwise.common.errors import UsageError
-from collwise.models.hockney import Hockney, HockneyBySize
-from collwise.models.lmo import LMO, Thresholds
-from collwise.models.loggp import LogGP
 from collwise.models.piecewise import PiecewiseLinear
-from collwise.models.plogp import PLogP
 from collwise.models.point_to_point import PointToPointModel
 from collwise.models.registry import MODELS
+from collwise.models.single_messages import LMO, Hockney, HockneyBySize, LogGP, PLogP, Thresholds
 
 LOGGP = LogGP(61.22e-6, 8.2e-6, 8.2e-6, 23.8e-6, 0.084e-6)
 HALF = PiecewiseLinear((1.0, 1e6), (8e-6, 1e-4))

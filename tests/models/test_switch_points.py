@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.message_counts import Gamma
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.parameters import AlgorithmFit, ModelParameters
 from collwise.models.piecewise import Array
 from collwise.models.registry import BY_PARTS, MODELS
+from collwise.models.single_messages import Hockney
 from collwise.models.switch_points import NOBODY, TIE, Standings, Times, fastest, good_enough, switch_points
 
 LARGEST = 3000

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.models.lmo import Thresholds
 from collwise.models.parameters import read_thresholds
+from collwise.models.single_messages import Thresholds
 
 # Those of the LAM-Ethernet cluster (O'Flynn 2009, section 7.2), among other tables.
 WHOLE = """

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from collwise.models.lmo import LMO
 from collwise.models.point_to_point import PointToPointModel
+from collwise.models.single_messages import LMO
 from collwise.platforms import load
 from collwise.platforms.linear_costs import point_to_point
 from collwise.simulator.execution.installations import find_installation

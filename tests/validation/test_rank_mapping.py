@@ -10,9 +10,8 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.models.collectives.trees import binomial_seconds
-from collwise.models.hockney import Hockney
-from collwise.models.lmo import LMO
 from collwise.models.point_to_point import PointToPointModel
+from collwise.models.single_messages import LMO, Hockney
 from collwise.platforms import load
 from collwise.platforms.linear_costs import point_to_point
 from collwise.simulator.store import Store

@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 from collwise.common.errors import CollwiseError
-from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.fitting import HUBER_RELATIVE, huber
 from collwise.models.parameters import (
     CLASSES,
@@ -34,6 +33,7 @@ from collwise.models.parameters import (
 )
 from collwise.models.piecewise import Array
 from collwise.models.registry import CRITICAL_PATH
+from collwise.models.single_messages import Hockney
 from collwise.simulator.schedule.library import ANSWERING, LEAVING, ON_WAY, Schedule
 from collwise.simulator.schedule.pipelines import play_case_within
 from collwise.simulator.schedule.shared import uncut

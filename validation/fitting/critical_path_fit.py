@@ -21,10 +21,10 @@ from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.experiments import ISEND, RECEIVE, REDUCE, ROUNDTRIP, SEND, Experiment, Laboratory
 from collwise.models.fitting.loggp import DELAY_ROUNDTRIPS
-from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.fitting import fit_hockney
 from collwise.models.parameters import EAGER, LOCAL, RENDEZVOUS, Observation, Overheads, PathFit, PathParameters
 from collwise.models.piecewise import PiecewiseLinear
+from collwise.models.single_messages import Hockney
 from collwise.platforms import HostPlatform
 from collwise.simulator.bench import Bench
 from collwise.simulator.schedule.library import Schedule

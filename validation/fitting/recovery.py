@@ -14,13 +14,10 @@ from itertools import permutations
 import numpy as np
 
 from collwise.models.fitting.procedures import PROCEDURES, FitRequest
-from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.interface import entry
-from collwise.models.lmo import LMO
-from collwise.models.loggp import LogGP
 from collwise.models.parameters import FittedParameters, Parameters
 from collwise.models.piecewise import Array, PiecewiseLinear
-from collwise.models.plogp import HeterogeneousPLogP, PLogP
+from collwise.models.single_messages import LMO, HeterogeneousPLogP, Hockney, HockneyBySize, LogGP, PLogP
 from collwise.platforms import HostPlatform
 from collwise.platforms.linear_costs import PointToPoint, point_to_point
 

@@ -13,14 +13,12 @@ from numpy.typing import ArrayLike
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.interface import CollectiveModel, PairParameters
-from collwise.models.lmo import LMO
-from collwise.models.loggp import LogGP
 from collwise.models.parameters import Parameters
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
 from collwise.models.registry import UnlimitedModel
+from collwise.models.single_messages import LMO, Hockney, HockneyBySize, LogGP
 from collwise.platforms.description import COPY_SECONDS_PER_BYTE, LEAST_FLAG_SECONDS
 from collwise.simulator.schedule.pipelines import play_case
 from collwise.simulator.schedule.tables import NetworkTables

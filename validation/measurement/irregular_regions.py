@@ -23,8 +23,8 @@ from collwise.models.fitting.thresholds import (
     gather_regular_from,
     scatter_leap,
 )
-from collwise.models.lmo import Thresholds
 from collwise.models.piecewise import Array
+from collwise.models.single_messages import Thresholds
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision

@@ -21,7 +21,7 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import SEGMENTS
 
 if TYPE_CHECKING:
-    from collwise.models.lmo import Thresholds
+    from collwise.models.single_messages import Thresholds
 
 BUILTIN = "builtin"
 """The experiment in which MPI's own collective is called."""

@@ -16,12 +16,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from collwise.common.units import format_seconds
-from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast
 from collwise.models.implementation_aware.message_counts import Formula, Gamma, Messages, ceil_log2, floor_log2
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, MODELS
+from collwise.models.single_messages import Hockney
 from collwise.studies.papers.published import tables_of
 from collwise.studies.reports.markdown import whole_percent
 from collwise.validation.libraries.openmpi_3 import decide_as_listed

@@ -19,13 +19,12 @@ from collwise.models.fitting.hockney import hockney_by_regression
 from collwise.models.fitting.procedures import request
 from collwise.models.fitting.rounds import with_effort
 from collwise.models.fitting.thresholds import scatter_leap
-from collwise.models.hockney import Hockney
 from collwise.models.interface import CollectiveModel
-from collwise.models.lmo import LMO, Thresholds
 from collwise.models.parameters import FittedParameters
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
 from collwise.models.registry import MODELS as KNOWN
+from collwise.models.single_messages import LMO, Hockney, Thresholds
 from collwise.platforms import HostPlatform, Platform, load
 from collwise.platforms.description import HeterogeneousPlatform
 from collwise.platforms.linear_costs import point_to_point

@@ -17,8 +17,8 @@ import pandas as pd
 from collwise.common.units import format_size
 from collwise.models.fitting.lmo import lmo_by_triplets
 from collwise.models.fitting.rounds import with_effort
-from collwise.models.lmo import Thresholds
 from collwise.models.point_to_point import PointToPointModel
+from collwise.models.single_messages import Thresholds
 from collwise.platforms.linear_costs import point_to_point
 from collwise.studies.papers.figures import over_sizes
 from collwise.studies.papers.oflynn2009 import analysis as thesis

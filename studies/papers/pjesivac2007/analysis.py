@@ -19,12 +19,10 @@ import pandas as pd
 
 from collwise.common.units import format_size
 from collwise.models.fitting.procedures import request
-from collwise.models.hockney import HockneyBySize
 from collwise.models.interface import CollectiveModel
-from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array
-from collwise.models.plogp import PLogP
 from collwise.models.registry import MODELS
+from collwise.models.single_messages import HockneyBySize, LogGP, PLogP
 from collwise.platforms import HostPlatform, load_description
 from collwise.platforms.description import Platform
 from collwise.platforms.linear_costs import point_to_point

@@ -20,7 +20,7 @@ from collwise.models.collectives import barrier
 from collwise.models.collectives.steps import steps_of
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array
-from collwise.models.plogp import PLogP
+from collwise.models.single_messages import PLogP
 from collwise.studies.papers.figures import methods
 from collwise.studies.papers.pjesivac2007 import analysis as paper
 from collwise.studies.papers.pjesivac2007.analysis import CUT, KIB, PUBLISHED, SIZES, Claim, Figure1, Repeated

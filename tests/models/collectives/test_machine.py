@@ -17,12 +17,9 @@ from hypothesis import given, strategies as st
 from collwise.models.collectives import alltoall, barrier, bcast, gather, reduce, scatter
 from collwise.models.collectives.steps import EMPTY_BYTES, steps_of
 from collwise.models.collectives.trees import binomial_seconds
-from collwise.models.hockney import Hockney
 from collwise.models.interface import Points
-from collwise.models.lmo import LMO, Thresholds
-from collwise.models.loggp import LogGP
 from collwise.models.piecewise import PiecewiseLinear
-from collwise.models.plogp import PLogP
+from collwise.models.single_messages import LMO, Hockney, LogGP, PLogP, Thresholds
 
 Program = list[tuple[str, float, float]]
 # Of sender, receiver and bytes.

@@ -7,10 +7,8 @@ import pytest
 
 from collwise.models.collectives import gather, scatter
 from collwise.models.collectives.trees import binomial_seconds
-from collwise.models.hockney import Hockney
 from collwise.models.interface import Points
-from collwise.models.lmo import LMO, Thresholds
-from collwise.models.loggp import LogGP
+from collwise.models.single_messages import LMO, Hockney, LogGP, Thresholds
 
 NUMBERS = np.random.default_rng(5)
 PAIRS = Hockney(NUMBERS.uniform(20, 200, (8, 8)) * 1e-6, NUMBERS.uniform(1, 20, (8, 8)) * 1e-9)

@@ -12,11 +12,9 @@ from hypothesis import given, strategies as st
 
 from collwise.models.collectives import alltoall, barrier, bcast, printed, reduce, scatter
 from collwise.models.collectives.steps import EMPTY_BYTES, Steps, steps_of
-from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.interface import Points
-from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array, PiecewiseLinear
-from collwise.models.plogp import PLogP
+from collwise.models.single_messages import Hockney, HockneyBySize, LogGP, PLogP
 
 # Table 5, Frodo and Boba, and G of a byte.
 FRODO = LogGP(61.22e-6, 8.2e-6, 8.2e-6, 23.8e-6, 0.084e-6)

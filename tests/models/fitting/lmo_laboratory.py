@@ -16,7 +16,7 @@ from collwise.common.experiments import (
     Experiment,
     Measurement,
 )
-from collwise.models.lmo import LMO
+from collwise.models.single_messages import LMO
 
 
 def random_machine(procs: int, seed: int, spread: float = 0.5) -> LMO:

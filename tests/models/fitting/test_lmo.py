@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from collwise.common.errors import UsageError
 from collwise.common.experiments import ONE_TO_TWO, ROUNDTRIP, Experiment
 from collwise.models.fitting import lmo
-from collwise.models.lmo import LMO, Thresholds
+from collwise.models.single_messages import LMO, Thresholds
 from tests.models.fitting.lmo_laboratory import LMOLaboratory, random_machine
 
 PARAMETERS = ("processor_seconds", "processor_seconds_per_byte", "latency_seconds", "network_seconds_per_byte")

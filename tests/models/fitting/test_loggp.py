@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.models.fitting.loggp import Doubling, culler_loggp, hoefler_loggp
 from collwise.models.fitting.plogp import kielmann_plogp
-from collwise.models.loggp import LogGP
+from collwise.models.single_messages import LogGP
 from tests.models.fitting.loggp_laboratory import LogGPLaboratory, Machine, eager_machine, loggp_machine
 
 EXACT = 1e-6

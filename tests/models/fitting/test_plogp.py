@@ -9,7 +9,7 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.models.fitting.plogp import fitted_plogp, kielmann_heterogeneous_plogp, kielmann_plogp
 from collwise.models.fitting.regression import Sizes
 from collwise.models.piecewise import PiecewiseLinear
-from collwise.models.plogp import PLogP
+from collwise.models.single_messages import PLogP
 from tests.models.fitting.loggp_laboratory import LogGPLaboratory, Machine, eager_machine, loggp_machine
 
 EXACT = 1e-6

@@ -17,11 +17,8 @@ from collwise.models.fitting.procedures import (
     request,
     sample_pairs,
 )
-from collwise.models.hockney import Hockney
-from collwise.models.lmo import LMO
-from collwise.models.loggp import LogGP
 from collwise.models.parameters import FAMILIES
-from collwise.models.plogp import HeterogeneousPLogP, PLogP
+from collwise.models.single_messages import LMO, HeterogeneousPLogP, Hockney, LogGP, PLogP
 from tests.models.fitting.lmo_laboratory import LMOLaboratory, random_machine
 from tests.models.fitting.loggp_laboratory import LogGPLaboratory, Machine, eager_machine, loggp_machine
 

@@ -10,11 +10,10 @@ from collwise.common.errors import UsageError
 from collwise.common.experiments import SCATTER, Experiment, Measurement
 from collwise.models.collectives.steps import steps_of
 from collwise.models.fitting.procedures import fit, max_useful_procs, request
-from collwise.models.loggp import FurtherGap, LogGP
 from collwise.models.parameters import FittedParameters
 from collwise.models.piecewise import PiecewiseLinear
-from collwise.models.plogp import PLogP
 from collwise.models.point_to_point import PointToPointModel
+from collwise.models.single_messages import FurtherGap, LogGP, PLogP
 from tests.models.fitting.loggp_laboratory import LogGPLaboratory, loggp_machine
 
 TRUE = LogGP(30e-6, 5e-6, 8e-6, 12e-6, 9e-9)

@@ -13,7 +13,7 @@ from collwise.models.fitting.hockney import hockney_by_regression, hockney_by_si
 from collwise.models.fitting.loggp import culler_loggp, hoefler_loggp
 from collwise.models.fitting.plogp import fitted_plogp, kielmann_heterogeneous_plogp, kielmann_plogp
 from collwise.models.fitting.regression import Sizes
-from collwise.models.loggp import LogGP
+from collwise.models.single_messages import LogGP
 from collwise.platforms import Calibration, load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext

@@ -11,7 +11,7 @@ import pytest
 from collwise.common.errors import UsageError
 from collwise.common.experiments import GATHER, SCATTER, Experiment
 from collwise.models.fitting import thresholds
-from collwise.models.lmo import Thresholds
+from collwise.models.single_messages import Thresholds
 from tests.models.fitting.lmo_laboratory import LMOLaboratory, random_machine
 
 KIB = 1024

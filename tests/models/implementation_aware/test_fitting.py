@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast, gather
 from collwise.models.implementation_aware.fitting import fit_algorithm, fit_gamma, fit_hockney
 from collwise.models.implementation_aware.message_counts import Gamma
@@ -16,6 +15,7 @@ from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.interface import Points
 from collwise.models.parameters import AlgorithmFit, ModelParameters, Observation
 from collwise.models.registry import AS_PRINTED, BY_PARTS, IMPLEMENTATION_AWARE, MODELS, TRADITIONAL, models_of_family
+from collwise.models.single_messages import Hockney
 
 GAMMA = Gamma((1024.0, 8192.0, 65536.0), ((1.0, 1.02, 1.04, 1.06), (1.0, 1.11, 1.22, 1.28), (1.0, 1.5, 2.0, 2.5)))
 LIMIT = 65536

@@ -12,9 +12,7 @@ import pytest
 from collwise.common.errors import CollwiseError
 from collwise.common.experiments import PRTT, ROUNDTRIP, SATURATION, SEND, SENDRECV, Experiment
 from collwise.models.fitting.procedures import request
-from collwise.models.hockney import Hockney
-from collwise.models.lmo import LMO
-from collwise.models.loggp import LogGP
+from collwise.models.single_messages import LMO, Hockney, LogGP
 from collwise.platforms import load, load_description
 from collwise.platforms.linear_costs import point_to_point
 from collwise.simulator.bench import Simulated

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.models.hockney import Hockney
 from collwise.models.parameters import CLASSES, Overheads, PathFit, PathParameters
 from collwise.models.piecewise import PiecewiseLinear
+from collwise.models.single_messages import Hockney
 from collwise.validation.libraries import installed
 from collwise.validation.libraries.baselines import BASELINES
 from tests.command_line import printed

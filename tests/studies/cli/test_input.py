@@ -12,10 +12,10 @@ from typing import NoReturn
 import pytest
 
 from collwise.common import errors
-from collwise.models.hockney import Hockney as Line, HockneyBySize
 from collwise.models.implementation_aware.message_counts import Gamma
 from collwise.models.parameters import FittedParameters, ModelParameters, Observation
 from collwise.models.piecewise import PiecewiseLinear
+from collwise.models.single_messages import Hockney as Line, HockneyBySize
 from collwise.platforms import load
 from collwise.studies.cli.main import main
 from collwise.validation.three_way.plan import ThreeWayPlan

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from collwise.models.hockney import Hockney
 from collwise.models.parameters import FittedParameters
+from collwise.models.single_messages import Hockney
 from collwise.platforms import load
 from collwise.platforms.linear_costs import point_to_point
 from tests.command_line import called, printed

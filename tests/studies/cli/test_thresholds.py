@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import warn
-from collwise.models.lmo import Thresholds
+from collwise.models.single_messages import Thresholds
 from collwise.validation.times.grid import with_bounds
 from tests.command_line import called, printed
 from tests.needs import needs

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast
 from collwise.models.interface import Points
 from collwise.models.parameters import ModelParameters, Observation
+from collwise.models.single_messages import Hockney
 from collwise.platforms import load_description
 from collwise.platforms.changes import Change, changed
 from collwise.studies.papers.nuriyev2021 import published_model as paper

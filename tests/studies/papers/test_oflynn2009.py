@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 import collwise
 from collwise.common.errors import CollwiseError
 from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Measurement
-from collwise.models.hockney import Hockney
-from collwise.models.lmo import Thresholds
 from collwise.models.piecewise import Array
+from collwise.models.single_messages import Hockney, Thresholds
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.oflynn2009 import analysis as thesis

@@ -10,10 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from collwise.models.hockney import HockneyBySize
-from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array, PiecewiseLinear
-from collwise.models.plogp import PLogP
+from collwise.models.single_messages import HockneyBySize, LogGP, PLogP
 from collwise.models.switch_points import Indices
 from collwise.platforms import load_description
 from collwise.studies.papers.pjesivac2007 import analysis as paper, claims

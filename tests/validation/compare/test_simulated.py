@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.models.hockney import Hockney
-from collwise.models.lmo import LMO, Thresholds
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
+from collwise.models.single_messages import LMO, Hockney, Thresholds
 from collwise.platforms import load, load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext

@@ -11,9 +11,9 @@ import pytest
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.hockney import Hockney
 from collwise.models.parameters import CLASSES, EAGER, LOCAL, RENDEZVOUS, Overheads, PathParameters
 from collwise.models.piecewise import PiecewiseLinear
+from collwise.models.single_messages import Hockney
 from collwise.platforms import load
 from collwise.simulator.bench import Simulated
 from collwise.simulator.schedule.library import Schedule

@@ -12,8 +12,8 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.models.fitting.procedures import PROCEDURES, FitRequest, request
-from collwise.models.hockney import Hockney
 from collwise.models.parameters import FittedParameters
+from collwise.models.single_messages import Hockney
 from collwise.platforms import load, load_description
 from collwise.platforms.linear_costs import PointToPoint, point_to_point
 from collwise.simulator.bench import Simulated

@@ -10,10 +10,8 @@ import pytest
 import collwise
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.models.hockney import Hockney
-from collwise.models.lmo import LMO
-from collwise.models.loggp import LogGP
 from collwise.models.point_to_point import PointToPointModel
+from collwise.models.single_messages import LMO, Hockney, LogGP
 from collwise.validation.fitting.scheduled_model import ScheduledModel
 from tests.models.parameter_examples import fitted
 

@@ -9,8 +9,8 @@ import pytest
 from matplotlib import pyplot as plt
 
 from collwise.common.errors import UsageError
-from collwise.models.lmo import Thresholds
 from collwise.models.parameters import read_thresholds, thresholds_text
+from collwise.models.single_messages import Thresholds
 from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.store import Store
 from collwise.studies.figures.irregular_regions import regions_figure

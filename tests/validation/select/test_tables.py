@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue, Collective
 from collwise.common.errors import UsageError
-from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.message_counts import Gamma
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.parameters import AlgorithmFit, ModelParameters
 from collwise.models.piecewise import Array
 from collwise.models.registry import BY_PARTS, MODELS
+from collwise.models.single_messages import Hockney
 from collwise.models.switch_points import fastest
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.select.decisions import DecisionTable

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 import collwise
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, warn
-from collwise.models.hockney import Hockney
 from collwise.models.point_to_point import PointToPointModel
+from collwise.models.single_messages import Hockney
 from collwise.platforms import Platform, load
 from collwise.simulator.limits import buffers_of_node
 from collwise.studies.cli.verbs import simulate

@@ -11,8 +11,8 @@ from hypothesis import given, strategies as st
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.models.hockney import Hockney
 from collwise.models.point_to_point import PointToPointModel
+from collwise.models.single_messages import Hockney
 from collwise.models.switch_points import NOBODY
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice

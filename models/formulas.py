@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from collwise.models.collectives import alltoall, barrier, bcast, gather, printed, reduce, scatter
+from collwise.models.collectives import barrier, bcast, blocks, printed, reduce
 from collwise.models.collectives.steps import Steps, steps_of
 from collwise.models.implementation_aware import (
     bcast as bcast_parts,
@@ -32,22 +32,22 @@ def _of_steps(*formulas: Callable[[Points, Steps], Array]) -> dict[str, Callable
 
 
 _BCAST = _of_steps(bcast.linear, bcast.chain, bcast.binary, bcast.split_binary, bcast.binomial)
-_SCATTER = _of_steps(scatter.linear)
+_LINEAR = _of_steps(blocks.linear)
 _STEPS: Formulas = {
     "barrier": _of_steps(barrier.linear, barrier.double_ring, barrier.recursive_doubling, barrier.bruck),
     "bcast": {"linear": _BCAST["linear"], "linear_nonblocking": _BCAST["linear"]} | _BCAST,
     "reduce": _of_steps(reduce.linear, reduce.chain, reduce.pipeline, reduce.binary, reduce.binomial),
-    "alltoall": _of_steps(alltoall.linear, alltoall.pairwise),
-    "scatter": _SCATTER | {"binomial": scatter.binomial},
-    "gather": _SCATTER | {"binomial": gather.binomial},
+    "alltoall": _LINEAR | _of_steps(blocks.pairwise),
+    "scatter": _LINEAR | {"binomial": blocks.scatter_binomial},
+    "gather": _LINEAR | {"binomial": blocks.gather_binomial},
 }
 _LMO: Formulas = {
-    "scatter": {"linear": scatter.linear_lmo, "binomial": scatter.binomial},
-    "gather": {"linear": gather.linear_lmo, "binomial": gather.binomial},
+    "scatter": {"linear": blocks.scatter_lmo, "binomial": blocks.scatter_binomial},
+    "gather": {"linear": blocks.gather_lmo, "binomial": blocks.gather_binomial},
 }
 _PAIRS: Formulas = {
-    "scatter": {"linear": scatter.linear_between_pairs, "binomial": scatter.binomial},
-    "gather": {"linear": gather.linear_between_pairs, "binomial": gather.binomial},
+    "scatter": {"linear": blocks.scatter_between_pairs, "binomial": blocks.scatter_binomial},
+    "gather": {"linear": blocks.gather_between_pairs, "binomial": blocks.gather_binomial},
 }
 
 _BY_PARTS: Formulas = {

@@ -143,7 +143,7 @@ def _parameters(model: CollectiveModel, procs: int) -> Hockney | LMO:
 
 
 def _seconds(parameters: Hockney | LMO, collective: str, mapping: Mapping, size: int) -> float:
-    from collwise.models.collectives.trees import binomial_seconds
+    from collwise.models.collectives.blocks import binomial_seconds
 
     return float(binomial_seconds(parameters, mapping, size, gather=collective == "gather"))
 
@@ -151,7 +151,7 @@ def _seconds(parameters: Hockney | LMO, collective: str, mapping: Mapping, size:
 def _best(parameters: Hockney | LMO, collective: str, procs: int, sizes: Sequence[int]) -> Mapping:
     import numpy as np
 
-    from collwise.models.collectives.trees import binomial_seconds
+    from collwise.models.collectives.blocks import binomial_seconds
     from collwise.models.rank_mapping import heaviest_to_fastest, optimal_mapping
 
     blocks, gather = np.asarray(sizes, dtype=float), collective == "gather"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.models.collectives.trees import binomial_seconds
+from collwise.models.collectives.blocks import binomial_seconds
 from collwise.models.point_to_point import PointToPointModel
 from collwise.models.single_messages import LMO, Hockney
 from collwise.platforms import load

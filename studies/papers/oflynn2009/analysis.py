@@ -14,7 +14,7 @@ import pandas as pd
 
 from collwise.common.errors import CollwiseError
 from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Laboratory, Measurement
-from collwise.models.collectives.scatter import lmo_parts
+from collwise.models.collectives.blocks import lmo_parts
 from collwise.models.fitting.hockney import hockney_by_regression
 from collwise.models.fitting.procedures import request
 from collwise.models.fitting.rounds import with_effort

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from collwise.models.collectives import alltoall, barrier, bcast, gather, reduce, scatter
+from collwise.models.collectives import barrier, bcast, blocks, reduce
+from collwise.models.collectives.blocks import binomial_seconds
 from collwise.models.collectives.steps import EMPTY_BYTES, steps_of
-from collwise.models.collectives.trees import binomial_seconds
 from collwise.models.interface import Points
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.single_messages import LMO, Hockney, LogGP, PLogP, Thresholds
@@ -301,7 +301,7 @@ def test_barriers_and_alltoall(given_model: Homogeneous, procs: int) -> None:
     if procs & (procs - 1) == 0:
         assert float(barrier.recursive_doubling(points, steps)) == pytest.approx(machine.run(bruck))
     pairwise = [_exchanges(procs, ranks[1:], rank, 1000.0) for rank in ranks]
-    assert float(alltoall.pairwise(points, steps)) == pytest.approx(machine.run(pairwise))
+    assert float(blocks.pairwise(points, steps)) == pytest.approx(machine.run(pairwise))
 
 
 def _exchanges(procs: int, distances: Sequence[int], rank: int, size: float) -> Program:
@@ -317,18 +317,18 @@ def test_alltoall_at_once(given_model: Homogeneous, procs: int) -> None:
     senders: list[Program] = [[("send", procs + (rank + d) % procs, 1000.0) for d in ranks[1:]] for rank in ranks]
     receivers: list[Program] = [[("receive", (rank - d) % procs, 1000.0) for d in ranks[1:]] for rank in ranks]
     together = machine.run(senders + receivers)
-    assert float(alltoall.linear(Points.of(procs, 1000), steps)) == pytest.approx(together)
+    assert float(blocks.linear(Points.of(procs, 1000), steps)) == pytest.approx(together)
 
 
 @given(homogeneous(), st.integers(2, 33), BYTES)
 def test_scatter_and_gather_between_equal_processors(given_model: Homogeneous, procs: int, m: int) -> None:
     model, machine = given_model
     points = Points.of(procs, m)
-    linear = float(scatter.linear(points, steps_of(model)))
+    linear = float(blocks.linear(points, steps_of(model)))
     assert linear == pytest.approx(machine.run(down(flat(procs), 1, m)))
     assert linear == pytest.approx(machine.run(up(flat(procs), 1, m, 0.0)))
-    assert float(scatter.binomial(points, model)) == pytest.approx(machine.run(scatter_down(procs, m)))
-    assert float(gather.binomial(points, model)) == pytest.approx(machine.run(gather_up(procs, m)))
+    assert float(blocks.scatter_binomial(points, model)) == pytest.approx(machine.run(scatter_down(procs, m)))
+    assert float(blocks.gather_binomial(points, model)) == pytest.approx(machine.run(gather_up(procs, m)))
 
 
 @given(st.data(), st.integers(2, 20), BYTES)
@@ -336,8 +336,8 @@ def test_binomial_trees_between_unequal_processors(data: st.DataObject, procs: i
     hockney, lmo = data.draw(heterogeneous(procs))
     for model, machine in ((hockney, hockney_machine(hockney)), (lmo, lmo_machine(lmo)), _equal(lmo)):
         scattering, gathering = machine.run(scatter_down(procs, m)), machine.run(gather_up(procs, m))
-        assert float(scatter.binomial(Points.of(procs, m), model)) == pytest.approx(scattering)
-        assert float(gather.binomial(Points.of(procs, m), model)) == pytest.approx(gathering)
+        assert float(blocks.scatter_binomial(Points.of(procs, m), model)) == pytest.approx(scattering)
+        assert float(blocks.gather_binomial(Points.of(procs, m), model)) == pytest.approx(gathering)
 
 
 def _equal(lmo: LMO) -> tuple[LMO, Machine]:
@@ -369,10 +369,10 @@ def test_linear_lmo(data: st.DataObject, procs: int, m: int) -> None:
     """(4.1) waits for the slowest receiver as if it came last, which is exact where receivers are equal."""
     _, lmo = data.draw(heterogeneous(procs))
     points, program = Points.of(procs, m), down(flat(procs), 1, m)
-    assert float(scatter.linear_lmo(points, lmo)) >= lmo_machine(lmo).run(program) * (1 - 1e-12)
+    assert float(blocks.scatter_lmo(points, lmo)) >= lmo_machine(lmo).run(program) * (1 - 1e-12)
     same, machine = _equal(lmo)
-    assert float(scatter.linear_lmo(points, same)) == pytest.approx(machine.run(program))
-    assert float(gather.linear_lmo(points, same)) == pytest.approx(machine.run(up(flat(procs), 1, m, 0.0)))
+    assert float(blocks.scatter_lmo(points, same)) == pytest.approx(machine.run(program))
+    assert float(blocks.gather_lmo(points, same)) == pytest.approx(machine.run(up(flat(procs), 1, m, 0.0)))
     large = replace(same, thresholds=Thresholds(None, 0, 0))
-    one_by_one = float(gather.linear_lmo(points, large))
+    one_by_one = float(blocks.gather_lmo(points, large))
     assert one_by_one == pytest.approx((procs - 1) * float(same.predict(m)))

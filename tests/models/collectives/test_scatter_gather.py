@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collwise.models.collectives import gather, scatter
-from collwise.models.collectives.trees import binomial_seconds
+from collwise.models.collectives import blocks
+from collwise.models.collectives.blocks import binomial_seconds
 from collwise.models.interface import Points
 from collwise.models.single_messages import LMO, Hockney, LogGP, Thresholds
 
@@ -27,9 +27,9 @@ def test_5_2() -> None:
         hop(0, 2, 2 * m) + max(hop(0, 1, m), hop(2, 3, m)),
         hop(4, 6, 2 * m) + max(hop(4, 5, m), hop(6, 7, m)),
     )
-    assert float(scatter.binomial(Points.of(8, m), PAIRS)) == pytest.approx(expected)
+    assert float(blocks.scatter_binomial(Points.of(8, m), PAIRS)) == pytest.approx(expected)
     transposed = Hockney(np.asarray(PAIRS.alpha_seconds).T, np.asarray(PAIRS.beta_seconds_per_byte).T)
-    assert float(gather.binomial(Points.of(8, m), transposed)) == pytest.approx(expected)
+    assert float(blocks.gather_binomial(Points.of(8, m), transposed)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("procs", [2, 4, 8, 16, 128])
@@ -37,24 +37,24 @@ def test_5_3_equal_pairs_take_log2_n_alpha_and_all_blocks_but_one(procs: int) ->
     alpha, beta, sizes = 5e-5, 8e-9, np.array([0.0, 1.0, 1e5])
     expected = np.log2(procs) * alpha + (procs - 1) * beta * sizes
     for model in (Hockney(alpha, beta), Hockney(np.full((procs, procs), alpha), np.full((procs, procs), beta))):
-        assert scatter.binomial(Points.of(procs, sizes), model) == pytest.approx(expected)
-        assert gather.binomial(Points.of(procs, sizes), model) == pytest.approx(expected)
+        assert blocks.scatter_binomial(Points.of(procs, sizes), model) == pytest.approx(expected)
+        assert blocks.gather_binomial(Points.of(procs, sizes), model) == pytest.approx(expected)
 
 
 def test_blocks_are_counted_where_procs_are_no_power_of_two() -> None:
     """Of five, rank 4 is alone in the largest subtree: 1, 2, then 1 blocks on the longest way; of six 2, 2 and 1."""
-    seconds = scatter.binomial(Points.of([5, 6, 7], 1000), Hockney(0.0, 1e-9))
+    seconds = blocks.scatter_binomial(Points.of([5, 6, 7], 1000), Hockney(0.0, 1e-9))
     assert seconds == pytest.approx([4e-6, 5e-6, 6e-6])
-    latencies = scatter.binomial(Points.of([5, 6, 7], 0), Hockney(1.0, 0.0))
+    latencies = blocks.scatter_binomial(Points.of([5, 6, 7], 0), Hockney(1.0, 0.0))
     assert latencies == pytest.approx([3, 3, 3])
 
 
 def test_table_5_2_sums_over_pairs() -> None:
     m = 1000.0
-    assert float(scatter.linear_between_pairs(Points.of(8, m), PAIRS)) == pytest.approx(
+    assert float(blocks.scatter_between_pairs(Points.of(8, m), PAIRS)) == pytest.approx(
         sum(hop(0, i, m) for i in range(1, 8))
     )
-    assert float(gather.linear_between_pairs(Points.of(5, m), PAIRS)) == pytest.approx(
+    assert float(blocks.gather_between_pairs(Points.of(5, m), PAIRS)) == pytest.approx(
         sum(hop(i, 0, m) for i in range(1, 5))
     )
 
@@ -71,23 +71,23 @@ def test_4_1_to_4_3() -> None:
     root = 2 * (1e-6 + 1e-9 * sizes)
     first, second = 30e-6 + 10e-9 * sizes, 33e-6 + 39e-9 * sizes
     points = Points.of(3, sizes)
-    assert scatter.linear_lmo(points, model) == pytest.approx(root + np.maximum(first, second))
-    gathered = gather.linear_lmo(points, model)
+    assert blocks.scatter_lmo(points, model) == pytest.approx(root + np.maximum(first, second))
+    gathered = blocks.gather_lmo(points, model)
     assert gathered[:2] == pytest.approx((root + np.maximum(first, second))[:2])
     assert np.isnan(gathered[2:4]).all()
     assert gathered[4:] == pytest.approx((root + first + second)[4:])
-    assert np.isfinite(gather.binomial(points, model)).all()
+    assert np.isfinite(blocks.gather_binomial(points, model)).all()
 
 
 def test_without_an_upper_threshold_all_from_m1_on_is_irregular() -> None:
-    gathered = gather.linear_lmo(Points.of(3, [100, 1e4, 1e9]), lmo(Thresholds(None, 4096, None)))
+    gathered = blocks.gather_lmo(Points.of(3, [100, 1e4, 1e9]), lmo(Thresholds(None, 4096, None)))
     assert np.isnan(gathered).tolist() == [False, True, True]
 
 
 def test_lmo_between_two_is_a_message() -> None:
     """Table 5.2 as printed counts the receiver's bytes twice; (4.1) and (4.2) do not."""
     model, points = lmo(Thresholds()), Points.of(2, [0, 1000, 1e6])
-    for formula in (scatter.linear_lmo, scatter.binomial, gather.linear_lmo, gather.binomial):
+    for formula in (blocks.scatter_lmo, blocks.scatter_binomial, blocks.gather_lmo, blocks.gather_binomial):
         assert formula(points, model) == pytest.approx(model.predict([0, 1000, 1e6], 0, 1))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from collwise.models.collectives import alltoall, barrier, bcast, printed, reduce, scatter
+from collwise.models.collectives import barrier, bcast, blocks, printed, reduce
 from collwise.models.collectives.steps import EMPTY_BYTES, Steps, steps_of
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array, PiecewiseLinear
@@ -183,13 +183,13 @@ def test_table_4_pairwise_and_table_5_2_of_the_thesis(procs: int, m: int) -> Non
     points = Points.of(procs, m)
     lat, o, g, big_g = 61.22e-6, 8.2e-6, 23.8e-6, 0.084e-6
     gap = float(PLOGP.gap(m))
-    assert alltoall.pairwise(points, steps_of(FRODO)) == pytest.approx((procs - 1) * (lat + o + (m - 1) * big_g + g))
-    assert alltoall.pairwise(points, steps_of(PLOGP)) == pytest.approx((procs - 1) * (70e-6 + gap))
-    assert scatter.linear(points, steps_of(FRODO)) == pytest.approx(
+    assert blocks.pairwise(points, steps_of(FRODO)) == pytest.approx((procs - 1) * (lat + o + (m - 1) * big_g + g))
+    assert blocks.pairwise(points, steps_of(PLOGP)) == pytest.approx((procs - 1) * (70e-6 + gap))
+    assert blocks.linear(points, steps_of(FRODO)) == pytest.approx(
         lat + 2 * o + (procs - 1) * (m - 1) * big_g + (procs - 2) * g
     )
-    assert scatter.linear(points, steps_of(PLOGP)) == pytest.approx(70e-6 + (procs - 1) * gap)
-    assert scatter.linear(points, steps_of(Hockney(5e-5, 1e-8))) == pytest.approx((procs - 1) * (5e-5 + 1e-8 * m))
+    assert blocks.linear(points, steps_of(PLOGP)) == pytest.approx(70e-6 + (procs - 1) * gap)
+    assert blocks.linear(points, steps_of(Hockney(5e-5, 1e-8))) == pytest.approx((procs - 1) * (5e-5 + 1e-8 * m))
 
 
 @given(PROCS, SEGMENTS, SEGMENT_BYTES)
@@ -255,7 +255,7 @@ def test_plogp_with_linear_gap_is_loggp(procs: int, segments: int, each: int, ga
     # With L less the sender's overhead only, rounds are equal, too, and messages where g = o.
     rounds = replace(plogp, latency_seconds=61.22e-6 + o)
     points = Points.of(procs, each)
-    assert alltoall.pairwise(points, steps_of(rounds)) == pytest.approx(alltoall.pairwise(points, steps_of(FRODO)))
+    assert blocks.pairwise(points, steps_of(rounds)) == pytest.approx(blocks.pairwise(points, steps_of(FRODO)))
 
 
 @given(PROCS, st.integers(2, 64), st.sampled_from([64, 1024, 8192]), st.floats(0, 1e-7))

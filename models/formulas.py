@@ -18,8 +18,7 @@ from collwise.models.interface import Points
 from collwise.models.piecewise import Array
 
 Formulas = Mapping[str, Mapping[str, Callable[..., Any]]]
-"""The formulas by collective and algorithm. A point-to-point model's formula takes points and parameters and gives
-seconds; an implementation-aware one takes points and gamma and gives parts."""
+"""The formulas by collective and algorithm; those of point-to-point models give seconds, the others give parts."""
 
 
 def _with_steps(formula: Callable[[Points, Steps], Array], points: Points, parameters: Any) -> Array:
@@ -61,10 +60,7 @@ _TRADITIONAL: Formulas = {"bcast": bcast_parts.TRADITIONAL}
 
 
 def _as_printed(family: str) -> Formulas:
-    """The formulas in terms of steps, some of them replaced by the paper's formulas as printed.
-
-    The printed formulas are the functions of `printed` that are named COLLECTIVE_ALGORITHM_FAMILY.
-    """
+    """The formulas in steps, replaced by the functions of `printed` that are named COLLECTIVE_ALGORITHM_FAMILY."""
     found = {collective: dict(formulas) for collective, formulas in _STEPS.items()}
     for name, formula in vars(printed).items():
         if name.endswith(f"_{family}"):

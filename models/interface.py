@@ -26,11 +26,7 @@ class Homogeneous:
 
 
 class PairParameters:
-    """Parameters of processors and of pairs, which are arrays if processors differ, otherwise floats.
-
-    In `DIMENSIONS`, 1 stands for an array (n,) with a value per processor, and 2 for an array (n, n) over sender and
-    receiver.
-    """
+    """Parameters which are floats, or arrays if processors differ: in `DIMENSIONS`, 1 stands for (n,), 2 for (n, n)."""
 
     DIMENSIONS: ClassVar[Mapping[str, int]]
 
@@ -57,10 +53,7 @@ def entry(value: float | Array, *index: int) -> float:
 
 
 class CollectiveModel(Protocol):
-    """Predicts collectives on one platform, from parameters that were fitted there.
-
-    The root is rank 0, and rank r runs on processor r if processors differ.
-    """
+    """Predicts collectives on one platform. The root is rank 0; rank r runs on processor r if processors differ."""
 
     @property
     def name(self) -> str:
@@ -100,10 +93,7 @@ class CollectiveModel(Protocol):
         segment_bytes: ArrayLike = 0,
         parameter: int = 0,
     ) -> Array:
-        """Seconds at every (P, m); P and m are arrays that broadcast against each other.
-
-        The seconds are nan where the time is not deterministic, or outside the range that was fitted.
-        """
+        """Seconds at every (P, m), broadcast against each other; nan if not deterministic, or outside the fit."""
 
 
 def segment_count(message_bytes: Array, segment_bytes: Array) -> Array:
@@ -122,7 +112,7 @@ class Points:
     """The points at which formulas are evaluated: float arrays of one shape. Sizes in bytes.
 
     `procs` is P, `message_bytes` is m, `segment_bytes` is m_s (0: unsegmented), `parameter` is K, and
-    `reduce_seconds_per_byte` is the gamma of a reduction.
+    `reduce_seconds_per_byte` is gamma.
     """
 
     procs: Array

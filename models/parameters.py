@@ -1,7 +1,4 @@
-"""Readable TOML files with the parameters of models, in three formats, and files with LMO's thresholds.
-
-Format 1 is for the implementation-aware models, 2 for a point-to-point model, 3 for the model by critical paths.
-"""
+"""TOML files with parameters: implementation-aware models (format 1), point-to-point models (2), critical paths (3)."""
 
 from __future__ import annotations
 
@@ -51,10 +48,8 @@ def plain(value: Any) -> Any:
 
 
 class ParameterFile(ABC):
-    """Parameters that are stored in a TOML file.
+    """Parameters that are stored in a TOML file of format `FORMAT`, made by `collwise fit` with `OPTIONS`.
 
-    `FORMAT` is the number of the file's format, and `OPTIONS` are the options with which `collwise fit` makes such a
-    file.
     `KEYS` are the fields that are keys of the file: texts, truth values, and numbers of at least 0.
     """
 
@@ -120,8 +115,7 @@ FAMILIES: Mapping[str, Any] = MappingProxyType(
 class FittedParameters(ParameterFile):
     """The parameters of a family of models on a platform, and their origin. Times in seconds, sizes in bytes.
 
-    `procs` processes took part in the experiments. The experiments took `seconds` on the platform; `measurements` is
-    the number of their repetitions.
+    The experiments of `procs` processes took `seconds` on the platform, and `measurements` repetitions.
     """
 
     FORMAT = 2
@@ -376,8 +370,7 @@ class WithResiduals(ABC):
 class AlgorithmFit(WithResiduals):
     """An algorithm's parameters, one Hockney pair per part and protocol ('main/eager'), and its relative residuals.
 
-    `parameters` serve all segment sizes; `by_segment` has parameters fitted for a single segment size, which are more
-    accurate for that size.
+    `by_segment` has parameters fitted for a single segment size, which are more accurate for that size.
     """
 
     parameters: Mapping[str, Hockney]
@@ -405,8 +398,8 @@ class AlgorithmFit(WithResiduals):
 class ModelParameters(ParameterFile):
     """The parameters of all implementation-aware models on a platform. Times in seconds, sizes in bytes.
 
-    `fits[model][collective][algorithm]` contains the fits of each model in MODELS; `hockney` was fitted to roundtrips
-    and serves the traditional formulas.
+    `fits` are by model in MODELS, collective and algorithm; `hockney`, from roundtrips, serves the traditional
+    formulas.
     """
 
     FORMAT = 1
@@ -458,10 +451,7 @@ class Overheads:
 
 @dataclass(frozen=True)
 class PathFit(WithResiduals):
-    """An algorithm's alpha and beta for each class of messages that occurred in its experiments.
-
-    Counting and fitting were repeated for `steps` steps; if `settled`, the parameters then no longer changed.
-    """
+    """An algorithm's alpha and beta for each class of messages, after `steps` steps of counting and fitting."""
 
     parameters: Mapping[str, Hockney]
     residuals: tuple[float, ...]
@@ -484,15 +474,11 @@ class PathFit(WithResiduals):
 class PathParameters(ParameterFile):
     """The parameters of the model by critical paths on a platform. Times in seconds, sizes in bytes.
 
-    A time is counted along the critical path of an algorithm's schedule (validation/fitting/critical_path.py):
-
-        T(P, m) = sum over classes of messages of  a alpha + b beta,  and overheads and reductions, whose time is known
-
-    a and b are multiples counted on the path. `messages` contains alpha and beta of single messages by class, used for
-    classes that do not occur in an algorithm's experiments. If `receives_first`, an eager message leaves when its
-    receive is posted, and the sender of a rendezvous message waits until the message has arrived; otherwise an eager
-    message leaves when it is sent, and the sender of a rendezvous message waits until the message has left. `fits`
-    contains the fits by collective and algorithm.
+    A time is counted along the critical path of an algorithm's schedule (validation/fitting/critical_path.py): the sum
+    over classes of messages of a alpha + b beta, and overheads and reductions, whose time is known. `messages` has
+    alpha and beta of single messages, for classes that do not occur in an algorithm's experiments. If `receives_first`,
+    an eager message leaves when its receive is posted, and a rendezvous sender waits until the message has arrived;
+    otherwise an eager message leaves when it is sent, and a rendezvous sender waits until the message has left.
     """
 
     FORMAT = 3

@@ -20,10 +20,7 @@ def check_knots(what: str, knots: Sequence[float], seconds: Sequence[float]) -> 
 
 @dataclass(frozen=True)
 class PiecewiseLinear:
-    """Seconds as a function of message bytes: `seconds[i]` at `message_bytes[i]`, ascending; straight in between.
-
-    Beyond the outer knots the outer lines continue; a single knot is a constant.
-    """
+    """`seconds[i]` at `message_bytes[i]`, ascending; straight in between and beyond. A single knot is a constant."""
 
     message_bytes: tuple[float, ...]
     seconds: tuple[float, ...]

@@ -18,10 +18,9 @@ from collwise.models.single_messages import LMO, Hockney, HockneyBySize, LogGP, 
 
 @dataclass(frozen=True)
 class PointToPointModel(RegisteredModel):
-    """A point-to-point model of the registry with parameters of its family.
+    """A point-to-point model of the registry with parameters of its family; `reduce_seconds_per_byte` is gamma.
 
-    `reduce_seconds_per_byte` is gamma. LogP takes LogGP's parameters and has G = 0. Raises ValueError for parameters
-    of another family or form.
+    LogP takes LogGP's parameters and has G = 0. Raises ValueError for parameters of another family or form.
     """
 
     name: str
@@ -65,11 +64,10 @@ class PointToPointModel(RegisteredModel):
         segment_bytes: ArrayLike = 0,
         parameter: int = 0,
     ) -> Array:
-        """Seconds at every (P, m); 0 for one process.
+        """Seconds at every (P, m); 0 for one process, nan for more processes than have parameters.
 
         Segments count only if the catalogue's algorithm has segments; a `parameter` of 0 stands for the catalogue's
-        default. The result is nan where linear gather's time is not deterministic (LMO), and where P exceeds the number
-        of processors of a heterogeneous model.
+        default.
         """
         formula = self.formula(collective, algorithm)
         entry = Catalogue.load().algorithm(collective, algorithm)

@@ -1,8 +1,4 @@
-"""Finds the mapping of processors to tree nodes for which a model predicts the shortest time of a collective.
-
-O'Flynn 2009, sections 5.1 and 7.3: on a heterogeneous cluster the time of a binomial scatter or gather depends on which
-processor is where in the tree.
-"""
+"""Finds the mapping of processors to tree nodes with the least predicted time: O'Flynn 2009, sections 5.1 and 7.3."""
 
 from __future__ import annotations
 
@@ -27,10 +23,9 @@ _RESTARTS = 20
 
 
 def heaviest_to_fastest(slowness: Sequence[float]) -> Mapping:
-    """The mapping that puts the ranks with the largest subtrees on the fastest processors.
+    """The mapping that puts the ranks with the largest subtrees of the binomial tree on the fastest processors.
 
-    The tree is the in-order binomial tree. `slowness` has one number per processor, such as the seconds of a message
-    between it and the root. The root stays on processor 0; equal processors keep the default order.
+    `slowness` has one number per processor; the root stays on 0, and equal processors keep the default order.
     """
     procs = len(slowness)
     ranks = sorted(range(1, procs), key=lambda rank: -min(rank & -rank, procs - rank))
@@ -42,10 +37,8 @@ def optimal_mapping(cost: Cost, procs: int, starts: Sequence[Mapping] = ()) -> M
     """The mapping of least cost with the root on processor 0; the default, rank r on processor r, if none is cheaper.
 
     Up to PROCS_TO_EXHAUST processors all mappings are tried. With more, pairs of processors are swapped as long as that
-    lowers the cost: first from the default and from each of `starts` (such as `heaviest_to_fastest`), then several
-    times from the best mapping so far with some ranks shuffled. The result often has the least cost of all mappings,
-    and never costs more than the default. The same input gives the same result. Raises UsageError if one of `starts` is
-    not a mapping of `procs` processors.
+    lowers the cost, from the default, from each of `starts`, and from shuffles of the best mapping, with a fixed seed.
+    Raises UsageError if one of `starts` is not a mapping of `procs` processors.
     """
     best: Mapping = tuple(range(procs))
     for start in starts:

@@ -1,7 +1,4 @@
-"""The registry of models of collectives: what each is, its paper, its formulas, and the procedures that fit it.
-
-Formulas and procedures load when they are first used, so that naming a model does not wait for numpy.
-"""
+"""The registry of models of collectives, which needs no numpy: formulas and procedures load on first use."""
 
 from __future__ import annotations
 
@@ -40,8 +37,8 @@ class ModelKind:
     """A model of collectives, independent of the platform. Its name on the command line is `str(kind)`.
 
     `family` is what `collwise fit --model` fits, and `variant` is the set of formulas of an implementation-aware model.
-    If `by_schedule`, the model has no formulas, but plays the schedule of every algorithm. If `heterogeneous`, it has
-    parameters of each pair. If `printed`, it uses the formulas of its family as the paper prints them.
+    If `by_schedule`, the model plays schedules; if `heterogeneous`, it has parameters of each pair; if `printed`, it
+    uses the formulas as the paper prints them.
     """
 
     family: str
@@ -121,16 +118,11 @@ MODELS: Mapping[str, ModelKind] = MappingProxyType({str(kind): kind for kind in 
 """Every model of collectives by name, as on the command line."""
 MODEL_NAMES = tuple(MODELS)
 DEFAULT_MODEL = CRITICAL_PATH
-"""The model whose picks have the smallest slowdown in docs/evaluation.md, on average over each collective and platform.
-"""
+"""The model whose picks have the smallest mean slowdown in docs/evaluation.md."""
 
 
 class UnlimitedModel:
-    """The base of all models.
-
-    Unless a subclass says otherwise, the parameters hold for any number of processes per node and any segment size, and
-    the reach is unknown.
-    """
+    """The base of all models; parameters hold for any segment size and placement unless a subclass says otherwise."""
 
     plays = False
     segment_bytes = 0

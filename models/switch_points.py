@@ -1,13 +1,11 @@
 """Finds the candidates that are fastest, or nearly so, and the exact message sizes at which these candidates change.
 
-The times of formulas are smooth between jumps and kinks. A range of sizes is settled when two conditions hold. First,
-one candidate is the fastest at every probe, and leads each other candidate by more than their difference bends between
-the probes. Second, each other candidate is just as clearly within the tolerance or beyond it. Otherwise the range is
-halved, down to single bytes. Times may jump at a multiple of a segment size and jump back at the
-next byte: at the multiple all segments are full, so their size may reach the eager limit, while the segments of smaller
-and larger messages stay below it. These multiples are known beforehand and bound the ranges. Any other leap that
-reverts within a 64th of a doubling may be missed.
-Candidates that are far behind throughout a sixteenth of a doubling are not evaluated there again.
+The times of formulas are smooth between jumps and kinks. A range of sizes is settled if one candidate is the fastest at
+every probe and leads each other one by more than their difference bends between the probes, and each other candidate is
+just as clearly within the tolerance or beyond it. Otherwise the range is halved, down to single bytes. Times may jump
+at a multiple of a segment size and jump back at the next byte: at the multiple all segments are full, so their size may
+reach the eager limit. These multiples are known beforehand and bound the ranges. Any other leap that reverts within a
+64th of a doubling may be missed. Candidates that are far behind throughout a range are not evaluated there again.
 """
 
 from __future__ import annotations
@@ -81,9 +79,9 @@ def switch_points(
     segment_bytes: Sequence[int] = (),
     tolerance: float = 0.0,
 ) -> Mapping[int, Standings]:
-    """The message sizes, ascending, at which the set of `good_enough` candidates changes, for each P.
+    """The message sizes, ascending from `min_bytes`, at which the set of `good_enough` candidates changes, for each P.
 
-    The first pair is at `min_bytes`. Times may jump at each multiple of `segment_bytes` and at the next byte.
+    Times may jump at each multiple of `segment_bytes` and at the next byte.
     """
     counts = np.array(procs, dtype=np.int64)
     doublings = np.arange(0, np.log2(max(largest_bytes, 1)) + 1, 1 / _RANGES_A_DOUBLING)
@@ -124,9 +122,7 @@ def _near(
 ) -> NDArray[np.bool_]:
     """True for candidates that may be nearly the fastest somewhere in a wide range, shape (candidates, P, ranges).
 
-    The times that decide are those at the probes of the wide range and at both ends of the narrow ranges in it. The
-    narrow ranges are needed, since times may leap for a single byte: the last at which all segments are full, or the
-    next, at which one more segment has made all of them shorter.
+    The times at the probes of the wide range decide, and those at both ends of its narrow ranges, where times may leap.
     """
     probes, bounds = _probes(*wide), narrow.T
     first = np.searchsorted(narrow[0], wide[0])
@@ -218,9 +214,8 @@ def _compared(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
     """Compares other candidates with the winner at a range's first probe; marks rivals, good and unclear candidates.
 
-    Rivals may be faster than the winner somewhere in the range. Good candidates are good enough throughout the range,
-    and unclear ones may be good enough in a part of it. Seconds have the shape (candidates, ranges, probes); `others`
-    and the results have the shape (candidates, ranges).
+    Rivals may be faster than the winner somewhere in the range, good ones are good enough throughout, unclear ones may
+    be in a part. Seconds have the shape (candidates, ranges, probes), the others (candidates, ranges).
     """
     rivals, good = others.copy(), np.zeros_like(others)
     unclear = others.copy() if tolerance else rivals

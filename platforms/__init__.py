@@ -1,6 +1,6 @@
 """Platforms: cluster descriptions in TOML, the SimGrid platform XML generated from them, and checks of both.
 
-A module loads when one of its names is first used, so that code that only names platforms does not load the rest.
+A module loads when one of its names is first used.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Allocations: the hosts of a job, read or drawn, and the nodes of a description that stand for these hosts.
 
-The network of a description is regular, so it does not matter which of its switches stands for which real switch. Hosts
-at one switch, or in one group of switches, get nodes at one switch or in one group; hosts at different switches, or in
-different groups, get nodes at different switches or in different groups.
+The network of a description is regular, so any of its switches can stand for a real one; hosts get nodes at one switch,
+or in one group of switches, exactly if they share a switch or a group.
 """
 
 from __future__ import annotations
@@ -50,10 +49,7 @@ class NodeMap(dict[str, tuple[str, str]]):
 
 @dataclass(frozen=True)
 class Allocation:
-    """The hosts of a job: one for each rank if `by_rank`, otherwise each host once.
-
-    `rows` gives the position of each host in `source`.
-    """
+    """The hosts of a job: one for each rank if `by_rank`, otherwise each once; `rows` are their places in `source`."""
 
     source: str
     hosts: tuple[str, ...]
@@ -63,12 +59,10 @@ class Allocation:
 
 @dataclass(frozen=True, repr=False)
 class AllocatedPlatform(PlacedPlatform):
-    """`base` with the nodes of an allocation.
+    """`base` with the nodes of an allocation; `ranks` has the node of each rank, or of each host without ranks.
 
-    `ranks` gives the node of each rank, or of each host if only hosts are known. If a node has as many processes as in
-    the allocation (`per_node`), ranks run where they ran in the job, and fewer processes run where its first ranks ran.
-    If the number per node differs or is not known (`per_node` is 0), processes fill the nodes of the allocation in
-    blocks.
+    Ranks run where they ran in the job if a node has `per_node` processes. With another number, or if it is not known
+    (0), processes fill the nodes of the allocation in blocks.
     """
 
     per_node: int = 0
@@ -112,10 +106,9 @@ class AllocatedPlatform(PlacedPlatform):
 class ScatteredPlatform(DerivedPlatform):
     """A job on nodes of `base` that other jobs leave free in a random draw with the seed `number`.
 
-    The number of free nodes is drawn first, between the job's number of nodes and all nodes, uniformly in its
-    logarithm, since machines are busy; then the free nodes are drawn. The job gets consecutive free nodes, starting at
-    a random one; ranks fill these nodes in blocks, in the order of the nodes. Jobs with different numbers of nodes have
-    separate draws.
+    The number of free nodes is drawn uniformly in its logarithm, since machines are busy; then the free nodes are
+    drawn. The job gets consecutive free nodes from a random one on, which ranks fill in blocks. Jobs with different
+    numbers of nodes have separate draws.
     """
 
     number: int
@@ -148,11 +141,9 @@ def allocated(
 ) -> AllocatedPlatform:
     """The platform with a job on the hosts of an allocation.
 
-    `allocation` is a file, a list of hosts such as 'n[001-004,7]', or an Allocation that was read before. The file is
-    CSV with rank and host, such as PICO's alloc.csv, or contains SLURM's lists of hosts on any number of lines.
-    `node_map` gives the switch of each host, and the switch's group. It is a file (SLURM's topology.conf, PICO's map of
-    Leonardo, or CSV with host, switch and group) or a NodeMap that was read before. Without `node_map`, the hosts must
-    be the platform's own, or all nodes of the platform must be at one switch.
+    `allocation` is a list of hosts such as 'n[001-004,7]', or a file with such lists or with CSV of rank and host, such
+    as PICO's alloc.csv. `node_map` is SLURM's topology.conf, PICO's map of Leonardo, or CSV with host, switch and
+    group. Without it, the hosts must be the platform's own, or all nodes of the platform must be at one switch.
     """
     found = allocation if isinstance(allocation, Allocation) else _read_allocation(str(allocation))
     hosts = tuple(dict.fromkeys(found.hosts))
@@ -256,10 +247,7 @@ def _too_large(allocation: Allocation, has: str, platform: HostPlatform, valid: 
 
 
 def _places(allocation: Allocation, hosts: Sequence[str], given: str | Path | NodeMap) -> NodeMap:
-    """The switch and group of each host.
-
-    A host is looked up by its full name, by its short name, or by the number at the end of its short name.
-    """
+    """The switch and group of each host. The map has its full name, its short name, or the number at its end."""
     read = given if isinstance(given, NodeMap) else read_node_map(Path(given))
     node_map, found = _with_short(read), {}
     for host in hosts:
@@ -307,7 +295,7 @@ def _read_allocation(source: str) -> Allocation:
 
 
 def hosts_of_ranks(lines: Sequence[tuple[str, str]], source: str) -> dict[int, tuple[str, str]]:
-    """The position of each rank's line, and the rank's host, in the order of ranks.
+    """The position of each rank's line, and its host, in the order of ranks.
 
     `lines` are pairs of a position and a line of CSV. Without a header the first column is the rank.
     """
@@ -357,10 +345,7 @@ def _expanded(text: str, where: str) -> list[str]:
 
 
 def read_node_map(path: Path) -> NodeMap:
-    """The switch and group of each host.
-
-    Raises UsageError, naming the line, if the file has no known format or puts a host at two switches.
-    """
+    """The switch and group of each host. Raises UsageError, naming the line, for unknown formats and doubled hosts."""
     lines = _lines(path)
     if not lines:
         raise UsageError(f"{path}: contains no hosts ({_MAPS})")

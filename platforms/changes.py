@@ -207,11 +207,7 @@ def _bandwidth(platform: Described, text: str) -> Described:
 
 
 def _topology_with_rates(topology: Topology | None, factor: float, keeps_uplinks: bool) -> Topology | None:
-    """The topology with the rates of its cables multiplied.
-
-    In a fat tree, and in a torus whose description gives no rate of cables, the rates of the cables follow from the
-    nodes' links. If `keeps_uplinks`, these links change by the same factor, so the cables need no further change.
-    """
+    """The topology with the rates of its cables multiplied; if `keeps_uplinks`, except rates that follow from links."""
     if isinstance(topology, FatTree):
         return _scaled(topology, 1.0 if keeps_uplinks else 1 / factor, "oversubscription")
     if isinstance(topology, Dragonfly):

@@ -36,15 +36,13 @@ class Calibration:
     """SMPI parameters that describe how the MPI library and the network deviate from latency + bytes / bandwidth.
 
     Rows start at 0 and ascend; `from_bytes` counts the message's own bytes. `latency_factor` and `bandwidth_factor`
-    multiply the latency and the bandwidth of every route, including a node's loopback. `os`, `or_` and `ois` are the
-    processor's overheads of a blocking send, a receive and a non-blocking send: SMPI charges `os` and `or_` below the
-    rendezvous threshold only, `ois` at every size, and nothing for empty messages. Messages of `eager_limit_bytes` and
-    larger use the rendezvous protocol. With `crosstraffic`, a flow uses 5 % of its rate in the opposite direction, as
-    acknowledgements do. `reduce_seconds_per_byte` is the time to combine one byte in a reduction, and
-    `copy_seconds_per_byte` the time to copy one byte in an algorithm's own buffers (None: no time). An algorithm's own
-    memory of `kept_memory_bytes` or more is new to the process in each call, so mapping it and making it known to the
-    network takes `allocate_seconds_per_byte` (None: no time). With `tcp_window`, SimGrid's default, a flow transfers at
-    most one TCP window per round trip.
+    multiply those of every route, including a node's loopback. `os`, `or_` and `ois` are the processor's overheads of a
+    blocking send, a receive and a non-blocking send: SMPI charges `os` and `or_` below the rendezvous threshold only,
+    `ois` at every size, and nothing for empty messages. Messages of `eager_limit_bytes` or more use the rendezvous
+    protocol. With `crosstraffic`, a flow uses 5 % of its rate in the opposite direction. `copy_seconds_per_byte` is for
+    copies in an algorithm's own buffers. Own memory of `kept_memory_bytes` or more is new to the process in each call,
+    and mapping it takes `allocate_seconds_per_byte`. None stands for no time. With `tcp_window`, SimGrid's default, a
+    flow transfers at most one TCP window per round trip.
     """
 
     latency_factor: tuple[FactorRow, ...] = _NO_FACTOR
@@ -96,11 +94,10 @@ PACKET_BYTES = 1448
 
 @dataclass(frozen=True)
 class Buffers:
-    """Finite buffers of a switch's ports, and the TCP that retransmits the packets that the buffers drop.
+    """Finite buffers of a switch's ports, in bytes without headers, and the TCP that retransmits what the buffers drop.
 
-    Each port of the switch has a buffer of `buffer_bytes`, without headers. Connections send packets of `packet_bytes`.
-    They begin with a window of `initial_window_packets`, and have at most the send buffer of `Ports` in flight. If
-    fewer than three packets arrive after a lost packet, it is retransmitted when nothing has been acknowledged for
+    Connections begin with `initial_window_packets`, and have at most the send buffer of `Ports` in flight. If fewer
+    than three packets arrive after a lost one, it is sent again when nothing was acknowledged for
     `retransmission_seconds` and a round trip. The defaults are Linux's least time-out, Ethernet's packets with time
     stamps, and the window of RFC 6928.
     """
@@ -115,14 +112,13 @@ class Buffers:
 class Ports:
     """The parameters of the nodes' ports, which only the schedule engine uses; SMPI has no such parameters.
 
-    A port passes `bytes_per_second` of messages in each direction. After a pause it lets `burst_bytes` pass at once, as
-    the token buckets of rate-limited links do. The rate holds for full packets, which have PACKET_BYTES of a message
-    and `header_bytes` more; the rest of a message is a shorter packet. A message takes `latency_seconds` in addition to
-    the port's time and the overheads of the calibration. A message that waits for its receiver takes
+    A port passes `bytes_per_second` of full packets, with PACKET_BYTES of a message and `header_bytes` more, in each
+    direction, and after a pause `burst_bytes` at once, like token buckets. A message takes `latency_seconds` in
+    addition to the port's time and the overheads of the calibration. A message that waits for its receiver takes
     `handshake_seconds` more before it leaves, and its sender continues when only `send_buffer_bytes` of the message are
-    left. Acknowledgements take `acknowledgement_share` of a flow's rate in the opposite direction. A message within a
-    node takes `loopback_latency_seconds`, including overheads, and passes at `loopback_bytes_per_second`; if this rate
-    is 0, SMPI's parameters determine the time. Without `buffers` the switch never loses packets.
+    left. Acknowledgements take `acknowledgement_share` of a flow's rate in the opposite direction. The loopback's
+    latency includes overheads; if its rate is 0, SMPI's parameters apply. Without `buffers` the switch never loses
+    packets.
     """
 
     bytes_per_second: float
@@ -141,9 +137,8 @@ class Ports:
 class Description(HostPlatform):
     """The contents that all descriptions of clusters behind one switch share.
 
-    Processes on one node communicate through a loopback. `processes_per_node` is the default number of processes per
-    node; None means one per CPU. `published` holds the figures from the literature that the description uses; its keys
-    name the units.
+    Processes on one node communicate through a loopback. `processes_per_node` is the default, None one per CPU.
+    `published` holds figures from the literature; its keys name the units.
     """
 
     name: str
@@ -181,22 +176,19 @@ class NodeFault:
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Platform(Description):
-    """A homogeneous cluster.
+    """A homogeneous cluster, whose nodes are equal except for `node_faults`.
 
-    The `links_per_node` links of a node act as one link of their summed bandwidth. If `backbone_bytes_per_second` is
-    None, the switch never limits a flow. Otherwise it limits each flow (if `backbone_is_shared`, all flows together),
-    and adds `backbone_latency_seconds`. Without `ports` the schedule engine uses the parameters of SMPI. Without
-    `topology` all nodes are at one switch.
+    The `links_per_node` links of a node act as one link of their summed bandwidth. A switch with
+    `backbone_bytes_per_second` limits each flow (if `backbone_is_shared`, all flows together) and adds
+    `backbone_latency_seconds`. Without `ports` the schedule engine uses the parameters of SMPI. Without `topology` all
+    nodes are at one switch.
 
-    A node's CPUs are its sockets; without `memory_domains_per_node` each CPU has one memory domain. Each message
-    between processes of a node has at most the loopback's rate, and all messages together at most
-    `memory_bytes_per_second` (None: no limit). Messages from one socket to others share
-    `between_sockets_bytes_per_second` (None: no limit), and their latency is `between_sockets_latency_seconds` (None:
-    as within a socket). A flag that a process sets in shared memory is seen by others after `flag_latency_seconds`
-    (None: what the shortest message within a node takes). SMPI ignores these three. No time depends on
-    `memory_bytes_per_node`, which limits the messages that the processes of a node can hold.
-
-    All nodes are equal except for `node_faults`. Rates and overheads are those of a node without faults.
+    A node's CPUs are its sockets; without `memory_domains_per_node` each has one memory domain. Each message within a
+    node has at most the loopback's rate, all together at most `memory_bytes_per_second`. Messages from one socket to
+    others share `between_sockets_bytes_per_second`, with a latency of `between_sockets_latency_seconds` (None: as
+    within a socket). A flag that a process sets in shared memory is seen by others after `flag_latency_seconds` (None:
+    what the shortest message within a node takes). SMPI ignores these three. No rate means no limit.
+    `memory_bytes_per_node` only limits the messages that the processes of a node can hold.
     """
 
     nodes: int
@@ -278,10 +270,7 @@ class Platform(Description):
 
 @dataclass(frozen=True)
 class NodeType:
-    """A type of `nodes` equal nodes: their processors, their send and receive overheads, and their links.
-
-    An overhead is a base time plus a time per byte. All flows of a node in one direction share its link.
-    """
+    """A type of `nodes` equal nodes, each with one link; overheads are a base time plus a time per byte."""
 
     name: str
     nodes: int
@@ -313,10 +302,7 @@ class NodeType:
 
 @dataclass(frozen=True)
 class Wire:
-    """Connection between the links of any two nodes of the types `one` and `other`, in both directions.
-
-    It limits each flow separately. `one` and `other` are equal for nodes of the same type.
-    """
+    """The connection between nodes of types `one` and `other`, in both directions; it limits each flow separately."""
 
     one: str
     other: str
@@ -328,9 +314,8 @@ class Wire:
 class HeterogeneousPlatform(Description):
     """A cluster with nodes of several types; hosts follow the order of `node_types`.
 
-    A message from i to j passes through i's link, the wire between their types and j's link. `wires` has one wire for
-    every two types, and one for each type of more than one node. The node types define the overheads; `os`, `or_` and
-    `ois` of the calibration are unused.
+    A message passes its sender's link, the wire between the types, and its receiver's link. There is a wire for every
+    two types, and for each type of several nodes. Node types have the overheads; those of the calibration are unused.
     """
 
     node_types: tuple[NodeType, ...]

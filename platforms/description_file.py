@@ -88,10 +88,7 @@ _BY_UNIT = {
 
 
 def _keys(names: str, **others: Key) -> dict[str, Key]:
-    """Keys by name, in the order of `names`; a key with a question mark is optional.
-
-    `others` are keys whose valid values do not follow from the unit at the end of their names.
-    """
+    """Keys in the order of `names`, optional ones with ?; `others` have values that no unit in the name tells."""
     found = {}
     for word in names.split():
         name = word.rstrip("?")
@@ -237,10 +234,7 @@ class Problem:
 
 
 def read_description(text: str) -> tuple[Description | None, list[Problem]]:
-    """Returns the platform that TOML text describes, and all problems; the platform is None if there are any.
-
-    A description with node types describes a heterogeneous cluster.
-    """
+    """Returns the platform that TOML text describes, or None, and all problems."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -34,10 +34,7 @@ _USUAL_PORTS = 48
 
 @dataclass(frozen=True)
 class Node:
-    """The contents of a node: CPUs (sockets), cores, memory and its domains, and the path between its processes.
-
-    Fields that are None get the default of descriptions, or of the interconnect.
-    """
+    """The contents of a node: CPUs (sockets), cores, memory and the path between its processes; None for defaults."""
 
     cpus: int = 1
     cores: int | None = None
@@ -67,8 +64,8 @@ def new_platform(
 
     `latency_seconds` is the one-way latency between two nodes of a switch, without the overheads of processors. Link,
     latencies and calibration are those of the interconnect unless they are given. `figures` are the keys of the
-    topology in a description. Raises UsageError for figures that are missing, that do not belong to the topology, or
-    that are invalid.
+    topology in a description. Raises UsageError for figures that are missing, do not belong to the topology, or are
+    invalid.
     """
     _check_node(node)
     picked = interconnect(interconnect_name) if interconnect_name else None
@@ -151,10 +148,9 @@ def _check_node(node: Node) -> None:
 
 
 def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
-    """The platform with an interconnect's overheads; its latency is reduced, so short messages take as long as before.
+    """The platform with an interconnect's overheads, and a latency from which these are taken off for short messages.
 
-    Long messages, for which SMPI charges neither `os` nor `or`, keep their latency. Only processors that send or
-    receive many messages are slower.
+    Only processors that send or receive many messages are slower. Long messages have neither `os` nor `or` in SMPI.
     """
     picked, own = interconnect(interconnect_name), platform.calibration
     if charges_overheads(platform.smpi_options()):

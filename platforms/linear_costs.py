@@ -1,7 +1,4 @@
-"""The true point-to-point parameters of a platform whose costs are linear in the message size.
-
-Tests compare estimated parameters with the true ones.
-"""
+"""The true point-to-point parameters of a platform whose costs are linear in the message size, to check estimates."""
 
 from __future__ import annotations
 
@@ -23,11 +20,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PointToPoint:
-    """Costs of an eager message of at least one byte between two nodes, for n hosts and their pairs.
+    """Costs of an eager message of at least one byte between two of n nodes.
 
-    The overheads `send_seconds` and `receive_seconds`, and their parts per byte, are arrays (n,). `latency_seconds`,
-    which includes the time of SMPI's envelope, and `network_seconds_per_byte` are arrays (n, n) over sender and
-    receiver, 0 on the diagonal.
+    Overheads and their parts per byte are arrays (n,). `latency_seconds`, with the time of SMPI's envelope, and
+    `network_seconds_per_byte` are arrays (n, n) over sender and receiver, 0 on the diagonal.
     """
 
     send_seconds: Array
@@ -50,10 +46,7 @@ class PointToPoint:
 
     @property
     def alpha_seconds(self) -> Array:
-        """alpha of the Hockney model, (n, n): the part of a message's time that does not depend on the size.
-
-        Its diagonal has no meaning.
-        """
+        """alpha of the Hockney model, (n, n), which does not depend on the size. Its diagonal has no meaning."""
         return self.send_seconds[:, None] + self.latency_seconds + self.receive_seconds[None, :]
 
     @property

@@ -48,10 +48,7 @@ def load_description(name_or_path: str | Path) -> Platform:
 
 
 def interconnect(name: str) -> Platform:
-    """The description of an interconnect: two nodes at two switches.
-
-    New descriptions take over its links and calibration.
-    """
+    """The description of an interconnect, two nodes at two switches, from which new ones take links and calibration."""
     check_name("interconnect", name, interconnect_names())
     found = load_description(INTERCONNECTS / f"{name}.toml")
     if found.topology is None:
@@ -128,11 +125,7 @@ def _check_toml(text: str) -> tuple[list[Problem], list[str]]:
 
 
 def _unlikely_figures(platform: Description) -> Iterator[tuple[str, str]]:
-    """The keys of figures that are valid but probably not meant, each with the likely mistake.
-
-    If a link is slower than 1 MB/s, its bandwidth was probably given in Gbit/s instead of bytes per second. If a route
-    takes longer than 10 ms, its latency was probably given in ms or us instead of seconds.
-    """
+    """The keys of valid figures with a likely mistake: links below 1 MB/s in Gbit/s, routes above 10 ms in ms or us."""
     links, routes = _links_and_routes(platform)
     for key, rate in links:
         if rate < _MIN_LINK_BYTES_PER_SECOND:

@@ -15,11 +15,7 @@ BLOCK, CYCLIC = "block", "cyclic"
 
 @dataclass(frozen=True, repr=False)
 class PlacedPlatform(DerivedPlatform):
-    """`base` with ranks placed otherwise than by blocks.
-
-    Cyclic: rank r runs on node r modulo the number of nodes that P processes need. By file: rank r runs on the host at
-    position `ranks[r]` of the base platform; `source` is the file's name.
-    """
+    """`base` with ranks on its nodes in turn, or with rank r on host `ranks[r]`, from the file `source`."""
 
     ranks: tuple[int, ...] = ()
     source: str = CYCLIC
@@ -34,10 +30,7 @@ class PlacedPlatform(DerivedPlatform):
         return hashlib.sha256(f"{self.base.digest()}\n{placed}".encode()).hexdigest()
 
     def positions(self, procs: int, processes_per_node: int) -> tuple[int, ...]:
-        """The position in `hosts` of each rank's host.
-
-        Raises UsageError if the ranks do not fit on the hosts, or if a file does not place all ranks.
-        """
+        """The position in `hosts` of each rank's host. Raises UsageError for ranks that do not fit or have no place."""
         blocks = self.base.positions(procs, processes_per_node)
         if not self.ranks:
             used = tuple(dict.fromkeys(blocks))
@@ -62,9 +55,9 @@ class PlacedPlatform(DerivedPlatform):
 
 
 def placed(platform: HostPlatform, placement: str) -> HostPlatform:
-    """The platform with ranks placed as `placement` says: 'block', 'cyclic', or the path of a file.
+    """The platform with ranks placed by 'block', 'cyclic', or a file with a line for each rank.
 
-    A file has one line per rank: the name of the rank's host, or the host's number on the platform (from 0).
+    A line has the name of the rank's host, or the host's number on the platform (from 0).
     """
     if placement == BLOCK:
         return platform

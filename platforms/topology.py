@@ -1,9 +1,7 @@
 """Topologies of networks: switches, the cables between them, and the route of a message from switch to switch.
 
-Nodes fill the switches in order: node i is at switch i // nodes_per_switch. Cables have two links, one for each
-direction: link 2 i leads from `one` to `other` of cable i, and link 2 i + 1 leads back. Routes are fixed. Parallel
-cables count as one cable here. Its rate is the sum of their rates if messages spread over them, and less if routes
-collide.
+Nodes fill the switches in order. Link 2 i leads from `one` to `other` of cable i, and link 2 i + 1 leads back. Routes
+are fixed. Parallel cables count as one cable, with the sum of their rates, or less if routes collide.
 """
 
 from __future__ import annotations
@@ -53,12 +51,10 @@ def share_in_use(flows: int, cables: int) -> float:
 class Topology(ABC):
     """A network of switches with `nodes_per_switch` nodes at each.
 
-    A message takes `hop_latency_seconds` for each cable from switch to switch, besides the links of its nodes. The
-    vertices are the switches, numbered from 0, followed by whatever else cables end at. `cable_faults` do not change
-    routes, as on networks whose routing ignores rates.
-
-    With static `routing`, parallel cables together have the rate of those cables that are expected to be in use if each
-    node below sends one flow; the other cables idle. A single cable is assumed to be as fast as a node's links.
+    A message takes `hop_latency_seconds` for each cable from switch to switch. The vertices are the switches, numbered
+    from 0, followed by whatever else cables end at. `cable_faults` do not change routes. With static `routing`,
+    parallel cables have the rate of those cables that are expected to be in use if each node below sends one flow; a
+    single cable is assumed to be as fast as a node's links.
     """
 
     nodes_per_switch: int
@@ -98,11 +94,7 @@ class Topology(ABC):
         return found
 
     def _collided(self, cable: Cable, nodes: int, node_rate: float) -> Cable:
-        """The cable with the rate that static routes leave.
-
-        The cable's flows come from the nodes of the switch where it starts; if it does not start at a switch, from the
-        nodes of a group.
-        """
+        """The cable with the rate that static routes leave to flows of a switch's nodes, or of a group's."""
         flows = self.nodes_per_switch
         if cable.one >= self.switches(nodes):
             flows *= self.group_switches or 1
@@ -139,9 +131,9 @@ class Topology(ABC):
 class FatTree(Topology):
     """A fat tree of two levels, or, if `switches_per_pod` is given, of three.
 
-    The cables up from a switch together have the rate of its nodes' links divided by `oversubscription`. The cables up
-    from a pod together have the rate of its switches' cables divided by `pod_oversubscription`. All switches of the
-    highest level are one vertex, and so are all switches of a pod's second level.
+    The cables up from a switch together have the rate of its nodes' links divided by `oversubscription`, those up from
+    a pod the rate of its switches' cables divided by `pod_oversubscription`. The highest level is one vertex, and so is
+    a pod's second level.
     """
 
     oversubscription: float = 1.0
@@ -192,9 +184,9 @@ class FatTree(Topology):
 class Dragonfly(Topology):
     """Groups of switches, with a cable between every two groups.
 
-    The cables from a switch to the others of its group together have `local_bytes_per_second`, since messages spread
-    over them; the cables between two groups have `global_bytes_per_second`. A message to another group takes three
-    hops: to the switch with the cable, to the other group, and to the switch of its receiver.
+    The cables from a switch to its group together have `local_bytes_per_second`, those between two groups
+    `global_bytes_per_second`. A message to another group takes three hops: to the switch with the cable, to the other
+    group, and to the switch of its receiver.
     """
 
     groups: int = 1
@@ -247,8 +239,8 @@ class Dragonfly(Topology):
 class Torus(Topology):
     """Switches on a grid, each with a cable to the next one in every dimension, in rings.
 
-    Cables have `cable_bytes_per_second`, by default the rate of a node's links. Switches are numbered along the first
-    dimension first. Messages go the shorter way around in the first dimension, then in the second, and so on.
+    Numbers run along the first dimension first. Cables have by default the rate of a node's links. Messages go the
+    shorter way around, dimension by dimension.
     """
 
     dimensions: tuple[int, ...] = ()
@@ -328,8 +320,8 @@ class Torus(Topology):
 class Routes:
     """The routes among some switches, in the form of simulator/schedule/engine.h.
 
-    `link_rate` contains the rate of each link. With pair = one * switches + other, the route from `one` to `other`
-    consists of the links in `links[first[pair] : first[pair + 1]]` and takes `seconds[pair]`.
+    With pair = one * switches + other, the route from `one` to `other` has the links in `links[first[pair] : first[pair
+    + 1]]` and takes `seconds[pair]`.
     """
 
     link_rate: npt.NDArray[np.float64]

@@ -1,9 +1,9 @@
 """Platform XML for SimGrid, generated from descriptions.
 
-A homogeneous cluster at one switch has the shape of Grid'5000's own files: a site zone with a <cluster> of real host
-names. A homogeneous cluster becomes a graph of hosts and routers if it has a topology, faults, or a memory that the
-processes of a node share, since SimGrid's own clusters and topologies have one rate and one latency for all links, and
-loopbacks that are never shared. A heterogeneous cluster is a zone of hosts with a route for every two hosts.
+A homogeneous cluster at one switch is a <cluster>, as in Grid'5000's own files. With a topology, faults, or a memory
+that the processes of a node share, it becomes a graph of hosts and routers, since SimGrid's own clusters have one rate
+and one latency for all links, and loopbacks that are never shared. A heterogeneous cluster has a route for every two
+hosts.
 """
 
 from __future__ import annotations
@@ -37,20 +37,17 @@ _SPECIAL = re.compile(r"[&<>\"\n\r\t]")
 
 
 def platform_xml(platform: Platform) -> str:
-    """XML of a homogeneous cluster, with the same meaning for SimGrid 3.32 to 4.1.
-
-    It contains only what simulated times depend on, so that a new title or source does not change the digest.
-    """
+    """XML of a homogeneous cluster for SimGrid 3.32 to 4.1. It has only what simulated times depend on."""
     if platform.topology is None and platform.memory_bytes_per_second is None and not platform.heterogeneous:
         return _document(platform.site, platform.smpi_options(), _cluster_lines(platform))
     return _document(platform.site, platform.smpi_options(), _graph_lines(platform), "DijkstraCache")
 
 
 def _graph_lines(platform: Platform) -> list[str]:
-    """A zone of hosts, routers and the links between them, in which SimGrid takes the routes with the fewest links.
+    """A zone of hosts, routers and links, in which SimGrid takes the routes with the fewest links.
 
-    There is a router for each vertex of the topology; on a torus there is one for each dimension of each switch, so
-    that routes take the dimensions in order.
+    There is a router for each vertex of the topology; on a torus for each dimension of each switch, to keep their
+    order.
     """
     hosts, topology, rate = platform.hosts, platform.topology, platform.node_bytes_per_second
     cables = topology.cables(len(hosts), rate) if topology else []

@@ -1,7 +1,6 @@
 """Descriptions made from platform XML files of one or several clusters, such as Grid'5000's, or of hosts and links.
 
-The attributes of <cluster> and the options have the names and defaults of SimGrid 3.32. Parallel links over which
-SimGrid spreads messages are one link here, with the sum of their rates, as in all descriptions.
+Names and defaults are those of SimGrid 3.32. Parallel links over which SimGrid spreads messages are one link here.
 """
 
 from __future__ import annotations

@@ -78,10 +78,7 @@ class _Element:
 
 
 def read_xml(text: str) -> tuple[list[Problem], list[str], dict[str, str]]:
-    """The problems of a platform XML by line, its host names in file order, and its smpi/ and network/ options.
-
-    Options are complete only if there are no problems.
-    """
+    """The problems of a platform XML by line, its hosts in file order, and its options, complete without problems."""
     elements: list[_Element] = []
     open_tags: list[str] = []
     parser = expat.ParserCreate()
@@ -113,10 +110,7 @@ def read_xml(text: str) -> tuple[list[Problem], list[str], dict[str, str]]:
 
 
 def _host_names(element: _Element) -> list[str]:
-    """The hosts that an element defines; most elements define none.
-
-    Raises UsageError for a malformed radical and KeyError for a missing attribute.
-    """
+    """The hosts that an element defines. Raises UsageError for a malformed radical, KeyError for a missing one."""
     if element.tag in ("host", "peer"):
         return [element.attributes["id"]]
     if element.tag in ("cluster", "cabinet"):
@@ -126,10 +120,7 @@ def _host_names(element: _Element) -> list[str]:
 
 
 def _topology_size(topology: str, parameters: str) -> int | None:
-    """Number of nodes of a cluster's topology, from its topo_parameters; None if the topology sets no number.
-
-    Raises ValueError for parameters that SimGrid does not accept.
-    """
+    """The number of nodes that a cluster's topology sets, or None. Raises ValueError for malformed parameters."""
     if topology == "TORUS":
         factors = parameters.split(",")
     elif topology == "FAT_TREE":

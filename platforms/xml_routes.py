@@ -1,8 +1,7 @@
 """Reads the routes of platform XML files as one switch or as a fat tree of two levels; refuses all other routes.
 
-Attributes and defaults are those of SimGrid 3.32. A leg is a link in the direction in which a route passes it. Flows
-compete for SPLITDUPLEX links in each direction, for SHARED links in both directions together, and never for FATPIPE
-links, which limit each flow.
+Attributes and defaults are those of SimGrid 3.32. Flows compete for SPLITDUPLEX links in each direction, for SHARED
+links in both directions together, and never for FATPIPE links, which limit each flow.
 """
 
 from __future__ import annotations
@@ -173,10 +172,9 @@ def joined(
     near: Route,
     fail: Fail,
 ) -> dict[str, Any]:
-    """The link, topology and backbone of switches with `sizes` nodes.
+    """The link, topology and backbone of switches with `sizes` nodes, to which hosts or clusters, the `ends`, belong.
 
-    `ends` are the names of hosts or clusters, and `switch_of` gives the switch of each. `link` is the rate and latency
-    of a node's own link, and `near` is the rest of a route between two nodes of a switch.
+    `link` is the rate and latency of a node's own link, and `near` the rest of a route between two nodes of a switch.
     """
     rate, latency = link
     together, (flow, within) = rate * sum(sizes), _limit(near)

@@ -13,8 +13,7 @@ def linear(points: Points, steps: Steps, conservative: bool = False) -> Array:
     """The flat tree: one report, and the release of P - 1 processes; T_min of the paper.
 
     `conservative` gives T_max, in which the root receives the other P - 2 reports one after another. For Hockney the
-    paper prints (P - 1) alpha. However, the algorithm that the paper describes, one receive and P - 1 sends, takes
-    P alpha, in agreement with the paper's formulas for LogGP and PLogP.
+    paper prints (P - 1) alpha; one receive and P - 1 sends take P alpha, as in its formulas for LogGP and PLogP.
     """
     further = points.procs - 2
     seconds = 2 * steps.message(EMPTY_BYTES) + further * steps.gap(EMPTY_BYTES, points.procs - 1)

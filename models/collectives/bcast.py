@@ -1,7 +1,6 @@
 """Broadcasts: Pješivac-Grbović et al. 2007, table 2, for P >= 2.
 
-In every tree, as in the C code, a process sends a segment to all its children before it sends the next segment. Below,
-`message` and `gap` are the terms of `steps.Steps` for a segment of m_s bytes.
+In every tree, as in the C code, a process sends a segment to all its children before it sends the next segment.
 """
 
 from __future__ import annotations
@@ -16,11 +15,7 @@ from collwise.models.piecewise import Array
 
 
 def linear(points: Points, steps: Steps) -> Array:
-    """n_s (P - 1) messages in a row.
-
-    Under LogGP this is L + 2 o - g + n_s (P - 1) ((m_s - 1) G + g). The C code segments messages only in its
-    non-blocking form.
-    """
+    """n_s (P - 1) messages in a row; the C code segments messages only in its non-blocking form."""
     m = points.bytes_each
     return np.asarray(steps.message(m) + (points.segments * (points.procs - 1) - 1) * steps.gap(m, points.procs - 1))
 
@@ -34,9 +29,8 @@ def chain(points: Points, steps: Steps) -> Array:
 def binomial(points: Points, steps: Steps) -> Array:
     """ceil(log2 P) (message + (n_s - 1) gap).
 
-    The paper assumes that a process sends the whole message to one child before it sends to the next child. The C code
-    sends in a different order, but takes the same time if P is a power of two, since the root sends n_s ceil(log2 P)
-    messages in both orders.
+    The paper sends the whole message to one child before the next child. The C code takes the same time if P is a power
+    of two, since the root sends n_s ceil(log2 P) messages in both orders.
     """
     m = points.bytes_each
     children = np.ceil(np.log2(points.procs))
@@ -46,19 +40,17 @@ def binomial(points: Points, steps: Steps) -> Array:
 def binary(points: Points, steps: Steps) -> Array:
     """d (message + gap) + (n_s - 1) fork, d = ceil(log2(P + 1)) - 1; a chain if P = 2.
 
-    This formula differs from the printed one. Under Hockney a step takes 2 (alpha + m_s beta) instead of
-    2 alpha + m_s beta, since three processes form a linear tree. Under LogGP filling the tree takes one g per level, as
-    in the paper's formula for split-binary, and the second summand has the factor n_s - 1. Under PLogP the max applies
-    only for P > 3, since otherwise no process both receives and sends.
+    In print, a step under Hockney takes 2 alpha + m_s beta instead of 2 (alpha + m_s beta), and LogGP's second summand
+    has another factor than n_s - 1. Under PLogP the max applies only for P > 3, where a process both receives and
+    sends.
     """
     return _down_binary_tree(points, steps, points.segments, points.bytes_each)
 
 
 def split_binary(points: Points, steps: Steps) -> Array:
-    """The binary tree with half the segments, then an exchange of m / 2.
+    """The binary tree with half the segments, then an exchange of m / 2, which the printed formula for PLogP lacks.
 
-    This formula differs from the printed one as that of `binary` does; the printed formula for PLogP also lacks the
-    exchange. The C code segments each half, so an unsegmented message goes down the tree in pieces of m / 2, not of m.
+    The C code segments each half, so an unsegmented message goes down the tree in pieces of m / 2, not of m.
     """
     half = replace(points, message_bytes=points.message_bytes / 2)
     return np.asarray(

@@ -19,9 +19,7 @@ from collwise.models.single_messages import LMO, Hockney, HockneyBySize, LogGP, 
 
 TreeModel = Hockney | HockneyBySize | LogGP | PLogP | LMO
 Edge = Callable[[int, int, Array, int], tuple[Array, Array]]
-"""Takes parent, child (processors), bytes and the number of the parent's children.
-
-It gives the seconds of the message, and for how long the parent is busy.
+"""The message's seconds and the parent's busy seconds, from parent, child, bytes and the parent's number of children.
 """
 
 
@@ -51,10 +49,7 @@ def gather_between_pairs(points: Points, model: Hockney) -> Array:
 
 
 def scatter_lmo(points: Points, model: LMO) -> Array:
-    """(4.1): (P - 1) (C_0 + m t_0) + max over i of (L_0i + C_i + m t_i + m / beta_0i).
-
-    Table 5.2 prints m t_i twice, with which a scatter between two processors takes longer than one message.
-    """
+    """(4.1): (P - 1) (C_0 + m t_0) + max over i of (L_0i + C_i + m t_i + m / beta_0i). Table 5.2 prints m t_i twice."""
 
     def seconds(procs: int, m: Array) -> Array:
         root, others = lmo_parts(model, procs, m)
@@ -64,10 +59,7 @@ def scatter_lmo(points: Points, model: LMO) -> Array:
 
 
 def gather_lmo(points: Points, model: LMO) -> Array:
-    """(4.2), which equals the scatter, below M1; (4.3), with the sum over i instead of the maximum, above M2.
-
-    The time is nan from M1 to M2. Table 5.2 prints m t_i twice, as for the scatter.
-    """
+    """(4.2), the scatter, below M1; nan up to M2; then (4.3), with the sum over i instead of the maximum."""
 
     def seconds(procs: int, m: Array) -> Array:
         root, others = lmo_parts(model, procs, m)
@@ -78,10 +70,7 @@ def gather_lmo(points: Points, model: LMO) -> Array:
 
 
 def lmo_parts(model: LMO, procs: int, message_bytes: Array) -> tuple[Array, Array]:
-    """The root's part C_0 + m t_0, and the part L_0i + C_i + m t_i + m / beta_0i of each other processor i.
-
-    For k message sizes, the shapes of the two arrays are (k,) and (P - 1, k).
-    """
+    """The root's part C_0 + m t_0, (k,), and L_0i + C_i + m t_i + m / beta_0i of others, (P - 1, k), for k sizes."""
     pairs = model.as_hockney()
     constant = np.ravel(model.processor_seconds)[0]
     per_byte = np.ravel(model.processor_seconds_per_byte)[0]
@@ -90,10 +79,7 @@ def lmo_parts(model: LMO, procs: int, message_bytes: Array) -> tuple[Array, Arra
 
 
 def scatter_binomial(points: Points, model: TreeModel) -> Array:
-    """The recursion of `binomial_seconds`.
-
-    Under Hockney, if P is a power of two, this is log2 P alpha + (P - 1) m beta (Chan et al., cited in section 5.1).
-    """
+    """The recursion of `binomial_seconds`; under Hockney log2 P alpha + (P - 1) m beta if P is a power of two."""
     return _by_procs(points, lambda procs, m: binomial_seconds(model, range(procs), m))
 
 

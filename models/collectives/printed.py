@@ -1,8 +1,4 @@
-"""Formulas of Pješivac-Grbović et al. 2007, tables 1 to 4, as printed, where ours differ.
-
-They serve for comparisons with the paper's own predictions. If a formula's print is damaged, its docstring says how we
-read it.
-"""
+"""Formulas of Pješivac-Grbović et al. 2007, tables 1 to 4, as printed, where ours differ."""
 
 from __future__ import annotations
 
@@ -86,11 +82,7 @@ def reduce_pipeline_loggp(points: Points, model: LogGP) -> Array:
 
 
 def reduce_binomial_loggp(points: Points, model: LogGP) -> Array:
-    """ceil(log2 P) (o + L + n_s ((m_s - 1) G + max{g, o + gamma m_s})).
-
-    The paper says that segmentation never makes this algorithm faster. With m = n_s m_s, that is true if
-    G <= max{g, o + gamma m_s}.
-    """
+    """ceil(log2 P) (o + L + n_s ((m_s - 1) G + max{g, o + gamma m_s}))."""
     t = _LogGPTerms(points, model)
     each = t.transmission + np.maximum(t.gap, t.overhead + _combining(points))
     return np.asarray(np.ceil(np.log2(points.procs)) * (t.overhead + t.latency + points.segments * each))
@@ -99,8 +91,7 @@ def reduce_binomial_loggp(points: Points, model: LogGP) -> Array:
 def reduce_binary_loggp(points: Points, model: LogGP) -> Array:
     """d (L + 3 o + (m_s - 1) G + 2 gamma m_s + (n_s - 1) ((m_s - 1) G + max{g, 3 o + 2 gamma m_s})).
 
-    In print the outer bracket ends after the summand with n_s - 1, unlike in the neighbouring formulas, so d multiplies
-    this summand, too.
+    In print the outer bracket ends after the summand with n_s - 1, so d multiplies this summand, too.
     """
     t = _LogGPTerms(points, model)
     busy = 3 * t.overhead + 2 * _combining(points)

@@ -1,12 +1,9 @@
-"""Reductions: Pješivac-Grbović et al. 2007, table 3, for P >= 2.
+"""Reductions: Pješivac-Grbović et al. 2007, table 3, for P >= 2. Hockney's formulas are as printed.
 
-Combining takes gamma = `points.reduce_seconds_per_byte` per byte. Below, `message` is the time of a message with one
-segment of m_s bytes, plus m_s gamma for combining it. inflow(s) is the time between two such messages at their receiver
-(`steps.Steps`); s is 1 if the receiver sends a segment on after each message that it receives, otherwise 0.
-
-The formulas in the table place (m_s - 1) G, g and o_s inconsistently, so we derived ours from the algorithms, under
-three conditions: a single message between two processes takes its point-to-point time; without gamma and overheads, a
-reduction takes as long as the broadcast; PLogP with a linear g becomes LogGP. The formulas for Hockney are as printed.
+`message` includes combining; inflow(s) is the time between two messages at their receiver, which sends each segment on
+if s is 1. The table places (m_s - 1) G, g and o_s inconsistently, so we derived the other formulas under three
+conditions: a single message between two processes takes its point-to-point time; without gamma and overheads, a
+reduction takes as long as the broadcast; PLogP with a linear g becomes LogGP.
 """
 
 from __future__ import annotations
@@ -19,20 +16,17 @@ from collwise.models.piecewise import Array
 
 
 def linear(points: Points, steps: Steps) -> Array:
-    """The flat tree: message + (n_s (P - 1) - 1) inflow(0).
+    """The flat tree: message + (n_s (P - 1) - 1) inflow(0). The C code does not segment messages here.
 
-    The printed formula for LogGP contains one more (m_s - 1) G, and only one g per segment, however many processes
-    send. In the one for PLogP, the first combining overlaps with the gap. The C code does not segment messages here.
+    LogGP's printed formula has one more (m_s - 1) G, and one g per segment; in PLogP's, the first combining overlaps
+    with the gap.
     """
     later = points.segments * (points.procs - 1) - 1
     return np.asarray(_message(points, steps) + later * _inflow(points, steps))
 
 
 def chain(points: Points, steps: Steps) -> Array:
-    """K chains that end at the root. l message + (n_s K - 1) inflow(0), l = ceil((P - 1) / K).
-
-    The table lacks this algorithm. K = 1 gives the pipeline, and K = P - 1 the linear tree.
-    """
+    """K chains that end at the root; not in the table. l message + (n_s K - 1) inflow(0), l = ceil((P - 1) / K)."""
     chains = np.clip(float(points.parameter), 1.0, np.maximum(points.procs - 1, 1.0))
     length = np.ceil((points.procs - 1) / chains)
     at_root = chains * _inflow(points, steps)
@@ -42,21 +36,16 @@ def chain(points: Points, steps: Steps) -> Array:
 
 
 def pipeline(points: Points, steps: Steps) -> Array:
-    """(P - 1) message + (n_s - 1) inflow(1); inflow(0) if P = 2, since then no process both receives and sends.
-
-    The printed formula for LogGP has (m_s - 1) G within the max. The one for PLogP has o_s outside the max, and the
-    first combining overlaps with the gap.
-    """
+    """(P - 1) message + (n_s - 1) inflow(1); inflow(0) if P = 2, since then no process both receives and sends."""
     steady = _inflow(points, steps, points.procs > 2)
     return np.asarray((points.procs - 1) * _message(points, steps) + (points.segments - 1) * steady)
 
 
 def binomial(points: Points, steps: Steps) -> Array:
-    """ceil(log2 P) (message + (n_s - 1) inflow(0)).
+    """ceil(log2 P) (message + (n_s - 1) inflow(0)); the C code takes as long if P is a power of two.
 
     The printed formulas take the max with g even for a single segment. The one for PLogP has o_s within the max,
-    although the root, for which all others wait, sends nothing. The C code receives a segment from all children before
-    the next segment; this order takes the same time if P is a power of two.
+    although the root sends nothing.
     """
     steady = (points.segments - 1) * _inflow(points, steps)
     return np.asarray(np.ceil(np.log2(points.procs)) * (_message(points, steps) + steady))
@@ -65,9 +54,8 @@ def binomial(points: Points, steps: Steps) -> Array:
 def binary(points: Points, steps: Steps) -> Array:
     """d (message + inflow(0)) + (n_s - 1) (inflow(0) + inflow(1)), d = ceil(log2(P + 1)) - 1.
 
-    The printed formula for LogGP counts (m_s - 1) G and g only once for two children, and its factor d also applies to
-    the summand that contains n_s - 1. For P <= 3 inflow(0) replaces inflow(1), since no process both receives and
-    sends.
+    If P <= 3, no process both receives and sends, and inflow(0) replaces inflow(1). LogGP's printed formula counts (m_s
+    - 1) G and g once for two children, and d also multiplies the summand with n_s - 1.
     """
     levels = np.ceil(np.log2(points.procs + 1)) - 1
     children = np.minimum(points.procs - 1, 2)

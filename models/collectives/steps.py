@@ -1,8 +1,6 @@
-"""The terms in which formulas of collectives are written, for each model.
+"""The few terms in which the papers' formulas for Hockney, LogP, LogGP and PLogP differ.
 
-The papers' formulas for Hockney, LogP, LogGP and PLogP differ only in these few terms, so each algorithm has one
-formula in these terms; tests compare it with the papers' own formulas. The models are homogeneous. Times are in
-seconds, for messages of m bytes (arrays).
+Each algorithm has one formula in these terms, in seconds for messages of m bytes (arrays). The models are homogeneous.
 """
 
 from __future__ import annotations
@@ -27,18 +25,11 @@ class Steps:
     model: Any
 
     def message(self, message_bytes: ArrayLike) -> Array:
-        """The time from the start of sending until the receiver has the message.
-
-        That is alpha + m beta here, L + 2 o + (m - 1) G under LogGP, and L + g(m) under PLogP.
-        """
+        """The time until the receiver has the message: alpha + m beta, L + 2 o + (m - 1) G, or L + g(m)."""
         return np.asarray(self.model.predict(message_bytes))
 
     def gap(self, message_bytes: ArrayLike, receivers: ArrayLike = 1) -> Array:
-        """The time between two messages that one process sends, or receives, in a row: alpha + m beta.
-
-        `receivers` is the number of processes that they go to, or come from, on which the gaps of LogGP and PLogP may
-        depend.
-        """
+        """The time between two messages to, or from, `receivers` processes in a row at one process: alpha + m beta."""
         return self.message(message_bytes)
 
     def receiving(self, message_bytes: ArrayLike) -> Array:
@@ -54,11 +45,10 @@ class Steps:
         return 2 * self.gap(message_bytes, 2)
 
     def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: Array) -> Array:
-        """The time between two messages at a process that receives them one after another and combines each.
+        """The time between two messages at a process that combines each: alpha + m beta + m gamma; gamma is `per_byte`.
 
-        `per_byte` is gamma. `sends` is 1 if the process sends a message of that size after each message that it
-        receives, otherwise 0. Under Hockney the time is alpha + m beta + m gamma in both cases, since the process sends
-        while it receives.
+        `sends` is 1 if the process sends a message of that size after each one, otherwise 0; Hockney sends while it
+        receives.
         """
         return np.asarray(self.message(message_bytes) + per_byte * np.asarray(message_bytes, dtype=float))
 

@@ -1,8 +1,7 @@
 """Estimation of the Hockney model from roundtrips with equal messages both ways: O'Flynn 2009, 2.2.1, 5.1 and 6.2.
 
-A message takes half of the roundtrip. `pairs` are the pairs of processes to measure, by default only (0, 1), and
-results are means over these pairs; heterogeneous models use every pair. All functions raise UsageError for invalid
-arguments.
+A message takes half of the roundtrip. Results are means over `pairs` of processes, by default only (0, 1). All
+functions raise UsageError for invalid arguments.
 """
 
 from __future__ import annotations

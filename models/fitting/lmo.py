@@ -29,28 +29,22 @@ LARGEST_MESSAGE_BYTES = 65536
 def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> LMO:
     """Heterogeneous LMO by formulas (4.4) to (4.10), with the given `thresholds`.
 
-    Here an empty message has e = `lab.min_bytes` bytes, and the large message has M = `message_size` bytes. With
-    D(m) = T_ijk(m) - max_x (T_ix(e) + T_ix(m)) / 2 = 2 C_i + (m + e) t_i, (4.8) gives t_i = (D(M) - D(e)) / (M - e) and
-    C_i = D(e) / 2 - e t_i; with e = 0 these are (4.6) and (4.9).
+    Here an empty message has e = `lab.min_bytes` bytes, and the large message has M = `message_size` bytes. With D(m) =
+    T_ijk(m) - max_x (T_ix(e) + T_ix(m)) / 2 = 2 C_i + (m + e) t_i, (4.8) gives t_i = (D(M) - D(e)) / (M - e) and C_i =
+    D(e) / 2 - e t_i; with e = 0 these are (4.6) and (4.9).
 
-    T_ijk is (4.4) or (4.7) if the reply of the slower partner arrives last. In the experiment, i sends to k last and
-    receives k's reply first, so it processes both replies after k's has arrived, if k is no faster than j. Therefore
-    the partners of every triplet are ordered by their roundtrips with i, separately at each size. If the roundtrips
-    differ by less than their confidence intervals, either partner may be k (i is still busy with k's reply when j's
-    arrives). In that case k is drawn at random, and k's roundtrip is subtracted; the larger of two noisy roundtrips
-    would be too large on average.
+    T_ijk is (4.4) or (4.7) if the reply of the slower partner arrives last. i sends to k last and receives k's reply
+    first, so k has to be the slower partner. The roundtrips with i, at each size, tell which one is slower. If they
+    differ by less than their confidence intervals, k is drawn at random: the larger of two noisy roundtrips would be
+    too large on average.
 
-    C_i is half of the time that i spends on sending and on receiving an empty message, and t_i is the time that i
-    spends on sending a byte; these experiments show nothing else. If two messages of one sender share its link, and the
-    link takes longer for a byte than the processor, the second message waits for the link. Then t_i is the link's time,
-    and 1 / beta_ij, the rest of the roundtrip, may be negative and is not corrected. Nevertheless, a processor's serial
-    time is correct, and so is the mean over pairs of t_i + 1 / beta_ij + t_j; (4.1) to (4.3) consist of these sums. For
-    a single pair the sum is correct if links are not shared; otherwise the averages over triplets move the sum away
-    from the pair's own time.
+    If two messages of one sender share its link, and the link takes longer for a byte than the processor, then t_i is
+    the link's time, and 1 / beta_ij may be negative. The sums in (4.1) to (4.3) are correct nevertheless; for a single
+    pair the sum is correct only if links are not shared.
 
-    The averages differ from (4.10) of the thesis. The thesis divides the sums of C_i and t_i by C(n, 2), although i is
-    in C(n - 1, 2) triplets, as its text says; we divide by the actual number. The thesis averages beta_ij; we average
-    1 / beta_ij, which is linear in the times and may be 0. A pair in no triplet gets the averages of its processors.
+    The averages differ from (4.10), which divides the sums of C_i and t_i by C(n, 2), although i is in C(n - 1, 2)
+    triplets, and averages beta_ij; we average 1 / beta_ij, which may be 0. A pair in no triplet gets the averages of
+    its processors.
     """
     procs, least = lab.procs, lab.min_bytes
     large = message_size(lab, thresholds)
@@ -80,10 +74,7 @@ def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> 
 
 
 def message_size(lab: Laboratory, thresholds: Thresholds) -> int:
-    """The message size M, bytes.
-
-    It is slightly below the leap S and the eager limit, so that the message is sent in the same way as an empty one.
-    """
+    """The message size M, bytes, slightly below S and the eager limit; such a message is sent like an empty one."""
     limits = [LARGEST_MESSAGE_BYTES, lab.eager_limit_bytes]
     if thresholds.scatter_leap_bytes is not None:
         limits.append(thresholds.scatter_leap_bytes)
@@ -91,10 +82,9 @@ def message_size(lab: Laboratory, thresholds: Thresholds) -> int:
 
 
 def triplets(procs: int, each: int) -> NDArray[np.intp]:
-    """Ascending triplets of processors, shape (number, 3); every processor is in at least `each` of them.
+    """Ascending triplets of processors, (number, 3): all, or each processor in at least `each` of them.
 
-    If `each` is at least C(procs - 1, 2), these are all triplets. Otherwise the triplets are drawn, with a fixed seed,
-    in rounds of disjoint triplets, which can be measured concurrently.
+    Drawn triplets come, with a fixed seed, in rounds of disjoint triplets, which can be measured concurrently.
     """
     if each >= comb(procs - 1, 2):
         return np.array(list(combinations(range(procs), 3)), dtype=np.intp)
@@ -112,10 +102,7 @@ def triplets(procs: int, each: int) -> NDArray[np.intp]:
 
 
 def _roundtrips(lab: Laboratory, sizes: tuple[int, int]) -> tuple[Array, Array]:
-    """Returns an array (2, n, n) for each size: the roundtrips with this size both ways, and their half widths.
-
-    Roundtrips and half widths are in seconds, symmetric, and 0 on the diagonal.
-    """
+    """The roundtrips with each size both ways, and their half widths, as symmetric arrays (2, n, n), seconds."""
     pairs = list(combinations(range(lab.procs), 2))
     experiments = [Experiment(ROUNDTRIP, pair, size, size) for size in sizes for pair in pairs]
     measured = [(found.seconds, found.half_width_seconds) for found in lab.run(experiments)]
@@ -127,10 +114,7 @@ def _roundtrips(lab: Laboratory, sizes: tuple[int, int]) -> tuple[Array, Array]:
 
 
 def _one_to_two_excess(lab: Laboratory, chosen: NDArray[np.intp], trips: dict[int, Array]) -> dict[int, Array]:
-    """D(m) by size m: the seconds by which one-to-two takes longer than the roundtrip with the slower partner.
-
-    Each array has the shape (triplets, 3), since each processor of a triplet is i once.
-    """
+    """D(m), seconds, by size m: one-to-two minus the slower partner's roundtrip, (triplets, 3), each processor as i."""
     generator = np.random.default_rng(lab.procs)
     experiments, slower = [], []
     for size, (seconds, half_widths) in trips.items():

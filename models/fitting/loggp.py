@@ -1,7 +1,7 @@
 """Estimation of LogP and LogGP, with saturation (Culler) or without it (Hoefler).
 
-`pairs` are the pairs of processes to measure, by default only (0, 1), and results are means over these pairs;
-heterogeneous models use every pair. All functions raise UsageError for invalid arguments.
+Results are means over `pairs` of processes, by default only (0, 1). All functions raise UsageError for invalid
+arguments.
 """
 
 from __future__ import annotations
@@ -26,10 +26,7 @@ _ROW = 16
 
 @dataclass(frozen=True)
 class Doubling:
-    """The number of messages in a row: `first`, doubled until the gap changes by less than `change`.
-
-    A row never contains more than `max_count` messages, nor more than `max_bytes` in all its messages.
-    """
+    """The number of messages in a row: `first`, doubled up to a limit until the gap changes by less than `change`."""
 
     first: int = 100
     change: float = 0.01
@@ -67,9 +64,8 @@ def culler_loggp(
 ) -> LogGP:
     """LogGP by saturation: Culler et al. 1996, as in O'Flynn 2009, sections 2.2.2, 2.2.3 and table 2.1.
 
-    o_s is the time of sending. o_r is the time of completing a receive after a delay, during which the message has
-    arrived. L = RTT / 2 - o_s - o_r. Saturation with the smallest message gives g. Saturation with large messages, each
-    of which follows the previous one after g + (m - 1) G, gives G; without `large_messages` G = 0, which is LogP.
+    o_s is the time of sending, and o_r that of a receive after a delay in which the message has arrived. Saturation
+    with the smallest message gives g, with large messages g + (m - 1) G; without `large_messages` G = 0, which is LogP.
     """
     least, large = lab.min_bytes, _largest_eager(lab)
 
@@ -93,20 +89,15 @@ def culler_loggp(
 
 
 def hoefler_loggp(lab: Laboratory, pairs: Sequence[Pair] | None = None, heterogeneous: bool = False) -> LogGP:
-    """LogGP without saturation, from rows of messages, whose sizes range from the smallest to the largest eager size.
+    """LogGP without saturation: Hoefler, Lichei, Rehm, "Low-Overhead LogGP Parameter Assessment", 2007.
 
-    Hoefler, Lichei, Rehm, "Low-Overhead LogGP Parameter Assessment for Modern Interconnection Networks", 2007.
     PRTT(n, d, s) is the time of n messages of s bytes, d seconds of other work between two of them, and a reply of s
     bytes:
     - PRTT(1, 0, s) = 2 (L + 2 o + (s - 1) G);
-    - without a delay each further message adds its gap, (PRTT(n, 0, s) - PRTT(1, 0, s)) / (n - 1) = g + (s - 1) G,
-      which over several s gives g and G by least squares;
-    - with a delay of at least the gap each further message adds the delay and o, which gives
-      o = (PRTT(n, d, s) - PRTT(1, 0, s)) / (n - 1) - d.
-    All times are the sender's, so this o is the overhead of sending; o_r cannot be distinguished from L and is assumed
-    to equal o_s. L = PRTT(1, 0, 1) / 2 - 2 o, so if the two overheads differ, L is wrong but L + o_s + o_r is right.
-    The delay is PRTT(1, 0, 1), or the gap if the gap is longer. Delayed times consist mostly of the delay, so a small
-    error in these times is a large error in o.
+    - without a delay each further message adds g + (s - 1) G, which over several s gives g and G by least squares;
+    - with a delay of at least the gap each further message adds the delay and o. This o is the overhead of sending; o_r
+      cannot be distinguished from L and is assumed to equal o_s. So if they differ, L is wrong but L + o_s + o_r is
+      right. Delayed times consist mostly of the delay, so a small error in these times is a large error in o.
     """
     least, most = lab.min_bytes, _largest_eager(lab)
     larger = {size for size in (most // 64, most // 16, most // 4, most // 2, most) if size > least}
@@ -133,10 +124,7 @@ def directions(pair: Pair, both: bool) -> list[Pair]:
 
 
 def _largest_eager(lab: Laboratory) -> int:
-    """The size of large messages: 64 KiB, or the largest size without a handshake if that is smaller.
-
-    A message with a handshake does not follow the previous one after g + (m - 1) G.
-    """
+    """The size of large messages: 64 KiB, or less, so that no handshake delays the next message."""
     largest = min(LARGE_BYTES, lab.eager_limit_bytes - 1)
     return largest if largest > lab.min_bytes else LARGE_BYTES
 
@@ -147,10 +135,9 @@ def _loggp(
     pairs: Sequence[Pair] | None,
     heterogeneous: bool,
 ) -> LogGP:
-    """The model with means over the pairs, or with values per pair and overheads averaged over each processor's pairs.
+    """The means over the pairs, or values per pair and each processor's mean overheads (O'Flynn 2009, section 5.2).
 
-    L = RTT / 2 - o_s - o_r; between different processors, RTT = 2 L + the four overheads. Averages are taken as in
-    O'Flynn 2009, section 5.2.
+    L = RTT / 2 - o_s - o_r; between different processors, RTT = 2 L + the four overheads.
     """
     times = of_pairs(lab, procedure, pairs, heterogeneous)
     if not heterogeneous:
@@ -176,13 +163,11 @@ def _loggp(
 def saturated_gap(
     pair: Pair, message_bytes: int, reply_bytes: int, single_seconds: float, doubling: Doubling
 ) -> Procedure[float]:
-    """Seconds from one message of that size to the next. The number of messages grows until the gap settles.
+    """Seconds from one message of that size to the next, (T(s) - T(1)) / (s - 1); s grows until the gap settles.
 
-    O'Flynn 2009, sections 2.2.2 and 2.2.4, divides the whole time by the number of messages, T(s) / s. This still
-    includes 1 / s of a roundtrip, so an error of 1 % needs eight hundred messages. Here that roundtrip, T(1), is
-    subtracted, (T(s) - T(1)) / (s - 1), as Hoefler et al. 2007 do. The limit is the same, and if only the gap delays
-    messages, the result is exact for any number of messages. `single_seconds` is the roundtrip of one message and the
-    reply. If the gap does not settle, the last value is returned.
+    O'Flynn 2009, sections 2.2.2 and 2.2.4, divides T(s) by s, which still includes 1 / s of a roundtrip; without T(1) =
+    `single_seconds`, as in Hoefler et al. 2007, far fewer messages give the same limit. The last value is returned if
+    the gap does not settle.
     """
     count, before = doubling.first, None
     while True:

@@ -1,13 +1,11 @@
 """Estimation of PLogP: Kielmann et al. 2000, as in O'Flynn 2009, sections 2.2.4 and 5.2.
 
-Saturation gives g(0). At every size, a roundtrip with an empty reply gives g(m) = RTT(m) - RTT(0) + g(0), sending in
-this roundtrip gives o_s(m), and a receive completed after a delay, during which the message has arrived, gives o_r(m).
-L = RTT(0) / 2 - g(0). Links are assumed to be symmetric. Sizes double, and lie closer where g bends.
+Saturation gives g(0). At every size, a roundtrip with an empty reply gives g(m) = RTT(m) - RTT(0) + g(0), its sending
+gives o_s(m), and a receive after a delay, in which the message has arrived, gives o_r(m). L = RTT(0) / 2 - g(0).
 
-The roundtrip's g(m) is the saturated gap only if a message's additional time over an empty one is spent in one
-bottleneck; if sender and receiver both work longer on larger messages, g(m) is the sum of both times. With `saturate`,
-the gap itself is measured at every size. This takes one saturation per size instead of one in all, and L + g(m) is no
-longer the time of a message. All functions raise UsageError for invalid arguments.
+If sender and receiver both work longer on larger messages, this g(m) is the sum of both times. With `saturate`, the gap
+itself is measured at every size, and L + g(m) is no longer the time of a message. All functions raise UsageError for
+invalid arguments.
 """
 
 from __future__ import annotations
@@ -73,13 +71,8 @@ def fitted_plogp(lab: Laboratory, measured: PLogP) -> PLogP:
     """`measured` with L and g fitted to two collectives: Pješivac-Grbović et al. 2007, section 6.1.
 
     The unsegmented chain broadcast takes (P - 1) (L + g(m)), the linear barrier at best P g(0) + 2 L (tables 1 and 2).
-    Over several P and m this is linear in L and every g(m). Overheads stay as they were measured between two processes.
-
-    The barrier's messages are empty (in simulation they carry a byte), and an empty broadcast sends no messages. So
-    g(0) is assumed to equal g(1) of the chain.
-
-    The knots are those of the measured gap, and 1 byte. The collectives run on 2, 4, 8, ... processes, and on all
-    processes. Raises UsageError for two processes, and CollwiseError for collectives that take no time.
+    Over several P and m this is linear in L and every g(m); g(0) is assumed to equal g(1). The knots are those of the
+    measured gap, and 1 byte. Raises UsageError for two processes, and CollwiseError for collectives that take no time.
     """
     communicators = sorted({*(1 << k for k in range(1, lab.procs.bit_length())), lab.procs})
     if len(communicators) < 2:

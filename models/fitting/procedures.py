@@ -36,10 +36,9 @@ _ALL_PAIRS_PROCS = 4
 
 @dataclass(frozen=True)
 class Detail:
-    """The detail in which procedures measure. Noise bends curves everywhere, so more detail also shows more bends.
+    """The detail in which procedures measure; more detail also shows more of the bends that noise makes.
 
-    Functions of the size are measured at `sizes`, straight lines at `line_sizes`; `stride_bytes` and
-    `finest_stride_bytes` belong to the search for LMO's thresholds.
+    Functions of the size are measured at `sizes`, straight lines at `line_sizes`, LMO's thresholds with the strides.
     """
 
     sizes: Sizes = SIZES
@@ -64,10 +63,7 @@ QUICK = Detail(
 
 @dataclass(frozen=True)
 class FitRequest:
-    """The family of models to fit, the procedure, and whether each pair and processor has its own parameters.
-
-    With `by_receivers`, the gap of LogP, LogGP or PLogP depends on the number of receivers.
-    """
+    """The family of models to fit, the procedure, and whether pairs, processors and numbers of receivers differ."""
 
     family: str
     procedure: str
@@ -79,9 +75,8 @@ class FitRequest:
 class FitProcedure:
     """A procedure that fits a family of models.
 
-    `run` takes a laboratory, the detail, and either `pairs` or, unless the procedure is `means_only`,
-    `heterogeneous=True`. With `pairs` it returns the means over these pairs, with `heterogeneous=True` the parameters
-    of every pair.
+    `run` takes a laboratory, the detail, and `pairs`, over which it returns means, or `heterogeneous=True`, for
+    parameters of every pair, unless the procedure is `means_only`.
     """
 
     what: str
@@ -212,11 +207,7 @@ def request(
 
 
 def max_useful_procs(wanted: FitRequest, available: int, alike: bool = True) -> int:
-    """The default number of processes in the experiments.
-
-    All `available` processes take part if the nodes differ, the model is heterogeneous, or its gap depends on the
-    number of receivers; otherwise at most HOMOGENEOUS_PROCS.
-    """
+    """The default number of processes in experiments: all if they may differ, otherwise at most HOMOGENEOUS_PROCS."""
     few = alike and not wanted.heterogeneous and not wanted.by_receivers
     return min(available, HOMOGENEOUS_PROCS) if few else available
 
@@ -229,11 +220,7 @@ def fit(
     reduce_seconds_per_byte: float = 0.0,
     detail: Detail = CLOSE,
 ) -> FittedParameters:
-    """Runs the procedure.
-
-    Raises UsageError for fewer than two processes (three for LMO and for gaps by receivers), and the errors of the
-    procedure.
-    """
+    """Runs the procedure. Raises UsageError for too few processes, and the errors of the procedure."""
     least = 3 if wanted.family == "lmo" or wanted.by_receivers else 2
     if lab.procs < least:
         raise UsageError(f"{wanted.family} by {wanted.procedure} needs at least {least} processes, not {lab.procs}")

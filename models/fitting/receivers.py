@@ -1,8 +1,7 @@
 """Estimation of a gap that depends on the number of receivers: Pješivac-Grbović et al. 2007, section 7.
 
-The paper finds that flat trees are faster beyond 16 nodes than a constant gap explains. A linear scatter of the
-smallest blocks to k processes takes k - 1 gaps longer than one to a single process, so that its gap is
-(T(k) - T(1)) / (k - 1). The change is the difference to the gap between messages to one process.
+A linear scatter of the smallest blocks to k processes takes k - 1 gaps longer than one to a single process, so that its
+gap is (T(k) - T(1)) / (k - 1). The change is the difference to the gap between messages to one process.
 """
 
 from __future__ import annotations

@@ -16,10 +16,7 @@ Predictor = Callable[[Sequence[int], Sequence[float], int], float]
 
 
 def line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
-    """Intercept and slope by least squares of the relative residuals, from two sizes or more.
-
-    Raises CollwiseError for times that are not above 0.
-    """
+    """Intercept and slope by least squares of the relative residuals. Raises CollwiseError for times of 0 or less."""
     if min(seconds) <= 0:
         raise CollwiseError(
             f"no line through a time of {min(seconds):g} s: messages take no time here, or too little to tell"

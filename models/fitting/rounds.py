@@ -85,10 +85,7 @@ def with_effort(lab: Laboratory, procedure: Callable[[], Result]) -> tuple[Resul
 
 
 def symmetric(procs: int, values: Mapping[Pair, float]) -> Array:
-    """The symmetric array (n, n) of values measured for i < j, with 0 on the diagonal.
-
-    The papers assume symmetric links.
-    """
+    """The symmetric array (n, n) of values measured for i < j, with 0 on the diagonal."""
     matrix = np.zeros((procs, procs))
     for (i, j), value in values.items():
         matrix[i, j] = matrix[j, i] = value
@@ -96,9 +93,6 @@ def symmetric(procs: int, values: Mapping[Pair, float]) -> Array:
 
 
 def by_processor(procs: int, processors: ArrayLike, values: ArrayLike) -> Array:
-    """The array (n,) of each processor's mean over the pairs or triplets that contain it.
-
-    `processors` has the shape of `values`, for example a row for each pair, and gives the processor of each value.
-    """
+    """Each processor's mean, (n,), over its pairs or triplets; `processors` has the shape of `values`."""
     of = np.ravel(processors)
     return np.asarray(np.bincount(of, np.ravel(values), procs) / np.bincount(of, minlength=procs))

@@ -36,10 +36,7 @@ ESCALATION = 10.0
 
 
 def _line(points: Array, start: int, end: int) -> tuple[Array, float]:
-    """Intercept and slope of the line through consecutive points, and the relative deviation about it.
-
-    `points` has the shape (n, 2), message bytes and seconds. Residuals are relative to the times, as noise is.
-    """
+    """Intercept and slope of the line through points (n, 2) of bytes and seconds, and the relative deviation."""
     sizes, seconds = points[start:end].T
     scale = sizes[-1]
     design = np.column_stack([1 / seconds, sizes / scale / seconds])
@@ -52,8 +49,8 @@ def _line(points: Array, start: int, end: int) -> tuple[Array, float]:
 def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[int, int]]:
     """The straight lines that a series consists of, as index ranges [start, end); a single range if there is no break.
 
-    For every number of breaks up to MAX_BREAKS the best breaks are found by dynamic programming; the smallest BIC
-    decides their number. Each line has three parameters (intercept, slope, variance), each break is one more.
+    Dynamic programming finds the best breaks for every number up to MAX_BREAKS; the smallest BIC decides their number.
+    Each line has three parameters (intercept, slope, variance), each break is one more.
     """
     sizes, times = np.asarray(message_bytes, dtype=float), np.asarray(seconds, dtype=float)
     if sizes.shape != times.shape or np.any(np.diff(sizes) <= 0) or np.any(times <= 0):
@@ -81,9 +78,8 @@ def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[
 def _costs(sizes: Array, times: Array) -> Array:
     """The cost of a line through the points [start, end), by start and end; infinite for fewer than MIN_POINTS.
 
-    The cost is minus twice the log likelihood of a line with its own variance. Bai & Perron allow variances to change
-    with the lines; here they have to change, since escalations scatter a thousand times as much as a regular region
-    does.
+    The cost is minus twice the log likelihood of a line with its own variance, since escalations scatter a thousand
+    times as much as a regular region does.
     """
     count = len(sizes)
     costs = np.full((count + 1, count + 1), np.inf)
@@ -103,19 +99,14 @@ def _costs(sizes: Array, times: Array) -> Array:
 
 
 def scatter_leap(message_bytes: Sequence[int], seconds: Sequence[float]) -> int | None:
-    """The threshold S of scatter, the size at which the line after the greatest leap begins; None if there is no leap.
-
-    A leap is at least MIN_LEAP of the time before it; a change of slope alone is not a leap. `lines` finds lines of
-    MIN_POINTS sizes or more, so a leap nearer to either end is not seen.
-    """
+    """S, the size at which the line after the greatest leap begins; None without a leap of at least MIN_LEAP."""
     return _greatest_leap(np.column_stack([message_bytes, seconds]), lines(message_bytes, seconds))
 
 
 def gather_regular_from(message_bytes: Sequence[int], seconds: Sequence[float]) -> int | None:
-    """The threshold M2 of gather, the size at which the line after the last irregular one begins; None if not found.
+    """M2, the size at which the line after the last irregular one begins; None if not found.
 
-    A line is irregular if times scatter about it by more than IRREGULAR. If no line is irregular, M2 is the size of the
-    greatest leap, like S, since serial receiving (4.3) then follows (4.2) at once.
+    If no line is irregular, M2 is the size of the greatest leap, since (4.3) then follows (4.2) at once.
     """
     found = lines(message_bytes, seconds)
     points = np.column_stack([message_bytes, seconds])
@@ -132,10 +123,10 @@ def gather_irregular_from(
     seconds: Sequence[float],
     finest_stride_bytes: int = 1,
 ) -> int | None:
-    """The threshold M1 of gather, the smallest size with an escalation, in whole KiB. None if there is no escalation.
+    """M1, the smallest size with an escalation, in whole KiB; None if there is no escalation.
 
-    `measure` returns the seconds of linear gather at the given sizes. Sizes below the smallest one with an escalation
-    are measured with ever finer strides, each half of the previous one, down to `finest_stride_bytes`.
+    `measure` returns the seconds of linear gather at the given sizes. Strides below the smallest size found are halved
+    down to `finest_stride_bytes`.
     """
     known = dict(zip(message_bytes, seconds, strict=True))
     least = _min_escalation(known)
@@ -157,11 +148,7 @@ def escalations(seconds: Sequence[float]) -> NDArray[np.bool_]:
 
 
 def fit_thresholds(lab: Laboratory, stride_bytes: int = STRIDE_BYTES, finest_stride_bytes: int = 1) -> Thresholds:
-    """The thresholds S, M1 and M2 of linear scatter and gather from rank 0.
-
-    All processes take part; sizes are `stride_bytes` apart. The search for M1 measures further sizes only if there are
-    escalations.
-    """
+    """S, M1 and M2 of linear scatter and gather from rank 0 to all processes; sizes are `stride_bytes` apart."""
 
     def measure(kind: str, sizes: Sequence[int]) -> list[float]:
         processes = tuple(range(lab.procs))

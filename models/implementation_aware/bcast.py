@@ -1,28 +1,19 @@
 """Cost formulas of the broadcast algorithms: Nuriyev & Lastovetsky 2021, section III-A, and others of the same kind.
 
-`AS_PRINTED` holds formulas (1) and (7) to (11) as the paper prints them: with one alpha and beta per algorithm, and
-with a gamma that depends only on p and is taken at the segment size.
+`AS_PRINTED` holds formulas (1) and (7) to (11) as printed: with one alpha and beta per algorithm, and with a gamma that
+depends only on p and is taken at the segment size. `BY_PARTS` holds them split into parts whose costs differ:
 
-`BY_PARTS` holds the same formulas, split into parts whose costs differ on a real platform:
+- Filling the tree is one part, the flow of segments that follows is another, since with several processes per node its
+  segments share the nodes' links.
+- The two phases of split-binary are two parts, since the exchange may reach the eager limit while segments do not.
+- Eager messages of the linear tree run concurrently, as in formula (3); rendezvous messages follow formula (1).
 
-- Filling the tree is one part, the steady flow of segments that follows is another. With several processes per node,
-  the segments of the flow share the nodes' links, while the first segment does not, and neighbours on one node are
-  closer.
-- The two phases of split-binary are two parts, and each half is cut into whole segments. The exchange may reach the
-  eager limit while the segments do not.
-- Eager and rendezvous messages of the linear tree are two parts. Eager sends return at once and run concurrently, as in
-  formula (3), and rendezvous sends run one after another, as in formula (1).
+`knomial`, `two_tree`, `scatter_allgather` and `scatter_ring_allgather` are not in the paper.
 
-Four formulas are not in the paper. `knomial` follows the derivation of formula (7) for another radix. `two_tree` also
-has a fill and a flow. `scatter_allgather` and `scatter_ring_allgather` count their messages step by step, since the
-messages grow and shrink across the eager limit. If the first message of a scatter uses rendezvous, it delays the other
-messages, as in the linear tree.
-
-Formula (7) is printed on two lines without a sign between them. We take their sum, as in formula (6); the check study
-nuriyev2021 shows which choices a product would make. Equation (5) has floor(log2 P) + n_s - 1 stages, and (7) contains
-as many values of gamma. The additional "- 1" in print would make the broadcast of one segment between two processes
-free, so `BY_PARTS` leaves it out. A balanced binomial tree is floor(log2 P) deep, but its root has ceil(log2 P)
-children; the longest of K chains has ceil((P - 1) / K) processes. `BY_PARTS` uses these numbers.
+Formula (7) is printed on two lines without a sign between them; we take their sum, as in (6). The additional "- 1" in
+(7) would make the broadcast of one segment between two processes free, so `BY_PARTS` leaves it out. A balanced binomial
+tree is floor(log2 P) deep, but its root has ceil(log2 P) children; the longest of K chains has ceil((P - 1) / K)
+processes. `BY_PARTS` uses these numbers.
 """
 
 from __future__ import annotations
@@ -48,10 +39,7 @@ def _printed(points: Points, steps: Array) -> list[Messages]:
 
 
 def _pipeline(points: Points, fill: Array, steady: Array, whole: Array) -> list[Messages]:
-    """The messages of a pipelined broadcast of `whole` bytes: `fill` steps, then `steady` steps.
-
-    After the `fill` steps the last process has the first segment; the `steady` steps are for the other segments.
-    """
+    """A pipelined broadcast of `whole` bytes: `fill` steps of the first segment, then `steady` steps of the others."""
     each, longest = whole / segment_count(whole, points.segment_bytes), longest_segment(whole, points.segment_bytes)
     counts = {"fill": fill, "steady": steady}
     return [
@@ -124,9 +112,9 @@ def binomial_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (7): the steps along the slowest path, to fill the tree, then gamma(c + 1) (n_s - 1) steps.
 
-    c = ceil(log2 P) is the number of the root's children. If all children of a process have a segment at the same time,
-    the path down a full tree takes gamma(c + 1) + gamma(c) + ... + gamma(2), as printed. If they receive it one after
-    another, the path takes less, since the first child has the largest subtree.
+    c = ceil(log2 P) is the number of the root's children. If these receive a segment one after another, the slowest
+    path takes less than gamma(c + 1) + gamma(c) + ... + gamma(2), as printed, since the first child has the largest
+    subtree.
     """
     segment = points.bytes_each
     fill = fill_steps(points, gamma, binomial_subtrees, segment)
@@ -150,7 +138,7 @@ def split_binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def split_binary(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formula (9): the steps along the slowest path, 2 (n - 1) steps for the n segments of a half, then the exchange.
+    """Formula (9): the steps along the slowest path, 2 (n - 1) for the n segments of a half, and the exchange.
 
     With two processes the root has only one child, so the segments take n - 1 steps instead of 2 (n - 1).
     """
@@ -180,8 +168,7 @@ def knomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
 def two_tree(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Two binary trees, filled in 2 floor(log2(P - 1)) + 2 steps; the n segments of a half then take 2 (n - 1) steps.
 
-    While the trees fill, some steps of the schedule have no message to wait for. The number of such steps varies with
-    P, by up to a fifth of all steps, and the fit treats them as cheaper steps.
+    Steps that have no message to wait for, up to a fifth of all, count as cheaper steps.
     """
     half = points.message_bytes / 2
     segments = segment_count(half, points.segment_bytes)
@@ -193,11 +180,10 @@ def scatter_allgather(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Scatter, then recursive doubling: its i-th step exchanges 2^(i-1) blocks of m / P.
 
     If a group of w = 2^(i-1) processes meets a smaller group of r processes, the processes without a partner get the
-    smaller group's blocks from the others. Every message doubles the number of processes that have these blocks, so
-    this takes ceil(log2(w / r)) messages of r blocks. Only the longest of these series of messages is waited for, and
-    the processes that begin this series are not the last that the scatter reached. So latencies count floor(log2(w /
-    r)) times, at least once; bytes count in full. A step of the scatter and a step of the allgather are assumed to cost
-    the same: at every P, both have nearly the same number of steps, so no fit could distinguish the two costs.
+    smaller group's blocks in ceil(log2(w / r)) messages of r blocks. Only the longest of these series is waited for,
+    and its first processes are not the last that the scatter reached, so latencies count floor(log2(w / r)) times, at
+    least once; bytes count in full. Steps of the scatter and of the allgather are nearly equal in number, so one part
+    serves both.
     """
     block = points.message_bytes / points.procs
     parts = _scatter("main", points)
@@ -218,11 +204,10 @@ def scatter_ring_allgather(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def _scatter(name: str, points: Points) -> list[Messages]:
-    """The scatter down the binomial tree, as the messages on the path to the deepest process.
+    """The messages of 2^(f-1), ..., 2, 1 blocks of m / P to the binomial tree's deepest process; f = floor(log2 P).
 
-    These messages have 2^(f-1), ..., 2, 1 blocks of m / P, f = floor(log2 P). Before them, a message with the blocks of
-    rank 2^f and of higher ranks leaves the root. If it uses rendezvous, the other messages wait for it; eager messages
-    leave concurrently.
+    Before them, a message with the blocks of rank 2^f and of higher ranks leaves the root. The others wait for it only
+    if it uses rendezvous.
     """
     block = points.message_bytes / points.procs
     parts = []

@@ -1,8 +1,7 @@
 """Fitting gamma(p), and alpha and beta of each algorithm: Nuriyev & Lastovetsky 2021, section IV.
 
-Every experiment gives one equation, linear in the parameters once gamma is known. Each equation is divided by its time,
-so that residuals are relative errors, and all of an algorithm's equations are solved by Huber regression with
-non-negative parameters.
+Each experiment gives one equation, linear in the parameters and divided by its time, so that residuals are relative.
+Huber regression with non-negative parameters solves an algorithm's equations.
 """
 
 from __future__ import annotations
@@ -27,10 +26,7 @@ HUBER_RELATIVE = 0.02
 
 
 def fit_gamma(seconds: Mapping[int, Mapping[int, float]]) -> Gamma:
-    """gamma = T(p) / T(2) of the non-blocking linear broadcast (IV-B), from seconds by message bytes, then by p.
-
-    Every size needs p = 2, 3, ... without gaps.
-    """
+    """gamma = T(p) / T(2) (IV-B), from seconds by message bytes, then by p = 2, 3, ... without gaps."""
     sizes = sorted(seconds)
     rows = []
     for size in sizes:
@@ -60,10 +56,9 @@ def fit_algorithm(
 ) -> AlgorithmFit:
     """alpha and beta of every part and protocol in the observations, fitted with `formula`, by default the model's.
 
-    In the model as printed, an algorithm has one alpha and beta, which also serve the closing gather of 'bcast_gather'
-    (figure 4). In the model by parts, each part and protocol has its own alpha and beta. The closing gather also has
-    its own, which are determined by the 'gather' observations. If there are several segment sizes, the model by parts
-    is also fitted to each size alone (as section VI proposes). Raises CollwiseError when there are no observations.
+    In the model as printed, one alpha and beta also serve the closing gather of 'bcast_gather' (figure 4). In the model
+    by parts, the closing gather has its own, and each of several segment sizes is also fitted alone (section VI).
+    Raises CollwiseError when there are no observations.
     """
     if not observations:
         raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
@@ -92,11 +87,7 @@ def fit_algorithm(
 
 
 def _tells_about(observation: Observation, segment_bytes: int) -> bool:
-    """True if an observation would be the same with that segment size.
-
-    That is so if it has that segment size, if its message is one segment under either size (with size 0, every message
-    is one segment), or if its experiment has no segments.
-    """
+    """True if an observation would be the same with that segment size; with size 0, every message is one segment."""
     if observation.experiment in ("exchange", "gather") or observation.segment_bytes == segment_bytes:
         return True
     return all(
@@ -126,10 +117,7 @@ def _equations(
     gamma: Gamma,
     eager_limit_bytes: int,
 ) -> list[dict[str, tuple[float, float]]]:
-    """The number and total bytes of each observation's messages, by part and protocol, without zeros.
-
-    Formulas are evaluated once for all observations of the same experiment.
-    """
+    """The number and total bytes of each observation's messages, by part and protocol, without zeros."""
     found: list[dict[str, tuple[float, float]]] = [{} for _ in observations]
     alike: dict[tuple[str, int], list[int]] = {}
     for index, observation in enumerate(observations):

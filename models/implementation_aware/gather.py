@@ -1,7 +1,6 @@
 """Cost formulas of the gather algorithms: Nuriyev & Lastovetsky 2021, section III-B.
 
-The protocol of a message depends on its size, so messages that may cross the eager limit independently are separate
-parts: the growing messages in the steps of the binomial tree, and the two parts of a block in linear_sync.
+Messages that may cross the eager limit independently are separate parts.
 """
 
 from __future__ import annotations
@@ -20,11 +19,7 @@ def linear(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def linear_sync(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formulas (13) and (14).
-
-    Two eager parts of a block arrive at the same time: (P - 1) (alpha + m / 2 beta). With rendezvous the two parts
-    arrive one after the other: (P - 1) (2 alpha + m beta).
-    """
+    """(13) if two eager parts arrive together: (P - 1) (alpha + m / 2 beta); else (14): (P - 1) (2 alpha + m beta)."""
     half = np.floor(points.message_bytes / 2)
     first = np.minimum(np.where(points.segment_bytes > 0, points.segment_bytes, half), points.message_bytes)
     second = points.message_bytes - first

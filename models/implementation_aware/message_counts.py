@@ -1,9 +1,6 @@
 """The common form of all cost formulas: a sum of parts, each a number of point-to-point messages of one size.
 
-    T(P, m) = sum over parts of  count * (alpha_part + bytes_each * beta_part)
-
-The name and the protocol of a part determine its alpha and beta; messages of at least the eager limit use rendezvous.
-Given gamma(p), the time is linear in the parameters, as estimation requires.
+T(P, m) is the sum over parts of count * (alpha_part + bytes_each * beta_part), linear in the parameters given gamma(p).
 """
 
 from __future__ import annotations
@@ -25,8 +22,7 @@ EAGER, RENDEZVOUS = "eager", "rendezvous"
 class Messages:
     """`count` messages of `bytes_each` bytes, one after another, as arrays over the points evaluated.
 
-    The size decides the protocol unless `protocol` names it. If sizes differ, `bytes_each` is the mean size, and the
-    largest size, `longest`, decides.
+    The largest size, `longest` if sizes differ, decides the protocol unless `protocol` names it.
     """
 
     name: str
@@ -41,9 +37,8 @@ class Gamma:
     """gamma(p, m), the time of a non-blocking linear broadcast among p processes divided by that among 2 (formula (4)).
 
     `values[i]` holds gamma for messages of `message_bytes[i]` and p = 2, 3 and so on. Values are interpolated between
-    sizes and constant beyond the outer sizes. Beyond the last p they continue with the slope of a straight line through
-    the values of that size, since gamma is nearly linear in p (section IV-B). One size is enough; the paper uses only
-    the segment size.
+    sizes and constant beyond them; beyond the last p they follow a straight line (section IV-B). The paper has one
+    size.
     """
 
     message_bytes: tuple[float, ...]

@@ -67,9 +67,8 @@ def protocol_sums(
 ) -> dict[str, tuple[Array, Array]]:
     """The number of messages and their total bytes by part and protocol ('main/eager'), as arrays over the points.
 
-    In the model by parts, each message's own size decides its protocol. In the model as printed, an algorithm as a
-    whole is eager or rendezvous: m decides for a gather (the paper builds two models of each gather algorithm), and the
-    segmented broadcasts are eager (section III-A).
+    In the model by parts, each message's size decides its protocol. In the model as printed, m decides for a gather,
+    and the segmented broadcasts are eager (section III-A).
     """
     sums: dict[str, tuple[Array, Array]] = {}
     for part in parts:

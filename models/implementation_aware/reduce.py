@@ -1,11 +1,7 @@
-"""Cost formulas of the reduce algorithms, split into parts like those of the broadcasts.
+"""Cost formulas of the reduce algorithms, which the papers lack, split into parts like those of the broadcasts.
 
-The papers on implementation-aware models have no formulas of reduce. A process combines what it receives, and beta
-includes the time per byte of combining. There are three parts:
-
-- `fill`: the messages on the slowest path up the tree, each of which waits for the previous one;
-- `inflow`: the messages that wait at one process, which combines one message while the next is under way;
-- `steady`: the messages of all segments after the first.
+`fill` are the messages on the slowest path up the tree, `inflow` those that wait at one process, which combines one
+while the next is under way, and `steady` those of later segments. beta includes combining.
 """
 
 from __future__ import annotations

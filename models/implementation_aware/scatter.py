@@ -16,12 +16,10 @@ _Way = tuple[int, int, int, int]
 
 
 def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """The messages on the slowest path down the in-order binomial tree.
+    """The messages on the slowest path down the in-order binomial tree, whose parents serve the furthest child first.
 
-    A parent serves the furthest child first, whose subtree is the largest unless P cuts it short. Rendezvous messages
-    are sent one after another. Eager messages leave concurrently and share the link evenly, so when a message of b
-    blocks has arrived, min(b, b') blocks of every other message, of b' blocks, have arrived. Eager messages are assumed
-    not to share the link with rendezvous messages.
+    Rendezvous messages are sent one after another. Eager messages share the link evenly, so when a message of b blocks
+    has arrived, min(b, b') blocks of every other eager message, of b' blocks, have arrived.
     """
     # A message is eager if it has fewer blocks than this.
     bytes_a_block = np.maximum(points.message_bytes, 1.0)

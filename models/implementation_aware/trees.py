@@ -1,12 +1,9 @@
-"""The time that the first segment takes down a tree.
+"""The time that the first segment takes down a tree of algorithms/topology/tree.c.
 
 If the sender's time for each message separates the messages, the i-th of a process's c children has the segment after
-gamma(i + 1) steps. If the messages share the sender's link, all children have the segment at the same time, after
-gamma(c + 1) steps. The time is a weighted mean of these two; the weight of gamma(c + 1) is the share of the bytes in
-the cost of one more message (`shared_link`).
-
-The trees are those of algorithms/topology/tree.c. In all of them a subtree has the shape of a whole tree of the same
-size. So the sizes of the subtrees below the root, in the order in which they are served, describe a tree.
+gamma(i + 1) steps; if they share its link, all have it after gamma(c + 1). The time is a mean, weighted by
+`shared_link`. In all these trees a subtree has the shape of a whole tree of the same size, so the sizes of the subtrees
+below the root, in the order in which they are served, describe a tree.
 """
 
 from __future__ import annotations
@@ -40,10 +37,7 @@ def binary_subtrees(procs: int) -> tuple[int, ...]:
 
 @cache
 def binomial_subtrees(procs: int) -> tuple[int, ...]:
-    """The sizes of the root's subtrees, the nearest child's first.
-
-    The subtree of child 2^k contains every 2^(k + 1)-th process from 2^k on.
-    """
+    """The sizes of the root's subtrees, the nearest child's first; that of 2^k has every 2^(k + 1)-th process."""
     return tuple((procs + (1 << k) - 1) >> (k + 1) for k in range((procs - 1).bit_length()))
 
 
@@ -51,8 +45,7 @@ def binomial_subtrees(procs: int) -> tuple[int, ...]:
 def knomial_subtrees(radix: int) -> Subtrees:
     """Returns a function for the sizes of the root's subtrees in a k-nomial tree.
 
-    There is a subtree for each non-zero value of each digit of a rank in base `radix`, the highest digit first; in this
-    subtree, the lower digits take all values.
+    There is a subtree for each non-zero value of each digit of a rank in base `radix`, the highest digit first.
     """
 
     @cache
@@ -83,10 +76,7 @@ def fill_steps(points: Points, gamma: Gamma, subtrees: Subtrees, message_bytes: 
 
 
 def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
-    """The distinct values, ascending, and the index of the value at every point.
-
-    If all rows or all columns are equal, only one of them is sorted, since sorting takes longer than most formulas.
-    """
+    """The distinct values and each point's index. Sorting is slow, so of equal rows or columns only one is sorted."""
     some = values
     for axis in range(values.ndim):
         first = some.swapaxes(0, axis)[:1].swapaxes(0, axis)
@@ -116,9 +106,8 @@ def _slowest(counts: Array, gamma: Gamma, subtrees: Subtrees, message_bytes: Arr
 def shared_link(gamma: Gamma, message_bytes: Array) -> Array:
     """The share, from 0 to 1, of the bytes in the cost of a second message. The rest is the sender's time for it.
 
-    The shortest messages show the sender's time. Let a message take t + x, where x is the time of its bytes, and a
-    second message e + x more. Then gamma(3) - 1 is (e + x) / (t + x), and e / t for x = 0; these two give the sender's
-    share, e / (e + x).
+    Let a message take t + x, where x is the time of its bytes, and a second one e + x more. Then gamma(3) - 1 is (e +
+    x) / (t + x), and e / t for the shortest messages; these two give the sender's share, e / (e + x).
     """
     shortest, further = (
         np.clip(gamma(3.0, size) - 1, 0.0, 1.0) for size in (np.zeros_like(message_bytes), message_bytes)
@@ -129,11 +118,7 @@ def shared_link(gamma: Gamma, message_bytes: Array) -> Array:
 
 @lru_cache(256)
 def _generations(wanted: tuple[int, ...], subtrees: Subtrees) -> tuple[list[int], list[tuple[list[int], Indices]]]:
-    """The rows, in a table, of trees of the `wanted` sizes; and groups of parents, children before parents.
-
-    A group contains the rows of parents with the same number of children, and an array with the rows of each parent's
-    children.
-    """
+    """The table rows of trees of the `wanted` sizes; and the rows of parents and of their children, children first."""
     found: set[int] = set()
     waiting = set(wanted)
     while waiting:

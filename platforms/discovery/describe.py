@@ -55,12 +55,10 @@ def described(
     topology: Mapping[str, Any],
     figures: Mapping[str, Any],
 ) -> Described:
-    """The description made from the known facts and from the figures that were given.
+    """The description made from the known facts and from the figures that were given, of which None are left out.
 
-    `node` contains the fields of Node. `topology` contains the keys of a topology, and its kind under the key
-    `topology`. `figures` contains the arguments `nodes`, `interconnect_name`, `link_bytes_per_second` and
-    `latency_seconds` of new_platform. None stands for a figure that was not given. Raises UsageError as new_platform
-    does.
+    `node` has the fields of Node, `topology` the keys of a topology and its kind under `topology`, and `figures` the
+    other arguments of new_platform, whose errors it raises.
     """
     node, topology, figures = (
         {key: value for key, value in given.items() if value is not None} for given in (node, topology, figures)

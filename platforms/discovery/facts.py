@@ -11,10 +11,7 @@ READ, GIVEN, ESTIMATED, MISSING = "read", "given", "estimated", "missing"
 
 @dataclass(frozen=True)
 class Fact:
-    """A figure of a cluster: what it is, its value, how it is known (READ, GIVEN, ESTIMATED, MISSING), its source.
-
-    For a missing figure, `where` says how to find or to give it.
-    """
+    """A figure of a cluster: how it is known (READ, GIVEN, ESTIMATED, MISSING), and its source, or how to find it."""
 
     what: str
     value: int | float | str | None
@@ -35,10 +32,7 @@ def facts(*found: Fact) -> Facts:
 
 
 def merged(*sources: Facts) -> Facts:
-    """The facts of several sources; earlier sources take precedence.
-
-    Facts about links come from a single source, so that the kind of one network never gets the rate of another.
-    """
+    """The facts of several sources, earlier ones first; facts about links belong together, so all have one source."""
     together: Facts = {}
     for source in sources:
         linked = "interconnect" in together

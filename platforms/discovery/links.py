@@ -57,10 +57,7 @@ _ETHERNET_WORD = re.compile(r"(\d+)(?:gbe|gige|geth)")
 
 @dataclass(frozen=True)
 class Port:
-    """A node's port that is up: its kind, its rate (if known), and `where` this was read.
-
-    `generation` is a word or text that shows the generation of InfiniBand, such as hdr100 or 2X HDR.
-    """
+    """A node's port that is up, and `where` it was read; `generation` names that of InfiniBand, such as hdr100."""
 
     kind: str
     gbits: float | None
@@ -80,7 +77,7 @@ def port_of_word(word: str, where: str) -> Port | None:
 def link_facts(ports: Sequence[Port]) -> Facts:
     """The interconnect that MPI would use on a node with these ports, with its rate and links per node.
 
-    If there are several networks, the one made for MPI is used; if that network's ports differ, the fastest ones are.
+    If there are several networks, the one made for MPI is used, with its fastest ports.
     """
     if not ports:
         return {}

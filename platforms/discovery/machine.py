@@ -35,10 +35,7 @@ _CONNECTX_GBITS = {"ConnectX-7": 400.0, "ConnectX-6": 200.0, "ConnectX-5": 100.0
 
 
 def machine_facts(saved: Path | None = None, sys: Path | None = None) -> Facts:
-    """The facts about this machine, or about another one.
-
-    `saved` is the other machine's lstopo XML or lscpu output, `sys` is a copy of its /sys.
-    """
+    """The facts of `saved` lstopo XML or lscpu output, of `sys`, a copy of /sys, or else of this machine."""
     of_file: Facts = {}
     if saved is not None:
         of_file = saved_facts(saved)

@@ -56,9 +56,8 @@ def slurm_facts(source: str, partition: str | None = None) -> Facts:
     """The facts of a Slurm configuration: LIVE, or comma-separated files and folders.
 
     A folder has slurm.conf and topology.conf; a file is one of the two, or the output of `scontrol show` for config,
-    nodes, topology or partitions. The nodes are those of `partition`, by default of Slurm's default partition, or of
-    all partitions if none is the default. Raises UsageError for files that cannot be read, and for a configuration
-    without nodes.
+    nodes, topology or partitions. The nodes are those of `partition`, by default of Slurm's default partition, else
+    all. Raises UsageError for files that cannot be read, and for a configuration without nodes.
     """
     found = _live() if source == LIVE else _from_files(source)
     nodes = list(_nodes(found))

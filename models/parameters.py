@@ -99,14 +99,7 @@ class ParameterFile(ABC):
 
 Parameters = Hockney | HockneyBySize | LogGP | PLogP | HeterogeneousPLogP | LMO
 FAMILIES: Mapping[str, Any] = MappingProxyType(
-    {
-        "hockney": Hockney,
-        "hockney_by_size": HockneyBySize,
-        "logp": LogGP,
-        "loggp": LogGP,
-        "plogp": PLogP,
-        "lmo": LMO,
-    }
+    {"hockney": Hockney, "hockney_by_size": HockneyBySize, "logp": LogGP, "loggp": LogGP, "plogp": PLogP, "lmo": LMO}
 )
 """The class of each family's parameters; heterogeneous PLogP has a separate class."""
 

@@ -226,12 +226,7 @@ class LMO(PairParameters):
     """
 
     DIMENSIONS = MappingProxyType(
-        {
-            "processor_seconds": 1,
-            "processor_seconds_per_byte": 1,
-            "latency_seconds": 2,
-            "network_seconds_per_byte": 2,
-        }
+        {"processor_seconds": 1, "processor_seconds_per_byte": 1, "latency_seconds": 2, "network_seconds_per_byte": 2}
     )
 
     processor_seconds: float | Array

@@ -157,10 +157,7 @@ TOPOLOGY = {
     ),
 }
 NODE_FAULT = _keys(
-    "node overhead_factor? rate_factor?",
-    node=_whole(0, MAX_HOSTS),
-    overhead_factor=_POSITIVE,
-    rate_factor=_POSITIVE,
+    "node overhead_factor? rate_factor?", node=_whole(0, MAX_HOSTS), overhead_factor=_POSITIVE, rate_factor=_POSITIVE
 )
 CABLE_FAULT = _keys(
     "switches rate_factor",

@@ -135,10 +135,7 @@ def _unlikely_figures(platform: Description) -> Iterator[tuple[str, str]]:
         if platform.calibration.tcp_window and 2 * latency * rate > DEFAULT_TCP_GAMMA_BYTES:
             most = DEFAULT_TCP_GAMMA_BYTES / (2 * rate)
             what = f"a route of {latency:g} s makes SimGrid's TCP window the bottleneck"
-            yield (
-                key,
-                f"{what}; shorten it to {most:.3g} s at {rate:g} B/s, or set calibration.tcp_window = false",
-            )
+            yield (key, f"{what}; shorten it to {most:.3g} s at {rate:g} B/s, or set calibration.tcp_window = false")
         elif latency > _MAX_ROUTE_SECONDS:
             yield key, f"a route of {latency:g} s is too long for a cluster; write seconds, 12e-6 for 12 us"
 

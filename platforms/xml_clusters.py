@@ -122,10 +122,7 @@ def _of_hosts(platform: XmlPlatform, zone: Element, elements: Sequence[Element])
     if memory:
         share = 1 + CROSS_TRAFFIC if _calibration(platform, {}).crosstraffic else 1
         made["memory_bytes_per_second"] = memory[0].rate / share
-    return made | {
-        "loopback_bytes_per_second": loopback.rate,
-        "loopback_latency_seconds": loopback.latency,
-    }
+    return made | {"loopback_bytes_per_second": loopback.rate, "loopback_latency_seconds": loopback.latency}
 
 
 def _router(given: Mapping[str, str]) -> str:

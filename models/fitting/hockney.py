@@ -38,10 +38,7 @@ def hockney_by_two_sizes(
 
 
 def hockney_by_regression(
-    lab: Laboratory,
-    sizes: Sizes = REGRESSION_SIZES,
-    pairs: Sequence[Pair] | None = None,
-    heterogeneous: bool = False,
+    lab: Laboratory, sizes: Sizes = REGRESSION_SIZES, pairs: Sequence[Pair] | None = None, heterogeneous: bool = False
 ) -> Hockney:
     """The model by least squares of relative residuals; the sizes are chosen for each pair."""
 

@@ -16,15 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.common.experiments import (
-    CHAIN_BCAST,
-    LINEAR_BARRIER,
-    RECEIVE,
-    ROUNDTRIP,
-    SEND,
-    Experiment,
-    Laboratory,
-)
+from collwise.common.experiments import CHAIN_BCAST, LINEAR_BARRIER, RECEIVE, ROUNDTRIP, SEND, Experiment, Laboratory
 from collwise.models.fitting.loggp import DELAY_ROUNDTRIPS, DOUBLING, Doubling, directions, saturated_gap
 from collwise.models.fitting.regression import SIZES, Sizes, from_last_two
 from collwise.models.fitting.rounds import Pair, Procedure, of_pairs

@@ -98,11 +98,7 @@ def _kielmann(lab: Laboratory, detail: Detail, pairs: Sequence[Pair], saturate: 
 
 
 def _plogp(
-    lab: Laboratory,
-    detail: Detail,
-    pairs: Sequence[Pair] = (),
-    heterogeneous: bool = False,
-    saturate: bool = False,
+    lab: Laboratory, detail: Detail, pairs: Sequence[Pair] = (), heterogeneous: bool = False, saturate: bool = False
 ) -> Parameters:
     if heterogeneous:
         return kielmann_heterogeneous_plogp(lab, detail.sizes, detail.doubling, saturate)

@@ -81,10 +81,7 @@ class Sizes:
         return [min_bytes, *dict.fromkeys(sizes), self.largest_bytes]
 
     def explore(
-        self,
-        min_bytes: int,
-        measure: Callable[[int], Procedure[float]],
-        expected: Predictor,
+        self, min_bytes: int, measure: Callable[[int], Procedure[float]], expected: Predictor
     ) -> Procedure[dict[int, float]]:
         """The values by size, at ascending sizes that are chosen here; `measure` is the procedure for one size."""
         waiting = self.regular(min_bytes)

@@ -23,12 +23,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from collwise.models.implementation_aware.message_counts import Gamma, Messages, by_algorithm, ceil_log2, floor_log2
-from collwise.models.implementation_aware.trees import (
-    binary_subtrees,
-    binomial_subtrees,
-    fill_steps,
-    knomial_subtrees,
-)
+from collwise.models.implementation_aware.trees import binary_subtrees, binomial_subtrees, fill_steps, knomial_subtrees
 from collwise.models.interface import Points, longest_segment, segment_count
 from collwise.models.piecewise import Array
 

@@ -49,11 +49,7 @@ class Described:
 
 
 def described(
-    name: str,
-    known: Facts,
-    node: Mapping[str, Any],
-    topology: Mapping[str, Any],
-    figures: Mapping[str, Any],
+    name: str, known: Facts, node: Mapping[str, Any], topology: Mapping[str, Any], figures: Mapping[str, Any]
 ) -> Described:
     """The description made from the known facts and from the figures that were given, of which None are left out.
 

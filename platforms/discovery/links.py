@@ -18,12 +18,7 @@ SLINGSHOT, OMNI_PATH, INFINIBAND, ARIES, ROCE, ETHERNET = _PREFERRED = (
     "RoCE",
     "Ethernet",
 )
-_PRESETS = {
-    ROCE: "infiniband-hdr",
-    OMNI_PATH: "omni-path",
-    SLINGSHOT: "slingshot",
-    ARIES: "aries",
-}
+_PRESETS = {ROCE: "infiniband-hdr", OMNI_PATH: "omni-path", SLINGSHOT: "slingshot", ARIES: "aries"}
 _BY_ETHERNET_GBITS = {1: "tcp-1g", 10: "tcp-10g", 25: "tcp-25g"}
 NOMINAL_GBITS = {
     "infiniband-edr": 100.0,

@@ -12,16 +12,7 @@ from xml.etree import ElementTree
 from collwise.common.errors import UsageError
 from collwise.common.files import read_text
 from collwise.platforms.discovery.facts import Facts, facts, merged, read
-from collwise.platforms.discovery.links import (
-    ARIES,
-    ETHERNET,
-    INFINIBAND,
-    OMNI_PATH,
-    ROCE,
-    SLINGSHOT,
-    Port,
-    link_facts,
-)
+from collwise.platforms.discovery.links import ARIES, ETHERNET, INFINIBAND, OMNI_PATH, ROCE, SLINGSHOT, Port, link_facts
 
 SYS = Path("/sys")
 _RATE = re.compile(r"([\d.]+) Gb/sec")

@@ -37,14 +37,12 @@ class PairParameters:
 
     def homogeneous(self) -> Self:
         """The means over processors and pairs."""
-        means = {name: _mean(getattr(self, name)) for name in self.DIMENSIONS}
+        means = {}
+        for name in self.DIMENSIONS:
+            values = np.asarray(getattr(self, name), dtype=float)
+            # The diagonal stands for no pair.
+            means[name] = float(np.mean(values[~np.eye(len(values), dtype=bool)] if values.ndim == 2 else values))
         return type(self)(**{**vars(self), **means})
-
-
-def _mean(value: float | Array) -> float:
-    """The value itself, the mean over processors, or the mean over pairs (without the diagonal)."""
-    array = np.asarray(value, dtype=float)
-    return float(np.mean(array[~np.eye(len(array), dtype=bool)] if array.ndim == 2 else array))
 
 
 def entry(value: float | Array, *index: int) -> float:

@@ -330,9 +330,11 @@ def _hockney(keys: Keys) -> Hockney:
     return Hockney(keys.number("alpha_seconds", 0), keys.number("beta_seconds_per_byte", 0))
 
 
-class WithResiduals(ABC):
-    """A fit with the relative residual of each observation, (predicted - observed) / observed."""
+@dataclass(frozen=True)
+class WithResiduals:
+    """Fitted parameters, and the relative residual of each observation, (predicted - observed) / observed."""
 
+    parameters: Mapping[str, Hockney]
     residuals: tuple[float, ...]
 
     @property
@@ -350,32 +352,23 @@ class WithResiduals(ABC):
         return {
             "mean_relative_residual": round(self.mean_residual, 6),
             "worst_relative_residual": round(self.worst_residual, 6),
-            **plain(self._values()),
+            **plain({name: value for name, value in vars(self).items() if name != "residuals"}),
             "relative_residuals": [round(value, 6) for value in self.residuals],
         }
-
-    @abstractmethod
-    def _values(self) -> dict[str, Any]:
-        """The fitted values."""
 
 
 @dataclass(frozen=True)
 class AlgorithmFit(WithResiduals):
     """An algorithm's parameters, one Hockney pair per part and protocol ('main/eager'), and its relative residuals.
 
-    `by_segment` has parameters fitted for a single segment size, which are more accurate for that size.
+    `by_segment_bytes` has parameters fitted for a single segment size, which are more accurate for that size.
     """
 
-    parameters: Mapping[str, Hockney]
-    residuals: tuple[float, ...]
-    by_segment: Mapping[int, Mapping[str, Hockney]] = field(default_factory=dict)
+    by_segment_bytes: Mapping[int, Mapping[str, Hockney]] | None = None
 
     def parameters_for(self, segment_bytes: int) -> Mapping[str, Hockney]:
         """The parameters fitted for that segment size; if there are none, those fitted for all sizes."""
-        return self.by_segment.get(segment_bytes, self.parameters)
-
-    def _values(self) -> dict[str, Any]:
-        return {"parameters": self.parameters, "by_segment_bytes": self.by_segment or None}
+        return (self.by_segment_bytes or {}).get(segment_bytes, self.parameters)
 
     @classmethod
     def read(cls, keys: Keys) -> AlgorithmFit:
@@ -384,7 +377,7 @@ class AlgorithmFit(WithResiduals):
         if not all(map(str.isdecimal, segments)):
             raise keys.wrong("by_segment_bytes", "tables named by segment sizes in bytes")
         parameters, residuals = keys.table("parameters").each(_hockney), keys.numbers("relative_residuals")
-        return cls(parameters, residuals, {int(segment): parts for segment, parts in segments.items()})
+        return cls(parameters, residuals, {int(segment): parts for segment, parts in segments.items()} or None)
 
 
 @dataclass(frozen=True)
@@ -446,13 +439,8 @@ class Overheads:
 class PathFit(WithResiduals):
     """An algorithm's alpha and beta for each class of messages, after `steps` steps of counting and fitting."""
 
-    parameters: Mapping[str, Hockney]
-    residuals: tuple[float, ...]
     steps: int
     settled: bool
-
-    def _values(self) -> dict[str, Any]:
-        return {"steps": self.steps, "settled": self.settled, "parameters": self.parameters}
 
     @classmethod
     def read(cls, keys: Keys) -> PathFit:

@@ -44,16 +44,8 @@ class PointToPointModel(RegisteredModel):
     def document(self) -> dict[str, Any]:
         """The parameters as plain dictionaries and lists, as in a parameter file."""
         procs = 2 if np.isinf(self.max_procs) else int(self.max_procs)
-        known = (
-            self.kind.family,
-            "",
-            self.platform,
-            "",
-            procs,
-            DEFAULT_EAGER_LIMIT_BYTES,
-            self.reduce_seconds_per_byte,
-        )
-        return FittedParameters(*known, self.parameters).as_document()
+        known = (procs, DEFAULT_EAGER_LIMIT_BYTES, self.reduce_seconds_per_byte, self.parameters)
+        return FittedParameters(self.kind.family, "", self.platform, "", *known).as_document()
 
     def predict(
         self,

@@ -59,7 +59,11 @@ def optimal_mapping(cost: Cost, procs: int, starts: Sequence[Mapping] = ()) -> M
         take(*_descend(cost, start))
     generator = np.random.default_rng(0)
     for _ in range(_RESTARTS):
-        take(*_descend(cost, _shuffled(best, generator)))
+        # A third of the ranks, at least three, in another order.
+        chosen = generator.choice(np.arange(1, procs), max(3, procs // 3), replace=False)
+        shuffled = np.array(best)
+        shuffled[chosen] = shuffled[generator.permutation(chosen)]
+        take(*_descend(cost, tuple(shuffled.tolist())))
     return best
 
 
@@ -76,11 +80,3 @@ def _descend(cost: Cost, start: Mapping) -> tuple[Mapping, float]:
             if seconds < least * (1 - TOLERANCE):
                 mapping, least, improved = tuple(swapped), seconds, True
     return mapping, least
-
-
-def _shuffled(mapping: Mapping, generator: np.random.Generator) -> Mapping:
-    """The mapping with a third of its ranks, at least three, in another order."""
-    chosen = generator.choice(np.arange(1, len(mapping)), max(3, len(mapping) // 3), replace=False)
-    shuffled = np.array(mapping)
-    shuffled[chosen] = shuffled[generator.permutation(chosen)]
-    return tuple(int(processor) for processor in shuffled)

@@ -35,17 +35,16 @@ if TYPE_CHECKING:
     )
     from collwise.platforms.hosts import (
         HostPlatform as HostPlatform,
-        ReorderedPlatform as ReorderedPlatform,
+        PlacedPlatform as PlacedPlatform,
         parse_radical as parse_radical,
+        placed as placed,
     )
     from collwise.platforms.loader import (
-        CheckReport as CheckReport,
         check_file as check_file,
         interconnect as interconnect,
         load as load,
         load_description as load_description,
     )
-    from collwise.platforms.placement import PlacedPlatform as PlacedPlatform, placed as placed
     from collwise.platforms.shipped import interconnect_names as interconnect_names, known as known
     from collwise.platforms.topology import (
         CableFault as CableFault,
@@ -54,30 +53,20 @@ if TYPE_CHECKING:
         Topology as Topology,
         Torus as Torus,
     )
-    from collwise.platforms.xml import platform_xml as platform_xml
     from collwise.platforms.xml_file import XmlPlatform as XmlPlatform
 
 _MODULES = {
     "allocation": ("AllocatedPlatform", "ScatteredPlatform", "allocated", "scattered"),
     "description": (
-        "Buffers",
-        "Calibration",
-        "HeterogeneousPlatform",
-        "NodeFault",
-        "NodeType",
-        "Platform",
-        "Ports",
-        "Source",
-        "Wire",
+        *("Buffers", "Calibration", "HeterogeneousPlatform", "NodeFault", "NodeType"),
+        *("Platform", "Ports", "Source", "Wire"),
     ),
-    "hosts": ("HostPlatform", "ReorderedPlatform", "parse_radical"),
-    "loader": ("CheckReport", "check_file", "interconnect", "load", "load_description"),
-    "shipped": ("interconnect_names", "known"),
-    "from_figures": ("Node", "new_platform", "with_overheads"),
-    "placement": ("PlacedPlatform", "placed"),
-    "topology": ("CableFault", "Dragonfly", "FatTree", "Topology", "Torus"),
     "description_file": ("write_description",),
-    "xml": ("platform_xml",),
+    "from_figures": ("Node", "new_platform", "with_overheads"),
+    "hosts": ("HostPlatform", "PlacedPlatform", "parse_radical", "placed"),
+    "loader": ("check_file", "interconnect", "load", "load_description"),
+    "shipped": ("interconnect_names", "known"),
+    "topology": ("CableFault", "Dragonfly", "FatTree", "Topology", "Torus"),
     "xml_file": ("XmlPlatform",),
 }
 __all__ = [name for names in _MODULES.values() for name in names]

@@ -23,8 +23,7 @@ from collwise.common.errors import UsageError, nearest_names, note, warn
 from collwise.common.files import read_text
 from collwise.common.units import counted
 from collwise.platforms.description import HeterogeneousPlatform, Platform
-from collwise.platforms.hosts import DerivedPlatform, HostPlatform
-from collwise.platforms.placement import PlacedPlatform
+from collwise.platforms.hosts import DerivedPlatform, HostPlatform, PlacedPlatform
 from collwise.platforms.topology import Topology, Torus
 from collwise.platforms.xml_clusters import description_of
 

@@ -22,8 +22,7 @@ from collwise.platforms.description import (
     needed_wires,
 )
 from collwise.platforms.description_file import checked, read_description, write_description
-from collwise.platforms.hosts import HostPlatform
-from collwise.platforms.placement import PlacedPlatform, placed
+from collwise.platforms.hosts import HostPlatform, PlacedPlatform, placed
 from collwise.platforms.topology import ROUTINGS, CableFault, Dragonfly, FatTree, Topology, Torus
 from collwise.platforms.xml_clusters import description_of
 

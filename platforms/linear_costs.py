@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,12 @@ class PointToPoint:
 def point_to_point(platform: HostPlatform) -> PointToPoint:
     """The parameters of a described platform, for one process per node and one message at a time."""
     if isinstance(platform, ReorderedPlatform):
-        return _reordered(point_to_point(platform.base), np.asarray(platform.order))
+        truth, order = point_to_point(platform.base), np.asarray(platform.order)
+        changed: dict[str, Any] = {}
+        for name, value in vars(truth).items():
+            if isinstance(value, np.ndarray):
+                changed[name] = value[order] if value.ndim == 1 else value[np.ix_(order, order)]
+        return replace(truth, **changed)
     found = description_of(platform)
     return _homogeneous(found) if isinstance(found, Platform) else _heterogeneous(found)
 
@@ -89,13 +95,10 @@ def _homogeneous(platform: Platform) -> PointToPoint:
 
 def _heterogeneous(platform: HeterogeneousPlatform) -> PointToPoint:
     kinds = platform.types_of_hosts
-    n = len(kinds)
-    latency, rate = np.zeros((n, n)), np.zeros((n, n))
-    for i, node_type in enumerate(kinds):
-        for j, other in enumerate(kinds):
-            if i != j:
-                latency[i, j], bandwidth = platform.route(node_type, other)
-                rate[i, j] = 1 / bandwidth
+    latency, rate = np.zeros((2, len(kinds), len(kinds)))
+    for i, j in permutations(range(len(kinds)), 2):
+        latency[i, j], bandwidth = platform.route(kinds[i], kinds[j])
+        rate[i, j] = 1 / bandwidth
     overheads = [
         np.array([getattr(kind, name) for kind in kinds])
         for name in ("send_base_seconds", "send_seconds_per_byte", "receive_base_seconds", "receive_seconds_per_byte")
@@ -110,14 +113,6 @@ def _with_factors(platform: Description, overheads: list[Array], latency: Array,
     latency = latency * calibration.latency_factor[0][1] + ENVELOPE_BYTES * rate
     send, send_per_byte, receive, receive_per_byte = overheads
     return PointToPoint(send, send_per_byte, receive, receive_per_byte, latency, rate, calibration.eager_limit_bytes)
-
-
-def _reordered(truth: PointToPoint, order: NDArray[np.intp]) -> PointToPoint:
-    changed: dict[str, Any] = {}
-    for name, value in vars(truth).items():
-        if isinstance(value, np.ndarray):
-            changed[name] = value[order] if value.ndim == 1 else value[np.ix_(order, order)]
-    return replace(truth, **changed)
 
 
 def _check_linear(platform: HostPlatform, *lists: Sequence[object]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -28,7 +28,11 @@ def load(name_or_path: str | Path) -> HostPlatform:
     """Returns the platform with that name, or the platform that a .toml or .xml file describes."""
     path = _find(name_or_path)
     if path.suffix == ".xml":
-        return _from_xml(path)
+        text = read_text(path)
+        problems, hosts, options = read_xml(text)
+        if problems:
+            raise _refusal(path, problems)
+        return XmlPlatform(path.stem, f"platform XML {path.name}", text, tuple(hosts), tuple(options.items()))
     platform, problems = _read(read_text(path))
     if platform is None:
         raise _refusal(path, problems)
@@ -81,14 +85,6 @@ def _find(name_or_path: str | Path) -> Path:
     return FOLDER / f"{name_or_path}.toml"
 
 
-def _from_xml(path: Path) -> XmlPlatform:
-    text = read_text(path)
-    problems, hosts, options = read_xml(text)
-    if problems:
-        raise _refusal(path, problems)
-    return XmlPlatform(path.stem, f"platform XML {path.name}", text, tuple(hosts), tuple(options.items()))
-
-
 def _refusal(path: Path, problems: list[Problem]) -> UsageError:
     others = len(problems) - 1
     more = f" [and {others} more: see 'collwise platforms check {path}']" if others else ""
@@ -112,16 +108,16 @@ def check_file(path: str | Path) -> CheckReport:
     """Returns all problems of a platform file, TOML or XML, except those that only SimGrid itself can detect."""
     path = Path(path)
     text = read_text(path)
-    problems, hosts = _check_toml(text) if path.suffix == ".toml" else read_xml(text)[:2]
+    hosts: Sequence[str] = ()
+    if path.suffix == ".xml":
+        problems, hosts, _ = read_xml(text)
+    else:
+        platform, problems = read_description(text)
+        if platform is not None:
+            unlikely = _unlikely_figures(platform)
+            problems = sorted(Problem(line_of(text, key), f"{key}: {what}") for key, what in unlikely)
+            hosts = platform.hosts
     return CheckReport(tuple(f"{path}:{problem.line}: {problem.what}" for problem in problems), tuple(hosts))
-
-
-def _check_toml(text: str) -> tuple[list[Problem], list[str]]:
-    platform, problems = read_description(text)
-    if platform is None:
-        return problems, []
-    problems = [Problem(line_of(text, key), f"{key}: {what}") for key, what in _unlikely_figures(platform)]
-    return sorted(problems), list(platform.hosts)
 
 
 def _unlikely_figures(platform: Description) -> Iterator[tuple[str, str]]:
@@ -135,7 +131,7 @@ def _unlikely_figures(platform: Description) -> Iterator[tuple[str, str]]:
         if platform.calibration.tcp_window and 2 * latency * rate > DEFAULT_TCP_GAMMA_BYTES:
             most = DEFAULT_TCP_GAMMA_BYTES / (2 * rate)
             what = f"a route of {latency:g} s makes SimGrid's TCP window the bottleneck"
-            yield (key, f"{what}; shorten it to {most:.3g} s at {rate:g} B/s, or set calibration.tcp_window = false")
+            yield key, f"{what}; shorten it to {most:.3g} s at {rate:g} B/s, or set calibration.tcp_window = false"
         elif latency > _MAX_ROUTE_SECONDS:
             yield key, f"a route of {latency:g} s is too long for a cluster; write seconds, 12e-6 for 12 us"
 
@@ -148,9 +144,11 @@ def _links_and_routes(platform: Description) -> tuple[list[tuple[str, float]], l
         return [link], [("network.link_latency_seconds", latency, bandwidth)]
     assert isinstance(platform, HeterogeneousPlatform)
     kinds = {kind.name: kind for kind in platform.node_types}
-    links, routes = [], []
-    for number, kind in enumerate(platform.node_types, start=1):
-        links.append((f"node_types[{number}].link_bytes_per_second", kind.link_bytes_per_second))
+    links = [
+        (f"node_types[{number}].link_bytes_per_second", kind.link_bytes_per_second)
+        for number, kind in enumerate(platform.node_types, start=1)
+    ]
+    routes = []
     for number, wire in enumerate(platform.wires, start=1):
         key = f"network.wires[{number}]"
         links.append((f"{key}.bytes_per_second", wire.bytes_per_second))

@@ -79,6 +79,7 @@ def _description(platform: XmlPlatform) -> Platform:
         warn(f"platform '{platform.name}' does not say what reductions cost, so they take no time ({REDUCE})")
     make = _of_hosts if elements[0].tag == "host" else _of_clusters
     sockets = int(properties.get(SOCKETS, 1))
+    numbered: dict[str, Any] = {"host_prefix": f"{platform.name}-", "host_suffix": "", "first_host": 0}
     return Platform(
         name=platform.name,
         title=platform.title,
@@ -89,7 +90,7 @@ def _description(platform: XmlPlatform) -> Platform:
         processes_per_node=platform.default_processes_per_node,
         core_flops=flops(given["speed"].split(",")[0]),
         calibration=_calibration(platform, properties),
-        **make(platform, zone, elements),
+        **(numbered | make(platform, zone, elements)),
     )
 
 
@@ -103,7 +104,7 @@ def _kind(element: Element) -> dict[str, str]:
 
 
 def _of_hosts(platform: XmlPlatform, zone: Element, elements: Sequence[Element]) -> dict[str, Any]:
-    """The fields of a description that give the network of single hosts, and new, numbered host names."""
+    """The fields of a description that give the network of single hosts."""
     hosts, fail = platform.hosts, partial(_refusal, platform)
     if len(hosts) < 2:
         raise fail("it has only one host; at least two are needed")
@@ -118,7 +119,7 @@ def _of_hosts(platform: XmlPlatform, zone: Element, elements: Sequence[Element])
             f"the route of a host to itself is over link '{loopback.link}'; expected a FATPIPE link, and optionally a "
             "SHARED link without latency for the host's memory"
         )
-    made = of_hosts(hosts, between_hosts(zone, hosts, fail), fail) | _numbered(platform)
+    made = of_hosts(hosts, between_hosts(zone, hosts, fail), fail)
     if memory:
         share = 1 + CROSS_TRAFFIC if _calibration(platform, {}).crosstraffic else 1
         made["memory_bytes_per_second"] = memory[0].rate / share
@@ -129,12 +130,8 @@ def _router(given: Mapping[str, str]) -> str:
     return given.get("router_id", f"{given['prefix']}{given['id']}_router{given['suffix']}")
 
 
-def _numbered(platform: XmlPlatform) -> dict[str, Any]:
-    return {"host_prefix": f"{platform.name}-", "host_suffix": "", "first_host": 0}
-
-
 def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Element]) -> dict[str, Any]:
-    """The fields of a description that give the network of one cluster or of several, and the host names."""
+    """The fields of a description that give the network of several clusters, or of one and its host names."""
     given, fail = elements[0].attrib, partial(_refusal, platform)
     if unknown := next((name for name in _UNKNOWN if given.get(name, "SPLITDUPLEX") != "SPLITDUPLEX"), None):
         raise fail(f"its <cluster> has {unknown}={given[unknown]!r} (valid: none, or SPLITDUPLEX)")
@@ -170,7 +167,7 @@ def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Elemen
             return (*near, *route_between(routes, names[one], names[other], fail), *near)
 
         made = joined(names, range(len(names)), sizes, between, (rate, latency), near, fail)
-        return found | made | _numbered(platform)
+        return found | made
     prefix, suffix = given["prefix"], given["suffix"]
     try:
         made = backbone | shape(given.get("topo_parameters", ""), rate, latency)
@@ -230,10 +227,6 @@ def _link(rate: float, latency: float) -> dict[str, Any]:
     return {"link_bytes_per_second": rate, "link_latency_seconds": latency}
 
 
-def _flat(_: str, rate: float, latency: float) -> dict[str, Any]:
-    return _link(rate, latency)
-
-
 def _fat_tree(text: str, rate: float, latency: float) -> dict[str, Any]:
     """Reads SimGrid's 'LEVELS;children;parents;links', by level from the nodes up."""
     levels, *lists = text.split(";")
@@ -275,7 +268,7 @@ def _torus(text: str, rate: float, latency: float) -> dict[str, Any]:
 
 
 _SHAPES: Mapping[str, Callable[[str, float, float], dict[str, Any]]] = {
-    "FLAT": _flat,
+    "FLAT": lambda _, rate, latency: _link(rate, latency),
     "FAT_TREE": _fat_tree,
     "DRAGONFLY": _dragonfly,
     "TORUS": _torus,

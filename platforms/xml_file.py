@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from xml.parsers import expat
 
 from collwise.common.errors import UsageError, nearest_names, warn
@@ -214,16 +215,6 @@ def _option_problems(option: _Element, options: dict[str, str]) -> Iterator[Prob
         yield Problem(option.line, what)
 
 
-def bytes_per_second(text: str) -> float:
-    """The bandwidth of a link; nan for malformed text."""
-    return _quantity(text, _BANDWIDTH_UNITS)
-
-
-def seconds(text: str) -> float:
-    """The latency of a link; nan for malformed text."""
-    return _quantity(text, _TIME_UNITS)
-
-
-def flops(text: str) -> float:
-    """The speed of a host; nan for malformed text."""
-    return _quantity(text, _SPEED_UNITS)
+bytes_per_second = partial(_quantity, units=_BANDWIDTH_UNITS)
+seconds = partial(_quantity, units=_TIME_UNITS)
+flops = partial(_quantity, units=_SPEED_UNITS)

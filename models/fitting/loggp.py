@@ -1,4 +1,4 @@
-"""Estimation of LogP and LogGP, with saturation (Culler) or without it (Hoefler).
+"""Estimation of LogP and LogGP, with saturation (Culler) or without it (Hoefler), and of a gap by receivers.
 
 Results are means over `pairs` of processes, by default only (0, 1). All functions raise UsageError for invalid
 arguments.
@@ -7,15 +7,19 @@ arguments.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from collwise.common.errors import UsageError
-from collwise.common.experiments import PRTT, RECEIVE, ROUNDTRIP, SATURATION, SEND, Experiment, Laboratory
+from collwise.common.experiments import PRTT, RECEIVE, ROUNDTRIP, SATURATION, SCATTER, SEND, Experiment, Laboratory
+from collwise.models.collectives.steps import steps_of
 from collwise.models.fitting.regression import line
 from collwise.models.fitting.rounds import Pair, Procedure, by_processor, of_pairs, symmetric
-from collwise.models.single_messages import LogGP
+from collwise.models.single_messages import FurtherGap, LogGP, PLogP
+
+WithGap = TypeVar("WithGap", LogGP, PLogP)
 
 # A reply takes about a roundtrip, so it has arrived when a process has been busy for twice as long.
 DELAY_ROUNDTRIPS = 2.0
@@ -177,3 +181,21 @@ def saturated_gap(
         if settled or 2 * count > doubling.max_count or 2 * count * message_bytes > doubling.max_bytes:
             return gap
         count, before = 2 * count, gap
+
+
+def with_further_gap(lab: Laboratory, measured: WithGap) -> WithGap:
+    """The parameters with the change of the gap for 2, 4, 8 receivers and so on: Pješivac-Grbović et al., section 7.
+
+    A linear scatter of the smallest blocks to k processes takes k - 1 gaps longer than one to a single process, so that
+    its gap is (T(k) - T(1)) / (k - 1). The change is the difference to the gap between messages to one process.
+    """
+    # Linear trees send no messages for empty blocks.
+    least = max(1, lab.min_bytes)
+    receivers = sorted({*(1 << k for k in range((lab.procs - 1).bit_length())), lab.procs - 1})
+    experiments = [Experiment(SCATTER, tuple(range(1 + count)), least) for count in receivers]
+    single, *others = (measurement.seconds for measurement in lab.run(experiments))
+    gap = float(steps_of(measured).gap(least))
+    changes: list[float] = [
+        (seconds - single) / (count - 1) - gap for count, seconds in zip(receivers[1:], others, strict=True)
+    ]
+    return replace(measured, further_gap=FurtherGap(tuple(map(float, receivers)), (0.0, *changes)))

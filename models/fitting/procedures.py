@@ -16,13 +16,11 @@ from collwise.models.fitting.hockney import (
     hockney_by_size,
     hockney_by_two_sizes,
 )
-from collwise.models.fitting.lmo import lmo_by_triplets
-from collwise.models.fitting.loggp import DOUBLING, LARGE_BYTES, Doubling, culler_loggp, hoefler_loggp
+from collwise.models.fitting.lmo import STRIDE_BYTES, fit_thresholds, lmo_by_triplets
+from collwise.models.fitting.loggp import DOUBLING, LARGE_BYTES, Doubling, culler_loggp, hoefler_loggp, with_further_gap
 from collwise.models.fitting.plogp import fitted_plogp, kielmann_heterogeneous_plogp, kielmann_plogp
-from collwise.models.fitting.receivers import with_further_gap
 from collwise.models.fitting.regression import SIZES, Sizes
 from collwise.models.fitting.rounds import Pair, with_effort
-from collwise.models.fitting.thresholds import STRIDE_BYTES, fit_thresholds
 from collwise.models.parameters import FittedParameters, Parameters
 from collwise.models.single_messages import LMO, LogGP, PLogP
 

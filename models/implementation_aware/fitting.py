@@ -40,9 +40,7 @@ def fit_gamma(seconds: Mapping[int, Mapping[int, float]]) -> Gamma:
 def fit_hockney(message_bytes: Sequence[float], seconds: Sequence[float]) -> Hockney:
     """alpha and beta of one message, fitted to one-way times (half a roundtrip) with relative residuals."""
     sizes, times = np.asarray(message_bytes, dtype=float), np.asarray(seconds, dtype=float)
-    columns = np.column_stack([np.ones_like(sizes), sizes]) / times[:, None]
-    alpha, beta = huber(columns)
-    return Hockney(alpha, beta)
+    return Hockney(*huber(np.column_stack([np.ones_like(sizes), sizes]) / times[:, None]))
 
 
 def fit_algorithm(
@@ -66,19 +64,14 @@ def fit_algorithm(
     equations = _equations(model, collective, formula, observations, gamma, eager_limit_bytes)
     seconds = np.array([observation.seconds for observation in observations])
     parameters = _solve(equations, seconds)
-    segments = sorted(
-        {
-            observation.segment_bytes
-            for observation in observations
-            if observation.experiment in ("collective", "bcast_gather")
-        }
-    )
+    with_segments = (one for one in observations if one.experiment in ("collective", "bcast_gather"))
+    segments = sorted({one.segment_bytes for one in with_segments})
     by_segment = {}
     if model == BY_PARTS and len(segments) > 1:
         for segment in segments:
             used = [index for index, observation in enumerate(observations) if _tells_about(observation, segment)]
             by_segment[segment] = _solve([equations[index] for index in used], seconds[used])
-    fitted = AlgorithmFit(parameters, (), by_segment)
+    fitted = AlgorithmFit(parameters, (), by_segment or None)
     residuals = tuple(
         _predicted(equation, fitted.parameters_for(observation.segment_bytes)) / observation.seconds - 1
         for equation, observation in zip(equations, observations, strict=True)
@@ -90,9 +83,8 @@ def _tells_about(observation: Observation, segment_bytes: int) -> bool:
     """True if an observation would be the same with that segment size; with size 0, every message is one segment."""
     if observation.experiment in ("exchange", "gather") or observation.segment_bytes == segment_bytes:
         return True
-    return all(
-        observation.message_bytes <= (segment or np.inf) for segment in (observation.segment_bytes, segment_bytes)
-    )
+    longest = min(observation.segment_bytes or np.inf, segment_bytes or np.inf)
+    return observation.message_bytes <= longest
 
 
 def _solve(equations: Sequence[Mapping[str, tuple[float, float]]], seconds: Array) -> dict[str, Hockney]:
@@ -120,18 +112,12 @@ def _equations(
     """The number and total bytes of each observation's messages, by part and protocol, without zeros."""
     found: list[dict[str, tuple[float, float]]] = [{} for _ in observations]
     alike: dict[tuple[str, int], list[int]] = {}
-    for index, observation in enumerate(observations):
-        alike.setdefault((observation.experiment, observation.parameter), []).append(index)
+    for index, one in enumerate(observations):
+        alike.setdefault((one.experiment, one.parameter), []).append(index)
     for (experiment, parameter), indices in alike.items():
         some = [observations[index] for index in indices]
-        procs = [observation.procs for observation in some]
-        points = Points.of(
-            procs,
-            [observation.message_bytes for observation in some],
-            [observation.segment_bytes for observation in some],
-            parameter,
-            eager_limit_bytes=eager_limit_bytes,
-        )
+        procs, sizes, segments = zip(*((one.procs, one.message_bytes, one.segment_bytes) for one in some), strict=True)
+        points = Points.of(procs, sizes, segments, parameter, eager_limit_bytes=eager_limit_bytes)
         parts: list[Messages] = []
         if experiment == "exchange":
             parts += bcast.split_binary_exchange(points, gamma)
@@ -139,7 +125,7 @@ def _equations(
             parts += formula(points, gamma)
         if experiment in ("bcast_gather", "gather"):
             name = "main" if model == AS_PRINTED else "closing_gather"
-            closing = gather.linear(Points.of(procs, [observation.gather_bytes for observation in some]), gamma)
+            closing = gather.linear(Points.of(procs, [one.gather_bytes for one in some]), gamma)
             parts += [Messages(name, part.count, part.bytes_each) for part in closing]
         for name, (counts, totals) in protocol_sums(model, collective, parts, points).items():
             for index, count, total in zip(indices, counts, totals, strict=True):
@@ -158,19 +144,14 @@ def huber(columns: Array, wanted: Array | None = None) -> list[float]:
     scaled = columns / scale
     near = np.ones(len(scaled)) if wanted is None else wanted
 
-    def residuals(x: Array) -> Array:
-        return np.asarray(scaled @ x - near)
-
     start = np.maximum(np.linalg.lstsq(scaled, near, rcond=None)[0], 1e-9)
     solution = least_squares(
-        residuals,
+        lambda x: scaled @ x - near,
         start,
         jac=lambda x: scaled,
         bounds=(0.0, np.inf),
         loss="huber",
         f_scale=HUBER_RELATIVE,
-        xtol=1e-12,
-        ftol=1e-12,
-        gtol=1e-12,
+        **dict.fromkeys(("xtol", "ftol", "gtol"), 1e-12),
     )
     return [float(value) for value in solution.x / scale]

@@ -45,8 +45,7 @@ class ImplementationAware(FittedToObservations, RegisteredModel):
     ) -> Array:
         """Seconds at every (P, m); nan where a part was never fitted. Raises UsageError if there is no formula."""
         formula = self.formula(collective, algorithm)
-        known = self.parameters
-        limit = known.eager_limit_bytes
+        known, limit = self.parameters, self.parameters.eager_limit_bytes
         points = Points.of(procs, message_bytes, segment_bytes, parameter, eager_limit_bytes=limit)
         parts: Sequence[Messages] = formula(points, known.gamma)
         seconds = np.zeros(points.procs.shape)
@@ -91,8 +90,7 @@ def _seconds(
 ) -> Array:
     seconds = np.zeros(shape)
     for name, (count, total_bytes) in sums.items():
-        if name in parameters:
-            pair = parameters[name]
+        if pair := parameters.get(name):
             seconds = seconds + count * pair.alpha_seconds + total_bytes * pair.beta_seconds_per_byte
         else:
             seconds = np.where(count > 0, np.nan, seconds)

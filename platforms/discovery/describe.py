@@ -11,8 +11,17 @@ import hostlist
 
 from collwise.common.program import program_name
 from collwise.platforms.description import Platform, Source
-from collwise.platforms.discovery.facts import ESTIMATED, GIVEN, MISSING, READ, Fact, Facts, estimated
-from collwise.platforms.discovery.links import NOMINAL_GBITS, UNKNOWN_NETWORK
+from collwise.platforms.discovery.facts import (
+    ESTIMATED,
+    GIVEN,
+    MISSING,
+    NOMINAL_GBITS,
+    READ,
+    UNKNOWN_NETWORK,
+    Fact,
+    Facts,
+    estimated,
+)
 from collwise.platforms.from_figures import Node, new_platform
 from collwise.platforms.loader import interconnect
 

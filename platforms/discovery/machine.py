@@ -11,8 +11,20 @@ from xml.etree import ElementTree
 
 from collwise.common.errors import UsageError
 from collwise.common.files import read_text
-from collwise.platforms.discovery.facts import Facts, facts, merged, read
-from collwise.platforms.discovery.links import ARIES, ETHERNET, INFINIBAND, OMNI_PATH, ROCE, SLINGSHOT, Port, link_facts
+from collwise.platforms.discovery.facts import (
+    ARIES,
+    ETHERNET,
+    INFINIBAND,
+    OMNI_PATH,
+    ROCE,
+    SLINGSHOT,
+    Facts,
+    Port,
+    facts,
+    link_facts,
+    merged,
+    read,
+)
 
 SYS = Path("/sys")
 _RATE = re.compile(r"([\d.]+) Gb/sec")
@@ -29,7 +41,11 @@ def machine_facts(saved: Path | None = None, sys: Path | None = None) -> Facts:
     """The facts of `saved` lstopo XML or lscpu output, of `sys`, a copy of /sys, or else of this machine."""
     of_file: Facts = {}
     if saved is not None:
-        of_file = saved_facts(saved)
+        text = read_text(saved)
+        of_file = (lstopo_facts if text.lstrip().startswith("<") else lscpu_facts)(text, str(saved))
+        if not of_file:
+            how = "write it with 'lstopo --of xml FILE' or 'lscpu > FILE'"
+            raise UsageError(f"{saved}: neither lstopo's XML nor lscpu's output; {how}")
     elif sys is None:
         of_file = lstopo_facts(_output("lstopo-no-graphics", "--of", "xml", "--disallowed", "-"), "lstopo")
         sys = SYS
@@ -37,17 +53,6 @@ def machine_facts(saved: Path | None = None, sys: Path | None = None) -> Facts:
     # hwloc knows nodes best, and /sys the rates of links.
     node = {what: fact for what, fact in of_file.items() if what in (*_OF_NODES, _MEMORY)}
     return merged(node, of_sys, of_file)
-
-
-def saved_facts(file: Path) -> Facts:
-    """The facts in the output of `lstopo --of xml` or `lscpu`, read from a file. Raises UsageError for other files."""
-    text = read_text(file)
-    found = lstopo_facts(text, str(file)) if text.lstrip().startswith("<") else lscpu_facts(text, str(file))
-    if not found:
-        raise UsageError(
-            f"{file}: neither lstopo's XML nor lscpu's output; write it with 'lstopo --of xml FILE' or 'lscpu > FILE'"
-        )
-    return found
 
 
 def lstopo_facts(text: str, where: str) -> Facts:
@@ -86,9 +91,8 @@ def sys_facts(sys: Path) -> Facts:
 
 
 def _node_facts(sockets: int, cores: int, domains: int, where: str) -> Facts:
-    return facts(
-        *(read(what, number, where) for what, number in zip(_OF_NODES, (sockets, cores, domains), strict=True))
-    )
+    numbers = zip(_OF_NODES, (sockets, cores, domains), strict=True)
+    return facts(*(read(what, number, where) for what, number in numbers))
 
 
 def _memory_facts(numbers: Iterable[str], where: str) -> Facts:

@@ -15,8 +15,19 @@ import hostlist
 from collwise.common.errors import UsageError, check_name
 from collwise.common.files import read_text
 from collwise.common.units import counted
-from collwise.platforms.discovery.facts import LIVE, MISSING, Fact, Facts, facts, read
-from collwise.platforms.discovery.links import ARIES, SLINGSHOT, Port, link_facts, port_of_word
+from collwise.platforms.discovery.facts import (
+    ARIES,
+    LIVE,
+    MISSING,
+    SLINGSHOT,
+    Fact,
+    Facts,
+    Port,
+    facts,
+    link_facts,
+    port_of_word,
+    read,
+)
 
 _SHOWN = ("config", "nodes", "topology", "partitions")
 _SECONDS = 60
@@ -79,15 +90,15 @@ def slurm_facts(source: str, partition: str | None = None) -> Facts:
     return facts(
         read("nodes", count, where),
         read("hosts", hostlist.collect_hostlist(names), found.where),
-        *_node_facts(found, sockets, cores),
-        *_memory_fact(found, chosen),
+        *_node_facts(found, chosen),
         *_tree_facts(found, set(names)),
         *link_facts(list(_ports(found, chosen))).values(),
     )
 
 
-def _node_facts(found: SlurmConfiguration, sockets: int | None, cores: int | None) -> Iterator[Fact]:
-    """Sockets and cores. With some parameters slurmd counts memory domains or caches as sockets."""
+def _node_facts(found: SlurmConfiguration, nodes: Sequence[_Nodes]) -> Iterator[Fact]:
+    """Sockets, cores and the smallest memory of nodes. Some parameters make slurmd count other things as sockets."""
+    sockets, cores = nodes[0].sockets, nodes[0].cores
     settings = found.settings.get("slurmdparameters", "").lower()
     if cores is not None:
         yield read("cores", cores, found.where)
@@ -95,10 +106,6 @@ def _node_facts(found: SlurmConfiguration, sockets: int | None, cores: int | Non
         yield read("memory domains", sockets, f"{found.where}: sockets, by SlurmdParameters=numa_node_as_socket")
     elif sockets is not None and "l3cache_as_socket" not in settings:
         yield read("CPUs", sockets, found.where)
-
-
-def _memory_fact(found: SlurmConfiguration, nodes: Sequence[_Nodes]) -> Iterator[Fact]:
-    """The smallest memory that Slurm gives to jobs on one of the nodes. No fact if a node lacks RealMemory."""
     known = [node.memory for node in nodes if node.memory is not None]
     if len(known) == len(nodes):
         yield read("bytes of memory", min(known), f"{found.where}: RealMemory")
@@ -162,11 +169,13 @@ def _with_includes(file: Path, depth: int = 0) -> str:
     return "\n".join(lines)
 
 
-def _add(found: SlurmConfiguration, text: str) -> None:
+def _add(found: SlurmConfiguration, output: str) -> None:
     """Adds the records and settings in a configuration file, or in the output of scontrol."""
     record: dict[str, str] | None = None
-    for line in text.replace("\\\n", " ").splitlines():
-        pairs = [(key.lower(), value.strip('"')) for key, value in _PAIR.findall(_without_comment(line))]
+    for line in output.replace("\\\n", " ").splitlines():
+        # A comment ends a line; scontrol also prints # inside values, such as a kernel's version.
+        text = "" if line.lstrip().startswith("#") else re.split(r"\s#\s", line)[0]
+        pairs = [(key.lower(), value.strip('"')) for key, value in _PAIR.findall(text)]
         if not pairs:
             record = None if not line.strip() else record
             continue
@@ -178,11 +187,6 @@ def _add(found: SlurmConfiguration, text: str) -> None:
         else:
             record = None
             found.settings.setdefault(*pairs[0])
-
-
-def _without_comment(line: str) -> str:
-    """The line without its comment; scontrol also prints # inside values, such as a kernel's version."""
-    return "" if line.lstrip().startswith("#") else re.split(r"\s#\s", line)[0]
 
 
 def _nodes(found: SlurmConfiguration) -> Iterator[_Nodes]:

@@ -11,7 +11,7 @@ from collwise.arguments import DecisionsLike, Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name
 from collwise.platforms import HostPlatform
 from collwise.platforms.changes import Change, changed, parse_change
-from collwise.platforms.placement import PlacedPlatform
+from collwise.platforms.hosts import PlacedPlatform
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext

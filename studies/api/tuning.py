@@ -15,7 +15,7 @@ from collwise.common.errors import UsageError, check_name, note, unknown_name, w
 from collwise.common.files import writable_folder, write_text
 from collwise.decisions import Decisions, ExportedRules, export, select
 from collwise.platforms import HostPlatform, Node, interconnect_names, known, new_platform, write_description
-from collwise.platforms.placement import PlacedPlatform
+from collwise.platforms.hosts import PlacedPlatform
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.timings import simulate

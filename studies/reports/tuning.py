@@ -20,7 +20,7 @@ from collwise.common.program import program_name
 from collwise.common.units import format_size, typed_sizes
 from collwise.models.piecewise import Array
 from collwise.platforms.description import Description, Platform
-from collwise.platforms.placement import PlacedPlatform
+from collwise.platforms.hosts import PlacedPlatform
 from collwise.platforms.shipped import known
 from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli.output import own_command

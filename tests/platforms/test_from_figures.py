@@ -22,7 +22,7 @@ from collwise.platforms import (
     with_overheads,
     write_description,
 )
-from collwise.platforms.discovery.links import NOMINAL_GBITS
+from collwise.platforms.discovery.facts import NOMINAL_GBITS
 from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli.platforms import platforms
 from tests.free import free

@@ -16,7 +16,7 @@ from collwise.common.errors import CollwiseError
 from collwise.common.project import Project
 from collwise.models.parameters import FittedParameters, read_thresholds
 from collwise.platforms import load, load_description, write_description
-from collwise.platforms.placement import placed
+from collwise.platforms.hosts import placed
 from collwise.simulator.execution.cluster import read_host_file
 from collwise.simulator.execution.interposed import LibraryOptions
 from collwise.simulator.execution.profiles import read_profile

@@ -24,7 +24,7 @@ from collwise.models.registry import (
     models_of_family,
 )
 from collwise.platforms import HostPlatform, load
-from collwise.platforms.placement import PlacedPlatform
+from collwise.platforms.hosts import PlacedPlatform
 from collwise.simulator.bench import Bench, Simulated
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.validation.fitting import critical_path_fit, implementation_aware as by_algorithm

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collwise.common.errors import UsageError, check_name
-from collwise.models.fitting.thresholds import (
+from collwise.models.fitting.lmo import (
     MIN_POINTS,
     escalations,
     gather_irregular_from,

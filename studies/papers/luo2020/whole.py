@@ -17,7 +17,7 @@ import pandas as pd
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.units import format_seconds, format_size, parse_size
 from collwise.platforms import HostPlatform, load, placed
-from collwise.platforms.placement import CYCLIC
+from collwise.platforms.hosts import CYCLIC
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
 from collwise.simulator.sweeps.smpi_runner import cost_of

@@ -16,9 +16,9 @@ from collwise.common.errors import CollwiseError
 from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Laboratory, Measurement
 from collwise.models.collectives.blocks import lmo_parts
 from collwise.models.fitting.hockney import hockney_by_regression
+from collwise.models.fitting.lmo import scatter_leap
 from collwise.models.fitting.procedures import request
 from collwise.models.fitting.rounds import with_effort
-from collwise.models.fitting.thresholds import scatter_leap
 from collwise.models.interface import CollectiveModel
 from collwise.models.parameters import FittedParameters
 from collwise.models.piecewise import Array

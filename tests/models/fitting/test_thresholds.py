@@ -10,7 +10,7 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import GATHER, SCATTER, Experiment
-from collwise.models.fitting import thresholds
+from collwise.models.fitting import lmo
 from collwise.models.single_messages import Thresholds
 from tests.models.fitting.lmo_laboratory import LMOLaboratory, random_machine
 
@@ -40,22 +40,22 @@ def as_in_the_thesis(seed: int, likely: float = 0.4) -> Callable[[Experiment, fl
 @pytest.mark.parametrize(("seed", "noise"), [(1, 0.0), (2, 0.01), (3, 0.03)])
 def test_the_thesis_thresholds_come_back(seed: int, noise: float) -> None:
     lab = LMOLaboratory(random_machine(16, seed), noise=noise, seed=seed, change=as_in_the_thesis(seed))
-    assert thresholds.fit_thresholds(lab) == THESIS
+    assert lmo.fit_thresholds(lab) == THESIS
 
 
 def test_rare_escalations_are_found_at_finer_strides() -> None:
     """Where one size of twenty escalates, the first stride sees none near M1."""
     lab = LMOLaboratory(random_machine(8, 5), change=as_in_the_thesis(5, likely=0.05))
-    coarse = thresholds.fit_thresholds(lab, finest_stride_bytes=KIB).gather_irregular_from_bytes
+    coarse = lmo.fit_thresholds(lab, finest_stride_bytes=KIB).gather_irregular_from_bytes
     assert coarse is not None
     assert coarse > 5 * KIB
-    assert thresholds.fit_thresholds(lab) == THESIS
+    assert lmo.fit_thresholds(lab) == THESIS
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 def test_a_deterministic_machine_has_no_thresholds(noise: float) -> None:
     lab = LMOLaboratory(random_machine(8, 6), noise=noise, seed=6)
-    assert thresholds.fit_thresholds(lab) == Thresholds()
+    assert lmo.fit_thresholds(lab) == Thresholds()
     assert lab.effort.measurements == 2 * len(SIZES)
 
 
@@ -65,7 +65,7 @@ def test_a_leap_at_the_eager_limit_is_s(noise: float) -> None:
         return seconds + (2e-4 if experiment.kind == SCATTER and experiment.message_bytes >= 32 * KIB else 0)
 
     lab = LMOLaboratory(random_machine(8, 7), noise=noise, seed=7, change=rendezvous)
-    assert thresholds.fit_thresholds(lab) == Thresholds(scatter_leap_bytes=32 * KIB)
+    assert lmo.fit_thresholds(lab) == Thresholds(scatter_leap_bytes=32 * KIB)
 
 
 def test_a_gather_that_becomes_serial_at_once_has_m2_alone() -> None:
@@ -73,7 +73,7 @@ def test_a_gather_that_becomes_serial_at_once_has_m2_alone() -> None:
         return seconds * (1.5 if experiment.kind == GATHER and experiment.message_bytes >= 64 * KIB else 1)
 
     lab = LMOLaboratory(random_machine(8, 8), change=serial)
-    assert thresholds.fit_thresholds(lab) == Thresholds(gather_regular_from_bytes=64 * KIB)
+    assert lmo.fit_thresholds(lab) == Thresholds(gather_regular_from_bytes=64 * KIB)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.03])
@@ -85,11 +85,11 @@ def test_lines_are_found_where_they_meet(noise: float) -> None:
     times[100:] *= 0.6
     times[150:] += 8e-8 * (sizes[150:] - sizes[149])
     times *= 1 + noise * np.random.default_rng(9).standard_normal(len(times))
-    found = [start for start, _ in thresholds.lines(SIZES, times.tolist())]
+    found = [start for start, _ in lmo.lines(SIZES, times.tolist())]
     assert len(found) == 4
     assert found[:3] == [0, 50, 100]
     assert abs(found[3] - 150) <= 1 + 100 * noise
-    assert thresholds.scatter_leap(SIZES, times.tolist()) == SIZES[50]
+    assert lmo.scatter_leap(SIZES, times.tolist()) == SIZES[50]
 
 
 def test_costs_of_lines_are_those_of_least_squares() -> None:
@@ -97,25 +97,25 @@ def test_costs_of_lines_are_those_of_least_squares() -> None:
     generator = np.random.default_rng(12)
     sizes = np.array(SIZES, dtype=float)
     times = (1e-4 + 1e-8 * sizes) * generator.normal(1, 0.02, len(sizes)) + 0.2 * (generator.random(len(sizes)) < 0.1)
-    costs, points = thresholds._costs(sizes, times), np.column_stack([sizes, times])
+    costs, points = lmo._costs(sizes, times), np.column_stack([sizes, times])
     for start, end in combinations(range(0, len(SIZES) + 1, 3), 2):
-        if end - start < thresholds.MIN_POINTS:
+        if end - start < lmo.MIN_POINTS:
             assert costs[start, end] == np.inf
         else:
-            deviation = max(thresholds._line(points, start, end)[1], thresholds.TOLERANCE)
+            deviation = max(lmo._line(points, start, end)[1], lmo.TOLERANCE)
             assert costs[start, end] == pytest.approx(2 * (end - start) * np.log(deviation), rel=1e-6)
 
 
 def test_a_change_of_slope_is_no_leap() -> None:
     times = [1e-4 + 1e-8 * (size + 3 * max(0, size - 64 * KIB)) for size in SIZES]
-    assert len(thresholds.lines(SIZES, times)) == 2
-    assert thresholds.scatter_leap(SIZES, times) is None
+    assert len(lmo.lines(SIZES, times)) == 2
+    assert lmo.scatter_leap(SIZES, times) is None
 
 
 @pytest.mark.parametrize("bent", [0.0, 5e-4])
 def test_rounding_and_small_bends_are_no_change(bent: float) -> None:
     times = [round((1e-4 + 1e-8 * size) * (1 + bent * (size > 64 * KIB)), 8) for size in SIZES]
-    assert thresholds.lines(SIZES, times) == [(0, len(SIZES))]
+    assert lmo.lines(SIZES, times) == [(0, len(SIZES))]
 
 
 def test_noise_is_no_leap() -> None:
@@ -125,15 +125,15 @@ def test_noise_is_no_leap() -> None:
     for seed in range(12):
         noise = np.random.default_rng(seed).normal(1, 0.03, len(sizes))
         times = [(1e-4 + 1e-8 * size) * factor for size, factor in zip(sizes, noise, strict=True)]
-        breaks += len(thresholds.lines(sizes, times)) - 1
-        assert thresholds.scatter_leap(sizes, times) is None
+        breaks += len(lmo.lines(sizes, times)) - 1
+        assert lmo.scatter_leap(sizes, times) is None
     assert breaks > 0
 
 
 def test_gather_irregular_to_the_end_has_no_m2() -> None:
     generator = np.random.default_rng(10)
     times = [1e-4 + 1e-8 * size + (size >= 100 * KIB) * generator.choice([0.0, 0.5]) for size in SIZES]
-    assert thresholds.gather_regular_from(SIZES, times) is None
+    assert lmo.gather_regular_from(SIZES, times) is None
 
 
 def test_escalations_too_rare_to_scatter_are_irregular() -> None:
@@ -141,21 +141,21 @@ def test_escalations_too_rare_to_scatter_are_irregular() -> None:
     times = [(1e-4 + 1e-8 * size) * (1.5 if size >= 64 * KIB else 1) for size in SIZES]
     for place in range(5, 63, 7):
         times[place] *= 40
-    assert thresholds.gather_regular_from(SIZES, times) == 64 * KIB
+    assert lmo.gather_regular_from(SIZES, times) == 64 * KIB
     for place in range(70, 200, 30):
         times[place] *= 40
-    assert thresholds.gather_regular_from(SIZES, times) == SIZES[191]
+    assert lmo.gather_regular_from(SIZES, times) == SIZES[191]
 
 
 def test_less_than_tenfold_is_irregular_without_m1() -> None:
     generator = np.random.default_rng(11)
     times = [(1e-4 + 1e-8 * size) * (1 if size >= 64 * KIB else generator.choice([1, 3])) for size in SIZES]
-    assert thresholds.gather_regular_from(SIZES, times) == 64 * KIB
-    assert thresholds.gather_irregular_from(lambda sizes: [], SIZES, times) is None
+    assert lmo.gather_regular_from(SIZES, times) == 64 * KIB
+    assert lmo.gather_irregular_from(lambda sizes: [], SIZES, times) is None
 
 
 def test_escalations_are_tenfold() -> None:
-    assert thresholds.escalations([1, 2, 29, 30, 3, 4]).tolist() == [False, False, False, True, False, False]
+    assert lmo.escalations([1, 2, 29, 30, 3, 4]).tolist() == [False, False, False, True, False, False]
 
 
 def test_m1_below_a_kibibyte_is_not_rounded_to_nothing() -> None:
@@ -165,11 +165,11 @@ def test_m1_below_a_kibibyte_is_not_rounded_to_nothing() -> None:
     def measure(sizes: list[int]) -> list[float]:
         return [gather(size) for size in sizes]
 
-    assert thresholds.gather_irregular_from(measure, SIZES, measure(SIZES)) == 300
+    assert lmo.gather_irregular_from(measure, SIZES, measure(SIZES)) == 300
 
 
 def test_bad_input() -> None:
     with pytest.raises(UsageError, match="ascending"):
-        thresholds.lines([2, 1], [1.0, 1.0])
+        lmo.lines([2, 1], [1.0, 1.0])
     with pytest.raises(UsageError, match="above 0"):
-        thresholds.lines([1, 2], [1.0, 0.0])
+        lmo.lines([1, 2], [1.0, 0.0])

@@ -204,15 +204,15 @@ def test_every_segment_size_is_fitted_alone_and_so_are_whole_messages(collective
         )
     ]
     fit = fit_algorithm(BY_PARTS, collective, algorithm, observations, GAMMA, LIMIT)
-    assert set(fit.by_segment) == set(truths)
+    assert set(fit.by_segment_bytes) == set(truths)
     assert fit.worst_residual < 1e-6
     # alpha and beta of full segments appear as a sum only.
-    assert "steady/eager" not in fit.by_segment[0]
-    for name, pair in fit.by_segment[0].items():
+    assert "steady/eager" not in fit.by_segment_bytes[0]
+    for name, pair in fit.by_segment_bytes[0].items():
         assert pair.alpha_seconds == pytest.approx(TRUTH[name].alpha_seconds, rel=1e-4), name
         assert pair.beta_seconds_per_byte == pytest.approx(TRUTH[name].beta_seconds_per_byte, rel=1e-4), name
     for segment in (2048, SEGMENT):
-        for name, pair in fit.by_segment[segment].items():
+        for name, pair in fit.by_segment_bytes[segment].items():
             assert float(pair.predict(segment)) == pytest.approx(
                 float(truths[segment][name].predict(segment)), rel=1e-4
             )
@@ -229,14 +229,14 @@ def test_what_fits_into_one_segment_tells_about_whole_messages(collective: str) 
         for one in (*own, *short)
     ]
     fit = fit_algorithm(BY_PARTS, collective, "binomial", observations, GAMMA, LIMIT)
-    eager = fit.by_segment[0]["fill/eager"]
+    eager = fit.by_segment_bytes[0]["fill/eager"]
     assert eager.alpha_seconds == pytest.approx(TRUTH["fill/eager"].alpha_seconds, rel=1e-4)
     slow = [
         dataclasses.replace(one, seconds=one.seconds * 2) if one in observations[6:] else one for one in observations
     ]
     slower = fit_algorithm(BY_PARTS, collective, "binomial", slow, GAMMA, LIMIT)
-    assert slower.by_segment[0]["fill/eager"].alpha_seconds > 1.5 * eager.alpha_seconds
-    rendezvous, of_slower = (one.by_segment[0]["fill/rendezvous"] for one in (fit, slower))
+    assert slower.by_segment_bytes[0]["fill/eager"].alpha_seconds > 1.5 * eager.alpha_seconds
+    rendezvous, of_slower = (one.by_segment_bytes[0]["fill/rendezvous"] for one in (fit, slower))
     assert of_slower.alpha_seconds == pytest.approx(rendezvous.alpha_seconds, rel=1e-6)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, Ports, load
-from collwise.platforms.placement import placed
+from collwise.platforms.hosts import placed
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS
 from collwise.simulator.store import Store

@@ -291,9 +291,7 @@ class _Reader:
         faults = self._rows(table, "cable_faults", CABLE_FAULT, "topology") or []
         if self.problems or kind not in TOPOLOGIES:
             return None
-        if "pod_oversubscription" in found and "switches_per_pod" not in found:
-            what = "is given without switches_per_pod; give both, or neither"
-            self._add("topology", "pod_oversubscription", what)
+        self._check_both(found, "topology", ("pod_oversubscription",), "switches_per_pod")
         if "backbone_bytes_per_second" in values:
             what = f"is given with a {kind}; it is for nodes at one switch only"
             self._add("network", "backbone_bytes_per_second", what)
@@ -315,23 +313,26 @@ class _Reader:
                 self._add(where, "switches", f"{what}; expected one switch, or on a torus two neighbours")
 
     def _node_faults(self, document: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[NodeFault, ...]:
-        rows = self._rows(document, "node_faults", NODE_FAULT, "")
-        seen: set[int] = set()
-        for number, row in enumerate(rows or (), start=1):
-            nodes = values.get("nodes", row.get("node", 0) + 1)
+        rows = self._rows(document, "node_faults", NODE_FAULT, "") or []
+        self._check_once(rows, "node_faults", "node")
+        for number, row in enumerate(rows, start=1):
+            nodes = values.get("nodes", row["node"] + 1)
             if row["node"] >= nodes:
                 what = f"there is no node {row['node']} (valid: 0 to {nodes - 1})"
                 self._add(f"node_faults[{number}]", "node", what)
-            if row["node"] in seen:
-                self._add(f"node_faults[{number}]", "node", f"{row['node']} is given twice; name each node once")
-            seen.add(row["node"])
-        return tuple(NodeFault(**row) for row in rows or ())
+        return tuple(NodeFault(**row) for row in rows)
+
+    def _check_once(self, rows: Sequence[Mapping[str, Any]], where: str, key: str) -> None:
+        seen = set()
+        for number, row in enumerate(rows, start=1):
+            if row[key] in seen:
+                self._add(f"{where}[{number}]", key, f"{row[key]!r} is given twice; use each {key} once")
+            seen.add(row[key])
 
     def _ports(self, document: Mapping[str, Any]) -> Ports | None:
         values = self._sub_table(document, "ports", PORTS | BUFFERS)
         buffers = {name: values.pop(name) for name in BUFFERS if name in values}
-        if buffers and "buffer_bytes" not in buffers:
-            self._add("ports", next(iter(buffers)), "is given without buffer_bytes; give both, or neither")
+        self._check_both(buffers, "ports", tuple(buffers)[:1], "buffer_bytes")
         if self.problems:
             return None
         if not buffers:
@@ -361,35 +362,28 @@ class _Reader:
         nodes, most = sum(row["nodes"] for row in types), MAX_DIFFERENT_NODES
         if nodes > most:
             self._add("", _TYPES, f"{nodes} nodes in all (valid: up to {most} in a heterogeneous cluster)")
-        seen: set[str] = set()
         for number, row in enumerate(types, start=1):
-            where = f"{_TYPES}[{number}]"
-            self._check_cores(where, row)
-            if row["name"] in seen:
-                self._add(where, "name", f"'{row['name']}' is given twice; use each name once")
-            seen.add(row["name"])
+            self._check_cores(f"{_TYPES}[{number}]", row)
+        self._check_once(types, _TYPES, "name")
 
     def _check_wires(self, types: list[dict[str, Any]], wires: list[dict[str, Any]]) -> None:
         names = {row["name"]: row["nodes"] for row in types}
         missing = dict.fromkeys(frozenset(pair) for pair in needed_wires(names))
         seen: set[frozenset[str]] = set()
         for number, row in enumerate(wires, start=1):
-            pair = frozenset((row["one"], row["other"]))
+            where, pair = f"network.wires[{number}]", frozenset((row["one"], row["other"]))
             for end in ("one", "other"):
                 if row[end] not in names:
-                    what = f"unknown node type '{row[end]}' (valid: {', '.join(names)})"
-                    self._add(f"network.wires[{number}]", end, what)
+                    self._add(where, end, f"unknown node type '{row[end]}' (valid: {', '.join(names)})")
             if pair <= set(names) and pair not in missing:
                 again = "given twice" if pair in seen else "between a single node and itself"
-                what = f"{again}: '{row['one']}' and '{row['other']}'; give {_WIRES}"
-                self._add("network", f"wires[{number}]", what)
+                self._add("", where, f"{again}: '{row['one']}' and '{row['other']}'; give {_WIRES}")
             missing.pop(pair, None)
             seen.add(pair)
         if missing and not self.problems:
             first = sorted(next(iter(missing)))
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            what = f"none between '{first[0]}' and '{first[-1]}'{more}; give {_WIRES}"
-            self._add("network", "wires", what)
+            self._add("network", "wires", f"none between '{first[0]}' and '{first[-1]}'{more}; give {_WIRES}")
 
     def _calibration(self, document: Mapping[str, Any], lists: Mapping[str, Mapping[str, Key]]) -> dict[str, Any]:
         if "calibration" not in document:
@@ -409,12 +403,16 @@ class _Reader:
             what = f"{cores} is not a multiple of the {cpus} CPUs; each CPU must have the same number of cores"
             self._add(where, "cores_per_node", what)
 
+    def _check_both(self, values: Mapping[str, Any], where: str, names: Sequence[str], other: str) -> None:
+        for name in names:
+            if name in values and other not in values:
+                self._add(where, name, f"is given without {other}; give both, or neither")
+
     def _check_relations(self, values: Mapping[str, Any]) -> None:
         cpus, cores = values.get("cpus_per_node", 0), values.get("cores_per_node")
         self._check_cores("cluster", values)
-        for name in ("backbone_latency_seconds", "backbone_is_shared"):
-            if name in values and "backbone_bytes_per_second" not in values:
-                self._add("network", name, "is given without backbone_bytes_per_second; give both, or neither")
+        of_backbone = ("backbone_latency_seconds", "backbone_is_shared")
+        self._check_both(values, "network", of_backbone, "backbone_bytes_per_second")
         for name in ("between_sockets_bytes_per_second", "between_sockets_latency_seconds"):
             if name in values and cpus == 1:
                 self._add("network", name, "is given for nodes of one CPU; cpus_per_node must be at least 2")

@@ -69,24 +69,22 @@ def described(
         {key: value for key, value in given.items() if value is not None} for given in (node, topology, figures)
     )
     facts = _completed(known | dict(_given(node, topology, figures)), topology, figures)
-    kind = str(facts["topology"].value)
+    kind = facts["topology"].value
+    nodes, at_switch = facts["nodes"].value, facts.get("nodes per switch")
+    if at_switch is not None and "nodes_per_switch" not in topology:
+        # --nodes may describe a part of the cluster.
+        facts["nodes per switch"] = replace(at_switch, value=min(at_switch.value, nodes))
     for what, key in _OF_TOPOLOGY.items():
         if what in facts and key not in topology:
-            scale = _GBIT if what.startswith("Gbit/s") else 1
-            if what == "nodes per switch":
-                # --nodes may describe a part of the cluster.
-                per_switch, nodes = (int(facts[name].value or 1) for name in (what, "nodes"))
-                facts[what] = replace(facts[what], value=min(per_switch, nodes))
-            topology[key] = facts[what].value * scale if scale != 1 else facts[what].value  # type: ignore[operator]
+            topology[key] = facts[what].value * (_GBIT if what.startswith("Gbit/s") else 1)
     node |= {key: facts[what].value for what, key in _OF_NODE.items() if what in facts}
     preset = facts["interconnect"].value
     figures.setdefault("interconnect_name", preset)
     if "Gbit/s" in facts and "link_bytes_per_second" not in figures:
-        figures["link_bytes_per_second"] = _link_rate(str(preset), float(facts["Gbit/s"].value or 0))
-    nodes = int(facts["nodes"].value or 1)
+        figures["link_bytes_per_second"] = _link_rate(preset, facts["Gbit/s"].value)
     topology.pop("topology", None)
     made = new_platform(name, **{**figures, "nodes": nodes}, node=Node(**node), topology=kind, **topology)
-    links = int(facts["links"].value or 1) if "links" in facts else 1
+    links = facts["links"].value if "links" in facts else 1
     listed = tuple(facts.values())
     made = replace(made, links_per_node=links, sources=(*_sources(listed), *made.sources[1:]))
     return Described(_with_hosts(made, facts.get("hosts")), (*listed, *_missing(made, node)))
@@ -96,11 +94,8 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
     """The next commands for the file, each with its purpose."""
     platform = described.platform
     # A fact about hosts comes from a batch system.
-    launch = (
-        "salloc --exclusive --nodes {} --ntasks-per-node {} "
-        if any(fact.what == "hosts" for fact in described.facts)
-        else ""
-    )
+    has_slurm = any(fact.what == "hosts" for fact in described.facts)
+    launch = "salloc --exclusive --nodes {} --ntasks-per-node {} " if has_slurm else ""
     target = '--launcher srun --mpirun-args "--cpu-bind=cores"' if launch else "--hosts HOSTS"
     few, more = min(2, platform.nodes), min(8, platform.nodes)
     whole = platform.nodes * platform.default_processes_per_node
@@ -138,18 +133,12 @@ def _given(
     node: Mapping[str, Any], topology: Mapping[str, Any], figures: Mapping[str, Any]
 ) -> Iterator[tuple[str, Fact]]:
     """The facts that were given by options or answers."""
-    named = {what: node.get(key) for what, key in _OF_NODE.items()}
-    named |= {"topology": topology.get("topology")}
-    named |= {
-        what: topology[key] / _GBIT if what.startswith("Gbit/s") else topology[key]
-        for what, key in _OF_TOPOLOGY.items()
-        if key in topology
-    }
-    named |= {"nodes": figures.get("nodes"), "interconnect": figures.get("interconnect_name")}
-    if "link_bytes_per_second" in figures:
-        named["Gbit/s"] = figures["link_bytes_per_second"] / _GBIT
-    for what, value in named.items():
-        if value is not None:
+    named = _OF_NODE | {"topology": "topology"} | _OF_TOPOLOGY
+    named |= {"nodes": "nodes", "interconnect": "interconnect_name", "Gbit/s": "link_bytes_per_second"}
+    given = {**node, **topology, **figures}
+    for what, key in named.items():
+        if key in given:
+            value = given[key] / _GBIT if what.startswith("Gbit/s") else given[key]
             yield what, Fact(what, value, GIVEN, "your options or answers")
 
 
@@ -163,9 +152,9 @@ def _completed(found: Facts, topology: Mapping[str, Any], figures: Mapping[str, 
 
     default("nodes", 1, f"{_UNKNOWN}: one node like this one; --nodes N")
     default("CPUs", 1, _UNKNOWN)
-    default("cores", facts["CPUs"].value or 1, f"{_UNKNOWN}: one for each CPU")
-    default("memory domains", facts["CPUs"].value or 1, "one for each CPU")
-    default("processes per node", facts["cores"].value or 1, "one for each core; --ppn N")
+    default("cores", facts["CPUs"].value, f"{_UNKNOWN}: one for each CPU")
+    default("memory domains", facts["CPUs"].value, "one for each CPU")
+    default("processes per node", facts["cores"].value, "one for each core; --ppn N")
     if "interconnect" not in facts:
         facts.pop("links", None)
         assumed = f"{_UNKNOWN}: assumed, and most of the times depend on it; --interconnect NAME"
@@ -193,10 +182,10 @@ def _complete_topology(facts: Facts, default: Any) -> None:
         if "switches per pod" in facts:
             default("pod oversubscription", 1.0, "Slurm does not know it, so 1 is assumed; --pod-oversubscription N")
     elif kind == "dragonfly" and {"nodes per switch", "groups", "switches per group"} <= facts.keys():
-        preset, nodes = interconnect(str(facts["interconnect"].value)), facts["nodes per switch"].value
-        rate = preset.link_bytes_per_second / _GBIT * float(nodes or 1)
+        preset = interconnect(facts["interconnect"].value)
+        rate = preset.link_bytes_per_second / _GBIT * facts["nodes per switch"].value
         default("Gbit/s within a group", rate, "as fast as the links of a switch's nodes; --local-gbits N")
-        share = rate * float(facts["switches per group"].value or 1) / max(float(facts["groups"].value or 1) - 1, 1)
+        share = rate * facts["switches per group"].value / max(facts["groups"].value - 1, 1)
         default("Gbit/s between groups", share, "a group's rate divided among the other groups; --global-gbits N")
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
+from typing import Any
 
 LIVE = "live"
 """The source of facts that stands for Slurm itself, as it answers on a machine of the cluster."""
@@ -17,7 +18,7 @@ class Fact:
     """A figure of a cluster: how it is known (READ, GIVEN, ESTIMATED, MISSING), and its source, or how to find it."""
 
     what: str
-    value: int | float | str | None
+    value: Any
     how: str
     where: str
 

@@ -311,7 +311,7 @@ cable_faults = [
     ("old", "new", "line", "message"),
     [
         ("node = 4", "node = 51", "node = 51", "node_faults[2].node: there is no node 51 (valid: 0 to 50)"),
-        ("node = 4", "node = 3", "node = 3", "node_faults[2].node: 3 is given twice; name each node once"),
+        ("node = 4", "node = 3", "node = 3", "node_faults[2].node: 3 is given twice; use each node once"),
         ("node = 4", "node = -1", "node = -1", "node_faults[2].node: -1 does not fit (valid: a whole number from 0"),
         ("rate_factor = 0.5\n\n", "rate_factor = 0\n\n", "rate_factor = 0", "0 does not fit (valid: a number above 0)"),
         ("[1]", "[4]", "    { switches", "topology.cable_faults[1].switches: there is no switch 4 (valid: 0 to 3)"),

@@ -186,7 +186,6 @@ def _parameters_from(keys: Keys, family: str, procs: int) -> Parameters:
 
 
 def _function(keys: Keys, key: str) -> PiecewiseLinear:
-    """A function of the message size: a table of ascending `message_bytes` and of as many `seconds`."""
     knots = keys.table(key)
     sizes, seconds = knots.sizes("message_bytes"), knots.numbers("seconds")
     if len(seconds) != len(sizes):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -88,33 +88,30 @@ _PJESIVAC = "Pješivac-Grbović et al. 2007"
 _OFLYNN = "O'Flynn 2009"
 
 
-def _kinds() -> Iterable[ModelKind]:
-    for variant, title, paper in (
-        (BY_PARTS, "one alpha and beta per part of each algorithm and protocol", f"{_NURIYEV}, split into parts"),
-        (AS_PRINTED, "one alpha and beta per algorithm", _NURIYEV),
-        (TRADITIONAL, "binary and binomial broadcast from roundtrips", f"{_NURIYEV}, section III-C"),
-    ):
-        yield ModelKind(IMPLEMENTATION_AWARE, title, paper, variant)
-    own = "one alpha and beta per algorithm, with messages counted along its schedule's critical path"
-    yield ModelKind(CRITICAL_PATH, own, f"{_NURIYEV}, with schedules, not formulas", by_schedule=True)
-    homogeneous = [
-        ModelKind("hockney", "alpha + m beta", _PJESIVAC),
-        ModelKind("hockney_by_size", "alpha and beta as functions of m", _PJESIVAC),
-        ModelKind("logp", "L, o and g, whatever the size", _PJESIVAC),
-        ModelKind("loggp", "LogP with G, a gap per byte", _PJESIVAC),
-        ModelKind("plogp", "L and the functions o_s(m), o_r(m), g(m)", _PJESIVAC),
-    ]
-    yield from homogeneous
-    yield ModelKind("lmo", "separate times of processors and of the network", _OFLYNN)
+_OF_PJESIVAC = (
+    ModelKind("hockney", "alpha + m beta", _PJESIVAC),
+    ModelKind("hockney_by_size", "alpha and beta as functions of m", _PJESIVAC),
+    ModelKind("logp", "L, o and g, whatever the size", _PJESIVAC),
+    ModelKind("loggp", "LogP with G, a gap per byte", _PJESIVAC),
+    ModelKind("plogp", "L and the functions o_s(m), o_r(m), g(m)", _PJESIVAC),
+)
+_PARTS = "one alpha and beta per part of each algorithm and protocol"
+_PATHS = "one alpha and beta per algorithm, with messages counted along its schedule's critical path"
+_ROUNDTRIPS = "binary and binomial broadcast from roundtrips"
+_EACH = "C and t of each processor, L and 1/beta of each pair"
+_KINDS = (
+    ModelKind(IMPLEMENTATION_AWARE, _PARTS, f"{_NURIYEV}, split into parts", BY_PARTS),
+    ModelKind(IMPLEMENTATION_AWARE, "one alpha and beta per algorithm", _NURIYEV, AS_PRINTED),
+    ModelKind(IMPLEMENTATION_AWARE, _ROUNDTRIPS, f"{_NURIYEV}, section III-C", TRADITIONAL),
+    ModelKind(CRITICAL_PATH, _PATHS, f"{_NURIYEV}, with schedules, not formulas", by_schedule=True),
+    *_OF_PJESIVAC,
+    ModelKind("lmo", "separate times of processors and of the network", _OFLYNN),
     # Heterogeneous LogP, LogGP and PLogP have no formulas of collectives (O'Flynn 2009, section 5.2).
-    yield ModelKind("hockney", "alpha and beta of each pair", _OFLYNN, heterogeneous=True)
-    of_each = "C and t of each processor, L and 1/beta of each pair"
-    yield ModelKind("lmo", of_each, _OFLYNN, heterogeneous=True)
-    for kind in homogeneous:
-        yield replace(kind, title=f"{kind.family} with the formulas as printed", printed=True)
-
-
-MODELS: Mapping[str, ModelKind] = MappingProxyType({str(kind): kind for kind in _kinds()})
+    ModelKind("hockney", "alpha and beta of each pair", _OFLYNN, heterogeneous=True),
+    ModelKind("lmo", _EACH, _OFLYNN, heterogeneous=True),
+    *(replace(kind, title=f"{kind.family} with the formulas as printed", printed=True) for kind in _OF_PJESIVAC),
+)
+MODELS: Mapping[str, ModelKind] = MappingProxyType({str(kind): kind for kind in _KINDS})
 """Every model of collectives by name, as on the command line."""
 MODEL_NAMES = tuple(MODELS)
 DEFAULT_MODEL = CRITICAL_PATH

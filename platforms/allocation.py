@@ -332,7 +332,6 @@ def _column(header: str, names: Sequence[str], where: str) -> int:
 
 
 def _expanded(text: str, where: str) -> list[str]:
-    """The hosts of a bracketed list."""
     try:
         found = [str(name) for name in hostlist.expand_hostlist(text, allow_duplicates=True)]
     except hostlist.BadHostlist as problem:

@@ -88,8 +88,10 @@ def changed(platform: HostPlatform, changes: Sequence[Change]) -> Changed:
                 base = checked(CHANGES[change.name].apply(description_of(base), change.value))
         except UsageError as problem:
             raise UsageError(f"change {change.name}={change.value}: {problem}") from None
-    if isinstance(base, Platform | HeterogeneousPlatform):
-        base = _renamed(base, [change for change in changes if change.name not in ("ppn", "placement")])
+    labels = [change.label for change in changes if change.name not in ("ppn", "placement")]
+    if labels and isinstance(base, Platform | HeterogeneousPlatform):
+        words = re.sub(r"[^a-z0-9]+", "-", " ".join(labels).lower()).strip("-")
+        base = replace(base, name=f"{base.name}-{words}", title=f"{base.title}, {', '.join(labels)}")
     if placement is not None:
         return Changed(placed(base, placement), per_node)
     if isinstance(platform, PlacedPlatform):
@@ -97,14 +99,6 @@ def changed(platform: HostPlatform, changes: Sequence[Change]) -> Changed:
             raise UsageError(f"{platform.source} places ranks on nodes that the changed platform does not have")
         return Changed(replace(platform, base=base), per_node)
     return Changed(base, per_node)
-
-
-def _renamed(platform: Described, changes: Sequence[Change]) -> Described:
-    if not changes:
-        return platform
-    words = re.sub(r"[^a-z0-9]+", "-", " ".join(change.label for change in changes).lower()).strip("-")
-    title = f"{platform.title}, {', '.join(change.label for change in changes)}"
-    return replace(platform, name=f"{platform.name}-{words}", title=title)
 
 
 def _homogeneous(platform: Described, what: str) -> Platform:
@@ -130,7 +124,6 @@ def _factor(text: str) -> float | None:
 
 
 def _number(text: str) -> float:
-    """A number; nan for other text."""
     try:
         return float(text)
     except ValueError:
@@ -428,7 +421,6 @@ def _with_cable_fault(platform: Described, text: str) -> Platform:
 def _with_other_node(
     base: HeterogeneousPlatform, node: int, other: Callable[[NodeType], NodeType]
 ) -> HeterogeneousPlatform:
-    """The platform with one node of another type."""
     kinds: list[NodeType] = []
     kind_of: dict[str, str] = {}
     first = 0

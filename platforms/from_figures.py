@@ -14,8 +14,6 @@ from collwise.platforms.smpi import charges_overheads
 from collwise.platforms.topology import TOPOLOGIES, Topology
 
 _GIVEN = "the figures given to: collwise platforms new"
-
-
 _MAX_CPUS, _MAX_CORES = 64, 4096
 _MEMORY_BYTES_PER_SECOND = 20e9
 _MEMORY_SOURCE = "assumed: 20 GB/s for each CPU, as estimated for shaheen-ii"
@@ -205,7 +203,6 @@ def _topology(kind: str, nodes: int, hop_latency_seconds: float | None, figures:
 
 
 def _option(key: str) -> str:
-    """The option of `collwise platforms new` for a key."""
     for end, short in (("_bytes_per_second", "_gbits"), ("_seconds", "_us")):
         key = key.removesuffix(end) + short if key.endswith(end) else key
     return f"--{key.replace('_', '-')}"

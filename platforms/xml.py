@@ -156,7 +156,6 @@ def _overheads(
 
 
 def _property_lines(tag: str, properties: Mapping[str, str], name: str) -> list[str]:
-    """An element with properties in it."""
     inner = [f"  {_tag('prop', id=key, value=value)}" for key, value in properties.items()]
     return [tag.replace("/>", ">"), *inner, f"</{name}>"]
 
@@ -220,7 +219,6 @@ def _tag(tag: str, **attributes: str) -> str:
 
 
 def _quoted(value: str) -> str:
-    """An attribute's value, in quotes."""
     if _SPECIAL.search(value) is None:
         return f'"{value}"'
     # quoteattr takes several times as long, and imports Python's HTTP client, which most commands do not need.

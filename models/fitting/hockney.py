@@ -73,9 +73,6 @@ def _model(
 ) -> Hockney:
     lines = of_pairs(lab, procedure, pairs, heterogeneous)
     if not heterogeneous:
-        alpha, beta = np.mean(list(lines.values()), axis=0)
-        return Hockney(float(alpha), float(beta))
-    return Hockney(
-        symmetric(lab.procs, {pair: alpha for pair, (alpha, _) in lines.items()}),
-        symmetric(lab.procs, {pair: beta for pair, (_, beta) in lines.items()}),
-    )
+        return Hockney(*np.mean(list(lines.values()), axis=0).tolist())
+    alphas, betas = zip(*lines.values(), strict=True)
+    return Hockney(*(symmetric(lab.procs, dict(zip(lines, each, strict=True))) for each in (alphas, betas)))

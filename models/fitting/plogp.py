@@ -114,18 +114,12 @@ def _ways(least: int, ways: Sequence[Pair], sizes: Sizes, doubling: Doubling, sa
     shape = (len(ways), len(gaps))
     sends = yield [Experiment(SEND, way, size, least) for way in ways for size in gaps]
     # If the second process sends more slowly than the first, its reply takes longer than the measured roundtrip.
-    slowest = np.max(np.reshape(sends, shape), axis=0)
-    delays = {
-        size: DELAY_ROUNDTRIPS * (roundtrips[size] + float(send)) for size, send in zip(gaps, slowest, strict=True)
-    }
-    receives = yield [
-        Experiment(RECEIVE, way, size, least, delay_seconds=delays[size]) for way in ways for size in gaps
-    ]
-    knots = tuple(map(float, gaps))
-    function = PiecewiseLinear(knots, tuple(gaps.values()))
-    return [
-        PLogP(
-            empty / 2 - empty_gap, PiecewiseLinear(knots, tuple(send)), PiecewiseLinear(knots, tuple(receive)), function
-        )
-        for send, receive in zip(np.reshape(sends, shape).tolist(), np.reshape(receives, shape).tolist(), strict=True)
-    ]
+    slowest = np.max(np.reshape(sends, shape), axis=0).tolist()
+    after = {size: DELAY_ROUNDTRIPS * (roundtrips[size] + send) for size, send in zip(gaps, slowest, strict=True)}
+    receives = yield [Experiment(RECEIVE, way, size, least, delay_seconds=after[size]) for way in ways for size in gaps]
+    of_gap, latency = tuple(gaps.values()), empty / 2 - empty_gap
+    found = []
+    for of_way in zip(np.reshape(sends, shape).tolist(), np.reshape(receives, shape).tolist(), strict=True):
+        functions = (PiecewiseLinear(tuple(map(float, gaps)), tuple(values)) for values in (*of_way, of_gap))
+        found.append(PLogP(latency, *functions))
+    return found

@@ -242,7 +242,6 @@ def fit(
 
 
 def _remarks(parameters: Parameters) -> tuple[str, ...]:
-    """Warnings for users of the parameters."""
     if isinstance(parameters, LogGP) and np.any(np.asarray(parameters.latency_seconds) < 0):
         return (
             "L (latency_seconds) is negative: the overheads measured are more than half of a roundtrip, for instance "

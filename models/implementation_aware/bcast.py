@@ -118,7 +118,6 @@ def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def _gamma_sum(last: Array, gamma: Gamma, message_bytes: Array) -> Array:
-    """Sum of gamma(k) for k = 2 to `last`."""
     total = np.zeros_like(message_bytes)
     for k in range(2, int(np.max(last, initial=1.0)) + 1):
         total = total + np.where(k <= last, gamma(k, message_bytes), 0.0)

@@ -132,7 +132,6 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
 def _given(
     node: Mapping[str, Any], topology: Mapping[str, Any], figures: Mapping[str, Any]
 ) -> Iterator[tuple[str, Fact]]:
-    """The facts that were given by options or answers."""
     named = _OF_NODE | {"topology": "topology"} | _OF_TOPOLOGY
     named |= {"nodes": "nodes", "interconnect": "interconnect_name", "Gbit/s": "link_bytes_per_second"}
     given = {**node, **topology, **figures}

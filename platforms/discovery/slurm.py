@@ -246,7 +246,6 @@ def _selected(found: SlurmConfiguration, nodes: list[_Nodes], partition: str | N
 
 
 def _in_partitions(nodes: Sequence[_Nodes], partitions: Sequence[Record]) -> list[_Nodes]:
-    """The nodes that one of the partitions lists."""
     lists = [record.get("nodes", "") for record in partitions]
     if any(listed.upper() == "ALL" for listed in lists):
         return list(nodes)

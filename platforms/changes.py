@@ -422,25 +422,22 @@ def _with_other_node(
     base: HeterogeneousPlatform, node: int, other: Callable[[NodeType], NodeType]
 ) -> HeterogeneousPlatform:
     kinds: list[NodeType] = []
-    kind_of: dict[str, str] = {}
-    first = 0
+    whole_of: dict[str, NodeType] = {}
+    own, first = f"-node{node}", 0
     for kind in base.node_types:
-        at = node - first
-        first += kind.nodes
-        if not 0 <= at < kind.nodes:
-            kinds.append(kind)
-            kind_of[kind.name] = kind.name
-            continue
-        for suffix, count in (("", at), (f"-node{node}", 1), (f"-from{node + 1}", kind.nodes - at - 1)):
+        at, parts = node - first, {"": kind.nodes}
+        if 0 <= at < kind.nodes:
+            parts = {"": at, own: 1, f"-from{node + 1}": kind.nodes - at - 1}
+        for suffix, count in parts.items():
             if count > 0:
                 part = replace(kind, name=kind.name + suffix, nodes=count)
-                kinds.append(other(part) if count == 1 and suffix.startswith("-node") else part)
-                kind_of[part.name] = kind.name
-    types = {kind.name: kind for kind in base.node_types}
-    wires = []
-    for name, another in needed_wires({kind.name: kind.nodes for kind in kinds}):
-        wire = base.wire(types[kind_of[name]], types[kind_of[another]])
-        wires.append(replace(wire, one=name, other=another))
+                kinds.append(other(part) if suffix == own else part)
+                whole_of[part.name] = kind
+        first += kind.nodes
+    wires = [
+        replace(base.wire(whole_of[name], whole_of[another]), one=name, other=another)
+        for name, another in needed_wires({kind.name: kind.nodes for kind in kinds})
+    ]
     return replace(base, node_types=tuple(kinds), wires=tuple(wires))
 
 

@@ -100,7 +100,6 @@ def read_xml(text: str) -> tuple[list[Problem], list[str], dict[str, str]]:
     options: dict[str, str] = {}
     for element in elements:
         problems += _host_problems(element, hosts)
-        problems += _topology_problems(element)
         problems += _quantity_problems(element)
         if element.tag == "prop" and element.parent == "config":
             problems += _option_problems(element, options)
@@ -169,17 +168,18 @@ def _host_problems(element: _Element, hosts: dict[str, int]) -> Iterator[Problem
         if name in hosts:
             yield Problem(element.line, f"host '{name}' is also on line {hosts[name]}; each needs its own name")
         hosts.setdefault(name, element.line)
+    if element.tag == "cluster":
+        yield from _topology_problems(element, len(names))
 
 
-def _topology_problems(element: _Element) -> Iterator[Problem]:
-    """Reports a cluster whose topology has another number of nodes than its radical, if both are readable."""
+def _topology_problems(element: _Element, count: int) -> Iterator[Problem]:
+    """Reports a cluster whose topology, if readable, has another number of nodes than the `count` of its radical."""
     topology = element.attributes.get("topology", "FLAT")
     try:
         size = _topology_size(topology, element.attributes.get("topo_parameters", ""))
-        count = len(_host_names(element)) if element.tag == "cluster" else 0
-    except (UsageError, KeyError, ValueError):
+    except ValueError:
         return
-    if count and size not in (None, count):
+    if size not in (None, count):
         what = f"topology {topology} of <cluster> has {size} nodes, its radical names {count} hosts"
         yield Problem(element.line, f"{what}; the two numbers must be equal")
 

@@ -32,8 +32,8 @@ from collwise.validation.times.grid import Grid
 LIMIT_SECONDS = 120.0
 COLLECTIVES = "allreduce,bcast,alltoall"
 CLUSTER = (
-    "--nodes 64 --interconnect infiniband-hdr --cpus 2 --cores 64 --ppn 32 --topology fat-tree --nodes-per-switch 16 "
-    "--oversubscription 2 --memory-gbytes 80"
+    "--nodes 64 --interconnect infiniband-hdr --cpus 2 --cores 64 --ppn 32 --topology fat-tree:"
+    "nodes_per_switch=16,oversubscription=2 --memory-gbytes 80"
 )
 PROCS, SIZES, SEGMENT_BYTES = (64, 2048), "8B:1MiB:x2", 65536
 CASES = "--procs 64,2048 --segments 64KiB --algorithms all,by-node --engine schedule --for collwise --margin 1"

@@ -673,7 +673,7 @@ def checks_block() -> str:
     """The calibration of the paper's clusters against published figures, and the elements that were compared."""
     parts = []
     parts.append("\n## How well the calibration meets the published figures\n\n")
-    parts.append("`collwise platforms calibrate --published --platform NAME`. Gather times in seconds.\n")
+    parts.append("`collwise platforms calibrate --published NAME`. Gather times in seconds.\n")
     for name in CLUSTERS:
         platform = load_description(name)
         _, targets = calibrate(platform, PAPER_GATHER_PROCS[name], platform.default_processes_per_node)

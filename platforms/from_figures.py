@@ -79,7 +79,10 @@ def new_platform(
         ports = _PORTS.get(interconnect_name or "", _USUAL_PORTS)
         figures["nodes_per_switch"] = number = min(nodes, ports // 2)
         sources += (Source("nodes_per_switch", f"assumed: half of the {ports} ports of a switch"),)
-        warn(f"{number} nodes at a switch are assumed, half of its {ports} ports; --nodes-per-switch N changes that")
+        warn(
+            f"{number} nodes at a switch are assumed, half of its {ports} ports; --topology "
+            "fat-tree:nodes_per_switch=N changes that"
+        )
     memory = node.memory_bytes_per_second
     if memory is None and max(node.cores or node.cpus, node.processes or 1) > 1:
         memory = _MEMORY_BYTES_PER_SECOND * node.cpus
@@ -126,7 +129,7 @@ def _check_node(node: Node) -> None:
         ("--cpus", node.cpus, _MAX_CPUS, "CPUs (sockets) of a node"),
         ("--cores", cores, _MAX_CORES, "cores of a node"),
         ("--cpus", node.cpus, cores, "--cores"),
-        ("--memory-domains", node.memory_domains, cores, "--cores"),
+        ("memory_domains", node.memory_domains, cores, "--cores"),
         ("--ppn", node.processes, node.cores or _MAX_CORES, "--cores" if node.cores else "processes of a node"),
     ):
         if number is not None and number > most:
@@ -190,22 +193,21 @@ def _topology(kind: str, nodes: int, hop_latency_seconds: float | None, figures:
     for key in given:
         if key not in keys:
             fitting = ", ".join(name for name, others in TOPOLOGY.items() if key in others)
-            raise UsageError(f"{_option(key)} is not for --topology {kind}, but for {fitting}")
-    if missing := [_option(key) for key, value in keys.items() if value.required and key not in given]:
+            raise UsageError(f"{_figure(key)} is not for --topology {kind}, but for {fitting}")
+    if missing := [_figure(key) for key, value in keys.items() if value.required and key not in given]:
         raise UsageError(f"--topology {kind} needs {', '.join(missing)}")
     if given.get("nodes_per_switch", 0) > nodes:
         raise UsageError(
-            f"--nodes-per-switch {given['nodes_per_switch']} exceeds the number of nodes (valid: 1 to {nodes})"
+            f"nodes_per_switch={given['nodes_per_switch']} exceeds the number of nodes (valid: 1 to {nodes})"
         )
     if "pod_oversubscription" in given and "switches_per_pod" not in given:
-        raise UsageError("--pod-oversubscription is for a fat tree with --switches-per-pod")
+        raise UsageError("pod_oversubscription is for a fat tree with switches_per_pod")
     return TOPOLOGIES[kind](**{"nodes_per_switch": 1} | given) if kind in TOPOLOGIES else None
 
 
-def _option(key: str) -> str:
-    for end, short in (("_bytes_per_second", "_gbits"), ("_seconds", "_us")):
-        key = key.removesuffix(end) + short if key.endswith(end) else key
-    return f"--{key.replace('_', '-')}"
+def _figure(key: str) -> str:
+    """The name of a key as --topology takes it."""
+    return key.replace("_bytes_per_second", "_gbits").replace("_seconds", "_us")
 
 
 def _sources(picked: Platform | None) -> tuple[Source, ...]:

@@ -258,7 +258,7 @@ def _tree_facts(found: SlurmConfiguration, nodes: set[str]) -> list[Fact]:
     """The topology of the nodes' switches: one switch, a fat tree of two or three levels, or a dragonfly."""
     plugin = found.settings.get("topologyplugin", "")
     if "torus" in plugin or "hypercube" in plugin:
-        why = f"TopologyPlugin={plugin} does not show cables; --topology torus --dimensions 4x4x8 describes a torus"
+        why = f"TopologyPlugin={plugin} does not show cables; --topology torus:dimensions=4x4x8 describes a torus"
         return [Fact("topology", None, MISSING, why)]
     leaves: dict[str, int] = {}
     parents: dict[str, str] = {}

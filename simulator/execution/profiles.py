@@ -16,7 +16,7 @@ from collwise.common.files import read_text
 from collwise.common.keys import Keys
 
 _VERSION = 1
-_MAKE_ONE = "make one with 'collwise program run --report-to FILE.json'"
+_MAKE_ONE = "make one with 'collwise program run --report FILE.json'"
 _PARAMETERS = re.compile(r"(?:[a-z_]+=\d{1,18}(?: (?=\S))?)*")
 _OF_RUNS = ("fastest_run_seconds", "slowest_run_seconds")
 Key = tuple[str, str, str, int, int | None]

@@ -260,7 +260,8 @@ def export(
     """Writes decisions as rules that an MPI library reads. Give at most one table per collective.
 
     If a format cannot express a choice, the best choice that it can express is written instead, with a note on the
-    cost. With --format collwise, profiles of PGMPITuneLib (.prf) are converted to a libcollwise table.
+    cost. With --format collwise, profiles of PGMPITuneLib (.prf) are converted to a libcollwise table. `procs` is for
+    formats that cover one process count: mpich-variables, mvapich2, smpi, prf. `check` is for openmpi and mpich.
 
     Returns ExportedRules, whose `text` are the rules.
 

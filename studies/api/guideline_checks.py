@@ -87,8 +87,8 @@ def guidelines(
     The method is that of Hunold & Carpen-Amarie 2018. A collective must not be slower than a mock-up of other
     collectives (GL1 to GL22), than itself on a larger message (monotony), or than several calls on parts of the message
     (split-robustness). The fastest mock-up repairs a violation; the benchmark then runs again under libcollwise. The
-    libraries are SMPI's selectors. With --engine schedule they are the untuned libraries, for up to thousands of
-    processes.
+    libraries are SMPI's selectors: ompi, mpich, mvapich2, impi. With --engine schedule they are the untuned libraries,
+    such as openmpi-4.1 and mpich-4, for up to thousands of processes.
 
     Returns Guidelines, by library.
 

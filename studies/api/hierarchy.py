@@ -197,7 +197,8 @@ def search_tasks(
 ) -> TaskSearches:
     """Finds the best configuration of hierarchical collectives.
 
-    It does so for each number of nodes n, processes per node p and message size m. The searches are those of Luo et al.
+    It does so for bcast, reduce or allreduce, and each number of nodes n, processes per node p and message size m.
+    Between nodes the algorithm is chain, binary, binomial or library. The searches are those of Luo et al.
     2020, and one that predicts all configurations by the schedule engine and times only the decisive ones. Times are
     stored, so that a stopped search resumes. The machine time of a search is the time of its benchmarks on the machine.
     If the exhaustive search also runs, the output shows the cost of the other searches' choices and the errors of the

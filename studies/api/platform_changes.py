@@ -46,7 +46,7 @@ def whatif(
     algorithms: Names | None = None,
     exclude: Names = (),
     doubtful: bool = False,
-    rules: DecisionsLike | None = None,
+    decisions: DecisionsLike | None = None,
     consumer: str | None = None,
     limits: bool = True,
     ppn: int | None = None,
@@ -79,9 +79,9 @@ def whatif(
         grid_for(consumer, grid)
         for grid in _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, made)
     ]
-    tables = None if rules is None else {item.collective: item for item in arguments.decisions(rules).tables}
+    tables = None if decisions is None else {item.collective: item for item in arguments.decisions(decisions).tables}
     if tables is not None and (lacking := [item.collective for item in grids if item.collective not in tables]):
-        raise UsageError(f"{rules} has no decisions for {lacking[0]} (valid: {', '.join(tables)})")
+        raise UsageError(f"{decisions} has no decisions for {lacking[0]} (valid: {', '.join(tables)})")
     new = changed(where, made)
 
     def answer(grid: Grid) -> WhatIf:

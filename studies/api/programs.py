@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from collwise.validation.whatif.workload import Achieved, Saving, Savings
 
 
+PRINTED = "-"
+"""The name in place of a report's file that prints the report."""
+
+
 def run_program(
     program: str,
     /,
@@ -52,36 +56,32 @@ def run_program(
     table: str | Path | None = None,
     algorithms: str = "",
     thresholds: Thresholds | None = None,
-    report: bool = False,
-    report_to: NewFile | None = None,
+    report: NewFile | None = None,
     repetitions: int = 1,
     plain: bool = False,
 ) -> int:
     """Runs an MPI program with our algorithms.
 
     --table or --algorithms says for which calls our algorithms run. The program is not modified; for smpi, it must have
-    been built by smpicc. collwise has the programs 'latency', 'asp', 'matmul' and 'training'. The report lists the time
-    of each collective; 'program profile' reads it. The exit code is the program's, or 1 if the program never calls
-    libcollwise.
+    been built by smpicc. collwise has the programs 'latency', 'asp', 'matmul' and 'training'. The report lists the
+    calls and the time of each algorithm by message size; 'program profile' reads it as JSON. With --repetitions it has
+    the median and range of several runs; a wide range shows disturbed runs. The exit code is the program's, or 1 if the
+    program never calls libcollwise.
 
     Returns the exit code.
 
     >>> import collwise
-    >>> collwise.run_program("latency", library="openmpi", procs=2, report_to="report.json")
+    >>> collwise.run_program("latency", library="openmpi", procs=2, report="report.json")
     0
     """
-    if report and report_to is not None:
-        raise UsageError("give either --report or --report-to FILE")
     options = LibraryOptions(None if table is None else Path(table), algorithms)
-    if plain and (options != LibraryOptions() or thresholds is not None or report or report_to is not None):
-        raise UsageError(
-            "--plain runs without libcollwise; leave out --table, --algorithms, --thresholds, --report and --report-to"
-        )
+    if plain and (options != LibraryOptions() or thresholds is not None or report is not None):
+        raise UsageError("--plain runs without libcollwise; leave out --table, --algorithms, --thresholds and --report")
     if library != "smpi" and (platform is not None or ppn is not None or simgrid is not None):
         raise UsageError("--platform, --ppn and --simgrid are for --library smpi")
-    if repetitions > 1 and (library == "smpi" or report_to is None or Path(report_to).suffix != ".json"):
+    if repetitions > 1 and (library == "smpi" or report is None or Path(report).suffix != ".json"):
         raise UsageError(
-            "--repetitions is for --library openmpi or mpich with --report-to FILE.json, which gets the runs' medians"
+            "--repetitions is for --library openmpi or mpich with --report FILE.json, which gets the runs' medians"
         )
     options.check()
     where = None if platform is None else arguments.platform(platform)
@@ -100,15 +100,15 @@ def run_program(
         )
 
     if repetitions == 1:
-        return ran(str(Path(report_to).absolute()) if report_to is not None else "1" if report else "")
+        return ran("" if report is None else "1" if str(report) == PRINTED else str(Path(report).absolute()))
     with tempfile.TemporaryDirectory(prefix="collwise-") as folder:
         files = [Path(folder, f"run{number}.json") for number in range(1, repetitions + 1)]
         for number, file in enumerate(files, 1):
             if code := ran(str(file)):
                 return code
             note(f"{number} of {repetitions} runs")
-        assert report_to is not None
-        write_text(Path(report_to), profile_of_runs([read_profile(path) for path in files]).text)
+        assert report is not None
+        write_text(Path(report), profile_of_runs([read_profile(path) for path in files]).text)
     return 0
 
 

@@ -68,7 +68,9 @@ def simulate(
 ) -> AllTimes:
     """Simulates algorithms at every process count P, message size m and segment size.
 
-    Cases in the store are not simulated again, so a stopped run resumes when it is started again.
+    Cases in the store are not simulated again, so a stopped run resumes when it is started again. `algorithms` may also
+    be groups: all (that can be chosen), by-node (hierarchical and other node-aware algorithms), guidelines (mock-ups of
+    performance guidelines). If `consumer` is an Open MPI, the algorithms that run without rules are timed as well.
 
     Returns Times by collective; with `allocations` they have the dimension `allocation`. `frame()` has a row for each
     case, with its `seconds`, or its `error` if it failed. `facts` say how many rows were in the store before (`reused`)
@@ -169,7 +171,8 @@ def measure(
 
     Without a target, times are those of this machine's shared memory and cores, not of a cluster's network.
     docs/measuring.md says which method to use when. `search_algorithms` takes less time: it measures only decisive
-    cases.
+    cases. 'library' among the algorithms adds MPI's own collective to those named, or to all of ours if nothing else is
+    named. Cases that do not fit in the memory of the platform's nodes are left out.
 
     Returns Times by collective; `frame()` has a row for each case: `seconds`, the median (for several launches the
     median of their medians), `half_width_seconds` of its confidence interval, `mean_seconds`, `repetitions`,
@@ -273,8 +276,9 @@ def search_algorithms(
 ) -> Searched:
     """Measures only where the choice is in doubt, within a budget.
 
-    The budget is machine time (docs/measuring.md). Without a platform or a model to predict times, the search starts
-    without knowledge.
+    The budget is machine time (docs/measuring.md). An engine predicts times on the platform, and cases that do not fit
+    in the memory of its nodes are left out. Without a platform or a model to predict times, the search starts without
+    knowledge.
 
     Returns the choices found, their expected loss, and the saved machine time. The times are in the store as one
     measurement, from which `select` can decide, and from which a stopped search resumes. A line on stderr says when a

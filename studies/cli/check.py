@@ -29,7 +29,6 @@ from collwise.studies.cli.types import (
     COLLECTIVE,
     COLLECTIVES,
     COUNTS,
-    FOLDER,
     PLATFORM,
     SIZES,
     NamedChoice,
@@ -73,7 +72,7 @@ recovery = derived(checks.recovery, "check recovery --platform exact", parent=ch
 
 @command("check algorithms --library smpi --collective barrier --quick", parent=check)
 def algorithms(
-    libraries: Sequence[str] = option(named_choices("MPI library", ENGINES), ",".join(ENGINES)),
+    libraries: Sequence[str] = option(named_choices("MPI library", ENGINES), ",".join(ENGINES), key="libraries"),
     collective: str | None = option(COLLECTIVE),
     algorithm: str | None = option(),
     quick: bool = flag(),
@@ -89,7 +88,8 @@ def algorithms(
     and differing descriptions, operations that do not commute, communicators that overlap, and threads. Random
     sequences follow: hundreds of calls in a row, some of them non-blocking, by processes that arrive late, on
     communicators that are made and freed meanwhile. In these sequences, algorithms are either linked to the program or
-    run in libcollwise. The exit code is 1 if anything is wrong.
+    run in libcollwise. --quick leaves them out. --testbed checks only hierarchical algorithms. The exit code is 1 if
+    anything is wrong.
     """
     from rich.console import Console
 
@@ -229,32 +229,29 @@ def three_way(
     planned: dict[str, Any] = group(
         dict,
         nodes=option(click.IntRange(2, 64), plans.NODES),
-        ranks_per_node=option(click.IntRange(1, 64)),
+        ranks_per_node=option(click.IntRange(1, 64), key="ppn"),
         bits_per_second=option(
             RATE, said={"rates": map(format_rate, plans.RATES), "bits_per_second": format_rate(plans.BITS_PER_SECOND)}
         ),
-        collectives=option(
-            COLLECTIVES, ",".join(plans.COLLECTIVES), show_default="all seven", said={"compared": plans.COLLECTIVES}
-        ),
+        collectives=option(COLLECTIVES, ",".join(plans.COLLECTIVES), key="collectives", show_default="all seven"),
         sizes=option(SIZES),
         quick=flag(),
         one_bed=flag(),
-        transport=option(
-            NamedChoice("transport", dict.fromkeys((*TRANSPORTS, *OF_HOSTS))),
-            said={"transports": " or ".join(TRANSPORTS), "of_hosts": " or ".join(OF_HOSTS)},
-        ),
+        transport=option(NamedChoice("transport", dict.fromkeys((*TRANSPORTS, *OF_HOSTS)))),
         models=option(default=True),
     ),
-    output: Path = option(FOLDER, lambda: results_folder() / "validation", show_default="results/validation"),
+    output: Path = options.results("validation"),
     store: Path = options.STORE,
 ) -> Shown:
     """Compares predicted, simulated and measured times.
 
     It measures on a test bed or on your own cluster, and writes a report. On a test bed, it calibrates a platform from
     messages between two nodes, and fits models to their own experiments; then it measures, simulates and predicts all
-    algorithms. A test bed needs the right to make network namespaces. With --hosts, --launcher srun or --launcher oar,
-    it does the same on a cluster. The simulation then uses --platform as it is, or --nominal, which is first calibrated
-    on the cluster. Finished cases are stored, so a stopped run resumes.
+    algorithms. With several processes per node, it also verifies hierarchical algorithms, and compares them with Open
+    MPI's components tuned and HAN, and no models are fitted. A test bed needs the right to make network namespaces.
+    With --hosts, --launcher srun or --launcher oar, it does the same on a cluster. The simulation then uses --platform
+    as it is, or --nominal, which is first calibrated on the cluster. Finished cases are stored, so a stopped run
+    resumes.
     """
     if testbed == where.named:
         raise UsageError(
@@ -351,7 +348,7 @@ def _tell(stage: str, seconds: float | None) -> None:
 @command("check study nuriyev2021", parent=check)
 def study(
     name: str = declare.argument(),
-    output: Path | None = option(types.PATH),
+    output: Path | None = option(types.PATH, key="folder of results"),
     quick: bool = flag(),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,

@@ -120,7 +120,7 @@ SECTIONS = {
         "times": Command("Lists, shows, deletes and imports stored times.", needs=""),
         "guidelines": Command(
             "Finds and repairs violations of performance guidelines.",
-            needs="build simulate:smpi decisions:smpi measure&!--library=mpich:openmpi --library=mpich:mpich --testbed:openmpi+testbed",  # noqa: E501
+            needs="build simulate:smpi decisions:smpi measure&!--library=mpich:openmpi measure&--library=mpich:mpich --testbed:openmpi+testbed",  # noqa: E501
         ),
     },
     "Checking": {

@@ -68,11 +68,11 @@ def option(
 ) -> Any:
     """An option, as the default value of the parameter that it fills.
 
-    options.toml contains the option's help, and its names as typed (by default --NAME for the parameter NAME). `key` is
-    the option's entry in options.toml, by default the parameter's name. `said` maps words in braces in the help to
-    their values; several values of a word are joined by commas. `type` is a type that click takes. The help shows
-    `default` unless it is empty. `attributes` are further attributes of click.Option. If `in_project` is true, the
-    project's file may give the default of a required option.
+    options.toml contains the option's help, and its names as typed (by default --KEY). `key` is the option's entry in
+    options.toml, by default the parameter's name. `said` maps words in braces in the texts to their values; several
+    values of a word are joined by commas. `type` is a type that click takes. The help shows `default`, or if that is
+    empty or a function the default that options.toml describes. `attributes` are further attributes of click.Option. If
+    `in_project` is true, the project's file may give the default of a required option.
     """
     kind = _ProjectOption if in_project else click.Option
     values = {
@@ -81,12 +81,13 @@ def option(
 
     def make(name: str, command: str) -> click.Parameter:
         text = text_of(command, key or name)
-        about = text.get("help", "").replace("\n", " ")
-        shown = {"show_default": default not in (None, "", ()), "metavar": text.get("metavar") or None} | attributes
-        declared = [name, *(text.get("names") or f"--{name.replace('_', '-')}").split()]
+        about, described = (text.get(part, "").replace("\n", " ").format(**values) for part in ("help", "default"))
+        known = default not in (None, "", ()) and not callable(default)
+        shown = {"show_default": known or described or False, "metavar": text.get("metavar") or None} | attributes
+        declared = [name, *(text.get("names") or f"--{(key or name).replace('_', '-')}").split()]
         # With a default of None, click would not notice that a required option is missing.
         given = {} if attributes.get("required") else {"default": default}
-        return kind(declared, type=type, help=as_called(about.format(**values)) or None, **given, **shown)
+        return kind(declared, type=type, help=as_called(about) or None, **given, **shown)
 
     return _single(make)
 

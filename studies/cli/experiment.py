@@ -24,7 +24,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import Precision
 from collwise.studies.cli import declare, options, types
-from collwise.studies.cli.declare import flag, option
+from collwise.studies.cli.declare import argument, flag, option
 from collwise.studies.cli.derive import command
 from collwise.studies.cli.options import BENCH_WITH_PPN, TARGET
 from collwise.studies.cli.testbed import RATE
@@ -40,11 +40,11 @@ from collwise.validation.testbed.tcp_counters import tcp_counts
 from collwise.validation.times.defaults import SEGMENT_BYTES
 
 
-@command("platforms experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4")
+@command("platforms experiment roundtrip --platform grisou --sizes 1KiB:64KiB:x4")
 def experiment(
-    kind: str = option(click.Choice(kinds.KINDS), kinds.ROUNDTRIP),
+    kind: str = argument(click.Choice(kinds.KINDS), default=kinds.ROUNDTRIP, metavar="[KIND]"),
     where: HostPlatform | TargetOptions = BENCH_WITH_PPN,
-    procs: int | None = option(click.IntRange(2)),
+    procs: int | None = options.process_count(2),
     processes: str | None = option(),
     sizes: Sequence[int] | None = option(SIZES),
     reply: int | None = option(SIZE),
@@ -56,9 +56,9 @@ def experiment(
 ) -> Shown:
     """Runs experiments between a few processes, simulated or real.
 
-    Real experiments run under Open MPI or MPICH on this machine, hosts or a test bed. The kinds are roundtrips,
-    overheads, saturation, PRTT(n, d, m), exchanges, one to two, local reduction, reading the clock, and scatter,
-    gather, chain broadcast and barrier.
+    Real experiments run under Open MPI or MPICH on this machine, hosts or a test bed. KIND is roundtrip, send, isend,
+    receive, unexpected_receive (overheads), saturation, prtt (PRTT(n, d, m)), sendrecv (exchanges), one_to_two,
+    reduce (a local reduction), clock, or a collective: scatter, gather, chain_bcast, linear_barrier.
     """
     from collwise.simulator.sweeps.experiment_runner import ExperimentLaboratory
 
@@ -124,16 +124,15 @@ def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ..
     return [tuple(map(int, ranks.split(","))) for ranks in text.split(";")]
 
 
-@command("platforms thresholds --nodes 8 --buffer 32KB -o thresholds.toml", figures=True, report=True)
+@command("platforms thresholds --procs 8 --buffer 32KB -o thresholds.toml", figures=True, report=True)
 def thresholds(
     where: TargetOptions = TARGET,
-    nodes: Sequence[int] = option(COUNTS, "8"),
-    buffers: Sequence[int] = option(SIZES, "16KB"),
+    procs: Sequence[int] = option(COUNTS, "8"),
+    buffers: Sequence[int] = option(SIZES, "16KB", key="buffer_bytes"),
     variants: Sequence[str] = option(types.named_choices("TCP variant", TCP_VARIANTS), "reno-2009"),
-    rate: float = option(RATE, "100Mbit"),
+    rate: float = option(RATE, "100Mbit", key="bits_per_second"),
     stride: int = option(SIZE, "4KiB"),
     largest: int = option(SIZE, "128KiB"),
-    finest: int = option(SIZE, "1KiB"),
     repetitions: int = option(click.IntRange(1), 5),
     output: Path | None = option(NEW_FILE),
     store: Path = options.STORE,
@@ -153,7 +152,7 @@ def thresholds(
     if where.named:
         of = f"beds that this command makes itself, without {TARGET_OPTIONS}"
         declare.refuse_options(("buffers", "variants", "rate"), of)
-    plans = [RegionsPlan(procs, stride, largest, repetitions, finest) for procs in nodes]
+    plans = [RegionsPlan(count, stride, largest, repetitions) for count in procs]
     many = 1 if where.named else len(buffers) * len(variants)
     if output is not None and many * len(plans) > 1:
         raise UsageError(f"--output: thresholds are written for one target, not for {many * len(plans)}")
@@ -184,20 +183,20 @@ def thresholds(
 @command("platforms ranks --platform hcl16 --collective gather --procs 4 --sizes 64KiB")
 def ranks(
     platform: HostPlatform = options.PLATFORM,
-    collective: str = option(required=True, said={"mapped": " or ".join(mapped.COLLECTIVES)}),
+    collective: str = option(required=True),
     sizes: Sequence[int] = option(types.SIZES, "1KiB:64KiB:x4"),
-    model: str = option(types.NamedChoice("model", mapped.MODELS), mapped.MODELS[0]),
+    model: str = options.model(mapped.MODELS, mapped.MODELS[0]),
     parameters: Path | None = option(types.PATH),
-    procs: int | None = option(click.IntRange(2)),
+    procs: int | None = options.process_count(2),
     common: bool = flag(),
     output: Path | None = option(types.NEW_FILE),
     context: SimulationContext = options.SIMULATION,
 ) -> Shown:
     """Finds the best mapping of nodes to ranks for binomial trees.
 
-    The best mapping has the least predicted time of a binomial scatter or gather. Rank 0 stays on the first node. The
-    command compares its predicted and simulated times with those of the default mapping, in which ranks follow the
-    order of nodes.
+    The best mapping has the least predicted time of a binomial scatter or gather (--collective). Rank 0 stays on the
+    first node. The command compares its predicted and simulated times with those of the default mapping, in which ranks
+    follow the order of nodes.
 
     The file of -o has one host name per line, rank 0 first. To run a program with it:
 
@@ -250,9 +249,8 @@ def _ends(text: str) -> tuple[int, int]:
 
 @command("platforms calibrate --testbed -o bed.toml --figures figures", figures=True)
 def calibrate(
-    published: bool = flag(),
-    platform: Platform | None = option(types.Parsed("platform", load_description)),
-    procs: int | None = option(click.IntRange(2)),
+    published: Platform | None = option(types.Parsed("platform", load_description)),
+    procs: int | None = options.process_count(2),
     where: TargetOptions = TARGET,
     nominal: HostPlatform | None = option(PLATFORM),
     name: str | None = option(),
@@ -277,13 +275,10 @@ def calibrate(
     --published, for clusters that you cannot measure on, it fits three numbers to the figures that a paper gives, and
     says how well the calibrated simulation meets each figure. It then writes a description only with -o.
     """
-    if published:
-        kept = ("published", "platform", "procs", "ppn", "output")
-        declare.refuse_others(kept, "measured messages, not for --published")
-        if platform is None:
-            raise UsageError("--published needs --platform NAME")
-        return _published(platform, procs, where.ppn, output)
-    declare.refuse_options(("platform", "procs"), "--published; a description to start from is --nominal")
+    if published is not None:
+        declare.refuse_others(("published", "procs", "ppn", "output"), "measured messages, not for --published")
+        return _published(published, procs, where.ppn, output)
+    declare.refuse_options(("procs",), "--published")
     if times:
         declare.refuse_others(("times", "nominal", "name", "output", "force"), "measured messages, not for --times")
         found = fitted_to_times(_nominal(where, nominal, name), times)

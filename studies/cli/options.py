@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from collwise import arguments
-from collwise.common.errors import UsageError
-from collwise.common.project import default_store_path
-from collwise.models.registry import MODEL_NAMES
+from collwise.common.errors import UsageError, check_name
+from collwise.common.project import default_store_path, results_folder
 from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS
 from collwise.simulator.execution.installations import MPI_LIBRARIES
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
@@ -76,13 +76,32 @@ def placed_platform(platform: Any = PLATFORM) -> Any:
 
 
 COLLECTIVE = option(types.COLLECTIVE, required=True)
-MODEL = option(NamedChoice("model", MODEL_NAMES), key="name of a model")
 PPN = option(click.IntRange(1))
 SIMGRID = option()
-BASELINE = option(Parsed("baseline", find_baseline), find_baseline, show_default=False)
-DEFAULT_LIBRARY = option(NamedChoice("baseline", BASELINES), said={"baselines": BASELINES})
+_BASELINE = partial(option, key="baseline", said={"baselines": BASELINES})
+BASELINE = _BASELINE(Parsed("baseline", find_baseline), find_baseline)
+DEFAULT_LIBRARY = _BASELINE(NamedChoice("baseline", BASELINES))
 """The option --baseline, whose value is the name of an untuned library."""
-CALLED_LIBRARY = option(Parsed("baseline", find_baseline), next(iter(BASELINES)), said={"baselines": BASELINES})
+CALLED_LIBRARY = _BASELINE(Parsed("baseline", find_baseline), next(iter(BASELINES)))
+
+
+def process_count(least: int = 1, **attributes: Any) -> Any:
+    """The option --procs of a command that takes one number of processes, of at least `least`."""
+    return option(click.IntRange(least), key="number of processes", **attributes)
+
+
+def model(names: Iterable[str], default: str | None = None) -> Any:
+    """The option --model, one of `names`."""
+    return option(NamedChoice("model", names), default, key="name of a model")
+
+
+def results(name: str) -> Any:
+    """The option -o for a folder, by default the folder `name` of the project's results."""
+    return option(
+        types.FOLDER, lambda: results_folder() / name, key="folder of results", show_default=f"results/{name}"
+    )
+
+
 STORE = option(types.PATH, default_store_path, show_default="results/timings.sqlite", envvar="COLLWISE_STORE")
 
 
@@ -138,27 +157,25 @@ SIMULATING = ("engine", "simgrid", "jobs", "executor")
 """The parameters of `simulation` that say how times are simulated, for `refuse_options`."""
 
 
-def _numbers(least: int) -> types.Parsed:
-    """The type of one or several numbers of at least `least`."""
+_LEAST = {"radix": 2, "chains": 1, "max_requests": 1, "leaders": 1}
+"""The smallest value of each parameter of --parameter."""
 
-    def parse(text: str) -> tuple[int, ...]:
-        found = arguments.counts(text)
-        if min(found) < least:
-            raise UsageError(f"{min(found)} is too small; valid: comma-separated whole numbers of at least {least}")
-        return found
 
-    return Parsed("numbers", parse)
+def _parameter(text: str) -> tuple[str, tuple[int, ...]]:
+    name, _, values = text.partition("=")
+    check_name("parameter", name, _LEAST)
+    found = arguments.counts(values)
+    if min(found) < _LEAST[name]:
+        raise UsageError(f"{name}={min(found)} is too small; valid: whole numbers of at least {_LEAST[name]}")
+    return name, found
 
 
 COUNTS = group(
-    dict,
-    chains=option(_numbers(1)),
-    radix=option(_numbers(2)),
-    max_requests=option(_numbers(1)),
-    leaders=option(_numbers(1)),
+    lambda counts, within: {**dict(counts), "within": within},
+    counts=option(Parsed("parameter", _parameter, lambda _: (f"{name}=" for name in _LEAST)), multiple=True),
     within=option(types.NAMES),
 )
-"""The numeric parameters of some algorithms, by name. Each given number makes a case."""
+"""The values of some algorithms' parameters, by name. Each value makes a case."""
 
 
 def _min_and_max(text: str) -> tuple[int, int]:
@@ -202,12 +219,15 @@ def method(usual: Method, *without: str) -> Any:
     return group(Method, **{name: member for name, member in members.items() if name not in without})
 
 
-def _confirm(oversubscribe: bool) -> Callable[[str], None]:
-    return lambda what: confirm(f"Start {what}?", f"{what} would be started", "--oversubscribe", oversubscribe)
+def asked(question: str, consequence: str) -> Any:
+    """The option --yes. Without it, the function that fills the parameter asks; {} stands for what it asks about."""
+
+    def answer(yes: bool) -> Callable[[str], None]:
+        return lambda what: confirm(question.format(what), consequence.format(what), yes)
+
+    return group(answer, yes=flag())
 
 
-CROWDED = group(_confirm, oversubscribe=flag())
-"""Asks before a command starts far more processes than this machine has cores, unless --oversubscribe is given."""
 METHOD = method(Method())
 """The options for measuring collectives, as a Method."""
 METHOD_OF_ROUNDS = method(Method(), "nrep", "calls", "launches")
@@ -233,7 +253,7 @@ _OF_TARGETS: dict[str, Any] = {
     "hosts": option(),
     "launcher": option(NamedChoice("launcher", ("mpirun", "srun", "oar"))),
     "testbed": option(is_flag=False, flag_value="bed"),
-    "ppn": option(click.IntRange(1), key="ppn of a target"),
+    "ppn": PPN,
     "remote_shell": option(default=""),
     "transport": option(NamedChoice("transport", TRANSPORTS)),
     "eager_limit": option(types.SIZE),

@@ -63,12 +63,12 @@ def write_figure(figure: Figure, path: Path) -> Path:
     return save(figure, path)
 
 
-def confirm(question: str, consequence: str, option: str, is_given: bool) -> None:
-    """Asks whether to go on, unless `option` is given. Raises UsageError if nobody can answer."""
-    if is_given:
+def confirm(question: str, consequence: str, yes: bool) -> None:
+    """Asks whether to go on, unless --yes is given. Raises UsageError if nobody can answer."""
+    if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{consequence}; without a terminal, nobody can be asked: add {option}")
+        raise UsageError(f"{consequence}; without a terminal, nobody can be asked: add --yes")
     click.confirm(question, abort=True, err=True)
 
 

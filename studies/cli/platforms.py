@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError, note, warn
+from collwise import arguments
+from collwise.common.errors import CollwiseError, UsageError, check_name, note, warn
 from collwise.common.experiments import ROUNDTRIP, Experiment
 from collwise.common.files import write_text
 from collwise.common.program import program_name
@@ -228,21 +229,14 @@ _MAX_GBITS = 100_000
 _MIN_MEMORY_BYTES = 2**20
 
 
-class _Ratio(types.FiniteRange):
-    """A number of at least 1, which may be written as 4:1."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Returns the number. Raises UsageError for text that is neither a number nor a ratio."""
-        if isinstance(value, str) and ":" in value:
-            value = types.parsed(parse_ratio, value, param)
-        return super().convert(value, param, ctx)
+def _oversubscription(text: str) -> float:
+    ratio = parse_ratio(text)
+    if ratio < 1:
+        raise UsageError(f"'{text}' is less than 1; the nodes of a switch have at least the rate of its uplinks")
+    return ratio
 
 
-_RATIO = _Ratio()
-"""The type of an oversubscription."""
+_RATIO = types.Parsed("ratio", _oversubscription)
 _TRIES = 3
 _GBITS, _GBYTES, _US = types.Scaled(1e9 / 8, maximum=_MAX_GBITS), types.Scaled(1e9), types.Scaled(1e-6, minimum=0)
 
@@ -256,43 +250,66 @@ def _memory(text: str) -> int:
 
 _MEMORY = types.Parsed("size", _memory)
 
-_OF_NODE = dict(
+_NODE = group(
+    lambda **figures: {name: value for name, value in figures.items() if value is not None},
     cpus=option(click.IntRange(1)),
     cores=option(click.IntRange(1)),
-    memory_domains=option(click.IntRange(1)),
     memory_bytes=option(_MEMORY),
-    processes=option(click.IntRange(1)),
-    loopback_bytes_per_second=option(_GBYTES),
-    loopback_latency_seconds=option(_US),
+    processes=option(click.IntRange(1), key="ppn"),
     between_sockets_bytes_per_second=option(_GBYTES),
     between_sockets_latency_seconds=option(_US),
     memory_bytes_per_second=option(_GBYTES),
-    flag_latency_seconds=option(_US),
 )
-
-_OF_TOPOLOGY = dict(
-    topology=option(types.NamedChoice("topology", TOPOLOGIES)),
-    hop_latency_seconds=option(_US),
-    nodes_per_switch=option(click.IntRange(1)),
-    oversubscription=option(_RATIO),
-    switches_per_pod=option(click.IntRange(1)),
-    pod_oversubscription=option(_RATIO),
-    groups=option(click.IntRange(1, 1000)),
-    switches_per_group=option(click.IntRange(1)),
-    local_bytes_per_second=option(_GBITS),
-    global_bytes_per_second=option(_GBITS),
-    dimensions=option(types.Parsed("dimensions", _dimensions)),
-    cable_bytes_per_second=option(_GBITS),
-)
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
-
-
-_NODE = group(_given, **_OF_NODE)
 """The values that were given for a node."""
-_TOPOLOGY = group(_given, **_OF_TOPOLOGY)
+_FIGURES: dict[str, click.ParamType] = {
+    "nodes_per_switch": click.IntRange(1),
+    "oversubscription": _RATIO,
+    "switches_per_pod": click.IntRange(1),
+    "pod_oversubscription": _RATIO,
+    "groups": click.IntRange(1, 1000),
+    "switches_per_group": click.IntRange(1),
+    "local_gbits": _GBITS,
+    "global_gbits": _GBITS,
+    "dimensions": types.Parsed("dimensions", _dimensions),
+    "cable_gbits": _GBITS,
+    "hop_latency_us": _US,
+}
+"""The figures of --topology, and their types."""
+_FIGURES_TEXT = """\b
+Figures of --topology, comma-separated after a colon:
+  fat-tree:   nodes_per_switch (at each lower switch), oversubscription (total
+              rate of a switch's nodes divided by that of its uplinks: 2:1 or
+              2); for three levels also switches_per_pod, pod_oversubscription
+  dragonfly:  nodes_per_switch, groups, switches_per_group; local_gbits and
+              global_gbits: total Gbit/s from a switch to the others of its
+              group, and between two groups
+  torus:      dimensions (switches in each: 4x4x8), nodes_per_switch,
+              cable_gbits (by default the rate of a node's link)
+  all three:  hop_latency_us, from switch to switch"""
+
+
+def _topology(text: str) -> dict[str, Any]:
+    """The topology with its figures, by their keys in a description, from text such as fat-tree:oversubscription=2."""
+    kind, _, figures = text.partition(":")
+    check_name("topology", kind, TOPOLOGIES)
+    found: dict[str, Any] = {"topology": kind}
+    for figure in arguments.names(figures):
+        name, _, value = figure.partition("=")
+        check_name("figure of a topology", name, _FIGURES)
+        key = name.replace("_gbits", "_bytes_per_second").replace("_us", "_seconds")
+        try:
+            found[key] = _FIGURES[name].convert(value, None, None)
+        except click.BadParameter as problem:
+            raise UsageError(f"{name}: {problem.message}") from None
+    return found
+
+
+_TOPOLOGY = group(
+    lambda topology: topology or {},
+    topology=option(
+        types.Parsed("topology", _topology, lambda _: TOPOLOGIES, listed=False), said={"kinds": TOPOLOGIES}
+    ),
+)
 """The values that were given for the topology: keys of a description, with the kind as `topology`."""
 _INTERCONNECT = option(types.NamedChoice("interconnect", interconnect_names()))
 _LINK_RATE = option(_GBITS)
@@ -307,7 +324,7 @@ def _check_name(name: str) -> None:
         raise UsageError(f"malformed platform name '{name}': use small letters, digits and -, a letter first")
 
 
-@command("platforms new mine --nodes 8 --gbits 25 --latency-us 12", "new", parent=platforms)
+@command("platforms new mine --nodes 8 --gbits 25 --latency-us 12", "new", parent=platforms, more=_FIGURES_TEXT)
 def new(
     name: str = argument(),
     nodes: int = option(click.IntRange(1, MAX_HOSTS), required=True),
@@ -335,26 +352,26 @@ def new(
         click.echo(f"no overheads: short messages will seem too cheap; --interconnect NAME adds them (valid: {names})")
 
 
-def _known(
-    machine: bool, hardware: Path | None, sys: Path | None, slurm: str | None, partition: str | None, ask: bool
-) -> Facts:
+def _known(machine: bool, hardware: Sequence[Path], slurm: str | None, partition: str | None, ask: bool) -> Facts:
     """The facts from the named sources. If none is named and no question is asked, they are those of this machine."""
     if partition is not None and slurm is None:
         raise UsageError("--partition is for --slurm")
-    if machine and (hardware is not None or sys is not None):
-        raise UsageError("--machine is this machine; --hardware and --sys are files of another one")
-    saved = hardware is not None or sys is not None
+    if machine and hardware:
+        raise UsageError("--machine is this machine; --hardware names files of another one")
+    folders = [path for path in hardware if path.is_dir()]
+    files = [path for path in hardware if path not in folders]
+    if max(len(folders), len(files)) > 1:
+        raise UsageError("--hardware takes at most one file, and one folder with a copy of /sys")
     sources = [slurm_facts(slurm, partition)] if slurm is not None else []
-    if saved or machine or (slurm is None and not ask):
-        sources.append(machine_facts(hardware, sys))
+    if hardware or machine or (slurm is None and not ask):
+        sources.append(machine_facts(next(iter(files), None), next(iter(folders), None)))
     return merged(*sources)
 
 
 _SOURCES = group(
     dict,
     machine=flag(),
-    hardware=option(PATH),
-    sys=option(PATH),
+    hardware=option(PATH, multiple=True),
     slurm=option(said={"live": LIVE}),
     partition=option(),
     ask=flag(),
@@ -362,7 +379,10 @@ _SOURCES = group(
 
 
 @command(
-    "platforms describe mycluster --nodes 16 --interconnect tcp-25g -o mycluster.toml", "describe", parent=platforms
+    "platforms describe mycluster --nodes 16 --interconnect tcp-25g -o mycluster.toml",
+    "describe",
+    parent=platforms,
+    more=_FIGURES_TEXT,
 )
 def describe(
     name: str = argument(),

@@ -57,6 +57,7 @@ def project(
 
     All commands in DIRECTORY and below it share one store and one folder of results. The file collwise.toml in
     DIRECTORY marks the project.
+    --platform and --procs become the defaults of commands that require these options.
     The environment variable COLLWISE_HOME names a project for commands that run elsewhere.
     """
     made = Project(Path(os.path.abspath(directory)))
@@ -78,7 +79,7 @@ def _project_line(key: str, value: str | None, example: str) -> str:
 
 @command("setup install --simgrid 4.1", parent=setup)
 def install(
-    simgrid_version: str | None = option(),
+    simgrid_version: str | None = option(key="simgrid"),
     jobs: int | None = option(click.IntRange(1)),
 ) -> None:
     """Checks the installation and builds all C programs, or SimGrid.

@@ -24,7 +24,7 @@ from collwise.studies.cli.declare import argument, group, option
 from collwise.studies.cli.derive import command, derived
 from collwise.studies.cli.options import TARGET_IF_NAMED
 from collwise.studies.present.shown import Shown, Table, drawing, said
-from collwise.validation.hierarchy.space import SEGMENTS, input_of, label
+from collwise.validation.hierarchy.space import input_of, label
 from collwise.validation.libraries.baselines import Baseline, library_decisions
 from collwise.validation.select.consumers import OPENMPI_VERSIONS
 from collwise.validation.times.choice import Choice
@@ -102,24 +102,24 @@ _PROTOCOLS = ("an eager message leaves when it is sent", "every send waits for i
 def _one_size(
     collective: str,
     procs: int,
-    size: tuple[int, ...] | None,
+    sizes: tuple[int, ...] | None,
     segments: tuple[int, ...] | None,
     root: int,
 ) -> tuple[int, int]:
     """The one message size and the one segment size. Raises UsageError for several sizes, or if `root` is no rank."""
     if collective == "barrier":
-        if size not in (None, (0,)):
-            raise UsageError("--size: a barrier has no message; leave out --size")
-        size = (0,)
-    if size is None:
-        raise UsageError(f"--size: needed for {collective}, for example --size 8KiB")
+        if sizes not in (None, (0,)):
+            raise UsageError("--sizes: a barrier has no message; leave out --sizes")
+        sizes = (0,)
+    if sizes is None:
+        raise UsageError(f"--sizes: needed for {collective}, for example --sizes 8KiB")
     segments = segments or (SEGMENT_BYTES,)
-    for name, values in (("--size", size), ("--segments", segments)):
+    for name, values in (("--sizes", sizes), ("--segments", segments)):
         if len(values) != 1:
             raise UsageError(f"{name} takes only one size here, not {len(values)}")
     if root >= procs:
         raise UsageError(f"--root {root} is not a rank (valid: 0 to {procs - 1})")
-    return size[0], segments[0]
+    return sizes[0], segments[0]
 
 
 def _one_way(entry: Algorithm, within: Sequence[str]) -> int:
@@ -146,7 +146,7 @@ def _recorded(platform: HostPlatform, case: Case, called: Baseline) -> tuple[Sch
 
 
 @command(
-    "show schedule --platform gros --collective bcast --algorithm binomial --procs 16 --size 8KiB",
+    "show schedule --platform gros --collective bcast --algorithm binomial --procs 16 --sizes 8KiB",
     parent=show,
     draw=True,
 )
@@ -154,8 +154,8 @@ def schedule(
     platform: HostPlatform = options.placed_platform(),
     collective: str = options.COLLECTIVE,
     algorithm: str = option(types.ALGORITHM, required=True),
-    procs: int = option(click.IntRange(2), required=True),
-    size: tuple[int, ...] | None = option(types.SIZES),
+    procs: int = options.process_count(2, required=True),
+    sizes: tuple[int, ...] | None = option(types.SIZES),
     segments: tuple[int, ...] | None = option(types.SIZES),
     thresholds: Thresholds | None = options.THRESHOLDS,
     within: tuple[str, ...] = option(types.NAMES, "point-to-point"),
@@ -173,7 +173,7 @@ def schedule(
     from collwise.simulator.schedule.networks import places_of
     from collwise.studies.figures.schedule import schedule_figure
 
-    message_bytes, segment_bytes = _one_size(collective, procs, size, segments, root)
+    message_bytes, segment_bytes = _one_size(collective, procs, sizes, segments, root)
     entry = Catalogue.load().algorithm(collective, algorithm)
     if objection := entry.objection(procs, message_bytes):
         raise UsageError(f"{collective} {algorithm} {objection}: P = {procs}")
@@ -217,13 +217,13 @@ def schedule(
     return Shown(parts, path.reset_index().to_dict("records"), facts, figures)
 
 
-@command("show traffic --platform leonardo --ppn 1 --collective allgather --procs 64 --size 64KiB", parent=show)
+@command("show traffic --platform leonardo --ppn 1 --collective allgather --procs 64 --sizes 64KiB", parent=show)
 def traffic(
     platform: HostPlatform = options.placed_platform(),
     collective: str = options.COLLECTIVE,
     algorithms: tuple[str, ...] | None = option(types.ALGORITHMS),
-    procs: int = option(click.IntRange(2), required=True),
-    size: tuple[int, ...] | None = option(types.SIZES),
+    procs: int = options.process_count(2, required=True),
+    sizes: tuple[int, ...] | None = option(types.SIZES),
     segments: tuple[int, ...] | None = option(types.SIZES),
     root: int = option(click.IntRange(0), 0),
     ppn: int | None = options.PPN,
@@ -237,7 +237,7 @@ def traffic(
     """
     from collwise.simulator.schedule.networks import places_of
 
-    message_bytes, segment_bytes = _one_size(collective, procs, size, segments, root)
+    message_bytes, segment_bytes = _one_size(collective, procs, sizes, segments, root)
     per_node = ppn or platform.default_processes_per_node
     names = arguments.algorithms(collective, algorithms)
     grid = Grid.of(collective, (procs,), (message_bytes,), per_node, (segment_bytes,), names, root=root)
@@ -276,6 +276,10 @@ def _share(part: int, whole: int) -> str:
     return f"{format_size(part)}, {100 * part / whole:.0f} %" if whole else "-"
 
 
+_SHOWN_LEADER = 2
+"""The node whose leader's trend is shown."""
+
+
 @command("show tasks --platform stampede2 --nodes 6 --ppn 12 --engine schedule", parent=show, figures=True)
 def tasks(
     collective: str = option(types.COLLECTIVE, "bcast"),
@@ -287,17 +291,16 @@ def tasks(
         segments=option(types.SIZES, "64KiB"),
         algorithms=option(types.NAMES, "chain,binary,binomial"),
         within=option(types.NAMES, "point-to-point"),
-        pieces=option(types.SIZES, "0"),
-        tasks=option(click.IntRange(2, 64), SEGMENTS),
+        pieces=option(types.SIZES, "0", key="pieces of segments"),
         target=TARGET_IF_NAMED,
         method=options.METHOD,
     ),
-    leader: int = option(click.IntRange(0), 2),
     context: SimulationContext = options.SIMULATION,
 ) -> Shown:
     """Times the tasks of a hierarchical collective.
 
-    It times them on each node's leader, in a pipeline and alone. A task is what a leader does between two waits. In
+    It times those of bcast, reduce or allreduce on each node's leader, in a pipeline and alone. Between nodes the
+    algorithm is chain, binary, binomial or library. A task is what a leader does between two waits. In
     sbib(3), for example, it broadcasts segment 2 within its node and segment 3 to other nodes. Each task is timed after
     the tasks before it, so that it starts as it would in the collective. The stabilised cost is the mean time of the
     later tasks. The overlap says how much of the shorter part is hidden behind the longer one if both run at once.
@@ -305,7 +308,8 @@ def tasks(
     if "by-socket" in asked["within"] and len(asked["within"]) > 1:
         raise UsageError("--within: by-socket cannot be combined with others, since its tasks differ")
     studies = collwise.time_tasks(collective, **asked, context=context)
-    leader, first = min(leader, len(studies[0].times.seconds) - 1), studies[0]
+    first = studies[0]
+    leader = min(_SHOWN_LEADER, len(first.times.seconds) - 1)
     names = [label(choice_of(study.case)) for study in studies]
     title = f"{collective}, {first.case.nodes} nodes x {first.case.processes_per_node}"
     rows = [

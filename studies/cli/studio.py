@@ -32,7 +32,7 @@ _GRACE_SECONDS = 10
 @command("studio --port 8890 --no-browser")
 def studio(
     port: int | None = option(click.IntRange(1, 65535)),
-    browser: bool = option(default=True, show_default=False),
+    browser: bool = option(default=True),
 ) -> None:
     """Opens notebooks in a browser, from a start page that lists them by the question each answers.
 

@@ -15,10 +15,11 @@ import click
 
 from collwise.common.errors import CollwiseError, UsageError, note, unknown_name
 from collwise.common.units import counted, format_size
+from collwise.studies.cli import options
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, flag, group, option
 from collwise.studies.cli.derive import command
-from collwise.studies.cli.types import SIZE, FiniteRange, NamedChoice, Parsed
+from collwise.studies.cli.types import SIZE, NamedChoice, Parsed
 from collwise.studies.present.shown import Shown, Table
 from collwise.validation.testbed import bed as beds, slurm as batch
 from collwise.validation.testbed.namespaces import processes
@@ -29,6 +30,7 @@ RATE = Parsed("rate", parse_rate)
 _USUAL = Shape()
 
 _NAME = option(default=beds.USUAL_NAME)
+_ANY_NAME = option()
 
 
 @click.group(cls=CommandGroup, epilog=example("testbed up --nodes 8 --rate 100Mbit"))
@@ -40,9 +42,9 @@ def testbed() -> None:
 
 
 def _shape(uplink_rate: float | None, **values: Any) -> Shape:
-    if (values["switches"] == 2) != (uplink_rate is not None):
-        raise UsageError("--switches 2 and --uplink-rate go together")
-    return Shape(**values, uplink_bits_per_second=uplink_rate or 0.0)
+    if uplink_rate is None:
+        return Shape(**values)
+    return Shape(**values, switches=2, uplink_bits_per_second=uplink_rate)
 
 
 _SHAPE = group(
@@ -50,11 +52,8 @@ _SHAPE = group(
     nodes=option(click.IntRange(2, MAX_NODES), _USUAL.nodes),
     bits_per_second=option(RATE, format_rate(_USUAL.bits_per_second)),
     buffer_bytes=option(SIZE, f"{_USUAL.buffer_bytes} B"),
-    burst_bytes=option(SIZE, f"{_USUAL.burst_bytes} B"),
-    ranks_per_node=option(click.IntRange(1, 64), 1),
+    ranks_per_node=option(click.IntRange(1, 64), 1, key="ppn"),
     congestion_control=option(default=_USUAL.congestion_control),
-    host_queue_bytes=option(SIZE, f"{_USUAL.host_queue_bytes} B"),
-    switches=option(click.IntRange(1, 2), 1),
     uplink_rate=option(RATE),
     transport=option(NamedChoice("transport", TRANSPORTS), _USUAL.transport),
 )
@@ -80,7 +79,7 @@ def up(
 
 @command("testbed status --check", parent=testbed)
 def status(
-    name: str | None = option(),
+    name: str | None = _ANY_NAME,
     check: bool = flag(),
 ) -> Shown:
     """Lists the test beds that are up."""
@@ -103,7 +102,7 @@ def status(
 
 @command("testbed down --all", parent=testbed)
 def down(
-    name: str | None = option(),
+    name: str | None = _ANY_NAME,
     all_beds: bool = flag(),
 ) -> None:
     """Ends the processes on a test bed, if it exists, and removes it."""
@@ -121,8 +120,7 @@ _PROGRAM_FOLLOWS = {"ignore_unknown_options": True, "allow_interspersed_args": F
 @command("testbed run --procs 8 -- ./my_program", parent=testbed, context_settings=_PROGRAM_FOLLOWS)
 def run(
     name: str = _NAME,
-    procs: int | None = option(click.IntRange(1)),
-    time_limit: float | None = option(FiniteRange(0, min_open=True)),
+    procs: int | None = options.process_count(),
     program: str = argument(),
     arguments: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
@@ -132,11 +130,11 @@ def run(
     if found is None:
         raise UsageError(f"PROGRAM: '{program}' is neither an executable file nor a program on the PATH")
     procs = procs or bed.shape.nodes * bed.shape.ranks_per_node
-    words, limits = [str(Path(found).absolute()), *arguments], {"timeout_seconds": time_limit, "on_line": click.echo}
+    path = str(Path(found).absolute())
     if bed.slurm:
-        ended = batch.run(bed, procs, words, **limits)
+        ended = batch.run(bed, procs, [path, *arguments], on_line=click.echo)
     else:
-        ended = TestBed(bed).run(words[0], procs, words[1:], **limits)
+        ended = TestBed(bed).run(path, procs, arguments, on_line=click.echo)
     if ended.returncode != 0:
         raise CollwiseError(f"{program}: {ended.problem}")
 
@@ -161,23 +159,20 @@ def login(
 @command("testbed power --off n3", parent=testbed)
 def power(
     name: str = _NAME,
-    off: bool = flag(),
-    on: bool = flag(),
+    on: bool = option(default=None, required=True, is_flag=True),
     node: str = argument(),
 ) -> None:
     """Switches a node of a test bed off, as in a failure, or on again."""
     bed = beds.running(name)
-    if off == on:
-        raise UsageError("give either --off or --on")
     known = [f"n{number}" for number in bed.nodes]
     if node not in known:
         raise unknown_name("node", node, known)
     number = known.index(node) + 1
-    if off:
-        click.echo(f"{node} is off; {counted(beds.switch_off(bed, number), 'running program')} ended")
-    else:
+    if on:
         beds.switch_on(bed, number)
         click.echo(f"{node} is on")
+    else:
+        click.echo(f"{node} is off; {counted(beds.switch_off(bed, number), 'running program')} ended")
 
 
 def _count(bed: beds.Bed) -> int:

@@ -12,13 +12,13 @@ import collwise
 from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.program import program_name
-from collwise.common.project import find_project, results_folder
+from collwise.common.project import find_project
 from collwise.platforms.shipped import interconnect_names, known
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI
 from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import argument, group, option
 from collwise.studies.cli.derive import command, derived, show
-from collwise.studies.cli.types import COUNTS, FOLDER, Scaled
+from collwise.studies.cli.types import COUNTS, Scaled
 from collwise.tuning import INTERCONNECT
 from collwise.validation.libraries.openmpi_check import check_all
 from collwise.validation.times.defaults import SEGMENT_BYTES
@@ -57,7 +57,7 @@ tune = derived(
     procs=option(COUNTS, in_project=True),
     cpus=option(click.IntRange(1)),
     memory_bytes_per_second=option(Scaled(1e9)),
-    output=option(FOLDER, lambda: results_folder() / "tuned", show_default="results/tuned"),
+    output=options.results("tuned"),
     context=options.simulation(SCHEDULE.name),
 )
 
@@ -70,7 +70,7 @@ SHOWN_RULES = ("bcast", "allreduce")
 
 @command("demo")
 def demo(
-    output: Path = option(FOLDER, lambda: results_folder() / "demo", show_default="results/demo"),
+    output: Path = options.results("demo"),
     simulation: options.SimulationOptions = options.simulation(SCHEDULE.name),
 ) -> None:
     """Tunes a simulated copy of a real cluster, and shows the gain, its uncertainty, and the file to use.

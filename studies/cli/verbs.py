@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import click
 
 import collwise
 from collwise import store_contents
 from collwise.common.units import parse_duration
 from collwise.guideline_checks import RULES, SIZES_TEXT, USUAL
-from collwise.models.registry import PROCEDURE_NAMES
+from collwise.models.registry import MODEL_NAMES, PROCEDURE_NAMES
 from collwise.platforms.changes import CHANGES
 from collwise.predictions import FITTED_BY_ALGORITHM
 from collwise.simulator.execution.interposed import LIBRARIES
@@ -18,13 +16,12 @@ from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS
 from collwise.simulator.sweeps.method import PRECISION_OF_FITS
 from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import argument, flag, group, option
+from collwise.studies.cli.declare import argument, group, option
 from collwise.studies.cli.derive import derived
-from collwise.studies.cli.output import confirm
-from collwise.studies.cli.types import COLLECTIVES, NAMES, NEW_FILE, PLATFORM, SIZES, NamedChoice, Parsed, Scaled
+from collwise.studies.cli.types import NAMES, NEW_FILE, PATH, PLATFORM, SIZES, NamedChoice, Parsed, Scaled
 from collwise.validation.adaptive.goal import LOSS, Goal
 from collwise.validation.guidelines.checks import CORRECTIONS
-from collwise.validation.hierarchy.space import BUDGET, SEGMENTS
+from collwise.validation.hierarchy.space import BUDGET
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.libraries.formats import FORMATS
 from collwise.validation.measurement import applications
@@ -43,7 +40,7 @@ measure = derived(
     collwise.measure,
     "measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2",
     target=options.TARGET,
-    confirm=options.CROWDED,
+    confirm=options.asked("Start {}?", "{} would be started"),
     platform=option(PLATFORM),
     raw=option(NEW_FILE),
     script=option(types.NEW_SCRIPT),
@@ -54,14 +51,14 @@ fit = derived(
     collwise.fit,
     "fit --platform mine.toml -o mine.parameters.toml",
     platform=options.BENCH,
-    model=option(NamedChoice("model", [*FITTED_BY_ALGORITHM, *PROCEDURE_NAMES]), FITTED_BY_ALGORITHM[0]),
-    collective=option(COLLECTIVES),
+    model=options.model([*FITTED_BY_ALGORITHM, *PROCEDURE_NAMES], FITTED_BY_ALGORITHM[0]),
+    chains=None,
     precision=options.precision(PRECISION_OF_FITS),
 )
 predict = derived(
     collwise.predict,
     "predict --parameters mine.parameters.toml --collective bcast --procs 2:8:+1 -o bcast.times",
-    model=options.MODEL,
+    model=options.model(MODEL_NAMES),
     figures=True,
 )
 select = derived(collwise.select, "select bcast.times --for openmpi-4.1 -o bcast.json")
@@ -70,7 +67,6 @@ export = derived(
     "export bcast.json --version 4.1 -o mine.rules",
     output=option(NEW_FILE),
     format_name=option(NamedChoice("format", FORMATS), OPENMPI),
-    procs=option(click.IntRange(1)),
 )
 compare = derived(collwise.compare, "compare bcast.times bcast.json openmpi-4.1 --figures figures", figures=True)
 
@@ -85,13 +81,14 @@ derived(
     "search algorithms --collective bcast,allreduce --procs 4 --sizes 1KiB:1MiB:x4 --budget 2min",
     name="algorithms",
     parent=search,
-    confirm=options.CROWDED,
+    confirm=options.asked("Start {}?", "{} would be started"),
     goal=group(
         Goal,
-        budget_seconds=option(Parsed("duration", parse_duration), Goal.budget_seconds, show_default=False),
+        budget_seconds=option(Parsed("duration", parse_duration), Goal.budget_seconds, show_default="no limit"),
         loss=option(Scaled(0.01), LOSS * 100),
     ),
     platform=option(PLATFORM),
+    model=option(PATH, key="parameters"),
     method=options.METHOD_OF_ROUNDS,
     context=BY_SCHEDULE,
 )
@@ -101,15 +98,15 @@ derived(
     name="tasks",
     parent=search,
     figures=True,
-    collective=option(NAMES, "bcast"),
+    collective=option(NAMES, "bcast", key="collectives"),
     platform=option(PLATFORM),
     nodes=option(types.COUNTS),
     ppn=option(types.COUNTS),
     algorithms=option(NAMES, "chain,binary,binomial"),
     exclude=option(NAMES, ()),
-    pieces=option(SIZES, "0"),
+    pieces=option(SIZES, "0", key="pieces of segments"),
     budget=option(Scaled(0.01, maximum=100), BUDGET * 100),
-    tasks=option(click.IntRange(2, 64), SEGMENTS),
+    tasks=None,
     drawn=option(click.IntRange(min=0)),
     target=options.TARGET_IF_NAMED,
 )
@@ -139,18 +136,17 @@ derived(
 )
 
 
-@click.group(cls=CommandGroup, epilog=example("program run --library openmpi --procs 2 --report -- latency"))
+@click.group(cls=CommandGroup, epilog=example("program run --library openmpi --procs 2 --report - -- latency"))
 def program() -> None:
     """Runs programs with our algorithms, and reports the time saved."""
 
 
 derived(
     collwise.run_program,
-    "program run --library smpi --platform gros --procs 4 --algorithms bcast=chain --report -- latency",
+    "program run --library smpi --platform gros --procs 4 --algorithms bcast=chain --report - -- latency",
     name="run",
     parent=program,
     library=option(NamedChoice("MPI library", LIBRARIES), required=True),
-    procs=option(click.IntRange(1), required=True),
     platform=option(PLATFORM),
     algorithms=option(default=""),
 )
@@ -171,12 +167,11 @@ derived(
     parent=program,
     figures=True,
     report=True,
-    collective=option(COLLECTIVES),
     target=options.target("library"),
 )
 
 
-@click.group(cls=CommandGroup, epilog=example("guidelines simulate --platform gros --libraries ompi --procs 16"))
+@click.group(cls=CommandGroup, epilog=example("guidelines simulate --platform gros --library ompi --procs 16"))
 def guidelines() -> None:
     """Finds and repairs violations of performance guidelines in MPI libraries.
 
@@ -184,16 +179,17 @@ def guidelines() -> None:
     """
 
 
-_LIBRARIES = (*SMPI_SELECTORS, *BASELINES)
+_FOLDER = option(types.FOLDER, key="folder of results")
 derived(
     collwise.guidelines,
-    "guidelines simulate --platform gros --libraries ompi --collective allreduce,reduce --procs 16",
+    "guidelines simulate --platform gros --library ompi --collective allreduce,reduce --procs 16",
     name="simulate",
     parent=guidelines,
     figures=True,
-    libraries=option(types.named_choices("library", _LIBRARIES), said={"libraries": _LIBRARIES}),
+    libraries=option(types.named_choices("library", (*SMPI_SELECTORS, *BASELINES))),
     sizes=option(SIZES, SIZES_TEXT),
-    output=option(types.FOLDER),
+    repair=None,
+    output=_FOLDER,
 )
 derived(
     collwise.measured_guidelines,
@@ -208,7 +204,8 @@ derived(
         said={"corrections": ", ".join(f"{name}: {title}" for name, title in CORRECTIONS.items())},
     ),
     method=options.method(USUAL),
-    output=option(types.FOLDER),
+    repair=None,
+    output=_FOLDER,
     on_launch=None,
 )
 derived(
@@ -221,10 +218,6 @@ def times() -> None:
     """Lists, shows, saves and deletes the times in the store, and imports times measured elsewhere."""
 
 
-def _confirm(yes: bool) -> Callable[[str], None]:
-    return lambda what: confirm(f"Delete {what}?", f"{what} would be deleted", "--yes", yes)
-
-
 _CONFIGURATION = dict(configuration=option(NAMES), source=option(NAMES), platform=option(NAMES))
 derived(store_contents.configurations, "times list --json", name="list", parent=times, store=options.STORE)
 derived(
@@ -233,8 +226,8 @@ derived(
     name="show",
     parent=times,
     **_CONFIGURATION,
-    collective=option(NAMES),
-    equal=group(dict, algorithm=option(NAMES)),
+    collective=option(NAMES, key="collectives"),
+    equal=group(dict, algorithm=option(NAMES, key="algorithms")),
 )
 derived(
     store_contents.prune,
@@ -242,15 +235,13 @@ derived(
     name="delete",
     parent=times,
     **_CONFIGURATION,
-    confirm=group(_confirm, yes=flag()),
+    confirm=options.asked("Delete {}?", "{} would be deleted"),
 )
 derived(
     store_contents.import_times,
     "times import osu_bcast.txt --platform mycluster --procs 64",
     name="import",
     parent=times,
-    procs=option(click.IntRange(1)),
     platform=option(default=""),
-    ppn=option(click.IntRange(1), 1),
     algorithm=option(default=""),
 )

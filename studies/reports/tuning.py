@@ -226,7 +226,7 @@ def changing(tuned: Tuned) -> str:
         f"--platform {platform} --collective {','.join(tuned.times)} --procs {procs}{sizes} --ppn {tuned.per_node}"
         f"{places}"
     )
-    rules = "" if tuned.folder is None else f" --rules {shlex.quote(str(tuned.file('-decisions.json')))}"
+    rules = "" if tuned.folder is None else f" --decisions {shlex.quote(str(tuned.file('-decisions.json')))}"
     change = "memory=x4" if _memory_is_assumed(tuned) else "bandwidth=x0.5"
     return f"{program_name()} whatif change {points} --for {tuned.consumer}{rules} --change {change}"
 

@@ -254,11 +254,12 @@ def _times() -> dict[str, Golden]:
         "imported": Golden(IMPORT, imported),
         "simulated": Golden(f"simulate --collective all {STAMPEDE} {few}", rows),
         "simulated, by counts": Golden(
-            f"simulate --collective bcast --algorithms k_chain,knomial {GROS} {few} --chains 2,4 --radix 2,8 --root 2",
+            f"simulate --collective bcast --algorithms k_chain,knomial {GROS} {few} "
+            "--parameter chains=2,4 --parameter radix=2,8 --root 2",
             rows,
         ),
         "simulated, from tasks": Golden(
-            "simulate --collective allreduce --algorithms tasks_binary,multi_leader_binomial --leaders 1,2 "
+            "simulate --collective allreduce --algorithms tasks_binary,multi_leader_binomial --parameter leaders=1,2 "
             f"--between-segment 4KiB {STAMPEDE} {few}",
             rows,
         ),
@@ -321,7 +322,7 @@ def _changed() -> dict[str, Golden]:
         "rules": _by_times(decided, "-o kept.json"),
         "bandwidth": Golden(f"whatif change {usual} --change bandwidth=x0.25"),
         "several": Golden(f"whatif change {usual} --change latency=x4 --change overheads=x2 --change reduction=x0.5"),
-        "kept rules": Golden(f"whatif change {usual} --change latency=x0.25 --rules kept.json"),
+        "kept rules": Golden(f"whatif change {usual} --change latency=x0.25 --decisions kept.json"),
         "no limits": Golden(f"whatif change {usual} --change placement=cyclic --no-limits"),
         "slow node": Golden(f"whatif change --collective gather --procs 8 {STAMPEDE} --change slow_node=1:x8 --json"),
         "configurations": Golden(CONFIGURATIONS, configurations),
@@ -359,7 +360,7 @@ def _searched() -> dict[str, Golden]:
         "tasks": Golden(f"show tasks --platform stampede2 --collective bcast {no_sizes}"),
         "guidelines": Golden(
             "guidelines simulate --platform stampede2 --ppn 4 --collective bcast,gather,reduce,scatter --procs 4,8 "
-            f"--sizes 64,64KiB --libraries openmpi-4.1,mpich-4 {ENGINE} --json",
+            f"--sizes 64,64KiB --library openmpi-4.1,mpich-4 {ENGINE} --json",
             without_wall_times,
         ),
         "chosen": _by_times(

@@ -40,7 +40,7 @@ def test_fortran(name: str, module: str, tmp_path: Path) -> None:
     command = [f"mpifort.{name}", "-cpp", FORTRAN[module], "-fallow-argument-mismatch", str(HERE / "collectives.F90")]
     built = subprocess.run([*command, "-o", str(program)], capture_output=True, text=True, cwd=tmp_path)
     assert built.returncode == 0, built.stderr
-    done = run(name, 3, "--report", "--algorithms", OURS, "--", str(program))
+    done = run(name, 3, "--report", "-", "--algorithms", OURS, "--", str(program))
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
     counted = counts_of(done.stderr)
     for entry in OURS.split(";"):
@@ -66,7 +66,7 @@ def test_python(tmp_path: Path) -> None:
         "except MPI.Exception:\n"
         "    print('caught' if world.rank == 0 else '', end='')\n"
     )
-    done = run("openmpi", 3, "--report", "--algorithms", "bcast=binomial", "--", python, str(script))
+    done = run("openmpi", 3, "--report", "-", "--algorithms", "bcast=binomial", "--", python, str(script))
     assert (done.returncode, done.stdout) == (0, "caught"), done.stderr
     assert counts_of(done.stderr)["bcast", "binomial"] >= 2  # objects take a call for the size and one for the data
 
@@ -103,7 +103,7 @@ def test_calls_around_the_size_from_which_a_rule_holds(name: str, compiled, tmp_
 def test_errors_reach_the_programs_handlers(name: str, algorithms: str, compiled) -> None:
     program = compiled(name, str(HERE / "errors.c"))
     ours = ["ours"] if "linear" in algorithms else []
-    done = run(name, 3, "--report", "--algorithms", algorithms, "--", str(program), *ours)
+    done = run(name, 3, "--report", "-", "--algorithms", algorithms, "--", str(program), *ours)
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
     counts = counts_of(done.stderr)
     assert counts.get(("bcast", "linear"), 0) == (3 if ours else 0)
@@ -113,7 +113,7 @@ def test_errors_reach_the_programs_handlers(name: str, algorithms: str, compiled
 @pytest.mark.parametrize("name", each("openmpi", "mpich", "smpi"))
 def test_other_collectives_are_passed_on_and_counted(name: str, compiled, tmp_path: Path) -> None:
     program, report = compiled(name, str(HERE / "others.c")), tmp_path / "report.json"
-    done = run(name, 3, "--report-to", str(report), "--algorithms", "allreduce=ring", "--", str(program))
+    done = run(name, 3, "--report", str(report), "--algorithms", "allreduce=ring", "--", str(program))
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
     found = json.loads(report.read_text())
     assert found["processes"] == 3
@@ -152,7 +152,7 @@ def test_a_report_by_communicator(name: str, tmp_path: Path, compiled) -> None:
     )
     program = compiled(name, str(source))
     table = tmp_path / "report.csv"
-    assert run(name, 4, "--report-to", str(table), "--", str(program)).returncode == 0
+    assert run(name, 4, "--report", str(table), "--", str(program)).returncode == 0
     rows = [row for row in csv.DictReader(table.read_text().splitlines()) if row["collective"] == "bcast"]
     assert {row["ranks"]: row["calls"] for row in rows} == {"0,2": "3", "1,3": "3"}
     [late] = [row for row in rows if row["ranks"] == "0,2"]
@@ -162,11 +162,11 @@ def test_a_report_by_communicator(name: str, tmp_path: Path, compiled) -> None:
     assert mean == pytest.approx((shortest + longest) / 2, rel=1e-3)
     ours = ("--algorithms", "bcast=knomial,segment_bytes=64", "--", str(program))
     named = tmp_path / "ours.csv"
-    assert run(name, 4, "--report-to", str(named), *ours).returncode == 0
+    assert run(name, 4, "--report", str(named), *ours).returncode == 0
     rows = [row for row in csv.DictReader(named.read_text().splitlines()) if row["collective"] == "bcast"]
     assert {(row["algorithm"], row["parameters"]) for row in rows} == {("knomial", "segment_bytes=64 radix=4")}
-    assert "  knomial segment_bytes=64 radix=4  " in run(name, 4, "--report", *ours).stderr
-    text = run(name, 4, "--report", "--", str(program)).stderr
+    assert "  knomial segment_bytes=64 radix=4  " in run(name, 4, "--report", "-", *ours).stderr
+    text = run(name, 4, "--report", "-", "--", str(program)).stderr
     assert re.search(r"^bcast +2  MPI's own: no rule +8 to 15 +6 +0\.\d+  unnamed \(2 of them\)$", text, re.MULTILINE)
     assert re.search(r"^collwise: the mean process spent 0\.\d+ of \d\.\d+ s within these calls", text, re.MULTILINE)
 
@@ -241,7 +241,7 @@ def test_a_profile_of_a_program_and_what_its_table_saves(tmp_path: Path) -> None
     where = ["--platform", "gros", "--store", str(tmp_path / "store.sqlite")]
     program = ["--", "latency", "--collectives", "bcast", "--sizes", "1MiB:1MiB", "--iterations", "2", "--warmup", "1"]
     asked = [*arguments_of("openmpi"), "--procs", "4"]
-    words = (*asked, "--repetitions", "2", "--report-to", str(report), *program)
+    words = (*asked, "--repetitions", "2", "--report", str(report), *program)
     assert forked("program", "run", *words).returncode == 0
     done = forked("program", "profile", str(report), *where, "--ppn", "1", "-o", str(rules))
     assert done.returncode == 0, done.stderr
@@ -252,7 +252,7 @@ def test_a_profile_of_a_program_and_what_its_table_saves(tmp_path: Path) -> None
     assert all("algorithm" not in row for row in runs["rows"])
     saved = re.search(r"^bcast 4 \d+ 1048576 (\w+)", rules.read_text(), re.MULTILINE)
     assert saved is not None, rules.read_text()
-    words = (*asked, "--table", str(rules), "--report-to", str(tuned), *program)
+    words = (*asked, "--table", str(rules), "--report", str(tuned), *program)
     assert forked("program", "run", *words).returncode == 0
     assert saved.group(1) in {row.get("algorithm") for row in json.loads(tuned.read_text())["rows"]}
     done = forked("program", "profile", str(report), "--after", str(tuned), *where)

@@ -65,7 +65,7 @@ def test_results_are_those_of_mpi_for_every_algorithm(name: str, procs: int, com
     program = compiled(name, str(HERE / "both.c"))
     for pick in range(max_algorithms()):
         algorithms = chosen_algorithms(pick)
-        done = run(name, procs, "--report", "--algorithms", as_list(algorithms), str(program))
+        done = run(name, procs, "--report", "-", "--algorithms", as_list(algorithms), str(program))
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout.startswith("ok "), done.stdout
         counted = counts_of(done.stderr)
@@ -78,7 +78,7 @@ def test_results_are_those_of_mpi_for_every_algorithm(name: str, procs: int, com
 def test_latency_runs_with_and_without_the_library(name: str) -> None:
     arguments = ["latency", "--sizes", "64:256", "--iterations", "2", "--warmup", "1"]
     plain = run(name, 3, "--plain", *arguments)
-    ours = run(name, 3, "--report", "--algorithms", "bcast=binomial", *arguments)
+    ours = run(name, 3, "--report", "-", "--algorithms", "bcast=binomial", *arguments)
     for done in (plain, ours):
         assert done.returncode == 0, done.stderr
         assert len(re.findall(r"^# [a-z_]+, 3 processes$", done.stdout, re.MULTILINE)) == 16
@@ -90,7 +90,18 @@ def test_latency_runs_with_and_without_the_library(name: str) -> None:
 
 @needs("openmpi")
 def test_latency_separates_calls_or_not() -> None:
-    arguments = ("--report", "latency", "--collectives", "scatter", "--sizes", "8:8", "--iterations", "5", "--barriers")
+    arguments = (
+        "--report",
+        "-",
+        "latency",
+        "--collectives",
+        "scatter",
+        "--sizes",
+        "8:8",
+        "--iterations",
+        "5",
+        "--barriers",
+    )
     for barriers, count in (("each", 7), ("once", 2)):
         assert counts_of(run("openmpi", 3, *arguments, barriers).stderr)["barrier", "MPI's own: no rule"] == count
     assert run("openmpi", 3, *arguments, "never").returncode == 2
@@ -99,7 +110,7 @@ def test_latency_separates_calls_or_not() -> None:
 @each_engine
 def test_every_reason_to_fall_back_is_reported(name: str, compiled) -> None:
     program = compiled(name, str(HERE / "both.c"))
-    done = run(name, 3, "--report", "--algorithms", "bcast=binomial;barrier=default", str(program), "threads")
+    done = run(name, 3, "--report", "-", "--algorithms", "bcast=binomial;barrier=default", str(program), "threads")
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^ok \d+, threads [0-3]$", done.stdout, re.MULTILINE)
     reasons = {what for collective, what in counts_of(done.stderr)}
@@ -114,7 +125,7 @@ def test_requirements_that_do_not_hold(requirement: str, compiled) -> None:
     demanding = [algorithm for algorithm in ALGORITHMS if requirement in algorithm.requires]
     program = compiled("openmpi", str(HERE / "both.c"))
     for algorithm in {algorithm.collective: algorithm for algorithm in demanding}.values():
-        done = run("openmpi", 3, "--report", "--algorithms", as_list([algorithm]), str(program))
+        done = run("openmpi", 3, "--report", "-", "--algorithms", as_list([algorithm]), str(program))
         assert done.returncode == 0, done.stdout + done.stderr
         whats = {what for collective, what in counts_of(done.stderr) if collective == algorithm.collective}
         assert any(what.startswith("MPI's own: needs") for what in whats), whats
@@ -127,7 +138,17 @@ def test_a_table_decides_by_procs_and_size(name: str, tmp_path: Path) -> None:
         "# ours from 1 KiB on\nbcast 2 1 0 default\nbcast 2 1 1024 split_binary segment_bytes=256\n"
         "bcast 4 1 0 chain\ngather 9 1 0 binomial\n"
     )
-    arguments = ["--report", "--table", str(table), "latency", "--collectives", "bcast,gather", "--sizes", "512:1KiB"]
+    arguments = [
+        "--report",
+        "-",
+        "--table",
+        str(table),
+        "latency",
+        "--collectives",
+        "bcast,gather",
+        "--sizes",
+        "512:1KiB",
+    ]
     few, more = run(name, 3, *arguments), run(name, 4, *arguments)
     counted = counts_of(few.stderr)
     assert (counted["bcast", "split_binary"], counted["bcast", "MPI's own: the rule says default"]) == (22, 22)
@@ -140,7 +161,7 @@ def test_a_table_decides_by_procs_and_size(name: str, tmp_path: Path) -> None:
 def test_processes_per_node_decide(tmp_path: Path) -> None:
     table = tmp_path / "table"
     table.write_text("bcast 2 1 0 chain\nbcast 2 3 0 binomial\n")
-    arguments = ["--report", "--table", str(table), "latency", "--collectives", "bcast", "--sizes", "8:8"]
+    arguments = ["--report", "-", "--table", str(table), "latency", "--collectives", "bcast", "--sizes", "8:8"]
     assert counts_of(run("openmpi", 3, *arguments).stderr)["bcast", "binomial"] == 22
     for ppn, expected in (("1", "chain"), ("2", "chain"), ("3", "binomial")):
         assert counts_of(run("smpi", 4, "--ppn", ppn, *arguments).stderr)["bcast", expected] == 22
@@ -170,7 +191,7 @@ def test_a_malformed_table_is_one_warning(name: str, line: str, said: str, tmp_p
     refused = run(name, 2, "--table", str(table), "latency")
     assert refused.returncode == 2
     assert re.search(rf"^collwise: --table: {re.escape(str(table))}:2: ", refused.stderr)
-    arguments = ["--report", "latency", "--collectives", "bcast", "--sizes", "8:8"]
+    arguments = ["--report", "-", "latency", "--collectives", "bcast", "--sizes", "8:8"]
     done = run(name, 2, *arguments, COLLWISE_TABLE=str(table))
     assert done.returncode == 0
     assert len(re.findall("collwise: warning", done.stderr)) == 1
@@ -190,7 +211,7 @@ def test_a_table_that_cannot_be_read_is_one_warning(name: str, tmp_path: Path) -
 def test_a_list_goes_before_the_table(name: str, tmp_path: Path) -> None:
     table = tmp_path / "table"
     table.write_text("bcast 1 1 0 chain\ngather 1 1 0 binomial\n")
-    choices = ["--table", str(table), "--algorithms", "bcast=linear", "--report"]
+    choices = ["--table", str(table), "--algorithms", "bcast=linear", "--report", "-"]
     done = run(name, 2, *choices, "latency", "--collectives", "bcast,gather", "--sizes", "8:8")
     counted = counts_of(done.stderr)
     assert (counted["bcast", "linear"], counted["gather", "binomial"]) == (22, 22)
@@ -308,7 +329,7 @@ def test_it_shows_only_what_it_has_to(name: str) -> None:
         (["--library", "openmpi", "--procs", "2", "--table", "nowhere", "latency"], r"nowhere: No such file"),
         (["--library", "mpich", "--procs", "2", "--thresholds", "none", "latency"], r"--thresholds: cannot read none"),
         (
-            ["--library", "openmpi", "--procs", "2", "--plain", "--report", "latency"],
+            ["--library", "openmpi", "--procs", "2", "--plain", "--report", "-", "latency"],
             r"--plain runs without libcollwise",
         ),
     ],
@@ -412,7 +433,7 @@ def test_smpi_takes_what_smpicc_built(tmp_path: Path) -> None:
     ):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-    done = run("smpi", 2, "--report", "--", str(tmp_path / "program"))
+    done = run("smpi", 2, "--report", "-", "--", str(tmp_path / "program"))
     assert done.returncode == 0, done.stderr
     assert counts_of(done.stderr)["barrier", "MPI's own: no rule"] == 1
 

@@ -53,7 +53,7 @@ def test_mock_ups_without_room_are_left_to_mpi(name: str, compiled) -> None:
     for pick in range(4):
         chosen = one_for_each_collective(MOCK_UPS, pick)
         names = ";".join(f"{one.collective}={one.name}" for one in chosen)
-        done = run(name, PROCS, "--report", "--algorithms", names, "--", program, **ROOM)
+        done = run(name, PROCS, "--report", "-", "--algorithms", names, "--", program, **ROOM)
         assert (done.returncode, done.stdout[:3]) == (0, "ok "), done.stdout + done.stderr
         counted = counts_of(done.stderr)
         for one in chosen:
@@ -77,7 +77,7 @@ def test_a_communicator_may_begin_with_a_non_blocking_collective(
     table, written = tmp_path / "table", tmp_path / "report.json"
     table.write_text("bcast 2 1 0 chain\nbcast 2 2 0 binomial\n")
     program = str(compiled(name, str(HERE / "started.c")))
-    asked = ["--report-to", str(written)] if report else []
+    asked = ["--report", str(written)] if report else []
     done = run(name, PROCS, *asked, "--table", str(table), "--", program)
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stdout + done.stderr
     if report:
@@ -92,14 +92,14 @@ def test_a_communicator_may_begin_with_a_non_blocking_collective(
 def test_data_at_absolute_addresses(name: str, compiled) -> None:
     """Neither MPICH's MPI_Pack nor SimGrid's reductions take MPI_BOTTOM; ours do."""
     program = str(compiled(name, str(HERE / "bottom.c")))
-    done = run(name, PROCS, "--report", "--algorithms", AT_BOTTOM, "--", program)
+    done = run(name, PROCS, "--report", "-", "--algorithms", AT_BOTTOM, "--", program)
     assert (done.returncode, done.stdout) == (0, "ok 23\n"), done.stdout + done.stderr
     assert {f"{collective}={what}" for collective, what in counts_of(done.stderr)} == set(AT_BOTTOM.split(";"))
 
 
 @each_library
 def test_messages_that_nobody_receives_are_not_the_reports(name: str, compiled) -> None:
-    done = run(name, 4, "--report", "--", str(compiled(name, str(HERE / "unreceived.c"))))
+    done = run(name, 4, "--report", "-", "--", str(compiled(name, str(HERE / "unreceived.c"))))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "ok" in done.stdout.splitlines()  # beside what UCX says of messages that are left
     assert counts_of(done.stderr) == {("barrier", "MPI's own: no rule"): 1}

@@ -66,7 +66,7 @@ def test_hpc_challenge_passes_its_checks(tmp_path: Path) -> None:
     program = shutil.which("hpcc")
     assert program is not None
     done = subprocess.run(
-        [*command, "--report", "--algorithms", entries, "--", program],
+        [*command, "--report", "-", "--algorithms", entries, "--", program],
         cwd=tmp_path,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,

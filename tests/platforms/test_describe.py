@@ -101,7 +101,7 @@ def values(found: Facts) -> dict[str, object]:
 def test_a_laptop_has_one_cpu_and_its_wired_network(tmp_path: Path) -> None:
     files = interface("eno1", "1000") | interface("docker0", "10000", real=False) | interface("lo", kind="772")
     files |= interface("wlp2s0") | {"class/net/wlp2s0/wireless/": ""} | interface("eno2", "10000", state="down")
-    made, output = describe(tmp_path, "--hardware", str(LAPTOP), "--sys", str(sys_tree(tmp_path, files)))
+    made, output = describe(tmp_path, "--hardware", str(LAPTOP), "--hardware", str(sys_tree(tmp_path, files)))
     preset = interconnect("tcp-1g")
     assert (made.nodes, made.cpus_per_node, made.cores_per_node, made.processes_per_node) == (1, 1, 4, 4)
     assert (made.link_bytes_per_second, made.calibration) == (preset.link_bytes_per_second, preset.calibration)
@@ -114,7 +114,7 @@ def test_two_epycs_with_hdr(tmp_path: Path) -> None:
     (tmp_path / "node.xml").write_text(lstopo(2, 4, 8))
     files = port("mlx5_0", "200 Gb/sec (4X HDR)") | port("mlx5_1", "25 Gb/sec (1X EDR)", layer="Ethernet")
     files |= port("mlx5_2", "40 Gb/sec (4X QDR)", state="1: DOWN") | interface("eno1", "25000")
-    words = ["--hardware", str(tmp_path / "node.xml"), "--sys", str(sys_tree(tmp_path, files)), "--nodes", "32"]
+    words = ["--hardware", str(tmp_path / "node.xml"), "--hardware", str(sys_tree(tmp_path, files)), "--nodes", "32"]
     made, output = describe(tmp_path, *words, "--ppn", "32", "--gbits", "200")
     assert (made.nodes, made.cpus_per_node, made.cores_per_node, made.memory_domains_per_node) == (32, 2, 64, 8)
     assert (made.default_processes_per_node, made.memory_bytes_per_node) == (32, 8 * 4096)
@@ -172,16 +172,16 @@ def test_networks_of_sys(
 
 def test_other_rates_of_a_network_scale_what_was_measured_of_it(tmp_path: Path) -> None:
     files = interface("eth0", "40000")
-    made, _ = describe(tmp_path, "--sys", str(sys_tree(tmp_path, files)), "--nodes", "4")
+    made, _ = describe(tmp_path, "--hardware", str(sys_tree(tmp_path, files)), "--nodes", "4")
     assert made.link_bytes_per_second == pytest.approx(interconnect("tcp-25g").link_bytes_per_second * 40 / 25)
     again, _ = describe(
-        tmp_path, "--sys", str(tmp_path / "sys"), "--nodes", "4", "--interconnect", "omni-path", "--force"
+        tmp_path, "--hardware", str(tmp_path / "sys"), "--nodes", "4", "--interconnect", "omni-path", "--force"
     )
     assert again.link_bytes_per_second == interconnect("omni-path").link_bytes_per_second
 
 
 def test_omni_path_and_a_slurm_tree(tmp_path: Path) -> None:
-    made, output = describe(tmp_path, "--slurm", str(OMNI_PATH), "--oversubscription", "2")
+    made, output = describe(tmp_path, "--slurm", str(OMNI_PATH), "--topology", "fat-tree:oversubscription=2")
     preset = interconnect("omni-path")
     assert (made.nodes, made.cpus_per_node, made.cores_per_node) == (6, 2, 40)
     assert made.hosts == ("cn1", "cn2", "cn3", "cn4", "cn5", "cn6")
@@ -237,7 +237,7 @@ def test_what_to_do_next_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_slurm_counts_more_than_the_machine_that_asks(tmp_path: Path) -> None:
     login = sys_tree(tmp_path, processors(1, 8, 1, 1) | interface("eth0", "10000"))
-    made, _ = describe(tmp_path, "--slurm", str(HDR), "--sys", str(login))
+    made, _ = describe(tmp_path, "--slurm", str(HDR), "--hardware", str(login))
     assert (made.cores_per_node, made.link_bytes_per_second) == (64, 25e9)
     mixed = merged(facts(read("interconnect", "omni-path", "one")), facts(read("Gbit/s", 1.0, "two")))
     assert list(mixed) == ["interconnect"]
@@ -363,7 +363,7 @@ def test_a_dragonfly_gets_estimated_rates(tmp_path: Path) -> None:
     assert made.topology is not None
     assert made.topology.kind == "dragonfly"
     assert made.topology.switches(24) == 6
-    assert "as fast as the links of a switch's nodes; --local-gbits N" in output
+    assert "as fast as the links of a switch's nodes; --topology dragonfly:local_gbits=N" in output
 
 
 def test_live_slurm_asks_scontrol(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -443,14 +443,15 @@ def test_wrong_answers_and_none_end_the_questions(tmp_path: Path, answers: str, 
         (["--slurm", str(OMNI_PATH), "--partition", "btch"], "unknown partition 'btch'; did you mean batch?"),
         (["--slurm", str(HDR / "nodes.conf"), "--partition", "main"], "--partition main: no PartitionName in "),
         (["--partition", "batch"], "--partition is for --slurm"),
-        (["--machine", "--sys", "."], "--machine is this machine; --hardware and --sys are files of another one"),
+        (["--machine", "--hardware", "."], "--machine is this machine; --hardware names files of another one"),
         (
             ["--hardware", "empty"],
             "empty: neither lstopo's XML nor lscpu's output; write it with 'lstopo --of xml FILE' ",
         ),
         (["--hardware", "nowhere"], "cannot read nowhere: No such file or directory"),
-        (["--sys", "nowhere"], "nowhere: not a copy of /sys; expected a folder with class/net or devices/system/cpu"),
-        (["--nodes", "4", "--nodes-per-switch", "2", "--topology", "one-switch"], "--nodes-per-switch is not for "),
+        (["--hardware", "."], ".: not a copy of /sys; expected a folder with class/net or devices/system/cpu"),
+        (["--hardware", "empty", "--hardware", "bad"], "--hardware takes at most one file, and one folder with a "),
+        (["--nodes", "4", "--topology", "one-switch:nodes_per_switch=2"], "nodes_per_switch is not for "),
         (["--hardware", str(LAPTOP), "--ppn", "5"], "--ppn 5 is more than the --cores (valid: 1 to 4)"),
     ],
 )

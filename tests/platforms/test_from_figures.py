@@ -64,7 +64,7 @@ def test_generations_of_infiniband_are_hdr_at_their_line_rate(name: str, gbits: 
     assert any("no measurement" in one.what for one in made.sources)
 
 
-FAT_TREE = "--topology fat-tree --nodes-per-switch 16 --oversubscription 2"
+FAT_TREE = "--topology fat-tree:nodes_per_switch=16,oversubscription=2"
 
 
 def test_a_cluster_with_a_2_to_1_fat_tree_in_one_command(tmp_path: Path) -> None:
@@ -90,13 +90,13 @@ def test_what_the_field_writes_and_what_no_link_has(tmp_path: Path) -> None:
 
 
 def test_the_other_topologies(tmp_path: Path) -> None:
-    base = ["--nodes", "24", "--gbits", "10", "--latency-us", "5", "--hop-latency-us", "0.5"]
-    fly = "--topology dragonfly --groups 3 --switches-per-group 4 --nodes-per-switch 2"
-    output, file = make(tmp_path, *base, *fly.split(), "--local-gbits", "40", "--global-gbits", "80")
+    base = ["--nodes", "24", "--gbits", "10", "--latency-us", "5"]
+    fly = "--topology dragonfly:groups=3,switches_per_group=4,nodes_per_switch=2,hop_latency_us=0.5"
+    output, file = make(tmp_path, *base, *f"{fly},local_gbits=40,global_gbits=80".split())
     assert "--interconnect NAME" in output
     assert load_description(file).topology == Dragonfly(2, 5e-7, 3, 4, 5e9, 1e10)
     file.unlink()
-    make(tmp_path, *base, *["--topology", "torus", "--dimensions", "2x3x4"])
+    make(tmp_path, *base, *["--topology", "torus:dimensions=2x3x4,hop_latency_us=0.5"])
     assert load_description(file).topology == Torus(1, 5e-7, (2, 3, 4))
 
 
@@ -110,36 +110,39 @@ def test_the_other_topologies(tmp_path: Path) -> None:
             "unknown interconnect 'infiniband'; did you mean infiniband-ndr or infiniband-hdr",
         ),
         ("--nodes 4 --interconnect tcp-1g --topology torrus", "unknown topology 'torrus'; did you mean torus"),
-        ("--nodes 4 --interconnect tcp-1g --topology torus", "--topology torus needs --dimensions$"),
+        ("--nodes 4 --interconnect tcp-1g --topology torus", "--topology torus needs dimensions$"),
         (
-            "--nodes 9 --interconnect tcp-1g --topology torus --dimensions 2x4",
+            "--nodes 9 --interconnect tcp-1g --topology torus:dimensions=2x4",
             "do not fit on the torus",
         ),
-        ("--nodes 4 --interconnect tcp-1g --topology torus --dimensions 2-4", "--dimensions: malformed '2-4'"),
+        ("--nodes 4 --interconnect tcp-1g --topology torus:dimensions=2-4", "malformed '2-4'"),
         (
-            "--nodes 4 --interconnect tcp-1g --topology torus --dimensions 80",
+            "--nodes 4 --interconnect tcp-1g --topology torus:dimensions=80",
             "the halves of which add up to at most 30",
         ),
         (
-            "--nodes 4 --interconnect tcp-1g --groups 2",
-            "--groups is not for --topology one-switch",
-        ),
-        ("--nodes 4 --interconnect tcp-1g --hop-latency-us 2", "--hop-latency-us is not for --topology one-switch"),
-        (
-            "--nodes 4 --interconnect tcp-1g --topology fat-tree --nodes-per-switch 2 --global-gbits 3",
-            "--global-gbits is not for --topology fat-tree, but for dragonfly",
+            "--nodes 4 --interconnect tcp-1g --topology one-switch:groups=2",
+            "groups is not for --topology one-switch",
         ),
         (
-            "--nodes 4 --interconnect tcp-1g --topology fat-tree --nodes-per-switch 2 --pod-oversubscription 3",
-            "is for a fat tree with --switches-per-pod",
+            "--nodes 4 --interconnect tcp-1g --topology one-switch:hop_latency_us=2",
+            "hop_latency_us is not for --topology one-switch",
         ),
         (
-            "--nodes 4 --interconnect tcp-1g --topology fat-tree --nodes-per-switch 8",
-            "--nodes-per-switch 8 exceeds the number of nodes .valid: 1 to 4",
+            "--nodes 4 --interconnect tcp-1g --topology fat-tree:nodes_per_switch=2,global_gbits=3",
+            "global_gbits is not for --topology fat-tree, but for dragonfly",
         ),
         (
-            "--nodes 4 --interconnect tcp-1g --topology fat-tree --nodes-per-switch 2 --oversubscription 2:x",
-            "--oversubscription: malformed ratio '2:x': write two numbers",
+            "--nodes 4 --interconnect tcp-1g --topology fat-tree:nodes_per_switch=2,pod_oversubscription=3",
+            "is for a fat tree with switches_per_pod",
+        ),
+        (
+            "--nodes 4 --interconnect tcp-1g --topology fat-tree:nodes_per_switch=8",
+            "nodes_per_switch=8 exceeds the number of nodes .valid: 1 to 4",
+        ),
+        (
+            "--nodes 4 --interconnect tcp-1g --topology fat-tree:nodes_per_switch=2,oversubscription=2:x",
+            "malformed ratio '2:x': write two numbers",
         ),
         (
             "--nodes 4 --interconnect tcp-1g --cpus 2 --cores 63",
@@ -247,7 +250,7 @@ def test_what_nobody_gave_is_assumed_with_its_source_and_a_warning(capsys: pytes
     assert sources["nodes_per_switch"] == "assumed: half of the 80 ports of a switch"
     error = capsys.readouterr().err
     assert "--memory-gbytes" in error
-    assert "--nodes-per-switch" in error
+    assert "nodes_per_switch" in error
     given = Node(cpus=2, cores=32, memory_bytes_per_second=8e10)
     known = new_platform("mine", 8, given, 1e9, 1e-5, topology="fat-tree", nodes_per_switch=4)
     assert known.memory_bytes_per_second == 8e10

@@ -138,7 +138,7 @@ def calibrate(platform: Platform, procs: int, processes_per_node: int) -> tuple[
     calibrated = with_parameters(platform, values)
     note = (
         "Link latency, bandwidth factor and rendezvous latency factor fitted to the published gamma and gather figures "
-        f"with P = {procs}, {processes_per_node} per node, by: collwise platforms calibrate --published --platform "
+        f"with P = {procs}, {processes_per_node} per node, by: collwise platforms calibrate --published "
         f"{platform.name}"
     )
     calibrated = dataclasses.replace(calibrated, calibration=dataclasses.replace(calibrated.calibration, note=note))

@@ -205,7 +205,7 @@ only {claims_of(4)} sizes (in the paper, it matches this sum exactly).""")
 # ## What the authors could not do
 #
 # Check a library on a machine that they do not have, on a thousand processes: `collwise guidelines simulate --engine
-# schedule --platform vsc-3 --libraries mpich-4 --collective gather --procs 1024 --ppn 16 --sizes 1KiB`.
+# schedule --platform vsc-3 --library mpich-4 --collective gather --procs 1024 --ppn 16 --sizes 1KiB`.
 
 # %%
 here.publish({

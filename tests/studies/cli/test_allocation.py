@@ -73,7 +73,7 @@ def test_tune_takes_a_job_and_draws(capsys: Capture) -> None:
 def test_traffic_is_that_of_the_steps_over_which_messages_go(capsys: Capture) -> None:
     """Each step of a ring carries P - 1 blocks, and a tree sends its message along P - 1 edges."""
     Path("job.csv").write_text("rank,host\n0,n1\n1,n1\n2,n2\n3,n3\n4,n4\n")
-    job = "--platform leonardo --allocation job.csv --node-map map.csv --procs 5 --size 1KiB"
+    job = "--platform leonardo --allocation job.csv --node-map map.csv --procs 5 --sizes 1KiB"
     shown, _ = done(f"show traffic {job} --collective allgather --algorithms ring,linear --json", capsys)
     found = printed(shown)
     assert found.facts == {"nodes": 4, "switches": 3, "groups": 2}

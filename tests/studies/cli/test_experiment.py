@@ -47,8 +47,8 @@ def test_all_pairs_of_two_sizes_as_a_table(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_side_by_side_takes_less_platform_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, parallel, _ = run("--kind one_to_two --processes all-triplets --json", tmp_path, capsys)
-    _, serial, _ = run("--kind one_to_two --processes all-triplets --one-after-another --json", tmp_path, capsys)
+    _, parallel, _ = run("one_to_two --processes all-triplets --json", tmp_path, capsys)
+    _, serial, _ = run("one_to_two --processes all-triplets --one-after-another --json", tmp_path, capsys)
     assert len(measurements(parallel)) == len(measurements(serial)) == 60
     effort, more = (printed(text).facts["effort"] for text in (parallel, serial))
     assert effort["measurements"] == more["measurements"] == 60
@@ -61,14 +61,14 @@ def test_side_by_side_takes_less_platform_time(tmp_path: Path, capsys: pytest.Ca
         ("", {"kind": "roundtrip", "processes": [0, 1], "message_bytes": 1, "reply_bytes": 1}),
         ("--sizes 2KiB", {"message_bytes": 2048, "reply_bytes": 2048}),
         ("--sizes 2KiB --reply 3", {"message_bytes": 2048, "reply_bytes": 3}),
-        ("--kind send --sizes 2KiB", {"message_bytes": 2048, "reply_bytes": 1}),
-        ("--kind saturation", {"count": 10, "delay_seconds": 0.0}),
-        ("--kind prtt --count 3 --delay 0.25", {"count": 3, "delay_seconds": 0.25}),
-        ("--kind sendrecv", {"count": 10, "reply_bytes": 0}),
-        ("--kind unexpected_receive", {"message_bytes": 1, "reply_bytes": 1, "delay_seconds": 0.001}),
-        ("--kind one_to_two --processes 3,1,2", {"processes": [3, 1, 2]}),
-        ("--kind linear_barrier", {"processes": [0, 1, 2, 3, 4, 5], "message_bytes": 0, "reply_bytes": 0}),
-        ("--kind scatter --processes 1,0", {"processes": [1, 0], "message_bytes": 1, "reply_bytes": 0}),
+        ("send --sizes 2KiB", {"message_bytes": 2048, "reply_bytes": 1}),
+        ("saturation", {"count": 10, "delay_seconds": 0.0}),
+        ("prtt --count 3 --delay 0.25", {"count": 3, "delay_seconds": 0.25}),
+        ("sendrecv", {"count": 10, "reply_bytes": 0}),
+        ("unexpected_receive", {"message_bytes": 1, "reply_bytes": 1, "delay_seconds": 0.001}),
+        ("one_to_two --processes 3,1,2", {"processes": [3, 1, 2]}),
+        ("linear_barrier", {"processes": [0, 1, 2, 3, 4, 5], "message_bytes": 0, "reply_bytes": 0}),
+        ("scatter --processes 1,0", {"processes": [1, 0], "message_bytes": 1, "reply_bytes": 0}),
     ],
 )
 def test_what_is_not_said(

@@ -34,7 +34,7 @@ def run(words: str, code: int = 0) -> None:
 def test_a_selector_is_repaired_in_simulation(tmp_path: Path, capsys: Capture) -> None:
     """SMPI's own gather for Intel MPI is slower than its gatherv: a table and a profile repair it."""
     asked = (
-        f"--platform gros --libraries impi --collective gather,scatter --procs 4 --sizes 8,64,1KiB --store {tmp_path}/s"
+        f"--platform gros --library impi --collective gather,scatter --procs 4 --sizes 8,64,1KiB --store {tmp_path}/s"
     )
     run(f"guidelines simulate {asked} --json -o {tmp_path}/out --figures {tmp_path}/figures")
     rows, facts = printed(capsys.readouterr().out)
@@ -78,7 +78,7 @@ def test_recorded_decisions_are_repaired_with_many_processes(tmp_path: Path, cap
 
 @needs("smpi")
 def test_what_a_check_found_is_not_simulated_again(tmp_path: Path, capsys: Capture) -> None:
-    asked = f"--platform gros --libraries ompi --collective scan --procs 4 --sizes 8,64 --store {tmp_path}/s"
+    asked = f"--platform gros --library ompi --collective scan --procs 4 --sizes 8,64 --store {tmp_path}/s"
     run(f"guidelines simulate {asked}")
     first = capsys.readouterr().out
     run(f"guidelines simulate {asked}")

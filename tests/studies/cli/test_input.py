@@ -89,7 +89,7 @@ def test_a_full_device_is_one_line(arguments: list[str]) -> None:
         (NEW, "mine.toml"),
         ([*NEW, "-o", "other.toml"], "other.toml"),
         (["platforms", "write", "gros", "-o", "gros.xml"], "gros.xml"),
-        (["platforms", "calibrate", "--published", "--platform", "gros", "-o", "gros.toml"], "gros.toml"),
+        (["platforms", "calibrate", "--published", "gros", "-o", "gros.toml"], "gros.toml"),
         (["fit", "--platform", "gros", "-o", "p.toml"], "p.toml"),
         (["select", "none.times", "-o", "d.json"], "d.json"),
         (["export", "none.json", "-o", "r.rules"], "r.rules"),

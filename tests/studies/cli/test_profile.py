@@ -201,7 +201,7 @@ def test_calls_on_a_changed_platform(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("no json", "not JSON; make one with 'collwise program run --report-to FILE.json'"),
+        ("no json", "not JSON; make one with 'collwise program run --report FILE.json'"),
         ("[]", "not a libcollwise JSON report"),
         ('{"collwise_report": 1, "seconds": 1, "rows": []}', "other.json: processes is missing"),
         (

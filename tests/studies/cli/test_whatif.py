@@ -84,12 +84,12 @@ def test_json(capsys: Capture) -> None:
 def test_rules_of_yesterday(capsys: Capture) -> None:
     table = DecisionTable("allreduce", "gros", 1, "simulated", "nobody", {2: ((0, Choice("linear")),)})
     Path("rules.json").write_text(json.dumps(decisions_document([table])))
-    shown, _ = done(f"{ASKED} --change bandwidth=x0.5 --rules rules.json", capsys)
+    shown, _ = done(f"{ASKED} --change bandwidth=x0.5 --decisions rules.json", capsys)
     assert "Rules that are kept, the table made by nobody, would now" in shown
     assert "the table made by nobody" in shown
     assert "rules before" in shown
     assert "before the change)" in shown
-    code, _, said = run(f"{ASKED} --change bandwidth=x2 --rules rules.json".replace("allreduce", "bcast"), capsys)
+    code, _, said = run(f"{ASKED} --change bandwidth=x2 --decisions rules.json".replace("allreduce", "bcast"), capsys)
     assert (code, said.count("\n")) == (2, 1)
     assert "rules.json has no decisions for bcast (valid: allreduce)" in said
 

@@ -160,9 +160,13 @@ def test_simulated_sizes_and_numbers_are_named(capsys: pytest.CaptureFixture[str
 
 def test_the_table_of_simulated_times_has_a_column_for_each_radix() -> None:
     words = "--platform exact --collective bcast --procs 4 --sizes 8KiB --engine schedule --store :memory: "
-    asked = CliRunner().invoke(simulate, [*words.split(), "--algorithms", "knomial,k_chain", "--radix", "2,8"])
+    asked = CliRunner().invoke(
+        simulate, [*words.split(), "--algorithms", "knomial,k_chain", "--parameter", "radix=2,8"]
+    )
     assert asked.exit_code == 0, asked.output
     assert re.search("knomial, radix 2 .* knomial, radix 8 .* k_chain", asked.output)
     assert "By default k_chain, chains 4." in asked.output
-    with pytest.raises(UsageError, match="--radix: 1 is too small"):
-        CliRunner().invoke(simulate, [*words.split(), "--radix", "1,2"], standalone_mode=False, catch_exceptions=False)
+    with pytest.raises(UsageError, match="--parameter: radix=1 is too small"):
+        CliRunner().invoke(
+            simulate, [*words.split(), "--parameter", "radix=1,2"], standalone_mode=False, catch_exceptions=False
+        )

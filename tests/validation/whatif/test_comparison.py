@@ -143,7 +143,7 @@ def test_smpi_can_simulate_instead(context: SimulationContext) -> None:
 def test_rules_of_a_table_are_kept_where_they_decide(context: SimulationContext) -> None:
     rules = {8: ((65536, Choice("ring")),), 12: ((0, Choice("segmented_ring", 4096)),)}
     table = DecisionTable("allreduce", "gros", 1, "simulated", "nobody", rules)
-    found = ask(context, "bandwidth=x2", rules=Decisions((table,)))
+    found = ask(context, "bandwidth=x2", decisions=Decisions((table,)))
     kept = found.kept_slowdown().values
     assert np.isnan(kept[0, 0])
     case = GRID.case(Choice("ring"), 8, GRID.message_bytes[1])
@@ -159,7 +159,7 @@ def test_rules_compete_with_segments_that_the_grid_lacks(context: SimulationCont
     table = DecisionTable("bcast", "gros", 1, "simulated", "nobody", {8: ((0, bad), (2**21, good))})
     asked: dict[str, Any] = {"segments": 0, "algorithms": "binomial,chain", "context": context}
     found = collwise.whatif(
-        GROS, "bandwidth=x1", "bcast", procs=8, sizes=[1024, 2**23], rules=Decisions((table,)), **asked
+        GROS, "bandwidth=x1", "bcast", procs=8, sizes=[1024, 2**23], decisions=Decisions((table,)), **asked
     )["bcast"]
     assert found.best(AFTER)[8, 2**23] == good
     assert found.kept_slowdown().values[0, 1] == 0
@@ -255,7 +255,7 @@ def test_rules_for_a_library_cost_what_the_library_runs(context: SimulationConte
     times = collwise.simulate(where, "allreduce", **asked, consumer="openmpi-4.1", context=context)
     decisions = collwise.select(times, consumer="openmpi-4.1")
     assert decisions.choose("allreduce", 2048, "16KiB") == Choice("recursive_doubling")
-    asked |= {"rules": decisions, "context": context}
+    asked |= {"decisions": decisions, "context": context}
     found = collwise.whatif(where, "latency=x1", "allreduce", **asked, consumer="openmpi-4.1")["allreduce"]
     assert [found.times.choice(pick) for pick in found.kept.ravel()] == [Choice("rabenseifner")]
     assert (found.kept_slowdown() == 0).all()

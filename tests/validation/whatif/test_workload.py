@@ -95,7 +95,7 @@ def test_times_count_for_each_call() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("no report\n", "not JSON; make one with 'collwise program run --report-to FILE.json'"),
+        ("no report\n", "not JSON; make one with 'collwise program run --report FILE.json'"),
         (REPORT.replace(" 15,", ' "15",'), "report.json: rows[4].max_bytes = '15'; valid: a whole number"),
         (report(8), "none of the report's calls can be timed: it has no calls"),
         (

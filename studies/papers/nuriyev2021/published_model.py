@@ -15,17 +15,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from collwise.common.units import format_seconds
-from collwise.models.implementation_aware import bcast
 from collwise.models.implementation_aware.message_counts import Formula, Gamma, Messages, ceil_log2, floor_log2
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, MODELS
 from collwise.models.single_messages import Hockney
 from collwise.studies.papers.published import tables_of
-from collwise.studies.reports.markdown import whole_percent
 from collwise.validation.libraries.openmpi_3 import decide_as_listed
-from collwise.validation.times.defaults import BCAST_SIZES, SEGMENT_BYTES
+from collwise.validation.times.defaults import SEGMENT_BYTES
 from collwise.validation.times.slowdown import slowdown
 
 KIB = 1024
@@ -161,25 +158,16 @@ ADOPTED = {collective: next(iter(readings)) for collective, readings in READINGS
 LITERAL = f"(7) with {PRODUCT}, {FLOOR}, {OUTSIDE}"
 
 
-def predicted_seconds(table: pd.DataFrame, reading: str, gamma: str, rounding: int = 0) -> pd.DataFrame:
-    """Seconds of every algorithm, a column each, at the rows of a table, with the published parameters.
-
-    If `rounding` is -1, alpha and beta are the least values that round to the printed ones; if it is 1, the greatest.
-    """
+def predicted_seconds(table: pd.DataFrame, reading: str, gamma: str) -> pd.DataFrame:
+    """Seconds of every algorithm, a column each, at the rows of a table, with the published parameters."""
     cluster, collective, procs = table[["cluster", "collective", "procs"]].iloc[0]
     seconds = {}
     for algorithm, pair in PARAMETERS[cluster, collective].items():
         segments = SEGMENT_BYTES if collective == "bcast" and algorithm != "linear" else 0
         points = Points.of(procs, table.message_bytes, segments, eager_limit_bytes=EAGER_LIMIT_BYTES)
-        alpha, beta = (printed + rounding * half_digit(printed) for printed in map(float, vars(pair).values()))
         parts = READINGS[collective][reading][algorithm](points, GAMMAS[cluster][gamma])
-        seconds[algorithm] = sum(part.count * (alpha + part.bytes_each * beta) for part in parts)
+        seconds[algorithm] = sum(part.count * pair.predict(part.bytes_each) for part in parts)
     return pd.DataFrame(seconds, index=table.index)
-
-
-def half_digit(value: float) -> float:
-    """Half a unit in the second significant digit, to which the paper prints alpha and beta."""
-    return float(0.5 * 10.0 ** (math.floor(math.log10(value)) - 1))
 
 
 def slowdowns(seconds: pd.DataFrame) -> pd.DataFrame:
@@ -192,77 +180,15 @@ def named(values: pd.DataFrame, algorithms: pd.Series) -> pd.Series:
     return pd.Series(values.to_numpy()[range(len(values)), values.columns.get_indexer(algorithms)], algorithms.index)
 
 
-def published_choices(table: pd.DataFrame, reading: str = "", gamma: str = "") -> pd.DataFrame:
-    """The rows of a table with the `choice` of the formulas. Defaults are the adopted reading and the first gamma.
-
-    `matches`: the choice is the printed one; `excess`: the predicted slowdown of the printed choice (0.1: 10 %).
-    `within_rounding`: the printed choice would result from some alpha and beta that round to the printed ones.
-    `openmpi_slowdown`: the predicted slowdown of Open MPI's printed choice against the measured best.
-    """
-    reading, gamma = reading or ADOPTED[table.collective[0]], gamma or next(iter(GAMMAS[table.cluster[0]]))
-    seconds, least, most = (predicted_seconds(table, reading, gamma, side) for side in (0, -1, 1))
-    others = most.mask(most.columns.to_numpy() == table.model.to_numpy()[:, None])
-    choice = seconds.idxmin(axis=1)
-    return table.assign(
-        choice=choice,
-        matches=choice == table.model,
-        excess=named(slowdowns(seconds), table.model),
-        within_rounding=named(least, table.model) <= others.min(axis=1),
-        openmpi_slowdown=slowdown(named(seconds, table.openmpi), named(seconds, table.best)),
-    )
-
-
 def all_matches() -> pd.DataFrame:
     """The number of rows in which the formulas make the printed choice, one line per table, reading and gamma."""
     return pd.DataFrame([
         {**table.loc[0, ["table", "collective", "cluster"]], "reading": reading, "gamma": gamma,
-         "rows": published_choices(table, reading, gamma).matches.sum()}
+         "rows": (predicted_seconds(table, reading, gamma).idxmin(axis=1) == table.model).sum()}
         for table in TABLES
         for reading in READINGS[table.collective[0]]
         for gamma in GAMMAS[table.cluster[0]]
     ])  # fmt: skip
-
-
-def matches_table(matches: pd.DataFrame, collective: str) -> pd.DataFrame:
-    """The matches of a collective, one line per reading; gamma is named if a table has several."""
-    mine = matches[(matches.collective == collective) & ((collective == "bcast") | (matches.gamma == "table 6"))]
-    heads = mine.cluster.map(BCAST_CLUSTERS) + (", gamma: " + mine.gamma if collective == "bcast" else "")
-    wide = mine.assign(head=heads).pivot(index="reading", columns="head", values="rows")
-    return wide.loc[mine.reading.unique(), heads.unique()].reset_index()
-
-
-def row_by_row(choices: pd.DataFrame) -> pd.DataFrame:
-    """`published_choices` for readers."""
-    shown = pd.DataFrame({
-        "m (KB)": choices.kib,
-        "model, printed": choices.model,
-        "by the formulas": choices.choice,
-        "same?": choices.matches,
-        "printed choice predicted slower by": choices.excess.map(whole_percent) + " %",
-        "explained by rounding?": choices.within_rounding.map({True: "yes", False: "no"}),
-        "Open MPI, printed (%)": choices.openmpi + " (" + choices.openmpi_percent.astype(str) + ")",
-        "Open MPI, by the formulas (%)": choices.openmpi_slowdown.map(whole_percent),
-    })  # fmt: skip
-    shown.loc[choices.matches, ["printed choice predicted slower by", "explained by rounding?"]] = ""
-    return shown
-
-
-def segment_ratios_that_match(table: pd.DataFrame, first: str, second: str, reading: str, gamma: str) -> list[float]:
-    """The least and largest ratio of the segment times of `first` and `second` that give the printed choices.
-
-    Only rows whose printed choice is `first` or `second` count. If no ratio fits all of these rows, the least ratio
-    exceeds the largest. The segment time is alpha + m_s beta.
-    """
-    seconds = predicted_seconds(table, reading, gamma)
-    units = {name: seconds[name] / segment_seconds(table.cluster[0], name) for name in (first, second)}
-    balances = units[second] / units[first]
-    low, high = balances[table.model == second].max(), balances[table.model == first].min()
-    return [float(np.nan_to_num(low)), float(np.nan_to_num(high, nan=math.inf))]
-
-
-def segment_seconds(cluster: str, algorithm: str) -> float:
-    """The published alpha + m_s beta of a broadcast algorithm."""
-    return float(PARAMETERS[cluster, "bcast"][algorithm].predict(SEGMENT_BYTES))
 
 
 def openmpi_contradictions() -> pd.DataFrame:
@@ -273,7 +199,9 @@ def openmpi_contradictions() -> pd.DataFrame:
     return rows[rows.decided != rows.openmpi]
 
 
-# The information that one segment size gives about alpha and beta.
+def half_digit(value: float) -> float:
+    """Half a unit in the second significant digit, to which the paper prints alpha and beta."""
+    return float(0.5 * 10.0 ** (math.floor(math.log10(value)) - 1))
 
 
 def alpha_beta_ratios() -> pd.DataFrame:
@@ -290,35 +218,3 @@ def alpha_beta_ratios() -> pd.DataFrame:
             high = SEGMENT_BYTES * (alpha + half_digit(alpha)) / (beta - half_digit(beta))
             rows.append((cluster, algorithm, SEGMENT_BYTES * alpha / beta, low, high, low <= 1 <= high))
     return pd.DataFrame(rows, columns=["platform", "algorithm", "ratio", "from", "to", "1 possible?"])
-
-
-def minimum_norm_pair(algorithm: str, true: Hockney) -> Hockney:
-    """The least-norm solution for alpha and beta of a least-squares fit to exact broadcast times on 40 processes.
-
-    If all messages have the size of a segment, the equations differ only by a factor, and any pair with the same
-    alpha + m_s beta solves them. The linear tree and split-binary's exchange have messages of other sizes.
-    """
-    points = Points.of(40, np.array(BCAST_SIZES), 0 if algorithm == "linear" else SEGMENT_BYTES)
-    parts = bcast.AS_PRINTED[algorithm](points, GAMMAS["grisou"]["table 6"])
-    count = np.asarray(sum(part.count for part in parts))
-    total = np.asarray(sum(part.count * part.bytes_each for part in parts))
-    columns = np.column_stack([count, total])
-    times = count * true.alpha_seconds + total * true.beta_seconds_per_byte
-    alpha, beta = np.linalg.lstsq(columns, times, rcond=None)[0]
-    return Hockney(float(alpha), float(beta))
-
-
-def minimum_norm_table(true: Hockney) -> pd.DataFrame:
-    """The pairs of `minimum_norm_pair` for every broadcast algorithm of the paper."""
-    found = {name: minimum_norm_pair(name, true) for name in PARAMETERS["grisou", "bcast"]}
-    return pd.DataFrame([
-        {
-            "algorithm": name,
-            "alpha found (s)": f"{pair.alpha_seconds:.3g}",
-            "beta found (s/byte)": f"{pair.beta_seconds_per_byte:.3g}",
-            "m_s alpha / beta": f"{SEGMENT_BYTES * pair.alpha_seconds / pair.beta_seconds_per_byte:.3g}",
-            "alpha + m_s beta found": format_seconds(float(pair.predict(SEGMENT_BYTES))),
-            "made with": format_seconds(float(true.predict(SEGMENT_BYTES))),
-        }
-        for name, pair in found.items()
-    ])  # fmt: skip

@@ -33,7 +33,7 @@ from collwise.studies.papers.nuriyev2021.simulated import (
     printed_picks,
 )
 from collwise.validation.compare.scores import Scores
-from collwise.validation.times.defaults import SEGMENT_BYTES
+from collwise.validation.times.defaults import BCAST_SIZES, SEGMENT_BYTES
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.times import State, Times
 
@@ -163,11 +163,7 @@ def test_gros_256_kib_by_hand() -> None:
     assert plus.binomial == pytest.approx((32 * 1.424 + below - 1) * segment)
     assert product.binomial == pytest.approx((32 * 1.424 * below - 1) * segment)
     assert plus.binary == product.binary == pytest.approx(binary)
-    by_plus = paper.published_choices(paper.TABLE_2_GROS).loc[5]
-    by_product = paper.published_choices(paper.TABLE_2_GROS, paper.LITERAL).loc[5]
-    assert (by_plus.choice, by_plus.matches, by_plus.within_rounding) == ("binomial", False, False)
-    assert (by_product.choice, by_product.matches) == ("binary", True)
-    assert by_plus.excess == pytest.approx(binary / plus.binomial - 1)
+    assert (plus.idxmin(), product.idxmin(), paper.TABLE_2_GROS.model[5]) == ("binomial", "binary", "binary")
 
 
 def test_gros_gather_by_hand() -> None:
@@ -177,7 +173,7 @@ def test_gros_gather_by_hand() -> None:
     assert at_128.linear_sync == pytest.approx(99 * (2 * 9.5e-5 + 131072 * 3.9e-10))
     assert at_64.binomial == pytest.approx(7 * 1.0e-4 + 99 * 65536 * 4.2e-10)
     assert at_64.linear == pytest.approx(99 * (1.3e-4 + 65536 * 3.4e-10))
-    assert list(paper.published_choices(paper.TABLE_3_GROS).choice[:2]) == ["binomial", "binomial"]
+    assert (at_64.idxmin(), at_128.idxmin()) == ("binomial", "binomial")
 
 
 def test_adopted_reading_is_that_of_the_models() -> None:
@@ -203,16 +199,6 @@ def test_openmpi_columns_against_listing_1() -> None:
     assert (row.table[:7], row.kib, row.openmpi, row.decided) == ("Table 8", 232, "binary", "split_binary")
 
 
-def test_segment_ratios() -> None:
-    """At 128 and 256 KiB on Gros, by hand: where the two trees' predictions are equal."""
-    below = 5.847
-    low, high = paper.segment_ratios_that_match(
-        paper.TABLE_2_GROS, "binomial", "binary", paper.ADOPTED["bcast"], "table 6"
-    )
-    assert low == pytest.approx(1.084 * 37 / (32 * 1.424 + below - 1))
-    assert high == pytest.approx(1.084 * 21 / (16 * 1.424 + below - 1))
-
-
 def test_alpha_beta_ratios() -> None:
     ratios = paper.alpha_beta_ratios().set_index(["platform", "algorithm"])
     assert len(ratios) == 18
@@ -222,19 +208,15 @@ def test_alpha_beta_ratios() -> None:
     assert list(ratios.index[~ratios["1 possible?"]]) == [("grisou", "chain"), ("grisou", "split_binary")]
 
 
-@pytest.mark.parametrize("algorithm", ["chain", "k_chain", "binary", "binomial"])
+@pytest.mark.parametrize("algorithm", paper.PARAMETERS["grisou", "bcast"])
 def test_one_segment_size_gives_one_number(algorithm: str) -> None:
-    true = Hockney(2e-5, 1e-9)
-    found = paper.minimum_norm_pair(algorithm, true)
-    assert 8192 * found.alpha_seconds / found.beta_seconds_per_byte == pytest.approx(1)
-    assert float(found.predict(8192)) == pytest.approx(float(true.predict(8192)))
-
-
-@pytest.mark.parametrize("algorithm", ["linear", "split_binary"])
-def test_messages_of_several_sizes_give_both(algorithm: str) -> None:
-    found = paper.minimum_norm_pair(algorithm, Hockney(2e-5, 1e-9))
-    assert found.alpha_seconds == pytest.approx(2e-5, rel=1e-6)
-    assert found.beta_seconds_per_byte == pytest.approx(1e-9, rel=1e-6)
+    """Of the paper's broadcasts only these two send messages of several sizes, whose times give alpha and beta."""
+    points = Points.of(40, np.array(BCAST_SIZES), 0 if algorithm == "linear" else SEGMENT_BYTES)
+    parts = bcast.AS_PRINTED[algorithm](points, paper.GAMMAS["grisou"]["table 6"])
+    counts = sum(part.count for part in parts)
+    sums = sum(part.count * part.bytes_each for part in parts) / SEGMENT_BYTES
+    several = algorithm in ("linear", "split_binary")
+    assert np.linalg.matrix_rank(np.column_stack([counts, sums])) == 1 + several
 
 
 def test_half_digit() -> None:

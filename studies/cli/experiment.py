@@ -339,7 +339,7 @@ def calibrate(
         result.residuals.to_dict("records"),
         facts,
         {
-            f"calibration-{kind.replace('_', '-')}": drawing("calibration.figure_of", result, kind)
+            f"calibration-{kind.replace('_', '-')}": drawing("measurements.calibration_figure", result, kind)
             for kind in result.segments
         },
     )

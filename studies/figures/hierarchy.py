@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -15,6 +14,7 @@ from collwise.common.units import format_size
 from collwise.studies.figures.style import (
     MARKERS,
     PALETTE,
+    grouped_bars,
     head,
     label_lines,
     least_and_most,
@@ -46,7 +46,8 @@ def task_trend(studies: Sequence[TaskStudy], leader: int, title: str) -> Figure:
         )
         axis.axhline(study.stable_seconds[leader] * 1e6, color=colour, linewidth=0.8, linestyle=":")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axis.set_xlabel(f"i of {_full_task(studies[0])}(i)")
+    names = studies[0].times.names[studies[0].times.full]
+    axis.set_xlabel(f"i of {names[0].partition('(')[0] if names else 'task'}(i)")
     axis.set_ylabel(f"time on leader {leader} (us)")
     axis.set_ylim(bottom=0)
     head(figure, title, "dotted: the stabilised cost")
@@ -54,53 +55,36 @@ def task_trend(studies: Sequence[TaskStudy], leader: int, title: str) -> Figure:
     return figure
 
 
-def _full_task(study: TaskStudy) -> str:
-    names = study.times.names[study.times.full]
-    return names[0].partition("(")[0] if names else "task"
-
-
 def task_overlap(studies: Sequence[TaskStudy], title: str) -> Figure:
     """Times of the parts of tasks on each leader (figures 2 and 6): alone, together, and after earlier tasks."""
     figure, axes = panel_grid(len(studies), 3.0, columns=_COLUMNS, width=4.4)
     for axis, study in zip(axes, studies, strict=True):
-        _draw_probes(axis, study)
+        count = len(study.times.seconds)
+        leaders = np.unique(np.linspace(0, count - 1, min(count, _MAX_LEADERS)).round().astype(int))
+        bars = {name: seconds[leaders] * 1e6 for name, seconds in study.probes.items()}
+        grouped_bars(axis, [str(leader) for leader in leaders], bars)
+        axis.set_xlabel("node leader")
+        axis.set_ylabel("time (us)")
+        axis.set_title(f"{label(choice_of(study.case))}: overlap {study.overlap:.0%}", fontsize=9)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8.5)
     figure.suptitle(title, fontsize=11)
     return figure
 
 
-def _draw_probes(axis: Axes, study: TaskStudy) -> None:
-    count = len(study.times.seconds)
-    leaders = np.unique(np.linspace(0, count - 1, min(count, _MAX_LEADERS)).round().astype(int))
-    width = 0.8 / len(study.probes)
-    for number, (name, seconds) in enumerate(study.probes.items()):
-        at = np.arange(len(leaders)) + (number - (len(study.probes) - 1) / 2) * width
-        axis.bar(at, seconds[leaders] * 1e6, width, color=PALETTE[number], label=name)
-    axis.set_xticks(np.arange(len(leaders)), [str(leader) for leader in leaders])
-    axis.set_xlabel("node leader")
-    axis.set_ylabel("time (us)")
-    axis.set_title(f"{label(choice_of(study.case))}: overlap {study.overlap:.0%}", fontsize=9)
-
-
 def model_by_configuration(tuning: Tuning, one: Input, title: str) -> Figure:
-    """Figures 4 and 7: times of the cost model and of whole collectives over segment sizes.
-
-    Each combination of the other parameters has a panel.
-    """
+    """Figures 4 and 7: times of the cost model and of whole collectives over segment sizes, by other parameters."""
     modelled, whole = (tuning.found[name].by_input[one] for name in ("tasks", EXHAUSTIVE))
     groups: dict[Choice, list[Choice]] = {}
     for choice in whole:
         groups.setdefault(replace(choice, segment_bytes=0), []).append(choice)
     error = float(np.median([abs(modelled[choice] / whole[choice] - 1) for choice in whole]))
-    figure, axes = panel_grid(len(groups), 2.9, columns=_COLUMNS, width=4.2, share_y=True)
+    figure, axes = panel_grid(len(groups), 2.9, columns=_COLUMNS, width=4.2, sharey=True)
     for axis, (choice, alike) in zip(axes, groups.items(), strict=True):
-        places = np.arange(len(alike))
-        for offset, values, colour, name in (
-            (-0.2, modelled, PALETTE[1], "cost model"),
-            (0.2, whole, PALETTE[0], "whole collective"),
-        ):
-            axis.bar(places + offset, [values[each] * 1e3 for each in alike], 0.4, color=colour, label=name)
-        axis.set_xticks(places, [format_size(each.segment_bytes) for each in alike], fontsize=7.5)
+        sizes = [format_size(each.segment_bytes) for each in alike]
+        sources = (("cost model", modelled), ("whole collective", whole))
+        bars = {name: [seconds[each] * 1e3 for each in alike] for name, seconds in sources}
+        grouped_bars(axis, sizes, bars, (PALETTE[1], PALETTE[0]))
+        axis.tick_params("x", labelsize=7.5)
         pieces = f", pieces of {format_size(choice.limit_bytes)}" if choice.limit_bytes else ""
         axis.set_title(f"{choice.algorithm.removeprefix('tasks_')}{pieces}, {WITHIN[choice.parameter]}", fontsize=9)
     for axis in axes[::_COLUMNS]:
@@ -118,15 +102,13 @@ def search_costs(tunings: Mapping[str, Tuning], title: str = "") -> Figure:
     first = next(iter(tunings.values()))
     figure, axis = plt.subplots(figsize=(6.8, 3.8))
     names = list(dict.fromkeys(score.search for group in scores.values() for score in group))
-    width = 0.8 / len(names)
-    for number, name in enumerate(names):
-        mine = [next((score for score in group if score.search == name), None) for group in scores.values()]
-        at = np.arange(len(scores)) + (number - (len(names) - 1) / 2) * width
-        seconds = [item.machine_seconds * 1e3 if item is not None else 0.0 for item in mine]
-        bars = axis.bar(at, seconds, width, color=PALETTE[number], label=name)
-        shares = [f"{item.cost:.1%}" if item is not None else "" for item in mine]
+    found = {(name, score.search): score for name, group in scores.items() for score in group}
+    seconds = {
+        name: [found[of, name].machine_seconds * 1e3 if (of, name) in found else 0.0 for of in scores] for name in names
+    }
+    for name, bars in zip(names, grouped_bars(axis, list(scores), seconds), strict=True):
+        shares = [f"{found[of, name].cost:.1%}" if (of, name) in found else "" for of in scores]
         axis.bar_label(bars, shares, fontsize=7.5)
-    axis.set_xticks(np.arange(len(scores)), list(scores))
     axis.set_ylabel("machine time of the benchmarks (ms)")
     axis.legend(fontsize=8.5)
     axis.set_title(title or f"{first.platform}, {first.maker}", fontsize=11)

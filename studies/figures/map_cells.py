@@ -1,8 +1,4 @@
-"""Cells of maps: regions with their names, digits that can be read, and cells that have no value.
-
-A cell has no value if it was not timed, or if the source chooses nothing there. The two kinds have different greys,
-which do not look like the colour of zero. The legend explains the kinds that occur.
-"""
+"""Cells of maps: regions with their names, digits that can be read, and cells that have no value, in two greys."""
 
 from __future__ import annotations
 
@@ -110,10 +106,7 @@ def _rectangles(where: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
 def fill_choices(
     axis: Axes, across: Array, upwards: Array, best: Indices, choices: Sequence[Choice], blank: Blank
 ) -> list[Blank]:
-    """Fills cells by indices into `choices`, and marks cells of NOBODY. Returns `blank` if there are such cells.
-
-    Choices of one algorithm have one colour, with thin lines between them. Regions are named where their names fit.
-    """
+    """Fills cells by indices into `choices`, and marks cells of NOBODY. Returns `blank` if there are such cells."""
     used = choices_shown(choices, [best])
     for colour in dict.fromkeys(choice_colour(choices[index]) for index in used):
         mine = [index for index in used if choice_colour(choices[index]) == colour]

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
-from collwise.models.switch_points import TIE, Indices
+from collwise.models.switch_points import TIE, Indices, picked_seconds
 from collwise.studies.figures.maps import slowdowns_said
 from collwise.studies.figures.style import (
     algorithm_style,
@@ -52,18 +52,12 @@ class _Line(NamedTuple):
 
 
 def picks_by_size(scores: Scores, title: str) -> Figure:
-    """The simulated time of each source's pick over m, and below it the ratio to the best.
-
-    Each P has a pair of axes.
-    """
+    """The time of each source's pick over m, and below it the ratio to the best, for each P."""
     return _picks_figure(scores, title, by_size=True)
 
 
 def picks_by_procs(scores: Scores, title: str) -> Figure:
-    """The simulated time of each source's pick over P, and below it the ratio to the best.
-
-    Each size has a pair of axes.
-    """
+    """The time of each source's pick over P, and below it the ratio to the best, for each size."""
     return _picks_figure(scores, title, by_size=False)
 
 
@@ -160,7 +154,7 @@ def markers_and_lines(
     line_styles = {name: "--" if colours[number] in colours[:number] else "-" for number, name in enumerate(names)}
     largest = 1.0
     for of_source, is_line in ((lines, True), (markers, False)):
-        best = _least(list(of_source.values())) if of_source else None
+        best = np.fmin.reduce(np.array([*of_source.values()], dtype=float)) if of_source else None
         for name, given in of_source.items():
             colour, marker = algorithm_style(name)
             known = np.asarray(given, dtype=float) / best
@@ -180,7 +174,7 @@ def markers_and_lines(
             "label": "MPI's own choice",
         }  # fmt: skip
         times.plot(sizes, builtin, **own)
-        ratios.plot(sizes, np.asarray(builtin) / _least(list(markers.values())), **own)
+        ratios.plot(sizes, np.asarray(builtin) / np.fmin.reduce(np.array([*markers.values()], dtype=float)), **own)
     for axis in (times, ratios):
         size_axis(axis, sizes)
     times.set_xlabel("")
@@ -226,12 +220,6 @@ def fastest_said(
     return in_turn(before, last, "fastest", "at every size")
 
 
-def _least(times: Sequence[ArrayLike]) -> Array:
-    """The least time at each size; nan where no time is known."""
-    every = np.array(times, dtype=float)
-    return np.where(np.isnan(every).all(axis=0), np.nan, np.min(np.where(np.isnan(every), np.inf, every), axis=0))
-
-
 def times_figure(times: Times, procs: int, beside: Times | None = None) -> Figure:
     """The time of every algorithm over m on P processes, and its ratio to the best.
 
@@ -255,17 +243,11 @@ def times_figure(times: Times, procs: int, beside: Times | None = None) -> Figur
 
 def _fastest(times: Times, procs: int) -> tuple[dict[str, Array], dict[str, Array]]:
     """The least seconds of each algorithm over m on P processes, and the half-widths below and above them."""
-    at = times.procs.index(procs)
-    seconds, widths = times.array[:, at], times.competing(times.half_widths)[:, at]
     found, errors = {}, {}
     for name in times.grid.names:
-        mine = [index for index, choice in enumerate(times.choices) if choice.algorithm == name]
-        known = np.where(np.isnan(seconds[mine]), np.inf, seconds[mine])
-        best, columns = known.argmin(axis=0), np.arange(known.shape[1])
-        least = known[best, columns]
-        if not np.isfinite(least).any():
-            continue
-        found[name] = np.where(np.isfinite(least), least, np.nan)
-        here = np.where(np.isfinite(widths[mine][best, columns]), widths[mine][best, columns], 0.0)
-        errors[name] = np.stack([here, here])
+        mine = times.only({choice for choice in times.choices if choice.algorithm == name}.__contains__, [procs])
+        (seconds,) = mine.best_seconds.values
+        if np.isfinite(seconds).any():
+            (widths,) = picked_seconds(mine.half_widths.values, mine.best.values)
+            found[name], errors[name] = seconds, np.stack([np.where(np.isfinite(widths), widths, 0.0)] * 2)
     return found, errors

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter
+from itertools import combinations
 
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
@@ -30,15 +31,15 @@ def platform_figure(platform: HostPlatform) -> Figure:
     for axes in (network, node):
         axes.set_axis_off()
     topology = platform.topology
-    if topology is None:
-        what = _draw_one_switch(network, platform)
-    elif isinstance(topology, FatTree):
-        what = _draw_fat_tree(network, platform, topology)
-    elif isinstance(topology, Dragonfly):
-        what = _draw_dragonfly(network, platform, topology)
-    else:
-        assert isinstance(topology, Torus)
-        what = _draw_torus(network, platform, topology)
+    match topology:
+        case None:
+            what = _draw_one_switch(network, platform)
+        case FatTree():
+            what = _draw_fat_tree(network, platform, topology)
+        case Dragonfly():
+            what = _draw_dragonfly(network, platform, topology)
+        case Torus():
+            what = _draw_torus(network, platform, topology)
     figure.suptitle(f"{platform.title}: {platform.nodes} nodes")
     near = 1e6 * platform.route[0]
     far = 1e6 * platform.longest_latency_seconds
@@ -85,10 +86,7 @@ def _nodes_below(axes: Axes, at: Point, count: int, width: float = 0.8) -> None:
 
 def _at_switches(platform: Platform, topology: Topology) -> dict[int, int]:
     """The number of nodes at each switch that has any."""
-    found: dict[int, int] = defaultdict(int)
-    for node in range(platform.nodes):
-        found[topology.switch_of(node)] += 1
-    return found
+    return Counter(map(topology.switch_of, range(platform.nodes)))
 
 
 def _draw_one_switch(axes: Axes, platform: Platform) -> str:
@@ -142,9 +140,8 @@ def _draw_dragonfly(axes: Axes, platform: Platform, fly: Dragonfly) -> str:
         (radius * math.sin(2 * math.pi * index / shown), radius * math.cos(2 * math.pi * index / shown))
         for index in range(shown)
     ]
-    for index in range(shown):
-        for other in range(index):
-            axes.plot(*zip(places[index], places[other], strict=True), color=_CABLE, linewidth=0.5, zorder=1)
+    for pair in combinations(places, 2):
+        axes.plot(*zip(*pair, strict=True), color=_CABLE, linewidth=0.5, zorder=1)
     at = _at_switches(platform, fly)
     for group, (x, y) in enumerate(places):
         members = range(group * fly.switches_per_group, (group + 1) * fly.switches_per_group)
@@ -162,10 +159,7 @@ def _draw_dragonfly(axes: Axes, platform: Platform, fly: Dragonfly) -> str:
 
 
 def _draw_torus(axes: Axes, platform: Platform, torus: Torus) -> str:
-    """Draws the first two dimensions as a grid, with short ends of cables that wrap around.
-
-    If there are further dimensions, it draws only the first layer of these.
-    """
+    """Draws the first two dimensions as a grid, with short ends of cables that wrap around."""
     lengths = (*torus.dimensions, 1)[:2]
     columns, rows = min(lengths[0], _MAX_SWITCHES), min(lengths[1], 16)
     at = _at_switches(platform, torus)

@@ -21,10 +21,7 @@ from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow
 
 
 def application_figure(times: pd.DataFrame, title: str) -> Figure:
-    """The times under each choice of collectives at the largest P; if there are several P, also the speed-ups at each.
-
-    Executions that failed are left out.
-    """
+    """The times under each choice of collectives at the largest P, without failures; of several P also speed-ups."""
     times = times[times.error == ""]
     counts = sorted(times.procs.unique())
     names = list(dict.fromkeys(times.collectives))

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -23,12 +24,13 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_rgb
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Annotation, Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
@@ -77,8 +79,7 @@ plt.rcParams |= {
 def algorithm_style(algorithm: str) -> tuple[str, str]:
     """The colour and the marker of an algorithm: the same in every figure, and for every collective that has it.
 
-    Algorithms of a collective have different colours, as long as there are enough colours. Algorithms with the same
-    colour have different markers. If processes of a node do not communicate point to point, as in 'tasks_chain, shared
+    If processes of a node do not communicate point to point, as in 'tasks_chain, shared
     memory', the algorithm has another marker.
     """
     name, _, form = algorithm.partition(", ")
@@ -118,10 +119,7 @@ def choice_colour(choice: Choice) -> str:
 
 
 def choices_shown(choices: Sequence[Choice], maps: Iterable[Indices]) -> list[int]:
-    """The indices of the choices that occur in maps of indices, in the order of a legend.
-
-    That order is by algorithm, and then by segment size.
-    """
+    """The indices of the choices that occur in maps of indices, by algorithm and then by segment size."""
     found = {int(index) for winners in maps for index in np.unique(winners)} - {NOBODY}
     names = list(dict.fromkeys(choice.algorithm for choice in choices))
     return sorted(found, key=lambda index: (names.index(choices[index].algorithm), choices[index].segment_bytes))
@@ -305,27 +303,36 @@ def svg(figure: Figure) -> bytes:
     return picture.getvalue()
 
 
-def _show_in_notebooks() -> None:
-    """Makes notebooks show figures, which the backend alone does not."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    if shell is not None:
-        shell.display_formatter.formatters["image/png"].for_type(Figure, png)
+# The backend alone does not show figures in notebooks.
+if "IPython" in sys.modules and (shell := sys.modules["IPython"].get_ipython()) is not None:
+    shell.display_formatter.formatters["image/png"].for_type(Figure, png)
 
 
-_show_in_notebooks()
+def panel_grid(count: int, height: float, columns: int, width: float, **others: Any) -> tuple[Figure, list[Axes]]:
+    """A figure with `count` panels of this size in inches, in rows of `columns`; `others` go to plt.subplots.
 
-
-def panel_grid(
-    count: int, height: float, columns: int, width: float, share_y: bool = False
-) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` panels of this size in inches, in rows of `columns`; the last row may be shorter."""
+    The last row may be shorter.
+    """
     wide = min(columns, max(1, count))
     rows = -(-max(1, count) // wide)
-    figure, axes = plt.subplots(rows, wide, figsize=(width * wide, height * rows), squeeze=False, sharey=share_y)
+    figure, axes = plt.subplots(rows, wide, figsize=(width * wide, height * rows), squeeze=False, **others)
     flat = list(axes.flat)
     for axis in flat[count:]:
         axis.remove()
     return figure, flat[:count]
+
+
+def grouped_bars(
+    axis: Axes, groups: Sequence[str], series: Mapping[str, ArrayLike], colours: Sequence[str] = PALETTE
+) -> list[BarContainer]:
+    """Draws bars side by side, one of each series in each group. Returns the bars of each series."""
+    places, width = np.arange(len(groups)), 0.8 / len(series)
+    axis.set_xticks(places, groups)
+    shifts = (np.arange(len(series)) - (len(series) - 1) / 2) * width
+    return [
+        axis.bar(places + shift, np.asarray(values), width, color=colour, label=name)
+        for shift, colour, (name, values) in zip(shifts, colours, series.items(), strict=False)
+    ]
 
 
 def size_axis(axis: Axes, sizes: Sequence[int]) -> None:
@@ -347,10 +354,7 @@ def seconds_axis(axis: Axes) -> None:
 
 
 def ratio_axis(axis: Axes, largest: float, label: str = "time / that of the best") -> None:
-    """Ratios to the best along y, from 1 to the largest: logarithmic, with every label readable.
-
-    Curves that coincide in a plot of times can be distinguished here.
-    """
+    """Ratios to the best along y, from 1 to the largest: logarithmic, with every label readable."""
     top = min(max(largest, _MIN_RATIO), MAX_RATIO)
     axis.set_yscale("log")
     axis.set_ylim(0.98 if top < 1.5 else 0.94, top * (1.02 if top < 1.5 else 1.06))

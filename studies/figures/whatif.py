@@ -227,17 +227,11 @@ class LiveFigure:
         return picture.getvalue()
 
 
-# --- Cells ------------------------------------------------------------------------------------------------------------
-
-
 def _ratio_norm(ratio: Array) -> LogNorm:
     """Colours that are equally dark for twice and for half the time."""
     known = ratio[np.isfinite(ratio)]
     most = float(np.exp(np.abs(np.log(known)).max())) if known.size else 1.0
     return LogNorm(1 / max(most, _MIN_RATIO), max(most, _MIN_RATIO))
-
-
-# --- Sweeps -----------------------------------------------------------------------------------------------------------
 
 
 def _factor_axis(axis: Axes, factors: Array, over: str) -> None:
@@ -253,9 +247,8 @@ def _factor_axis(axis: Axes, factors: Array, over: str) -> None:
 def _best_of_each_algorithm(choices: Sequence[Choice], ratios: Array) -> list[int]:
     """The index of one choice of each algorithm: the choice with the smallest mean ratio over the factors."""
     found: dict[str, int] = {}
-    for index, choice in enumerate(choices):
-        if np.isnan(ratios[index]).all():
-            continue
+    for index in np.flatnonzero(~np.isnan(ratios).all(axis=1)).tolist():
+        choice = choices[index]
         other = found.get(choice.algorithm)
         if other is None or np.nanmean(ratios[index]) < np.nanmean(ratios[other]) - 1e-9:
             found[choice.algorithm] = index

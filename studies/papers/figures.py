@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from collwise.studies.figures.style import MARKERS, PALETTE, head, seconds_axis, size_axis
+from collwise.studies.figures.style import MARKERS, PALETTE, head, panel_grid, seconds_axis, size_axis
 from collwise.validation.times.times import Times
 
 Curves = Mapping[str, pd.Series]
@@ -51,12 +50,11 @@ def panels(
     """Panels by title, each of this size in inches, in rows of `columns` panels, or by default in one row.
 
     If `sizes` are given, x is the message size, with ticks at `sizes`, and y is the time in seconds. If panels share
-    the y axis, only the first panel of each row labels it. `others` go to plt.subplots.
+    the y axis, only the first panel of each row labels it. `others` go to `panel_grid`.
     """
     wide = columns or len(shown)
-    rows = -(-len(shown) // wide)
-    figure, grid = plt.subplots(rows, wide, figsize=(size[0] * wide, size[1] * rows), squeeze=False, **others)
-    for number, (axis, (name, curves)) in enumerate(zip(grid.flat, shown.items(), strict=True)):
+    figure, axes = panel_grid(len(shown), size[1], wide, size[0], **others)
+    for number, (axis, (name, curves)) in enumerate(zip(axes, shown.items(), strict=True)):
         axis.set_title(name)
         for label, values in curves.items():
             known = values.dropna()
@@ -66,4 +64,4 @@ def panels(
             if not others.get("sharey") or number % wide == 0:
                 seconds_axis(axis)
     head(figure, title)
-    return figure, list(grid.flat)
+    return figure, axes

@@ -151,9 +151,9 @@ def shown(found: JudgedMachines) -> Shown:
         "messages": [asdict(message) for message in found.messages],
     }
     means = {part.machine: {name: regret.mean for name, regret in part.regrets.items()} for part in whole}
-    figures = {"machines": drawing("machines.regrets_figure", means, MAIN[:-1])} if whole else {}
+    figures = {"machines": drawing("measurements.regrets_figure", means, MAIN[:-1])} if whole else {}
     if telling:
-        figures["sure"] = drawing("machines.sure_figure", list(_reliability(telling)), _coverage(telling))
+        figures["sure"] = drawing("measurements.sure_figure", list(_reliability(telling)), _coverage(telling))
     return Shown(parts, [row for part in every for row in _rows(part)], facts, figures, problem)
 
 

@@ -60,7 +60,7 @@ def regions(found: Sequence[Regions]) -> Shown:
         ]
         parts.append(verdict(item))
         stem = "-".join(["regions", item.target, item.variant, str(item.procs)]).replace(" ", "").replace("--", "-")
-        drawn[stem] = drawing("irregular_regions.regions_figure", item, title)
+        drawn[stem] = drawing("measurements.regions_figure", item, title)
     return Shown(parts, list(map(_record, found)), figures=drawn)
 
 

@@ -13,7 +13,7 @@ from collwise.models.parameters import read_thresholds, thresholds_text
 from collwise.models.single_messages import Thresholds
 from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.store import Store
-from collwise.studies.figures.irregular_regions import regions_figure
+from collwise.studies.figures.measurements import regions_figure
 from collwise.validation.measurement.irregular_regions import (
     ALGORITHMS,
     HALF_BOUND,

@@ -233,16 +233,12 @@ def combined(setting: Setting, times: AllTimes, context: SimulationContext) -> O
 
 def of_fastest_parts(found: OwnChecked) -> pd.DataFrame:
     """Seconds of mock-ups whose parts run by their fastest algorithms: a row for each message size."""
-    compared = [comparison for comparison in found.checked.comparisons if comparison.guideline in GUIDELINES]
-    rows = [
-        (
-            comparison.call.message_bytes,
-            f"{comparison.guideline}: fastest {GUIDELINES[comparison.guideline].label}",
-            comparison.other.seconds,
-        )
-        for comparison in compared
-    ]
-    return pd.DataFrame(rows, columns=["size", "name", "seconds"]).pivot_table("seconds", "size", "name")
+    seconds: dict[str, dict[int, float]] = {}
+    for item in found.checked.comparisons:
+        if item.guideline in GUIDELINES:
+            name = f"{item.guideline}: fastest {GUIDELINES[item.guideline].label}"
+            seconds.setdefault(name, {})[item.call.message_bytes] = item.other.seconds
+    return pd.DataFrame(seconds).sort_index().sort_index(axis=1)
 
 
 def _long_sizes(setting: Setting) -> list[int]:
@@ -281,12 +277,8 @@ def judged_anew(exact: GuidelinesResult, criterion: Share, seeds: Sequence[int] 
     """
     plan = replace(exact.plan, criterion=criterion, kinds=(PATTERN,))
     found = [run(with_noise(exact.library, seed), plan) for seed in seeds]
-    made = [repair for result in found for repair in result.repairs]
-    spurious = [
-        repair
-        for repair in made
-        if exact.mockups[repair.guideline.name, repair.call].seconds >= exact.own[repair.call].seconds
-    ]
+    made = [(repair.guideline.name, repair.call) for result in found for repair in result.repairs]
+    spurious = [(name, call) for name, call in made if exact.mockups[name, call].seconds >= exact.own[call].seconds]
     after = [result.tuned.checked.counts()[PATTERN] if result.tuned else 0 for result in found]
     return {
         "criterion": criterion.description,

@@ -15,7 +15,7 @@ import collwise
 from collwise.common.units import format_seconds, format_size
 from collwise.simulator.bench import Simulated
 from collwise.studies.figures import hierarchy as tuning_figures
-from collwise.studies.papers.luo2020 import figures as draw, whole as paper
+from collwise.studies.papers.luo2020 import whole as paper
 from collwise.studies.papers.luo2020.heuristics import with_heuristics
 from collwise.studies.papers.study import Study
 from collwise.validation.hierarchy.space import label
@@ -201,7 +201,7 @@ with here.context() as simulation:
 for numbers in ((10, 12), (13, 14)):
     shown = [wholes[number] for number in numbers]
     here.figure(
-        draw.times_and_speed_ups(shown),
+        paper.times_and_speed_ups(shown),
         f"Figures {numbers[0]} and {numbers[1]}: {shown[0].collective}, times and speed-ups of HAN's pick.",
     )
 for found in wholes.values():
@@ -303,7 +303,7 @@ here.table(
 )  # fmt: skip
 images = training.assign(rate=training.procs / training.seconds).pivot_table("rate", "procs", "collectives")
 here.figure(
-    draw.over_procs(images, "AlexNet on Stampede2, 1 image for each process, simulated"),
+    paper.over_procs(images, "AlexNet on Stampede2, 1 image for each process, simulated"),
     "Figure 15: images per second in training over the number of processes.",
 )
 gains = images["hierarchical"] / images["ompi"] - 1

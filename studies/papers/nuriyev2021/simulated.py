@@ -1,10 +1,4 @@
-"""The method of Nuriyev & Lastovetsky 2021 repeated in simulation, and the simulated best beside the measured one.
-
-- `fitted_tables`: the paper's tables from parameters fitted in simulation;
-- `picks_over_procs`, `traditional_and_ours`: the paper's figures 6 and 3;
-- `agreement_with_measured_best`: whether the simulated best is the one that the paper measured;
-- `shaheen`: table 8, on a simulated Shaheen II.
-"""
+"""The method of Nuriyev & Lastovetsky 2021 repeated in simulation, and the simulated best beside the measured one."""
 
 from __future__ import annotations
 

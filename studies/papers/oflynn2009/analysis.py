@@ -42,7 +42,7 @@ from collwise.validation.measurement.applications import application_of, argumen
 from collwise.validation.measurement.irregular_regions import COMPARED_SIZES, HALF_BOUND, TIMEOUT_SECONDS
 from collwise.validation.rank_mapping import best_mappings, mapping_gains
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import Grid
+from collwise.validation.times.grid import Grid, with_thresholds
 from collwise.validation.times.sources import simulate
 from collwise.validation.times.times import State, Times
 
@@ -70,13 +70,9 @@ MODELS: Mapping[str, str] = {
 
 def errors(relative: Mapping[str, Array] | pd.DataFrame) -> pd.DataFrame:
     """The mean and the worst |predicted / simulated - 1| of each model, over the points that it predicts."""
-    found = {name: Errors.of(values) for name, values in relative.items()}
-    rows = {
-        name: {"points": item.count, "mean": item.mean, "worst": abs(item.worst)}
-        for name, item in found.items()
-        if item
-    }
-    return pd.DataFrame.from_dict(rows, orient="index")
+    found = {name: item for name, values in relative.items() if (item := Errors.of(values))}
+    rows = [(item.count, item.mean, abs(item.worst)) for item in found.values()]
+    return pd.DataFrame(rows, index=list(found), columns=["points", "mean", "worst"])
 
 
 def shown(found: pd.DataFrame) -> pd.Series:
@@ -290,9 +286,7 @@ GRIDS = (grid_of("scatter", LINEAR, NONBLOCKING, BINOMIAL), grid_of("gather", LI
 
 def lmo_grids(thresholds: Thresholds) -> list[Grid]:
     """LMO_Gather and LMO_Scatter with these thresholds."""
-    first = thresholds.gather_irregular_from_bytes or 0
-    gather = Choice("lmo", first, limit_bytes=thresholds.last_irregular_bytes if first else 0)
-    return [grid_of("gather", gather), grid_of("scatter", Choice("lmo", thresholds.scatter_leap_bytes or 0))]
+    return [grid_of(name, *with_thresholds(name, [Choice("lmo")], thresholds)) for name in ("gather", "scatter")]
 
 
 def simulated(platform: HostPlatform, grids: Sequence[Grid], context: SimulationContext) -> dict[str, Times]:
@@ -302,14 +296,11 @@ def simulated(platform: HostPlatform, grids: Sequence[Grid], context: Simulation
 
 def scores_of(right: Times, models: Mapping[str, CollectiveModel]) -> Scores:
     """The scores of models, by name; the non-blocking linear scatter is predicted as the linear one."""
-    grid = right.grid
-    names = [choice.algorithm.removesuffix("_nonblocking") for choice in grid.choices]
-
-    def predicted(key: str, model: CollectiveModel) -> Times:
-        seconds = np.array([[model.predict(grid.collective, name, PROCS, SIZES)] for name in names])
-        return Times.of_seconds(grid, seconds, model.platform, "predicted", key, State.NO_FORMULA)
-
-    return compare(right, *(predicted(*entry) for entry in models.items()))
+    names, predicted = [choice.algorithm.removesuffix("_nonblocking") for choice in right.choices], []
+    for key, model in models.items():
+        seconds = np.array([[model.predict(right.collective, name, PROCS, SIZES)] for name in names])
+        predicted.append(Times.of_seconds(right.grid, seconds, model.platform, "predicted", key, State.NO_FORMULA))
+    return compare(right, *predicted)
 
 
 def errors_of(scores: Scores, choice: Choice, where: np.ndarray) -> pd.DataFrame:
@@ -330,10 +321,9 @@ def errors_by_region(scores: Mapping[str, Scores], eager: np.ndarray) -> pd.Data
 
 
 def choices(scores: Scores, linear: Choice, where: np.ndarray) -> pd.DataFrame:
-    """The number of sizes at which each model picks the `linear` scatter, and at which its pick is right.
+    """The number of sizes at which each model picks `linear` rather than binomial scatter, and at which it is right.
 
-    The other choice is the binomial scatter. A pick is right if 'simulation', which is listed among the models, makes
-    the same pick.
+    A pick is right if 'simulation', which is listed among the models, makes the same pick.
     """
     both = compare(scores.right.only((linear, BINOMIAL).__contains__), *scores.times.values())
     picks = {"simulation": both.right.best} | both.picks
@@ -347,9 +337,9 @@ def with_true_parameters(name: str, platform: HostPlatform) -> PointToPointModel
 
 
 def without_shared_links(platform: HeterogeneousPlatform, context: SimulationContext) -> pd.DataFrame:
-    """Errors for the binomial scatter if the root's messages are all eager and links are too wide to be shared.
+    """Errors of 'lmo' and 'hockney' with true parameters for an eager binomial scatter where no link is shared.
 
-    The models 'lmo' and 'hockney' have the true parameters of this platform. Wires still limit each single message.
+    Wires still limit each single message.
     """
     kinds = tuple(replace(kind, link_bytes_per_second=WIDE_BYTES_PER_SECOND) for kind in platform.node_types)
     wide = replace(platform, node_types=kinds)
@@ -360,14 +350,10 @@ def without_shared_links(platform: HeterogeneousPlatform, context: SimulationCon
 
 
 def binomial_regions(eager_limit_bytes: int) -> dict[str, np.ndarray]:
-    """Masks of SIZES by how many messages of a binomial tree's root are eager.
-
-    These messages have 1 to PROCS / 2 blocks.
-    """
+    """Masks of SIZES by how many messages of a binomial tree's root, of 1 to PROCS / 2 blocks, are eager."""
     sizes = np.array(SIZES)
-    largest_eager = sizes * (PROCS // 2) < eager_limit_bytes
-    none_eager = sizes >= eager_limit_bytes
-    return {"all eager": largest_eager, "some eager": ~largest_eager & ~none_eager, "none eager": none_eager}
+    every, none = sizes * (PROCS // 2) < eager_limit_bytes, sizes >= eager_limit_bytes
+    return {"all eager": every, "some eager": ~every & ~none, "none eager": none}
 
 
 def all_mapping_gains(
@@ -452,7 +438,6 @@ def multiplications(platform: HostPlatform, lmo: CollectiveModel, context: Simul
 SERIES = {"single": ("--iterations", "1"), "series": ("--iterations", "30", "--barriers", "once")}
 """Options of the program `latency` for a single call after a barrier, and for a series of calls."""
 SERIES_SIZES = "1KiB:128KiB"
-GLOBAL_TIME = "global"
 
 
 def back_to_back(platform: HostPlatform, context: SimulationContext) -> dict[str, pd.DataFrame]:
@@ -489,20 +474,17 @@ def measured_timings() -> tuple[pd.DataFrame, str]:
     least and the greatest ratio of the times of a size to those by global time.
     """
     measured, facts = measured_for("oflynn2009", "timing")
-    barrier = measured.loc[measured.collective == "barrier", "seconds"].item()
-    rows = []
-    for (collective, timing), of in measured[measured.collective != "barrier"].groupby(
-        ["collective", "timing"], sort=False
-    ):
-        seconds = of.set_index("message_bytes").seconds
-        if timing == GLOBAL_TIME:
-            right = seconds
-        without = {f"{timing}, barrier subtracted": seconds - barrier} if timing == "root" else {}
-        for label, times in ({timing: seconds} | without).items():
-            ratios = times / right
-            rows.append((label, collective, of.benchmark_seconds.iloc[0], ratios.median(), ratios.min(), ratios.max()))
-    columns = ["timing", "collective", "benchmark_seconds", "ratio", "least_ratio", "greatest_ratio"]
-    return pd.DataFrame(rows, columns=columns), facts["measured_on"]
+    barrier, timed = (measured[measured.collective.isin(of)] for of in (["barrier"], ["scatter", "gather"]))
+    without = timed[timed.timing == "root"].assign(timing="root, barrier subtracted")
+    without["seconds"] -= barrier.seconds.item()
+    right = timed[timed.timing == "global"].set_index(["collective", "message_bytes"]).seconds.rename("right")
+    both = pd.concat([timed, without]).sort_index(kind="stable").join(right, on=["collective", "message_bytes"])
+    found = both.assign(ratio=both.seconds / both.right).groupby(["collective", "timing"], sort=False)
+    rows = found.agg(
+        benchmark_seconds=("benchmark_seconds", "first"), ratio=("ratio", "median"),
+        least_ratio=("ratio", "min"), greatest_ratio=("ratio", "max"),
+    )  # fmt: skip
+    return rows.reset_index(), facts["measured_on"]
 
 
 def latencies(lines: Iterable[str]) -> pd.DataFrame:

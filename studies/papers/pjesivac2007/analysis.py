@@ -1,11 +1,4 @@
-"""Pješivac-Grbović et al. 2007 repeated in simulation: parameters, curves and maps.
-
-- `table_5`, `figure_1`: the parameters of the models, by each procedure;
-- `compared` on BARRIERS, REDUCTIONS and EXCHANGES: figures 2, 3 and 5, simulated and predicted;
-- `segmentation_conditions`: figure 4, the conditions under which segments would help a binomial reduction;
-- `chain_steps`: the time of a further segment, from the decision maps of figures 6 and 7;
-- `repeated`: all of these by one engine.
-"""
+"""Pješivac-Grbović et al. 2007 repeated in simulation: parameters, curves and maps, all by `repeated`."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import pytest
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SMPI, SimulationContext, smpi_selecting
 from collwise.studies.papers.luo2020 import whole as paper
-from collwise.studies.papers.luo2020.figures import over_procs, times_and_speed_ups
+from collwise.studies.papers.luo2020.whole import over_procs, times_and_speed_ups
 from collwise.validation.measurement.applications import NAMES
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import Grid

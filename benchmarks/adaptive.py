@@ -35,8 +35,8 @@ from collwise.simulator.sweeps.runner import Keep
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.present.searches import search_document
 from collwise.studies.reports.markdown import markdown_table, percent
+from collwise.validation.adaptive import Goal
 from collwise.validation.adaptive.belief import Predictions
-from collwise.validation.adaptive.goal import Goal
 from collwise.validation.adaptive.search import MAX_REPETITIONS, REPETITIONS, AdaptiveSearch, search_on
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.shape import Shape, simulated_platform

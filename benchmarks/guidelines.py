@@ -37,8 +37,7 @@ from collwise.studies.figures.style import save
 from collwise.studies.present import guidelines as report
 from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.guidelines.checks import PATTERN
-from collwise.validation.guidelines.repair import Repair
-from collwise.validation.guidelines.workflow import GuidelinesResult
+from collwise.validation.guidelines.workflow import GuidelinesResult, Repair
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed

@@ -57,7 +57,7 @@ from collwise.studies.reports.markdown import markdown_table, percent
 from collwise.validation.calibration.figures import PUBLISHED, Factors, published
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
 from collwise.validation.compare.simulated import beside_simulation
-from collwise.validation.correctness import crosscheck, explanations
+from collwise.validation.correctness import crosscheck
 from collwise.validation.correctness.crosscheck_openmpi import compare_with_openmpi
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
@@ -611,7 +611,7 @@ def algorithms_page() -> str:
             ["collective", "algorithm", "differs in", "where", "what"],
             [
                 (key[0], f"`{key[1]}`", ", ".join(one.differs), one.where or "always", one.why)
-                for key, found in sorted(explanations.OPENMPI_CODE.items())
+                for key, found in sorted(crosscheck.OPENMPI_CODE.items())
                 for one in found
             ],
         ),
@@ -631,16 +631,16 @@ def crosscheck_page() -> str:
         f"{TOLERANCE * 100:.0f} % are bold.\n\n",
         smpi_ratios(smpi),
         "\nReasons for the differences:\n\n",
-        *(f"- {name}: {text}\n" for name, text in crosscheck.explained(smpi, explanations.SMPI)),
+        *(f"- {name}: {text}\n" for name, text in crosscheck.explained(smpi, crosscheck.SMPI)),
         "\nThe following are not compared, although SMPI has similar algorithms:\n\n",
-        *(f"- {' '.join(key)}: {text}\n" for key, text in explanations.NOT_IN_SMPI.items()),
+        *(f"- {' '.join(key)}: {text}\n" for key, text in crosscheck.NOT_IN_SMPI.items()),
         "\n## Open MPI\n\nEach algorithm is forced by `coll_tuned_COLLECTIVE_algorithm` and runs on the same data as "
         "ours. *agree*: all results are equal, byte by byte. Open MPI's monitoring counts the messages and bytes of "
         "both, over calls of these sizes with each of two roots. *same*: every process sends as many messages and "
         "bytes to every other one, which shows that the forced algorithm ran.\n\n",
         markdown_table(OPENMPI_COLUMNS, [openmpi_cells(row) for row in openmpi]),
         "\nReasons for the differences:\n\n",
-        *(f"- {name}: {text}\n" for name, text in crosscheck.explained(openmpi, explanations.OPENMPI)),
+        *(f"- {name}: {text}\n" for name, text in crosscheck.explained(openmpi, crosscheck.OPENMPI)),
     ]
     return "".join(parts)
 

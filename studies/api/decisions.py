@@ -325,7 +325,7 @@ def _tell(made: Exported, format_name: str, version: str) -> None:
 
 def _table_of_profiles(files: Sequence[Path], format_name: str) -> str:
     """The table of profiles of PGMPITuneLib. Raises UsageError for other files among these, and for another format."""
-    from collwise.validation.guidelines.repair import rules_of
+    from collwise.validation.guidelines.workflow import rules_of
 
     other = next((file for file in files if file.suffix != ".prf"), None)
     if other is not None:

@@ -16,8 +16,7 @@ from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS, SimulationContext
 from collwise.simulator.sweeps.method import Method, Precision
-from collwise.validation.guidelines.checks import RankTest, Share
-from collwise.validation.guidelines.guideline import COLLECTIVES
+from collwise.validation.guidelines.checks import COLLECTIVES, RankTest, Share
 from collwise.validation.libraries.baselines import BASELINES
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class Guidelines(dict[str, "GuidelinesResult"]):
 
     def save(self, folder: str | Path) -> list[Path]:
         """Writes tables for libcollwise (NAME.rules) and profiles for PGMPITuneLib, if there are violations."""
-        from collwise.validation.guidelines.repair import profiles
+        from collwise.validation.guidelines.workflow import profiles
         from collwise.validation.libraries.pgmpi import profile_text
 
         texts: dict[str, str] = {}

@@ -24,7 +24,7 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import Method
 from collwise.simulator.timing import Case
 from collwise.targets import TargetLike, TargetOptions, refuse_details, target_from
-from collwise.validation.adaptive.goal import Goal
+from collwise.validation.adaptive import Goal
 from collwise.validation.libraries.baselines import DEFAULT
 from collwise.validation.select.consumers import ALL_CONSUMERS, PGMPI, grid_for, needs_one_choice, segments_for
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
@@ -285,7 +285,7 @@ def search_algorithms(
     round begins.
 
     >>> import collwise
-    >>> from collwise.validation.adaptive.goal import Goal
+    >>> from collwise.validation.adaptive import Goal
     >>> found = collwise.search_algorithms("bcast", 2, "8KiB", algorithms="linear,chain", goal=Goal(loss=0.5))
     >>> [point.message_bytes for point in found.points]
     [8192]

@@ -36,7 +36,7 @@ from collwise.studies.cli.types import (
 )
 from collwise.studies.present.shown import Shown, Table, problem_of
 from collwise.targets import TargetOptions, target_from
-from collwise.validation.correctness import crosscheck as judge, explanations as known
+from collwise.validation.correctness import crosscheck as judge
 from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow, compare_with_openmpi, misnamed_algorithms
 from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi
 from collwise.validation.correctness.sequences import MAX_SEED, SECONDS, verify_sequences
@@ -179,17 +179,17 @@ def others(
     with Console(stderr=True).status("comparing") as status:
         if library != "openmpi":
             smpi = compare_with_smpi(platform, collective, procs, sizes, simgrid=simgrid, on_algorithm=status.update)
-            found += judge.findings(smpi, known.SMPI, complete and platform.name == "grisou")
+            found += judge.findings(smpi, judge.SMPI, complete and platform.name == "grisou")
             compared = [asdict(row) | {"ratio": row.ratio, "differs": row.differs} for row in smpi]
             records += [{"library": "smpi"} | row for row in compared]
             tables.append(Table("Simulated times, ours and SMPI's own", SMPI_COLUMNS, list(map(smpi_cells, smpi)), 3))
-            reasons += judge.explained(smpi, known.SMPI)
+            reasons += judge.explained(smpi, judge.SMPI)
         if library != "smpi":
             openmpi = compare_with_openmpi(collective, procs, sizes, on_algorithm=status.update)
-            found += [*misnamed_algorithms(collective), *judge.findings(openmpi, known.OPENMPI, complete)]
+            found += [*misnamed_algorithms(collective), *judge.findings(openmpi, judge.OPENMPI, complete)]
             records += [{"library": "openmpi"} | asdict(row) for row in openmpi]
             tables.append(Table("Ours and Open MPI's own", OPENMPI_COLUMNS, list(map(openmpi_cells, openmpi)), 2))
-            reasons += judge.explained(openmpi, known.OPENMPI)
+            reasons += judge.explained(openmpi, judge.OPENMPI)
     problem = f"{len(found)} findings; first: {found[0]}" if len(found) > 1 else "".join(found)
     parts: list[Table | str] = [
         *(table for table in tables if table.rows),

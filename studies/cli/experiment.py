@@ -35,8 +35,7 @@ from collwise.targets import TARGET_OPTIONS, TargetOptions, refuse_target_detail
 from collwise.validation import rank_mapping as mapped
 from collwise.validation.testbed.bed import running
 from collwise.validation.testbed.shape import TCP_VARIANTS, Shape, simulated_platform
-from collwise.validation.testbed.target import TestBed
-from collwise.validation.testbed.tcp_counters import tcp_counts
+from collwise.validation.testbed.target import TestBed, tcp_counts
 from collwise.validation.times.defaults import SEGMENT_BYTES
 
 

@@ -19,7 +19,7 @@ from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, group, option
 from collwise.studies.cli.derive import derived
 from collwise.studies.cli.types import NAMES, NEW_FILE, PATH, PLATFORM, SIZES, NamedChoice, Parsed, Scaled
-from collwise.validation.adaptive.goal import LOSS, Goal
+from collwise.validation.adaptive import LOSS, Goal
 from collwise.validation.guidelines.checks import CORRECTIONS
 from collwise.validation.hierarchy.space import BUDGET
 from collwise.validation.libraries.baselines import BASELINES

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
 from collwise.studies.figures.style import MARKERS, PALETTE, head, panel_grid
-from collwise.validation.guidelines.checks import Call, Launches
-from collwise.validation.guidelines.guideline import guidelines_of
+from collwise.validation.guidelines.checks import Call, Launches, guidelines_of
 from collwise.validation.guidelines.workflow import GuidelinesResult
 
 _COLUMNS = 3

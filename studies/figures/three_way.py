@@ -14,8 +14,7 @@ from collwise.studies.figures.maps import collective_maps, named_cells
 from collwise.studies.figures.picks import markers_and_lines
 from collwise.studies.figures.style import algorithm_style, head, least_and_most, panel_grid, seconds_axis
 from collwise.validation.compare.scores import AllScores, Scores
-from collwise.validation.three_way.flat_or_hierarchical import label
-from collwise.validation.three_way.verdicts import ALL, LIMITS, MEDIAN_ERROR, SIMULATED
+from collwise.validation.three_way.verdicts import ALL, LIMITS, MEDIAN_ERROR, SIMULATED, label
 from collwise.validation.times.choice import LIBRARY_DECIDES
 
 

@@ -10,8 +10,7 @@ from typing import Any
 from collwise.common.units import format_seconds, format_size
 from collwise.guideline_checks import Guidelines
 from collwise.studies.present.shown import Shown, Table, drawing, said
-from collwise.validation.guidelines.checks import KINDS, PATTERN, SPLIT, Comparison, RankTest
-from collwise.validation.guidelines.guideline import GUIDELINES
+from collwise.validation.guidelines.checks import GUIDELINES, KINDS, PATTERN, SPLIT, Comparison, RankTest
 from collwise.validation.guidelines.own_algorithms import UNCHECKED, Combination, OwnChecked
 from collwise.validation.guidelines.workflow import GuidelinesResult
 

@@ -10,7 +10,7 @@ from collwise.common.units import format_seconds, format_size
 from collwise.studies.present.shown import Shown, Table, drawing
 from collwise.validation.measurement.irregular_regions import Regions, region_times, verdict
 from collwise.validation.testbed.check import BedCheck
-from collwise.validation.testbed.tcp_counters import TcpCounts
+from collwise.validation.testbed.target import TcpCounts
 
 CHECK_COLUMNS = ("", "measured", "by the shape", "share")
 

@@ -15,17 +15,21 @@ from collwise.studies.reports.sections import Picture, Section
 from collwise.validation.compare.scores import AllScores
 from collwise.validation.hierarchy.overlap import TaskStudy
 from collwise.validation.hierarchy.space import label
-from collwise.validation.three_way.flat_or_hierarchical import (
+from collwise.validation.three_way.pipeline import Validation
+from collwise.validation.three_way.verdicts import (
+    ALL,
     COMPONENTS,
+    ENGINES,
     FLAT,
     HIERARCHICAL,
+    SCHEDULED,
     choices_of_kind,
     component_table,
+    errors_by,
     kind_of,
     ways_within,
+    with_all,
 )
-from collwise.validation.three_way.pipeline import Validation
-from collwise.validation.three_way.verdicts import ALL, ENGINES, SCHEDULED, errors_by, with_all
 from collwise.validation.times.grid import choice_of
 
 TEXTS = Texts("validation.md.j2")

@@ -23,7 +23,6 @@ from collwise.studies.reports.sections import Picture, Section, write_sections
 from collwise.studies.reports.shared_nodes import shared_node_document, shared_node_sections
 from collwise.validation.compare.scores import AllScores, Scores
 from collwise.validation.three_way.disagreements import CONDITIONS, LIMIT, Disagreement, Pair
-from collwise.validation.three_way.flat_or_hierarchical import POINT, label, point
 from collwise.validation.three_way.pipeline import Validation
 from collwise.validation.three_way.verdicts import (
     ALL,
@@ -31,9 +30,12 @@ from collwise.validation.three_way.verdicts import (
     LARGE,
     LARGE_BYTES,
     OWN,
+    POINT,
     SIMULATED,
     WANTED_REPEATABILITY,
     errors_by,
+    label,
+    point,
     rank_agreement,
     verdicts,
     with_all,

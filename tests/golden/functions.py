@@ -18,7 +18,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI
 from collwise.simulator.sweeps.runner import Keep
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.adaptive.goal import Goal
+from collwise.validation.adaptive import Goal
 from collwise.validation.adaptive.search import AdaptiveSearch
 from collwise.validation.compare.scores import AllScores, compare
 from collwise.validation.fitting.models_by_name import models_on

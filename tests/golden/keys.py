@@ -43,7 +43,7 @@ from collwise.validation.measurement.gain import deciding
 from collwise.validation.testbed.bed import Bed
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
-from collwise.validation.three_way.flat_or_hierarchical import with_component
+from collwise.validation.three_way.verdicts import with_component
 from tests.golden.shapes import masked
 
 SWEEPS, EXECUTION = "collwise.simulator.sweeps", "collwise.simulator.execution"

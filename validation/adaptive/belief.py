@@ -1,12 +1,9 @@
 """A Gaussian process over the logarithms of the times of one collective's cases.
 
-The mean of a case is the logarithm of its predicted time. Without predictions, it is the logarithm of the time on a
-line that is fitted to the algorithm's measured times: a latency, a time per byte of the message and a time per byte of
-a segment. Differences from the mean are similar for similar cases, which have similar sizes and process counts, or the
-same algorithm with segments of about the same size. Measured times therefore inform about similar cases, and cases far
-from all measured ones stay uncertain. It is not known beforehand how large the errors of predictions are, or how much
-an algorithm's time changes from one size to the next. So several scales of these differences are tried, and the scale
-under which the measured times are most likely is used.
+The mean of a case is the logarithm of its predicted time or, without predictions, of the time on a line that is fitted
+to the algorithm's measured times. Differences from the mean are similar for similar cases, which have similar sizes and
+process counts, or the same algorithm with segments of about the same size. The scale of these differences is not known
+beforehand, so the one under which the measured times are most likely is used.
 """
 
 from __future__ import annotations
@@ -32,9 +29,8 @@ Numbers = NDArray[np.intp]
 class Process:
     """Means and variances of logarithms, which `learn` and `imagine` replace; a shallow copy learns independently.
 
-    `alike` gives the covariances between cases (indices, as rows and as columns) at this scale before anything was
-    measured. `plausibility` is the log-likelihood of what was learned plus the logarithm of the scale's prior, which is
-    largest at the scale 1.
+    `alike` gives the covariances between cases (indices, as rows and as columns) before anything was measured.
+    `plausibility` is the log-likelihood of what was learned plus the logarithm of the scale's prior.
     """
 
     def __init__(self, prior: Array, alike: Callable[[Numbers, Numbers], Array], scale: float) -> None:
@@ -86,8 +82,8 @@ class Spread:
     """Standard deviations, in logarithms, of the parts that make a case's time differ from its mean.
 
     `level` is common to all cases, `shape` to cases of near sizes and process counts, `algorithm` to all cases of one
-    algorithm, `course` to near cases of one algorithm; `alone` belongs to a single case. Only the last three parts
-    change which case is the fastest, so only these are scaled.
+    algorithm, `course` to near cases of one algorithm; `alone` belongs to a single case. Only the last three decide
+    which case is the fastest, so only these are scaled.
     """
 
     level: float
@@ -100,19 +96,13 @@ class Spread:
 PREDICTED = Spread(level=0.7, shape=0.3, algorithm=0.2, course=0.2, alone=0.05)
 """The prior of predictions. One algorithm's predictions are some 30 % too long or too short relative to another's."""
 FROM_LINES = Spread(level=0.7, shape=0.5, algorithm=0.2, course=0.8, alone=0.05)
-"""The prior of lines through measured times.
-
-Lines miss pipelines and changes of protocol between and beyond the measured points.
-"""
+"""The prior of lines through measured times, which miss pipelines and changes of protocol."""
 _UNKNOWN = 10.0
 """The factor on the spread of a case without a prediction if other cases have predictions."""
 _SCALES = 1.0, 2.0
-"""The factors on the spread, among which measured times decide.
-
-No scale is below 1, because even if the first measured times agree with the predictions, or with the lines, nobody
-knows yet how wrong predictions or lines are for longer messages."""
-# The doublings of size, of process count and of segment size over which the similarity of cases falls to 1/e.
+"""The factors on the spread, among which measured times decide; none is below 1, since longer messages may differ."""
 _FAR = (8.0, 4.0, 8.0)
+"""The doublings of size, of process count and of segment size over which the similarity of cases falls to 1/e."""
 _GUESSED_NOISE, _GUESSES = 0.03, 4
 """The assumed standard deviation of repetitions, as a share, and the number of observations that it counts as."""
 _MIN_SECONDS = 1e-12
@@ -120,19 +110,14 @@ _MIN_SECONDS = 1e-12
 _BETWEEN_LAUNCHES = 0.01
 """The assumed standard deviation of the median from launch to launch, as a share."""
 _TO_DEVIATION = 1.2
-"""The factor from the mean distance from the median to the standard deviation, for a few values.
-
-The mean distance is the sum of the distances divided by the number of values minus 1. For three and more normally
-distributed values the factor is 1.13 to 1.25.
-"""
+"""The factor from the mean distance from the median to the standard deviation; 1.13 to 1.25 for normal values."""
 
 
 class Belief:
     """Means and covariances of the logarithms of times; `learn` takes measured times into account.
 
-    `predictions` are those of all sources; the more the sources disagree on a case, the more uncertain the case is.
-    Each launch repeats a case `in_a_round` times. `out` marks the cases that failed, which are never the fastest.
-    `point` has the index of each case's point among the `points` (P, m).
+    The more the `predictions` of several sources disagree on a case, the more uncertain it is. Each launch repeats a
+    case `in_a_round` times. `out` marks the cases that failed. `point` has the index of each case's point in `points`.
     """
 
     def __init__(self, cases: Sequence[Case], predictions: Sequence[Predictions] = (), in_a_round: int = 3) -> None:
@@ -167,13 +152,10 @@ class Belief:
         kept = {number: timing for number, timing in known.items() if timing.ok}
         spread = {number: _relative_squares(timing) for number, timing in kept.items()}
         self._noise = self._noise_of(spread)
-        self._measured = {
-            number: (
-                math.log(max(timing.seconds, _MIN_SECONDS)),
-                self._variance_of_median(self._noise_with(number, *spread[number]), timing.repetitions),
-            )
-            for number, timing in kept.items()
-        }
+        self._measured = {}
+        for number, timing in kept.items():
+            variance = self._variance_of_median(self._noise_with(number, *spread[number]), timing.repetitions)
+            self._measured[number] = math.log(max(timing.seconds, _MIN_SECONDS)), variance
         if not self.predicted:
             self._prior = self._from_lines()
         self._believe()
@@ -223,10 +205,8 @@ class Belief:
 
     def _believe(self) -> None:
         """Sets means, covariances and the scale from the measured times."""
-        processes = [
-            Process(self._prior, partial(self._kernel, scale=scale), scale)
-            for scale in (_SCALES if self._measured else (1.0,))
-        ]
+        scales = _SCALES if self._measured else (1.0,)
+        processes = [Process(self._prior, partial(self._kernel, scale=scale), scale) for scale in scales]
         if self._measured:
             logs, variances = np.array(list(self._measured.values())).T
             for process in processes:
@@ -251,11 +231,7 @@ class Belief:
         )
 
     def _from_lines(self) -> Array:
-        """The logarithm of each case's time on a line that is fitted to measured times of its algorithm.
-
-        The line is that of the measured P nearest to the case's P. Cases of an algorithm without measurements get the
-        mean over the other cases.
-        """
+        """The logarithm of each case's time on its algorithm's line at the nearest measured P, or else the mean."""
         prior = np.full(len(self.cases), math.nan)
         for numbers in self._lines.values():
             by_procs: dict[int, list[int]] = {}
@@ -269,11 +245,7 @@ class Belief:
         return np.where(np.isnan(prior), np.nanmean(prior) if not np.isnan(prior).all() else 0.0, prior)
 
     def _line(self, numbers: Sequence[int]) -> Array:
-        """The latency and the times per byte of the message and of a segment that minimise the relative errors.
-
-        In a pipeline, only the first segment's time counts for each process that it passes, since the rest of the
-        message follows at once. None of the three is negative.
-        """
+        """The latency and the times per byte of the message and of a segment that minimise the relative errors."""
         cases = [self.cases[number] for number in numbers]
         seconds = np.exp([self._measured[number][0] for number in numbers])
         parts = np.array([(1.0, case.message_bytes, _piece(case)) for case in cases])
@@ -291,10 +263,7 @@ def expected_gain(behind: Array, deviation: Array) -> Array:
 
 
 def _sources(logs: Array, count: int) -> tuple[Array, Array]:
-    """The mean of the sources' logarithms, and a factor of doubt, for each case.
-
-    The factor is 1; it is larger if the sources disagree or if no source has a prediction.
-    """
+    """The mean of the sources' logarithms for each case, and a factor of doubt from 1, if the sources agree."""
     if logs.size == 0 or np.isnan(logs).all():
         return np.zeros(count), np.ones(count)
     known = ~np.isnan(logs)
@@ -321,8 +290,7 @@ def _piece(case: Case) -> int:
 def _relative_squares(timing: Timing) -> tuple[float, int]:
     """The variance of the samples' logarithms multiplied by its degrees of freedom, and the degrees of freedom.
 
-    The variance follows from the mean distance from the median. A stall of ten times the usual time changes this
-    distance far less than the sum of squares.
+    The variance follows from the mean distance from the median, which a single stall hardly changes.
     """
     logs = np.log(np.maximum(timing.samples or (timing.seconds,), _MIN_SECONDS))
     freedom = logs.size - 1

@@ -2,8 +2,7 @@
 
 A round is one execution of MPI, which repeats each case a few times. The next case of a round is the one with the
 largest expected gain divided by its time (the knowledge gradient). A measurement gains if it changes the choice at the
-case's point, because the case turns out to be faster, or the apparently best case slower. Cases that are clearly beaten
-are not measured. In the end the choice of every point has been measured.
+case's point. In the end the choice of every point has been measured.
 """
 
 from __future__ import annotations
@@ -24,14 +23,11 @@ from collwise.simulator.sweeps.method import MEDIAN_VARIANCE, USUAL_METHOD, Meth
 from collwise.simulator.sweeps.mpi_runner import MpiRunner
 from collwise.simulator.sweeps.runner import Runner
 from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.validation.adaptive import GOAL, Goal
 from collwise.validation.adaptive.belief import Belief, Numbers, Predictions, expected_gain
-from collwise.validation.adaptive.goal import GOAL, Goal
 
 REPETITIONS, MAX_REPETITIONS = 3, 10
-"""The minimum and maximum number of repetitions of a case in a round, after the untimed ones.
-
-Repetitions end when the mean is precise. A single stall hardly moves the median of three.
-"""
+"""The minimum and maximum number of repetitions of a case in a round, after the untimed ones."""
 _LAUNCH_SECONDS = 2.0
 """The assumed start-up time of an execution of MPI, which is used until an execution was timed."""
 _ROUND_SHARE, _ROUND_LAUNCHES = 0.3, 3.0
@@ -58,10 +54,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class PointFound:
-    """A point, the choice among its measured cases, and the expected loss, as a share of the best time.
-
-    `timing` is None if nothing was measured at the point.
-    """
+    """A point, the choice among its measured cases, and its expected loss as a share of the best time."""
 
     collective: str
     procs: int
@@ -76,8 +69,7 @@ class PointFound:
 class Searched:
     """The result of a search: its points, all timings, their machine time, and the machine time of the full grid.
 
-    `full_seconds` is a lower bound on the machine time of the full grid by the usual method. In this bound, each case
-    has the fewest repetitions, and its measured time or, if it was not measured, its expected time.
+    `full_seconds` is a lower bound on the machine time of the full grid: it has the fewest repetitions of each case.
     """
 
     points: tuple[PointFound, ...]
@@ -104,8 +96,7 @@ class AdaptiveSearch:
     """A search over the cases of one or several collectives; `runner` times each case with a few repetitions.
 
     The store has the pooled times of all rounds under `configuration`, and a search that was stopped resumes from them.
-    `usual` is the method by which the full grid would be measured, for comparing machine times. `clock` gives the
-    machine time.
+    `usual` is the method by which the full grid would be measured, and `clock` gives the machine time.
     """
 
     runner: Runner
@@ -128,10 +119,9 @@ class AdaptiveSearch:
         wanted = set(self.cases)
         stored = self.store.timings(self.configuration)
         self._timings = {case: timing for case, timing in stored.items() if case in wanted and timing.ok}
-        self._spent.repetitions = sum(timing.repetitions for timing in self._timings.values())
-        self._spent.seconds = sum(
-            timing.repetitions * self._repetition_cost(timing) for timing in self._timings.values()
-        )
+        known = self._timings.values()
+        self._spent.repetitions = sum(timing.repetitions for timing in known)
+        self._spent.seconds = sum(timing.repetitions * self._repetition_cost(timing) for timing in known)
         by_collective: dict[str, list[Case]] = {}
         for case in self.cases:
             by_collective.setdefault(case.collective, []).append(case)
@@ -141,10 +131,8 @@ class AdaptiveSearch:
         while self._left() > 0:
             chosen = self._next_round()
             if not chosen:
-                doubtful = self._expected_loss() > self.goal.loss or any(
-                    len(item.unmeasured()) for item in self._fields
-                )
-                if not doubtful:
+                unmeasured = any(len(item.unmeasured()) for item in self._fields)
+                if not (unmeasured or self._expected_loss() > self.goal.loss):
                     stopped = f"the choices are expected to lose at most {self.goal.loss * 100:g} % on average"
                 break
             self._measure(chosen)
@@ -184,20 +172,15 @@ class AdaptiveSearch:
         least = _ROUND_LAUNCHES * self._spent.launch_seconds
         kept = _MARGIN * sum(self._cost(one, number) for one, number in undecided) + self._spent.launch_seconds
         allowed = min(max(least, _ROUND_SHARE * self._spent.seconds), self._left() - kept)
-        chosen: dict[Case, None] = {}
         if not self._timings:
             allowed = min(self._left(), max(allowed, self._left() / 4)) if math.isfinite(self._left()) else math.inf
-            chosen = dict.fromkeys(case for item in self._fields for case in item.first())
-            return self._affordable(list(chosen), allowed)
-        if self._expected_loss() > self.goal.loss:
-            chosen = self._telling(allowed)
-        if not chosen:
-            confirming = undecided or [(item, number) for item in self._fields for number in item.unmeasured()]
-            chosen = dict.fromkeys(one.belief.cases[number] for one, number in confirming)
-            return self._affordable(list(chosen), self._left())
-        return list(chosen)
+            return self._affordable([case for item in self._fields for case in item.first()], allowed)
+        if self._expected_loss() > self.goal.loss and (chosen := self._telling(allowed)):
+            return chosen
+        confirming = undecided or [(item, number) for item in self._fields for number in item.unmeasured()]
+        return self._affordable([one.belief.cases[number] for one, number in confirming], self._left())
 
-    def _telling(self, allowed: float) -> dict[Case, None]:
+    def _telling(self, allowed: float) -> list[Case]:
         """The cases with the largest expected gain for their machine time, until the loss is small or time is up."""
         chosen: dict[Case, None] = {}
         telling = [item.most_telling() for item in self._fields]
@@ -211,7 +194,7 @@ class AdaptiveSearch:
             chosen[best.belief.cases[number]] = None
             best.take(number)
             telling[place], losses[place] = best.most_telling(), best.losses()
-        return chosen
+        return list(chosen)
 
     def _expected_loss(self) -> float:
         """The expected loss of the choices, averaged over all points."""
@@ -219,11 +202,8 @@ class AdaptiveSearch:
 
     def _affordable(self, cases: Sequence[Case], seconds: float) -> list[Case]:
         """The cases that together take at most `seconds`, the shortest first; in the first round at least one case."""
-        costs = {
-            case: self._cautious_cost(item, number)
-            for item in self._fields
-            for number, case in enumerate(item.belief.cases)
-        }
+        numbered = ((item, number, case) for item in self._fields for number, case in enumerate(item.belief.cases))
+        costs = {case: self._cautious_cost(item, number) for item, number, case in numbered}
         kept: list[Case] = []
         for case in sorted(cases, key=lambda case: costs[case]):
             seconds -= costs[case]
@@ -271,15 +251,10 @@ class AdaptiveSearch:
     def _result(self, stopped: str) -> Searched:
         repetitions = self._runs(self.usual.precision.min_repetitions)
         seconds = sum(item.seconds(number) for item in self._fields for number in range(len(item.belief.cases)))
-        return Searched(
-            tuple(found for item in self._fields for found in item.found(self._timings)),
-            dict(self._timings),
-            len(self.cases),
-            self._spent,
-            self.usual.launches * (repetitions * seconds + self._spent.launch_seconds),
-            stopped,
-            self.configuration,
-        )
+        full_seconds = self.usual.launches * (repetitions * seconds + self._spent.launch_seconds)
+        points = tuple(found for item in self._fields for found in item.found(self._timings))
+        made = (dict(self._timings), len(self.cases), self._spent)
+        return Searched(points, *made, full_seconds, stopped, self.configuration)
 
 
 class _Field:
@@ -363,10 +338,9 @@ class _Field:
         return number, float(ratios[number])
 
     def first(self) -> list[Case]:
-        """The cases to measure before anything else, at the smallest and the largest process count.
+        """The first cases to measure: at the extreme process counts, and at the smallest and at a middle size.
 
-        With predictions, these cases are the predicted best choice of every algorithm at the smallest and at a middle
-        size; without predictions, they are all choices at these two sizes.
+        With predictions, these are the predicted best choices of every algorithm; without, they are all choices.
         """
         cases, belief = self.belief.cases, self.belief
         sizes = sorted({case.message_bytes for case in cases})
@@ -389,17 +363,12 @@ class _Field:
         known = [timings[case] if has else None for case, has in zip(belief.cases, belief.measured, strict=True)]
         leaders = self._best_by(np.array([math.inf if item is None else item.seconds for item in known]))
         losses = self.losses(leaders)
-        return [
-            PointFound(
-                belief.cases[number].collective,
-                *self._points[place],
-                known[number],
-                float(losses[place]) if known[number] else math.nan,
-                len(self._members[place]),
-                int(belief.measured[self._members[place]].sum()),
-            )
-            for place, number in enumerate(leaders)
-        ]
+        found = []
+        for point, members, number, loss in zip(self._points, self._members, leaders, losses, strict=True):
+            counts = (len(members), int(belief.measured[members].sum()))
+            lost = float(loss) if known[number] else math.nan
+            found.append(PointFound(belief.cases[number].collective, *point, known[number], lost, *counts))
+        return found
 
 
 def search_on(
@@ -411,10 +380,7 @@ def search_on(
     method: Method,
     on_round: Callable[[int, int, float], None],
 ) -> Searched:
-    """Runs a search on an execution target; `method` is the method by which the full grid would be measured.
-
-    Raises the errors of measuring on the target.
-    """
+    """Runs a search on an execution target; `method` is the method by which the full grid would be measured."""
     check_measured_sizes(cases, isinstance(target, LocalMachine))
     runner = MpiRunner(target, visiting(method))
     made = runner.configuration
@@ -433,8 +399,7 @@ def visiting(method: Method) -> Method:
 def pooled(before: Timing | None, new: Timing, confidence: float = 0.95) -> Timing:
     """The timing of one case over several rounds: the median of all repetitions, with its interval.
 
-    The median is used, since a single stall would dominate the mean of few repetitions. If the new round failed, the
-    case counts as failed.
+    If the new round failed, the case counts as failed.
     """
     if not new.ok or not new.samples:
         return new

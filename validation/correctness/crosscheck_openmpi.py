@@ -19,7 +19,7 @@ from typing import ClassVar
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.installations import find_installation
-from collwise.validation.correctness.explanations import OPENMPI_NAMES, OPENMPI_PARTS
+from collwise.validation.correctness.crosscheck import OPENMPI_NAMES, OPENMPI_PARTS
 from collwise.validation.libraries.openmpi_check import Monitored, Traffic, forcing, monitored
 from collwise.validation.select.consumers import series
 
@@ -95,31 +95,22 @@ def compare_with_openmpi(
     rows = []
     for algorithm in forced_algorithms(version, collective):
         on_algorithm(f"{algorithm.collective} {algorithm.name}")
+        is_barrier = algorithm.collective == "barrier"
+        calls = [(count, (0,) if is_barrier else tuple(sizes or SIZES)) for count in procs or PROCS]
+        if not (procs or sizes or is_barrier):
+            calls.append(_TINY)
         for segment_bytes in _SEGMENTS if algorithm.part_parameter else (0,):
             rows += [
                 _compare(algorithm, version, count, segment_bytes, some)
-                for count, some in _calls(algorithm, procs, sizes)
+                for count, some in calls
                 if count > 1 and not algorithm.objection(count)
             ]
     return rows
 
 
-def _calls(
-    algorithm: Algorithm, procs: Sequence[int] | None, sizes: Sequence[int] | None
-) -> list[tuple[int, tuple[int, ...]]]:
-    """Process counts, each with the message sizes of one run."""
-    if algorithm.collective == "barrier":
-        return [(count, (0,)) for count in procs or PROCS]
-    ordinary = [(count, tuple(sizes or SIZES)) for count in procs or PROCS]
-    return ordinary if procs or sizes else [*ordinary, _TINY]
-
-
 @cache
 def openmpi_names() -> dict[str, dict[int, str]]:
-    """Names of the tuned component's algorithms by collective and id, from `ompi_info`.
-
-    Raises UsageError if `ompi_info` is missing.
-    """
+    """Names of coll/tuned's algorithms by collective and id. Raises UsageError if `ompi_info` is missing."""
     command = shutil.which("ompi_info.openmpi") or shutil.which("ompi_info")
     if command is None:
         raise UsageError("ompi_info not found on PATH; it comes with Open MPI (apt-get install openmpi-bin)")
@@ -160,16 +151,9 @@ def _compare(algorithm: Algorithm, version: str, procs: int, segment_bytes: int,
         (sum(messages for messages, _ in sent.values()), sum(size for _, size in sent.values()))
         for sent in (ours, theirs)
     )
-    return OpenmpiRow(
-        *found,
-        calls=records[0]["cases"],
-        results_agree=not any(record["wrong"] for record in records),
-        our_messages=our_messages,
-        their_messages=their_messages,
-        our_bytes=our_bytes,
-        their_bytes=their_bytes,
-        same_traffic=ours == theirs,
-    )
+    counts = (our_messages, their_messages, our_bytes, their_bytes)
+    agree = not any(record["wrong"] for record in records)
+    return OpenmpiRow(*found, records[0]["cases"], agree, *counts, ours == theirs)
 
 
 def _settings(algorithm: Algorithm, version: str, segment_bytes: int) -> dict[str, str]:
@@ -204,8 +188,6 @@ def _run(
 
 def _without(sent: Traffic, preparation: Traffic) -> Traffic:
     """The messages `sent`, minus those of the preparation."""
-    left = {}
-    for edge, (messages, size) in sent.items():
-        messages_before, size_before = preparation.get(edge, (0, 0))
-        left[edge] = messages - messages_before, size - size_before
+    before = {edge: preparation.get(edge, (0, 0)) for edge in sent}
+    left = {edge: (sent[edge][0] - before[edge][0], sent[edge][1] - before[edge][1]) for edge in sent}
     return {edge: counts for edge, counts in left.items() if counts != (0, 0)}

@@ -30,10 +30,7 @@ _TIME_LIMIT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class SmpiRow:
-    """The simulated seconds of one call by our algorithm and by SMPI's, or the `problem` of the run.
-
-    A call ends when its last process is done.
-    """
+    """The simulated seconds until the last process of a call is done, by our algorithm and by SMPI's."""
 
     collective: str
     algorithm: str
@@ -92,17 +89,12 @@ def compare_with_smpi(
         theirs = [replace(case, experiment=BUILTIN) for case in ours]
         option = f"--cfg=smpi/{algorithm.collective}:{algorithm.smpi}"
         our_times, their_times = _times(ours, platform, simgrid, ()), _times(theirs, platform, simgrid, (option,))
-        rows += [
-            SmpiRow(
-                *(algorithm.collective, algorithm.name, algorithm.smpi),
-                *(case.procs, case.message_bytes, case.segment_bytes, case.parameter),
-                *(our_seconds, their_seconds),
-                problem="; ".join(problem for problem in (our_problem, their_problem) if problem is not None),
-            )
-            for case, (our_seconds, our_problem), (their_seconds, their_problem) in zip(
-                ours, our_times, their_times, strict=True
-            )
-        ]
+        for case, *both in zip(ours, our_times, their_times, strict=True):
+            (our_seconds, their_seconds), problems = zip(*both, strict=True)
+            call = (case.procs, case.message_bytes, case.segment_bytes, case.parameter)
+            problem = "; ".join(filter(None, problems))
+            name = (algorithm.collective, algorithm.name, algorithm.smpi)
+            rows.append(SmpiRow(*name, *call, our_seconds, their_seconds, problem))
     return rows
 
 
@@ -113,10 +105,7 @@ def _sizes(algorithm: Algorithm, asked: Sequence[int] | None) -> Sequence[int]:
 
 
 def without_processor_costs(platform: HostPlatform) -> HostPlatform:
-    """The same platform with free reductions and overheads, since SMPI charges neither reductions nor empty messages.
-
-    A platform from an XML file is returned unchanged.
-    """
+    """The platform with free reductions and overheads, as in SMPI's own algorithms; platform XML is not changed."""
     if not isinstance(platform, Platform | HeterogeneousPlatform):
         return platform
     free = replace(platform.calibration.with_overheads_times(0), reduce_seconds_per_byte=0.0)
@@ -130,26 +119,16 @@ def _times(
     records: list[dict[str, Any]] = []
     with worklist(case_lines(cases), records.append) as work:
         run = run_program(
-            "smpi",
-            "benchmark",
-            max(case.procs for case in cases),
-            [work.file_name],
-            platform=platform,
-            simgrid=simgrid,
-            timeout_seconds=_TIME_LIMIT_SECONDS,
-            on_line=work.take,
-            launcher_args=options,
-        )
+            "smpi", "benchmark", max(case.procs for case in cases), [work.file_name], platform=platform,
+            simgrid=simgrid, timeout_seconds=_TIME_LIMIT_SECONDS, on_line=work.take, launcher_args=options,
+        )  # fmt: skip
     problem = next((record["error"] for record in records if "error" in record), run.problem)
     seconds = {int(record["id"]): float(record["seconds"]) for record in records if "seconds" in record}
     return [(seconds[n], None) if n in seconds else (math.nan, problem) for n in range(len(cases))]
 
 
 def _smpi_choice(algorithm: Algorithm, procs: int, message_bytes: int) -> Choice:
-    """The algorithm with the segment size and parameter that SMPI's own version chooses, as in its source code.
-
-    The catalogue has fixed segment sizes; this function computes those that depend on the call.
-    """
+    """The algorithm with the segment size and parameter that SMPI's own version chooses, as in its source code."""
     decide = _DECISIONS.get((algorithm.collective, algorithm.smpi))
     parameters = decide(procs, message_bytes) if decide else (algorithm.smpi_segment_bytes, 0)
     return Choice(algorithm.name, *parameters)

@@ -23,7 +23,7 @@ from collwise.simulator.execution.interposed import LIBRARY, preloadable
 from collwise.simulator.execution.launchers import run_program
 from collwise.simulator.execution.processes import ProgramRun
 from collwise.simulator.execution.profiles import read_profile
-from collwise.validation.correctness.verification import VerificationResult
+from collwise.validation.correctness.verification import PLATFORM, VerificationResult, failed, only_options
 
 SECONDS = 20.0
 """The seconds that sequences run under each library, unless a user says otherwise."""
@@ -34,8 +34,8 @@ MAX_SEED = 2**32 - 1
 _PROCS = {"smpi": (4, 7, 2, 8, 3, 13, 5), "openmpi": (4, 7, 3, 5, 2, 8, 6), "mpich": (4, 3, 2)}
 _CALLS = 1000
 _TIME_LIMIT_SECONDS = 300.0
-# Any platform with enough nodes serves. libcollwise sees the nodes that MPI sees.
-_PLATFORM, _PROCESSES_PER_NODE = "gros", 2
+# libcollwise sees the nodes that MPI sees.
+_PROCESSES_PER_NODE = 2
 # An entry of the board (verify_entry in simulator/programs/verify/verify.h).
 _ENTRY = struct.Struct("<5q484s500s")
 
@@ -93,16 +93,10 @@ class _Sequence:
                 environment["LD_PRELOAD"] = f"{preloaded}:{others}" if others else preloaded
             simulation = {"processes_per_node": _PROCESSES_PER_NODE} if is_simulated else {}
             run = run_program(
-                self.installation.library,
-                "verify",
-                self.procs,
-                args,
-                platform=load(_PLATFORM) if is_simulated else None,
-                simgrid=simgrid,
-                environment=environment,
-                timeout_seconds=_TIME_LIMIT_SECONDS,
-                **simulation,
-            )
+                self.installation.library, "verify", self.procs, args,
+                platform=load(PLATFORM) if is_simulated else None, simgrid=simgrid,
+                environment=environment, timeout_seconds=_TIME_LIMIT_SECONDS, **simulation,
+            )  # fmt: skip
             processes = _read_board(Path(name, "board"))
             return _Outcome(self, processes, _problem(run, processes, Path(name, "report.json")))
 
@@ -133,51 +127,42 @@ def verify_sequences(
     ends the run; its text names the seed, the failed call, what was wrong, and the command that repeats the sequence. A
     missing library is a failure.
     """
-    only = [*(("--collective", collective) if collective else ()), *(("--algorithm", algorithm) if algorithm else ())]
+    only = only_options(collective, algorithm)
     try:
         installation = find_installation(library, smpi_version)
     except CollwiseError as error:
-        return [VerificationResult(library, "", "", "", 0, 0, 1, " ".join(str(error).split()), ())]
-    again = [
-        "collwise check algorithms --library",
-        library,
-        *only,
-        *(["--simgrid", smpi_version] if smpi_version else []),
-    ]
+        return [failed(library, "", (), error)]
+    versions = ["--simgrid", smpi_version] if smpi_version else []
+    again = " ".join(["collwise check algorithms --library", library, *only, *versions])
     made: list[_Outcome] = []
     end = time.monotonic() + seconds
     while not made or (not made[-1].problem and time.monotonic() < end):
         sequence = _Sequence(installation, (seed + len(made)) % (MAX_SEED + 1), tuple(only))
         on_progress(f"{installation.label}: {sequence}")
         made.append(sequence.run(smpi_version))
-    ways = {
-        outcome.sequence.way: [each for each in made if each.sequence.way == outcome.sequence.way] for outcome in made
-    }
-    return [_result(way, outcomes, " ".join(again)) for way, outcomes in ways.items()]
+    by_way: dict[str, list[_Outcome]] = {}
+    for outcome in made:
+        by_way.setdefault(outcome.sequence.way, []).append(outcome)
+    return [_result(way, outcomes, again) for way, outcomes in by_way.items()]
 
 
 def _result(way: str, outcomes: Sequence[_Outcome], again: str) -> VerificationResult:
-    last = outcomes[-1]
-    installation, seed = last.sequence.installation, last.sequence.seed
-    return VerificationResult(
-        installation.library,
-        installation.version,
-        "sequences",
-        way,
-        cases=sum(process.calls for each in outcomes for process in each.processes),
-        skipped=sum(process.skipped for each in outcomes for process in each.processes),
-        failures=int(bool(last.problem)),
-        first_failure=f"{last.sequence}: {last.problem}; again: {again} --seed {seed}" if last.problem else None,
-        procs=tuple(sorted({each.sequence.procs for each in outcomes})),
-    )
+    last = outcomes[-1].sequence
+    processes = [process for each in outcomes for process in each.processes]
+    calls, skipped = sum(process.calls for process in processes), sum(process.skipped for process in processes)
+    problem = outcomes[-1].problem
+    failure = f"{last}: {problem}; again: {again} --seed {last.seed}" if problem else None
+    procs = tuple(sorted({each.sequence.procs for each in outcomes}))
+    made_by = last.installation
+    found = (calls, skipped, int(bool(problem)), failure)
+    return VerificationResult(made_by.library, made_by.version, "sequences", way, *found, procs)
 
 
 def _read_board(path: Path) -> list[_Process]:
     """The notes of each process; empty if the program ended before it made the board."""
     found = []
-    for entered, calls, skipped, by_ours, state, *texts in _ENTRY.iter_unpack(
-        path.read_bytes() if path.exists() else b""
-    ):
+    board = path.read_bytes() if path.exists() else b""
+    for entered, calls, skipped, by_ours, state, *texts in _ENTRY.iter_unpack(board):
         call, complaint = (text.split(b"\0")[0].decode(errors="replace") for text in texts)
         found.append(_Process(entered, calls, skipped, by_ours, _State(state), call, complaint))
     return found

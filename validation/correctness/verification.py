@@ -7,17 +7,18 @@ hangs or crashes the run is one failed result, and the run resumes with the next
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError
+from collwise.platforms import load
+from collwise.simulator.execution.installations import find_installation
+from collwise.simulator.execution.launchers import run_program
 from collwise.simulator.execution.processes import ProgramRun
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.sweeps.context import SMPI_SELECTED
-
-if TYPE_CHECKING:
-    from collwise.simulator.execution.targets import ExecutionTarget
 
 # Communicator sizes. Waiting processes poll, so more real processes than cores are slow, most of all under MPICH.
 PROCS = {
@@ -29,8 +30,8 @@ QUICK_PROCS = {"smpi": (1, 2, 3, 5, 8, 13), "openmpi": (1, 2, 3, 4, 5), "mpich":
 TIME_LIMIT_SECONDS = 3600.0
 QUICK_TIME_LIMIT_SECONDS = 300.0
 
-# Any platform with enough nodes serves: times do not matter here.
-_PLATFORM = "gros"
+PLATFORM = "gros"
+"""The simulated platform. Any platform with enough nodes serves, since times do not matter here."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def verify(
     turns to another algorithm or process count. An engine that is missing or breaks is a failed result. If mock-ups
     call SMPI's own collectives, `selector` names the selector by which these choose their algorithms.
     """
-    options = [*_only(collective, algorithm), *(["--quick"] if quick else [])]
+    options = [*only_options(collective, algorithm), *(["--quick"] if quick else [])]
     selected: list[str] = []
     if selector is not None:
         entries = [item for item in Catalogue.load().algorithms(collective) if algorithm in (None, item.name)]
@@ -107,7 +108,7 @@ def verify_hierarchical(
     Each algorithm runs on the nodes as they are, on nodes with unequal numbers of processes, with cyclic placement, and
     with one process on each node.
     """
-    options = ["--by-node", "--quick", *_only(collective, algorithm)]
+    options = ["--by-node", "--quick", *only_options(collective, algorithm)]
     procs = (target.usual_procs,)
 
     def run(args: list[str], on_line: Callable[[str], None]) -> ProgramRun:
@@ -116,7 +117,8 @@ def verify_hierarchical(
     return _verify(target.installation.library, target.installation.version, procs, options, run, on_progress)
 
 
-def _only(collective: str | None, algorithm: str | None) -> list[str]:
+def only_options(collective: str | None, algorithm: str | None) -> list[str]:
+    """The program's options that restrict what is verified."""
     given = {"--collective": collective, "--algorithm": algorithm}
     return [word for option, name in given.items() if name for word in (option, name)]
 
@@ -133,43 +135,26 @@ def _verify_under(
     simgrid: str | None,
     launcher_args: Sequence[str],
 ) -> list[VerificationResult]:
-    from collwise.platforms import load
-    from collwise.simulator.execution.installations import find_installation
-    from collwise.simulator.execution.launchers import run_program
-
     procs = (QUICK_PROCS if quick else PROCS)[library]
     try:
         version = find_installation(library, simgrid).version
     except CollwiseError as error:
-        return [_result(library, "", procs, _no_result(error))]
+        return [failed(library, "", procs, error)]
+    platform = load(PLATFORM) if library == "smpi" else None
+    limit = QUICK_TIME_LIMIT_SECONDS if quick else TIME_LIMIT_SECONDS
 
     def run(args: list[str], on_line: Callable[[str], None]) -> ProgramRun:
         return run_program(
-            library,
-            "verify",
-            max(procs),
-            args,
-            platform=load(_PLATFORM) if library == "smpi" else None,
-            simgrid=simgrid,
-            launcher_args=launcher_args,
-            timeout_seconds=QUICK_TIME_LIMIT_SECONDS if quick else TIME_LIMIT_SECONDS,
-            on_line=on_line,
-        )
+            library, "verify", max(procs), args, platform=platform, simgrid=simgrid, launcher_args=launcher_args,
+            timeout_seconds=limit, on_line=on_line,
+        )  # fmt: skip
 
     return _verify(library, version, procs, options, run, on_progress)
 
 
-_NOTHING = {"collective": "", "algorithm": "", "cases": 0, "skipped": 0, "failures": 0, "first_failure": None}
-
-
-def _result(library: str, version: str, procs: tuple[int, ...], record: Mapping[str, Any]) -> VerificationResult:
-    found = {name: record.get(name, missing) for name, missing in _NOTHING.items()}
-    return VerificationResult(library, version, procs=procs, **found)
-
-
-def _no_result(error: CollwiseError) -> dict[str, Any]:
-    """The record of a run that an error ended."""
-    return {"failures": 1, "first_failure": " ".join(str(error).split())}
+def failed(library: str, version: str, procs: tuple[int, ...], error: CollwiseError) -> VerificationResult:
+    """The result of a run that an error ended."""
+    return VerificationResult(library, version, "", "", 0, 0, 1, " ".join(str(error).split()), procs)
 
 
 def _verify(
@@ -194,19 +179,25 @@ def _verify(
                 call = f"{record['collective']} {record['algorithm']}, {record['started']}"
                 on_progress(f"{library} {version}: {call}")
 
+    def result(record: dict[str, Any], **more: Any) -> VerificationResult:
+        names = ("collective", "algorithm", "cases", "skipped", "failures", "first_failure")
+        missing = dict(zip(names, ("", "", 0, 0, 0, None), strict=True))
+        found = {name: value for name, value in record.items() if name in missing}
+        return VerificationResult(library, version, procs=procs, **{**missing, **found, **more})
+
     results: list[VerificationResult] = []
     while True:
         records.clear()
         try:
             ended = run(["--procs", ",".join(map(str, procs)), "--skip", str(len(results)), *options], follow)
         except CollwiseError as error:
-            return [*results, _result(library, version, procs, _no_result(error))]
-        results += [_result(library, version, procs, record) for record in records if "cases" in record]
+            return [*results, failed(library, version, procs, error)]
+        results += [result(record) for record in records if "cases" in record]
         if any("finished" in record for record in records):
             return results
         culprit = records[-1] if records and "started" in records[-1] else {}
         problem = f"{culprit['started']}: {ended.problem}" if culprit else ended.problem
-        results.append(_result(library, version, procs, {**culprit, "failures": 1, "first_failure": problem}))
+        results.append(result(culprit, failures=1, first_failure=problem))
         # Each test of isolation runs all algorithms, so an algorithm that breaks one of these tests breaks them all.
         if culprit.get("collective") in (None, "isolation"):
             return results

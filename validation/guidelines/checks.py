@@ -1,15 +1,81 @@
-"""Checks of guidelines on times: pattern (GL1 to GL22), monotony and split-robustness.
+"""The performance guidelines of Hunold & Carpen-Amarie 2018, section 3.1, and checks of them on times.
 
-A call counts as slower than another by a rank test over several launches, or by a share of its time.
+A pattern guideline (GL1 to GL22, guidelines.toml) says that a collective is not slower than a mock-up, which runs other
+collectives one after another. The mock-ups are algorithms of the catalogue, each under the collective that it replaces.
+Checks are also made of monotony and of split-robustness.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from collwise.common.errors import UsageError, unknown_name
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.common.errors import UsageError, check_name
+
+REDUCE_LOCAL = "reduce_local"
+"""The local part of GL20, which is not a collective."""
+
+
+@dataclass(frozen=True)
+class MockUpPart:
+    """A collective that a mock-up runs. `message_bytes` computes its message size from P and the call's size."""
+
+    collective: str
+    message_bytes: Callable[[int, int], int]
+
+    def call(self, replaced: Call) -> Call:
+        """The call that the mock-up of a call makes."""
+        return Call(self.collective, replaced.procs, self.message_bytes(replaced.procs, replaced.message_bytes))
+
+
+@dataclass(frozen=True)
+class Guideline:
+    """A guideline: a collective is not slower than its mock-up, whose parts run one after another."""
+
+    name: str
+    collective: str
+    parts: tuple[MockUpPart, ...]
+
+    @property
+    def label(self) -> str:
+        """The parts of the mock-up as text, such as 'gather + bcast'."""
+        return " + ".join(part.collective for part in self.parts)
+
+    @property
+    def profile_name(self) -> str:
+        """The mock-up's name in PGMPITuneLib: 'allgather_as_gather_bcast'."""
+        words = [part.collective.replace("_", "") for part in self.parts]
+        return "_".join([self.collective.replace("_", ""), "as", *words])
+
+    @property
+    def mockup(self) -> Algorithm:
+        """The mock-up, which is an algorithm of the catalogue."""
+        entries = Catalogue.load().algorithms(self.collective)
+        return next(entry for entry in entries if entry.guideline == self.name)
+
+
+_SIZES: Mapping[str, Callable[[int, int], int]] = {
+    "same": lambda procs, message_bytes: message_bytes,
+    "all": lambda procs, message_bytes: procs * message_bytes,
+    "share": lambda procs, message_bytes: -(-message_bytes // procs),
+}
+_TABLE = tomllib.loads(Path(__file__).with_name("guidelines.toml").read_text(encoding="utf-8"))
+_PARTS = {name: [MockUpPart(part, _SIZES[size]) for part, size in row["parts"].items()] for name, row in _TABLE.items()}
+GUIDELINES = {name: Guideline(name, row["collective"], tuple(_PARTS[name])) for name, row in _TABLE.items()}
+"""All guidelines by name."""
+COLLECTIVES = tuple(dict.fromkeys(guideline.collective for guideline in GUIDELINES.values()))
+"""The collectives that have guidelines."""
+
+
+def guidelines_of(collective: str) -> tuple[Guideline, ...]:
+    """The guidelines with this collective on their left side."""
+    return tuple(guideline for guideline in GUIDELINES.values() if guideline.collective == collective)
+
 
 CORRECTIONS = {"bh": "Benjamini and Hochberg", "by": "Benjamini and Yekutieli"}
 """The corrections for many comparisons, by their names for --correction."""
@@ -34,7 +100,7 @@ class Launches:
 
     def times(self, factor: float) -> Launches:
         """The time of this many such calls one after another."""
-        return Launches(tuple(factor * median for median in self.medians), self.error)
+        return Launches(tuple(factor * seconds for seconds in self.medians), self.error)
 
 
 @dataclass(frozen=True)
@@ -49,8 +115,7 @@ class Verdict:
 class Share:
     """The criterion that the second of two calls is faster by more than a share of the first one's time.
 
-    The times are medians of the launches' medians. The share 0.1 is the rule of Hunold & Carpen-Amarie 2018, section
-    4.2.
+    The share 0.1 is the rule of Hunold & Carpen-Amarie 2018, section 4.2.
     """
 
     share: float = 0.1
@@ -61,11 +126,11 @@ class Share:
 
     @property
     def description(self) -> str:
-        """The criterion in words, for the head of a table: 'faster by more than 10 %'."""
+        """The criterion in words: 'faster by more than 10 %'."""
         return f"faster by more than {self.share * 100:g} %"
 
     def judge(self, pairs: Sequence[tuple[Launches, Launches]]) -> list[Verdict]:
-        """A verdict on each pair. `pairs` are all pairs of a check, so a criterion can correct for their number."""
+        """A verdict on each pair. `pairs` are all pairs of a check, so that a criterion corrects for their number."""
         return [Verdict(right.seconds < (1 - self.share) * left.seconds) for left, right in pairs]
 
 
@@ -73,8 +138,7 @@ class Share:
 class RankTest(Share):
     """Requires that the second of two calls is faster by `share`, and significantly so in a Mann-Whitney rank test.
 
-    The test is one-sided and compares the launches' medians. The p-values of all comparisons are corrected together and
-    compared with `alpha`.
+    The test is one-sided and compares the launches' medians, at the level `alpha` after the correction.
     """
 
     share: float = 0.0
@@ -84,27 +148,24 @@ class RankTest(Share):
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
             raise UsageError(f"significance level {self.alpha:g}; valid: strictly between 0 and 1")
-        if self.correction not in CORRECTIONS:
-            raise unknown_name("correction", self.correction, CORRECTIONS)
+        check_name("correction", self.correction, CORRECTIONS)
         super().__post_init__()
 
     @property
     def description(self) -> str:
         """The criterion in words, such as 'faster by Mann and Whitney's rank test at 5 %, corrected after ...'."""
+        test = f"Mann and Whitney's rank test at {self.alpha * 100:g} %"
         also = f", and by more than {self.share * 100:g} %" if self.share else ""
-        return (
-            f"faster by Mann and Whitney's rank test at {self.alpha * 100:g} %, corrected after "
-            f"{CORRECTIONS[self.correction]}{also}"
-        )
+        return f"faster by {test}, corrected after {CORRECTIONS[self.correction]}{also}"
 
     def judge(self, pairs: Sequence[tuple[Launches, Launches]]) -> list[Verdict]:
-        """A verdict on each pair.
+        """A verdict on each pair. If a call failed, the first is not slower, and the correction leaves the pair out."""
+        from scipy.stats import false_discovery_control
 
-        If a call of a pair failed, the first call is judged not slower, and the correction leaves the pair out.
-        """
         known = [index for index, (left, right) in enumerate(pairs) if left.medians and right.medians]
         values = [_p_value(pairs[index][0].medians, pairs[index][1].medians) for index in known]
-        corrected = dict(zip(known, _corrected(values, self.correction), strict=True))
+        adjusted = false_discovery_control(values, method=self.correction).tolist() if values else []
+        corrected = dict(zip(known, adjusted, strict=True))
         return [
             Verdict(corrected.get(index, 1.0) <= self.alpha and by_share.slower, corrected.get(index, math.nan))
             for index, by_share in enumerate(super().judge(pairs))
@@ -120,18 +181,11 @@ class RankTest(Share):
 
 def _p_value(left: Sequence[float], right: Sequence[float]) -> float:
     """The p-value of the one-sided test; exact if all values differ and are few enough."""
-    from scipy import stats
+    from scipy.stats import mannwhitneyu
 
     distinct = len({*left, *right}) == len(left) + len(right)
     method = "exact" if distinct and len(left) + len(right) <= _MAX_EXACT else "asymptotic"
-    return float(stats.mannwhitneyu(left, right, alternative="greater", method=method).pvalue)
-
-
-def _corrected(values: Sequence[float], correction: str) -> list[float]:
-    """The p-values, corrected for their number."""
-    from scipy import stats
-
-    return [float(item) for item in stats.false_discovery_control(values, method=correction)] if values else []
+    return float(mannwhitneyu(left, right, alternative="greater", method=method).pvalue)
 
 
 MONOTONY, SPLIT = "monotony", "split-robustness"
@@ -190,26 +244,21 @@ class Checked:
     def violations(self) -> tuple[Comparison, ...]:
         """The comparison with the largest ratio for each guideline and each call that violates it."""
         worst: dict[tuple[str, Call], Comparison] = {}
-        for comparison in self.comparisons:
-            key = (comparison.guideline, comparison.call)
-            if comparison.violated and (key not in worst or comparison.ratio > worst[key].ratio):
-                worst[key] = comparison
-        return tuple(
-            sorted(
-                worst.values(),
-                key=lambda comparison: (comparison.call, KINDS.index(comparison.kind), -comparison.ratio),
-            )
-        )
+        for each in self.comparisons:
+            key = (each.guideline, each.call)
+            if each.violated and (key not in worst or each.ratio > worst[key].ratio):
+                worst[key] = each
+        return tuple(sorted(worst.values(), key=lambda each: (each.call, KINDS.index(each.kind), -each.ratio)))
 
     def counts(self) -> dict[str, int]:
         """The number of violations of each kind."""
-        found = self.violations
-        return {kind: sum(comparison.kind == kind for comparison in found) for kind in KINDS}
+        found = Counter(violation.kind for violation in self.violations)
+        return {kind: found[kind] for kind in KINDS}
 
     def checked(self) -> dict[str, int]:
         """The number of checked pairs of a guideline and a call, by kind."""
-        asked = {(comparison.kind, comparison.guideline, comparison.call) for comparison in self.comparisons}
-        return {kind: sum(entry[0] == kind for entry in asked) for kind in KINDS}
+        found = Counter(kind for kind, *_ in {(each.kind, each.guideline, each.call) for each in self.comparisons})
+        return {kind: found[kind] for kind in KINDS}
 
 
 def check(

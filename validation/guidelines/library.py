@@ -25,9 +25,8 @@ from collwise.validation.measurement.gain import verify_algorithms
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import case_of
 
-# The time limit of the launch that only verifies which algorithms run, if the measuring method sets no limit.
 _MAX_SECONDS = 600.0
-
+"""The time limit of the launch that only verifies which algorithms run, if the measuring method sets no limit."""
 TITLES = {"ompi": "Open MPI", "mpich": "MPICH", "mvapich2": "MVAPICH2", "impi": "Intel MPI"}
 """The MPI libraries that SMPI's selectors imitate."""
 
@@ -39,9 +38,8 @@ class Library:
     """An MPI library whose calls can be timed. `place` names the platform or execution target.
 
     `times_in_turn` times cases twice: without libcollwise, and with libcollwise and rules that choose an algorithm for
-    some of the cases. Launches without and with libcollwise alternate, so that drift affects both equally. The function
-    raises CollwiseError if libcollwise does not run what the rules say. `launches` is the number of launches in
-    which each time is measured, 0 if times are exact.
+    some of the cases. Launches alternate, so that drift affects both equally. The function raises CollwiseError if
+    libcollwise does not run what the rules say. `launches` is 0 if times are exact.
     """
 
     name: str
@@ -119,8 +117,8 @@ def measured_library(
 ) -> Library:
     """A real MPI library on a target. Each time is measured in `launches` separate executions of MPI.
 
-    The order of algorithms differs in each execution, since the first cases of an execution can be slower. `on_launch`
-    gets the number of finished launches and the number of all launches.
+    The order of algorithms differs in each execution, since the first cases can be slower. `on_launch` gets the number
+    of finished launches and the number of all launches.
     """
 
     def launched(cases: Sequence[Case], targets: Sequence[ExecutionTarget], run: str) -> list[CaseTimes]:
@@ -141,15 +139,11 @@ def measured_library(
             plain, repaired = launched(cases, [target, replacing], "again, ")
         return plain, repaired
 
-    return Library(
-        f"{target.name}-{target.installation.library}",
-        target.installation.label,
-        target.name,
-        target.processes_per_node,
-        lambda cases: launched(cases, [target], "")[0],
-        times_in_turn,
-        launches,
-    )
+    def times(cases: Sequence[Case]) -> CaseTimes:
+        return launched(cases, [target], "")[0]
+
+    name, title = f"{target.name}-{target.installation.library}", target.installation.label
+    return Library(name, title, target.name, target.processes_per_node, times, times_in_turn, launches)
 
 
 def _per_node(platform: HostPlatform, ppn: int) -> Callable[[int], int]:
@@ -157,10 +151,7 @@ def _per_node(platform: HostPlatform, ppn: int) -> Callable[[int], int]:
 
 
 def _exact(timings: Mapping[Case, Timing]) -> CaseTimes:
-    return {
-        case: Launches((timing.seconds,)) if timing.ok else Launches((), timing.error)
-        for case, timing in timings.items()
-    }
+    return {case: Launches((time.seconds,) if time.ok else (), time.error) for case, time in timings.items()}
 
 
 def _medians(cases: Sequence[Case], launches: Sequence[Sequence[Timing]]) -> CaseTimes:

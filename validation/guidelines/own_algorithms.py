@@ -1,8 +1,7 @@
 """Guidelines for a decision table of our own algorithms.
 
-If a choice is slower than a mock-up whose parts run one after another, each with its best choice, then the combined
-parts are a better algorithm than any in the catalogue (Hunold & Carpen-Amarie 2018, section 4.4.2, found an allreduce
-this way).
+If a choice is slower than the parts of a mock-up, each with its best choice, then the combined parts are a better
+algorithm than any in the catalogue (Hunold & Carpen-Amarie 2018, section 4.4.2, found an allreduce this way).
 """
 
 from __future__ import annotations
@@ -14,8 +13,18 @@ from collwise.common.errors import UsageError
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
-from collwise.validation.guidelines.checks import Call, Checked, Launches, Share, check
-from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL, Guideline, MockUpPart, guidelines_of
+from collwise.validation.guidelines.checks import (
+    GUIDELINES,
+    REDUCE_LOCAL,
+    Call,
+    Checked,
+    Guideline,
+    Launches,
+    MockUpPart,
+    Share,
+    check,
+    guidelines_of,
+)
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENTS
@@ -44,8 +53,8 @@ class Combination:
 class OwnChecked:
     """The check of decision tables against the guidelines, and the faster combinations, by call, the fastest first.
 
-    `parts_from` says for each collective of a mock-up whether its choices come from a table ('the table') or are the
-    fastest of the catalogue ('the fastest').
+    `parts_from` says for each collective whether its choices are a table's ('the table') or the catalogue's fastest
+    ('the fastest').
     """
 
     checked: Checked
@@ -86,7 +95,7 @@ def check_tables(
     ]
     for guideline, call in mockups:
         for part in guideline.parts:
-            at = _call(part, call)
+            at = part.call(call)
             if part.collective != REDUCE_LOCAL and at not in wanted:
                 wanted[at] = _competing(tables, at, ppn)
     every = list(dict.fromkeys(case for found in wanted.values() for case in found))
@@ -96,30 +105,22 @@ def check_tables(
     local = platform.reduce_seconds_per_byte
     sums = {
         (guideline.name, call): sum(
-            local * call.message_bytes if part.collective == REDUCE_LOCAL else seconds[_call(part, call)]
+            local * call.message_bytes if part.collective == REDUCE_LOCAL else seconds[part.call(call)]
             for part in guideline.parts
         )
         for guideline, call in mockups
     }
     own = {call: Launches((seconds[call],)) for call in chosen}
     checked = check(own, {key: Launches((item,)) for key, item in sums.items()}, Share(tolerance))
-    combinations = tuple(
-        Combination(
-            GUIDELINES[violation.guideline], violation.call, chosen[violation.call], violation.time.seconds,
-            tuple(_part(part, violation.call, best) for part in GUIDELINES[violation.guideline].parts),
-            violation.other.seconds,
-        )
-        for violation in checked.violations
-        if violation.guideline in GUIDELINES
-    )  # fmt: skip
-    # The order of a set would change from run to run.
-    asked = dict.fromkeys(call.collective for call in wanted)
-    from_table = {name: "the table" if name in tables else "the fastest" for name in asked}
-    return OwnChecked(checked, combinations, chosen, from_table)
-
-
-def _call(part: MockUpPart, call: Call) -> Call:
-    return Call(part.collective, call.procs, part.message_bytes(call.procs, call.message_bytes))
+    combinations = []
+    for violation in checked.violations:
+        if violation.guideline in GUIDELINES:
+            guideline, call = GUIDELINES[violation.guideline], violation.call
+            parts = tuple(_part(part, call, best) for part in guideline.parts)
+            times = (violation.time.seconds, parts, violation.other.seconds)
+            combinations.append(Combination(guideline, call, chosen[call], *times))
+    from_table = {call.collective: "the table" if call.collective in tables else "the fastest" for call in wanted}
+    return OwnChecked(checked, tuple(combinations), chosen, from_table)
 
 
 def _case(call: Call, choice: Choice, ppn: int) -> Case:
@@ -137,7 +138,5 @@ def _competing(tables: Mapping[str, DecisionTable], call: Call, ppn: int) -> lis
 
 
 def _part(part: MockUpPart, call: Call, best: Mapping[Call, Case]) -> tuple[str, int, Choice | None]:
-    at = _call(part, call)
-    if part.collective == REDUCE_LOCAL:
-        return part.collective, at.message_bytes, None
-    return part.collective, at.message_bytes, choice_of(best[at])
+    at = part.call(call)
+    return part.collective, at.message_bytes, None if part.collective == REDUCE_LOCAL else choice_of(best[at])

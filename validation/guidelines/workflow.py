@@ -1,30 +1,60 @@
-"""The whole check of a library: times, guidelines, repair, and the same benchmark under the repaired library."""
+"""The whole check of a library: times, guidelines, repair by mock-ups, and the check of the repaired library.
+
+A repair is the fastest mock-up for a call that violates a pattern guideline. Repairs are written as a table of
+libcollwise and as profiles of PGMPITuneLib.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from collwise.common.errors import CollwiseError, warn
+from collwise.common.errors import CollwiseError, UsageError, check_name, unknown_name, warn
 from collwise.simulator.timing import Case
 from collwise.validation.guidelines.checks import (
+    COLLECTIVES,
+    GUIDELINES,
     KINDS,
     PATTERN,
     Call,
     Checked,
     Comparison,
+    Guideline,
     Launches,
     RankTest,
     Share,
     check,
+    guidelines_of,
 )
-from collwise.validation.guidelines.guideline import GUIDELINES, guidelines_of
-from collwise.validation.guidelines.library import CaseTimes, Library
-from collwise.validation.guidelines.repair import Repair, RepairedRange, ranges, repairs, rules_text
+from collwise.validation.libraries.pgmpi import PgmpiProfile, Range
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import case_of
+
+if TYPE_CHECKING:
+    from collwise.validation.guidelines.library import CaseTimes, Library
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A call that violates guidelines, and the violated guideline with the fastest mock-up."""
+
+    call: Call
+    guideline: Guideline
+
+
+@dataclass(frozen=True)
+class RepairedRange:
+    """Message sizes from `first` to `last`, both included, for which a mock-up replaces the collective."""
+
+    collective: str
+    procs: int
+    first: int
+    last: int
+    guideline: Guideline
 
 
 @dataclass(frozen=True)
@@ -39,13 +69,8 @@ class Plan:
 
     def calls(self) -> list[Call]:
         """All calls, in the order of collectives, process counts and sizes."""
-        return [
-            Call(name, procs, size)
-            for name, sizes in self.sizes.items()
-            for procs in self.procs
-            if procs > 1
-            for size in sizes
-        ]
+        points = ((name, procs) for name in self.sizes for procs in self.procs if procs > 1)
+        return [Call(name, procs, size) for name, procs in points for size in self.sizes[name]]
 
 
 @dataclass(frozen=True)
@@ -76,8 +101,7 @@ class Outcome:
 class GuidelinesResult:
     """A library's times and its violations, before and after repair. `seconds` is how long the first check took.
 
-    `unused` has the reasons why mock-ups do not run (such as too small buffers), by guideline and call; `failed` has
-    the problems of calls without a time.
+    `unused` has the reasons why mock-ups do not run (such as too small buffers), by guideline and call.
     """
 
     library: Library
@@ -113,29 +137,20 @@ class GuidelinesResult:
         """The outcome of every violation found before repair; empty if nothing was repaired."""
         if self.tuned is None:
             return ()
-        left = {(violation.guideline, violation.call): violation for violation in self.tuned.checked.violations}
-        return tuple(
-            Outcome(violation, self._reason(violation, left.get((violation.guideline, violation.call))))
-            for violation in self.before.violations
-        )
+        left = {(each.guideline, each.call): each for each in self.tuned.checked.violations}
+        found = self.before.violations
+        return tuple(Outcome(each, self._reason(each, left.get((each.guideline, each.call)))) for each in found)
 
     def new_violations(self) -> tuple[Outcome, ...]:
         """The violations of the repaired library that the first check did not find, with their reasons."""
         if self.tuned is None:
             return ()
-        known = {(violation.guideline, violation.call) for violation in self.before.violations}
-        found = [
-            violation
-            for violation in self.tuned.checked.violations
-            if (violation.guideline, violation.call) not in known
-        ]
+        known = {(each.guideline, each.call) for each in self.before.violations}
+        found = [each for each in self.tuned.checked.violations if (each.guideline, each.call) not in known]
         return tuple(Outcome(comparison, self._cause(comparison)) for comparison in found)
 
     def _reason(self, violation: Comparison, still: Comparison | None) -> str:
-        """The reason why a violation is left after repair; empty if it is repaired.
-
-        `still` is the comparison after repair, or None if this is no longer a violation.
-        """
+        """The reason why a violation is left after repair, as the violation `still`; empty if it is repaired."""
         if still is None:
             return ""
         runs = next((repair.guideline for repair in self.repairs if repair.call == violation.call), None)
@@ -152,24 +167,15 @@ class GuidelinesResult:
 
     def _cause(self, violation: Comparison) -> str:
         """The reason why the repaired library has a violation that the first check did not find."""
-        call = violation.call
-        against = Call(call.collective, call.procs, violation.other_bytes)
-        if (
-            violation.kind != PATTERN
-            and self.gain(against) > 1
-            and any(repair.call == against for repair in self.repairs)
-        ):
+        against = replace(violation.call, message_bytes=violation.other_bytes)
+        repaired = any(repair.call == against for repair in self.repairs)
+        if violation.kind != PATTERN and repaired and self.gain(against) > 1:
             return f"what it is compared with has a gain of x {self.gain(against):.2f} by its repair"
-        key = (violation.guideline, call, violation.other_bytes)
-        same = (
-            comparison
-            for comparison in self.before.comparisons
-            if (comparison.guideline, comparison.call, comparison.other_bytes) == key
-        )
-        before = next(same, None)
-        if before is None:
+        ratios = {(each.guideline, each.call, each.other_bytes): each.ratio for each in self.before.comparisons}
+        ratio = ratios.get((violation.guideline, violation.call, violation.other_bytes))
+        if ratio is None:
             return "one of the two had no time in the first check"
-        return f"times differ between the runs: the ratio was {before.ratio:.2f} in the first check"
+        return f"times differ between the runs: the ratio was {ratio:.2f} in the first check"
 
 
 def run(library: Library, plan: Plan) -> GuidelinesResult:
@@ -227,3 +233,112 @@ def _warn_of_few_launches(library: Library, plan: Plan, comparisons: int) -> Non
             f"with {library.launches} launches the rank test cannot find a single violation among "
             f"{comparisons} comparisons; it needs at least {needed} (--launches {needed})"
         )
+
+
+def repairs(checked: Checked) -> tuple[Repair, ...]:
+    """The repair of each call that violates a pattern guideline, in the order of calls."""
+    found: dict[Call, tuple[float, str]] = {}
+    for violation in checked.violations:
+        if violation.kind == PATTERN:
+            mockup = (violation.other.seconds, violation.guideline)
+            found[violation.call] = min(found.get(violation.call, mockup), mockup)
+    return tuple(Repair(call, GUIDELINES[guideline]) for call, (_, guideline) in sorted(found.items()))
+
+
+def ranges(found: Sequence[Repair], sizes: Mapping[str, Sequence[int]]) -> tuple[RepairedRange, ...]:
+    """Joins repairs of neighbouring sizes by the same mock-up; `sizes` are all checked sizes, ascending."""
+    made: list[RepairedRange] = []
+    for repair in found:
+        call = repair.call
+        new = RepairedRange(call.collective, call.procs, call.message_bytes, call.message_bytes, repair.guideline)
+        before = made[-1] if made else new
+        index = sizes[call.collective].index
+        if replace(before, first=new.first, last=new.last) == new and index(before.last) + 1 == index(new.first):
+            made[-1] = replace(before, last=new.last)
+        else:
+            made.append(new)
+    return tuple(made)
+
+
+def rules_text(found: Sequence[RepairedRange], processes_per_node: Mapping[int, int] | None = None) -> str:
+    """A table for libcollwise (`collwise program run --table`) with these ranges only; empty if there are none.
+
+    The table applies to the checked process counts, each with its number in `processes_per_node`; if that is None, it
+    applies to any number of processes per node. Since a rule also applies to larger process counts, processes per node
+    and message sizes, up to those of the next rule, each range ends with a rule that names 'default'.
+    """
+    if not found:
+        return ""
+    lines = ["# Mock-ups where performance guidelines are violated, for collwise program run --table:"]
+    lines.append("# collective procs processes_per_node message_bytes algorithm")
+    for collective, of_collective in itertools.groupby(found, key=lambda one: one.collective):
+        counts = {procs: list(group) for procs, group in itertools.groupby(of_collective, key=lambda one: one.procs)}
+        lines.append("")
+        for procs, group in counts.items():
+            per_node = 1 if processes_per_node is None else processes_per_node[procs]
+            lines += [f"{collective} {procs} {per_node} {start} {what}" for start, what in _steps(group)]
+            if processes_per_node is not None:
+                lines.append(f"{collective} {procs} {per_node + 1} 0 default")
+            if procs + 1 not in counts:
+                lines.append(f"{collective} {procs + 1} 1 0 default")
+    return "\n".join(lines) + "\n"
+
+
+def _steps(group: Sequence[RepairedRange]) -> Iterator[tuple[int, str]]:
+    """Yields each size at which the choice changes, and the name of the new choice."""
+    end = 0
+    for item in group:
+        if item.first > end:
+            yield end, "default"
+        yield item.first, item.guideline.mockup.name
+        end = item.last + 1
+    yield end, "default"
+
+
+def profiles(found: Sequence[RepairedRange]) -> tuple[PgmpiProfile, ...]:
+    """PGMPITuneLib's profile of each collective and process count with a repair."""
+    made = []
+    for (collective, procs), group in itertools.groupby(found, key=lambda one: (one.collective, one.procs)):
+        mine = list(group)
+        names = {_identity(item.guideline): item.guideline.profile_name for item in mine}
+        replaced = tuple(Range(item.first, item.last, _identity(item.guideline)) for item in mine)
+        made.append(PgmpiProfile(_function(collective), procs, dict(sorted(names.items())), replaced))
+    return tuple(made)
+
+
+def _function(collective: str) -> str:
+    return f"MPI_{collective.capitalize()}"
+
+
+def _identity(guideline: Guideline) -> int:
+    """The mock-up's number in a profile: its place among the mock-ups of its collective, starting at 1."""
+    return guidelines_of(guideline.collective).index(guideline) + 1
+
+
+def rules_of(profiles: Mapping[str, PgmpiProfile]) -> str:
+    """The table for libcollwise with the ranges of PGMPITuneLib's profiles; the keys are the profiles' file names."""
+    found: list[RepairedRange] = []
+    seen: set[tuple[str, int]] = set()
+    for file, profile in profiles.items():
+        try:
+            found += ranges_of(profile)
+        except UsageError as problem:
+            raise UsageError(f"{file}: {problem}") from None
+        if (profile.function, profile.procs) in seen:
+            raise UsageError(f"{file}: another profile of {profile.function} for {profile.procs} processes; give one")
+        seen.add((profile.function, profile.procs))
+    return rules_text(sorted(found, key=lambda item: (item.collective, item.procs, item.first)))
+
+
+def ranges_of(profile: PgmpiProfile) -> tuple[RepairedRange, ...]:
+    """The ranges of a profile that PGMPITuneLib wrote. Raises UsageError for a mock-up that the catalogue lacks."""
+    check_name("function of a profile", profile.function, [*map(_function, COLLECTIVES)])
+    known = {item.profile_name: item for item in GUIDELINES.values() if _function(item.collective) == profile.function}
+    found = []
+    for item in profile.ranges:
+        name = profile.mockups[item.mockup]
+        if name not in known:
+            raise UsageError(f"{profile.function}: {unknown_name('mock-up', name, known)}")
+        guideline = known[name]
+        found.append(RepairedRange(guideline.collective, profile.procs, item.start, item.end, guideline))
+    return tuple(found)

@@ -46,20 +46,16 @@ class Application:
     operation: str
 
 
+_OPERATIONS = "additions and multiplications"
 APPLICATIONS: Mapping[str, Application] = {
     item.name: item
     for item in (
         # All-pairs shortest paths: the processes take turns to broadcast rows.
         Application("asp", {"size": 1048576, "rows": 0, "iterations": 24}, 1e9, "updates of a distance"),
         # Master-worker matrix multiplication: scatterv, bcast, gatherv.
-        Application("matmul", {"size": 4096, "repetitions": 1, "fastest": 1}, 2e10, "additions and multiplications"),
+        Application("matmul", {"size": 4096, "repetitions": 1, "fastest": 1}, 2e10, _OPERATIONS),
         # Data-parallel training of AlexNet: allreduce of gradients.
-        Application(
-            "training",
-            {"steps": 1, "batch": 8, "fusion-bytes": 2**26, "overlap": 1},
-            2e10,
-            "additions and multiplications",
-        ),
+        Application("training", {"steps": 1, "batch": 8, "fusion-bytes": 2**26, "overlap": 1}, 2e10, _OPERATIONS),
     )
 }
 
@@ -120,7 +116,7 @@ def compare_collectives(
     rate: float | None = None,
     segments: Sequence[int],
 ) -> list[ApplicationRow]:
-    """A row for each process count and choice of collectives. Executions that are in the store are not repeated.
+    """A row for each process count and choice of collectives.
 
     The context's engine times the algorithms that tables choose from; applications run in SMPI. Raises UsageError for
     unknown names and for processes that do not fit on the platform, CollwiseError if an application does not report
@@ -145,21 +141,17 @@ def compare_collectives(
         tuning = _Tuning(platform, own, count, processes_per_node, tuple(segments), context)
         for name in names:
             tables = tuning.tables(name)
-            in_use = _in_use(name, tables)
             for table in tables:
                 if count not in table.decided_procs:
                     warn(f"{name}: P = {count} was not decided; {table.between_procs}")
             cases = application_cases(application.name, name, count, processes_per_node)
             with context.progress(f"{application.name} with {name}, P = {count}") as advance:
-                found = run_cases(runner(in_use, count), cases, context.store, advance).timings
+                found = run_cases(runner(_in_use(name, tables), count), cases, context.store, advance).timings
             total, within = (found[case] for case in cases)
             first = total.seconds if name == names[0] else first
-            rows.append(
-                ApplicationRow(
-                    application.name, name, count, processes_per_node, total.seconds, within.seconds,
-                    within.greatest_seconds, first / total.seconds, _algorithms(tables, count), total.error,
-                )
-            )  # fmt: skip
+            times = (total.seconds, within.seconds, within.greatest_seconds, first / total.seconds)
+            said = (_algorithms(tables, count), total.error)
+            rows.append(ApplicationRow(application.name, name, count, processes_per_node, *times, *said))
     warn_of_free_messages(platform)
     return rows
 
@@ -210,7 +202,7 @@ class _Tuning:
         return {collective: tuple(sorted(found)) for collective, found in sizes.items()}
 
     def _untuned(self, baseline: Baseline) -> list[DecisionTable]:
-        """The untuned decisions of a library. Calls are left out if none of our algorithms equals the library's."""
+        """The untuned decisions of a library, for calls for which we have the library's algorithm."""
         from collwise.validation.select.consumers import COLLWISE, sees_sizes
         from collwise.validation.select.decisions import DecisionTable
 
@@ -253,13 +245,11 @@ class _Tuning:
 
 
 def _from_the_start(row: tuple[tuple[int, Choice], ...]) -> tuple[tuple[int, Choice], ...]:
-    """The row, with its first choice starting at 0 bytes, so that an untimed first call runs the same algorithm."""
+    """The row with its first choice from 0 bytes on, so that an untimed first call runs the same algorithm."""
     return ((0, row[0][1]), *row[1:]) if row else row
 
 
 def _algorithms(tables: Sequence[DecisionTable], procs: int) -> str:
     """The choices of the tables for a process count, by collective."""
-    return "; ".join(
-        f"{table.collective}: {' / '.join(dict.fromkeys(choice.label for _, choice in table.row(procs)))}"
-        for table in tables
-    )
+    labels = {table.collective: dict.fromkeys(choice.label for _, choice in table.row(procs)) for table in tables}
+    return "; ".join(f"{collective}: {' / '.join(found)}" for collective, found in labels.items())

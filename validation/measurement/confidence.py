@@ -1,11 +1,9 @@
 """The confidence in choices by predicted times, from the errors that predictions had on measured machines.
 
-The discrepancy of a cell is ln(measured / predicted) for each of the cell's candidates. Choices depend only on the
-differences between the candidates' values. A discrepancy has a multivariate Student t distribution, and is the sum of
-three deviations. The first is each algorithm's own. The second is proportional to the logarithm of the number of
-messages of the busiest process, and the third to the logarithm of the predicted time, so algorithms with similar
-messages and times deviate similarly.
-The scales of the deviations are the most likely ones under a wide prior; each job counts once.
+The discrepancy of a cell is ln(measured / predicted) for each of the cell's candidates. It has a multivariate Student t
+distribution, and is the sum of three deviations: each algorithm's own, one proportional to the logarithm of the number
+of messages of the busiest process, and one proportional to the logarithm of the predicted time. Their scales are the
+most likely ones under a wide prior; each job counts once.
 """
 
 from __future__ import annotations
@@ -39,10 +37,8 @@ _START = np.array([-1.5, -1.5, -1.5, 1.0])
 """The centre of the prior of the scales' logarithms and of ln(degrees of freedom - 1)."""
 _PRIOR_WEIGHT = 0.05
 _FAR, _MAY_BE_FASTEST = 20, 0.1
-"""The ratio to the best predicted time beyond which a choice is not a candidate, and a least probability.
-
-An algorithm that is the fastest with at least this probability is worth measuring.
-"""
+"""The ratio to the best predicted time beyond which a choice is not a candidate; the least probability of being the
+fastest with which an algorithm is worth measuring."""
 _STEPS = 8
 """The messages of a longer pipeline are extrapolated from those of pipelines of this and twice this many segments."""
 
@@ -51,7 +47,7 @@ _STEPS = 8
 class Outlook:
     """The possible loss of a choice against the fastest candidate; `mean` is geometric.
 
-    `probability` is the probability of losing less than 5 %, `fastest` the probability of being the fastest.
+    `probability` is that of losing less than 5 %, `fastest` that of being the fastest.
     """
 
     mean: float
@@ -64,7 +60,7 @@ class Outlook:
 class Discrepancy:
     """The scales of the three deviations: each algorithm's own, and those per factor e in messages and in seconds.
 
-    `freedom` is the degrees of freedom of the Student t, `machines` the machines from which the scales were learned.
+    `freedom` is that of the Student t, `machines` are those from which the scales were learned.
     """
 
     algorithm: float
@@ -76,7 +72,7 @@ class Discrepancy:
     def outlook(self, names: Sequence[str], messages: Array, seconds: Array) -> list[Outlook]:
         """The outlooks on candidates, given their algorithms' names, the busiest process's messages, and their seconds.
 
-        Choices of one algorithm share its deviation. The random draws of true times have a fixed seed.
+        The random draws of true times have a fixed seed.
         """
         return [*_outlooks(self, tuple(names), tuple(messages), tuple(seconds))]
 
@@ -102,8 +98,7 @@ def _outlooks(
 class Sureness:
     """A cell's choice by predictions, and its probability of losing less than 5 % against the fastest candidate.
 
-    `right` is True if the choice did lose less than 5 %. `tells` is True if the second best candidate loses more than
-    5 %, so that the choice matters.
+    `right` is True if it did lose less than 5 %, and `tells` if the second best candidate loses more than 5 %.
     """
 
     cell: Cell
@@ -114,10 +109,9 @@ class Sureness:
 
 @dataclass(frozen=True)
 class Kept:
-    """The share of choices that were right. Jobs are taken as independent of each other.
+    """The share of choices that were right, as the mean over jobs, which are taken as independent of each other.
 
-    `share` is the mean over jobs of the share of right choices. `low` and `high` are its 95 % confidence interval by
-    Clopper and Pearson, as if each job were one choice.
+    `low` and `high` are its 95 % interval by Clopper and Pearson, as if each job were one choice.
     """
 
     choices: int
@@ -141,8 +135,7 @@ class PointOutlook:
 def messages_of(collective: str, choice: Choice, procs: int, message_bytes: int, processes_per_node: int) -> float:
     """The messages that the busiest process sends and receives, as the schedule engine records them.
 
-    The messages of a long pipeline are extrapolated from short pipelines. Raises UsageError if the algorithm cannot
-    run.
+    Those of a long pipeline are extrapolated from short ones. Raises UsageError if the algorithm cannot run.
     """
     case = case_of(collective, choice, procs, message_bytes, processes_per_node)
     step = bytes_a_step(case)
@@ -234,9 +227,7 @@ def judged(cells: Sequence[Cell], alone: Discrepancy | None = None) -> tuple[lis
     Each machine's discrepancy is learned from all other machines. For a single machine, `alone` is used if it is given.
     """
     found, sure = [], []
-    known = left_out(cells)
-    if alone is not None and not known:
-        known = {cell.place.machine: alone for cell in cells}
+    known = left_out(cells) or ({cell.place.machine: alone for cell in cells} if alone is not None else {})
     for cell in cells:
         if cell.place.machine in known:
             names, messages, seconds = _known(cell)
@@ -252,7 +243,7 @@ def judged(cells: Sequence[Cell], alone: Discrepancy | None = None) -> tuple[lis
 
 
 def kept(said: Sequence[Sureness], right: Sequence[bool]) -> Kept:
-    """The share of the choices that were right. Jobs are taken as independent of each other."""
+    """The share of the choices that were right."""
     from scipy.stats import beta
 
     by_job: dict[tuple[str, str], list[bool]] = {}
@@ -271,8 +262,7 @@ def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOut
     """The outlooks on a table's decisions, at the points where two or more candidates have simulated times.
 
     The list is empty if the times are not simulated or lack the slower choices, or if they are those of mock-ups that
-    use a library's decisions. Points where the library decides are left out. Doubtful choices are candidates only if
-    the table chooses them.
+    use a library's decisions. Doubtful choices are candidates only if the table chooses them.
     """
     times = table.times
     if times is None or times.source != "simulated" or times.margin is not None or DIGITS in times.facts:

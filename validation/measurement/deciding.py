@@ -14,15 +14,11 @@ from collwise.validation.measurement.judging import Cell
 from collwise.validation.times.choice import LIBRARY_DECIDES
 
 FIXED, VOTE = "best fixed", "others' vote"
-"""The names of two deciders: the best fixed algorithms, and the vote of all other machines.
-
-A best fixed algorithm has the least mean regret on the machine for a collective and a size class. It is known only with
-hindsight.
-"""
+"""Two deciders: with hindsight, the algorithms with the least mean regret on the machine; the vote of all others."""
 RULES = "robust, or the library"
-"""The decider of rules: the robust choice, or the library itself if its own decisions are not known."""
+"""The decider that takes the robust choice, or the library itself if its own decisions are not known."""
 TABLE = "table of "
-"""The prefix of the names of tables that were measured on another machine. The machine's name follows."""
+"""The prefix, before a machine's name, of the decider that takes what was the fastest on that machine."""
 _LIBRARIES = ("mpich-4", "openmpi-5.0")
 _KNOWN = {"Open MPI 4": "openmpi-4.1", "Open MPI 5": "openmpi-5.0", "MPICH 4": "mpich-4"}
 """Libraries whose decisions are known, by the beginning of their names. Cray's, Fujitsu's and Intel's are not known."""
@@ -35,9 +31,9 @@ def with_choices(cells: Sequence[Cell], choosers: Mapping[str, Chooser]) -> list
     """The cells with the choice of each decider, by the decider's name, if the choice was measured."""
     found = []
     for cell in cells:
-        chosen = ((name, choose(cell)) for name, choose in choosers.items())
-        more = {name: one for name, one in chosen if one is not None and one in cell.seconds}
-        found.append(replace(cell, choices={**cell.choices, **more}))
+        chosen = {name: choose(cell) for name, choose in choosers.items()}
+        measured = {name: choice for name, choice in chosen.items() if choice is not None and choice in cell.seconds}
+        found.append(replace(cell, choices={**cell.choices, **measured}))
     return found
 
 
@@ -89,13 +85,12 @@ def _least_lost(cells: Sequence[Cell]) -> str:
 
 def decided(library: Baseline, cell: Cell) -> str | None:
     """The candidate that a library decides for; None if no candidate has the same algorithm, segments and number of
-    chains. The result is also None if nodes have several processes and the library then decides differently.
+    chains, or if nodes have several processes and the library then decides differently.
     """
     place = cell.place
     choice = library.choice(place.collective, place.procs, cell.message_bytes)
-    if choice is None or 0 < choice.segment_bytes < cell.message_bytes:
-        return None
-    if library.nodes and place.processes_per_node > 1:
+    by_node = library.nodes and place.processes_per_node > 1
+    if choice is None or by_node or 0 < choice.segment_bytes < cell.message_bytes:
         return None
     code = code_of(place.collective, choice)
     of_its_own = 0 < choice.parameter < place.procs - 1 and (code == choice.algorithm or choice.parameter > 1)
@@ -124,11 +119,7 @@ def known_library(name: str, processes_per_node: int) -> Baseline | None:
 
 
 def _voted(groups: Mapping[tuple[str, str], Sequence[Cell]], machines: Iterable[str], cell: Cell) -> str | None:
-    """The candidate that other machines rank first, each in its cells nearest in processes per node, P and size.
-
-    A machine ranks the candidates that its own cell also has, if there are two or more, from 0 (the fastest) to 1. Of
-    the candidates ranked by the most machines, the one with the smallest mean rank is taken.
-    """
+    """The candidate with the smallest mean rank on other machines, of those that the most machines rank."""
     ranks: dict[str, list[float]] = {}
     for name in machines:
         if name != cell.place.machine:
@@ -143,20 +134,18 @@ def _voted(groups: Mapping[tuple[str, str], Sequence[Cell]], machines: Iterable[
 def _nearest(cell: Cell, others: Sequence[Cell]) -> list[Cell]:
     """The other cells that are nearest by processes per node, then P, then size; several if they are equally near."""
 
+    def numbers(one: Cell) -> tuple[int, int, int]:
+        return one.place.processes_per_node, one.place.procs, max(1, one.message_bytes)
+
     def distance(other: Cell) -> tuple[float, ...]:
-        pairs = (
-            (cell.place.processes_per_node, other.place.processes_per_node),
-            (cell.place.procs, other.place.procs),
-            (max(1, cell.message_bytes), max(1, other.message_bytes)),
-        )
-        return tuple(abs(math.log(here / there)) for here, there in pairs)
+        return tuple(abs(math.log(here / there)) for here, there in zip(numbers(cell), numbers(other), strict=True))
 
     least = min(map(distance, others), default=())
     return [other for other in others if distance(other) == least]
 
 
 def _ranked(cell: Cell, near: Sequence[Cell]) -> dict[str, float]:
-    """The mean ranks of a cell's candidates in the near cells."""
+    """The mean ranks of a cell's candidates in the near cells, from 0 (the fastest) to 1."""
     found: dict[str, list[float]] = {}
     for other in near:
         common = sorted(set(cell.candidates) & set(other.candidates), key=lambda name: (other.seconds[name], name))

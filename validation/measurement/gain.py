@@ -1,9 +1,7 @@
 """The gain of decisions: Open MPI's own decisions compared with a rules file and with preloaded libcollwise.
 
 The program calls MPI's own collectives. It is launched in turn with Open MPI's own decisions, with the rules file and
-with libcollwise, so that drift affects all three equally. A time is the mean over launches, with the half-width of its
-95 % interval. An earlier launch verifies by libcollwise's report that each call runs the chosen algorithm.
-`openmpi_check` verifies for each algorithm that Open MPI follows the rules.
+with libcollwise, so that drift affects all three equally. A time is the mean over launches, with its 95 % interval.
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from collwise.common.errors import CollwiseError, UsageError
@@ -51,8 +50,8 @@ class MeanTime:
 class GainRow:
     """The times of one call by default, with rules and with libcollwise.
 
-    `rules` is None if rules cannot express any choice, and `note` says why. `instead` is the second best choice, which
-    the rules contain if they cannot express the best.
+    `rules` is None if rules cannot express any choice, and `note` says why. `instead` is the choice in the rules if
+    these cannot express the best one.
     """
 
     collective: str
@@ -67,16 +66,16 @@ class GainRow:
 
     def speedup(self, way: str) -> float:
         """Open MPI's default time divided by the time with `way` ('rules' or 'libcollwise'); nan if not known."""
-        time = getattr(self, way)
-        return math.nan if time is None else float(self.default.seconds / time.seconds)
+        time: MeanTime | None = getattr(self, way)
+        return math.nan if time is None else self.default.seconds / time.seconds
 
     def significant(self, way: str) -> bool:
         """True if the confidence intervals of the default time and of the time with `way` do not overlap."""
-        time = getattr(self, way)
+        time: MeanTime | None = getattr(self, way)
         if time is None:
             return False
         apart = abs(self.default.seconds - time.seconds)
-        return bool(apart > self.default.half_width_seconds + time.half_width_seconds)
+        return apart > self.default.half_width_seconds + time.half_width_seconds
 
 
 @dataclass(frozen=True)
@@ -103,11 +102,10 @@ def measure_gain(
 ) -> MeasuredGain:
     """Times calls of MPI by default, with rules, and with libcollwise, on a target with Open MPI.
 
-    The rules and the table are as `export` writes them, so that calls may be left to the library (`left_to_library`).
-    `on_launch` gets the number of finished launches and the number of all launches. If `check` is true, one call of
-    each algorithm on this machine shows whether Open MPI follows the rules. Finished launches stay in the store. Raises
-    UsageError if a case has no decision or the library is not Open MPI, and CollwiseError if a launch fails or
-    libcollwise did not run a chosen algorithm.
+    The rules and the table are as `export` writes them. `on_launch` gets the number of finished launches and the number
+    of all launches. If `check` is true, one call of each algorithm on this machine shows whether Open MPI follows the
+    rules. Raises UsageError if a case has no decision or the library is not Open MPI, and CollwiseError if a launch
+    fails or libcollwise did not run a chosen algorithm.
     """
     if target.installation.library != "openmpi":
         raise UsageError(f"{target.installation.label}: rules files are for Open MPI; use --library openmpi")
@@ -118,10 +116,8 @@ def measure_gain(
     version = series(target.installation.version)
     used = [decisions[name] for name in dict.fromkeys(case.collective for case in cases)]
     said = {table.collective: table for table in for_consumer(used, f"{OPENMPI}-{version}")[0]}
-    by_rules = {
-        case: said[case.collective].choice_at(case.procs, case.message_bytes) or choice
-        for case, choice in choices.items()
-    }
+    in_rules = {case: said[case.collective].choice_at(case.procs, case.message_bytes) for case in cases}
+    by_rules = {case: in_rules[case] or choice for case, choice in choices.items()}
     refusals = {name: _refusal(table, version) for name, table in said.items()}
     notes = {case: refusals[case.collective] or _why_not(case, choice, version) for case, choice in by_rules.items()}
     expressible = [table for name, table in said.items() if not refusals[name]]
@@ -145,10 +141,8 @@ def measure_gain(
         }
         turns = [(number, way) for number in range(1, launches + 1) for way in WAYS]
         for done, (number, way) in enumerate(turns, 1):
-            run = f"launch {number}"
-            found[way].append(
-                measure(targets[way], cases, store, method=method, run=run, timeout_seconds=timeout_seconds)
-            )
+            launch = partial(measure, method=method, run=f"launch {number}", timeout_seconds=timeout_seconds)
+            found[way].append(launch(targets[way], cases, store))
             if on_launch is not None:
                 on_launch(done, len(turns))
         checks = tuple(_rules_checks(rules_file, by_rules, notes) if check else ())
@@ -197,17 +191,14 @@ def rules_parameters(file: Path) -> dict[str, str]:
 
 def missing_calls(report: Profile, choices: Mapping[Case, Choice]) -> list[str]:
     """The calls that did not run the chosen algorithm, according to libcollwise's report."""
-
-    def ran(case: Case, choice: Choice) -> bool:
+    missing = []
+    for case, choice in choices.items():
         call = (case.collective, case.procs, choice.algorithm)
         rows = [row for row in report.rows if (row.collective, row.processes, row.algorithm) == call]
-        return any(row.holds(case.message_bytes) for row in rows)
-
-    return [
-        f"{choice.algorithm} for {case.collective} of {format_size(case.message_bytes)} on {case.procs} processes"
-        for case, choice in choices.items()
-        if not ran(case, choice)
-    ]
+        if not any(row.holds(case.message_bytes) for row in rows):
+            size = format_size(case.message_bytes)
+            missing.append(f"{choice.algorithm} for {case.collective} of {size} on {case.procs} processes")
+    return missing
 
 
 def _check_readable(target: ExecutionTarget, procs: int, files: Sequence[Path], timeout_seconds: float) -> None:
@@ -229,8 +220,7 @@ def verify_algorithms(
 ) -> None:
     """Makes one launch and drops its times. Raises CollwiseError if a call does not run the chosen algorithm.
 
-    `following` preloads libcollwise, which writes its report to a file in `folder`. Processes must be able to write
-    there.
+    `following` preloads libcollwise, which writes its report to a file in `folder`.
     """
     once = Method(precision=Precision(1, 1))
     file = folder / "report.json"
@@ -239,12 +229,9 @@ def verify_algorithms(
         measure(reporting, list(choices), store, method=once, timeout_seconds=timeout_seconds)
     if not file.exists():
         raise CollwiseError(f"libcollwise wrote no report to {file}: it was not loaded, or cannot write there")
-    missing = missing_calls(read_profile(file), choices)
-    if missing:
-        raise CollwiseError(
-            f"libcollwise did not run {len(missing)} of {len(choices)} choices, according to its report; the first: "
-            f"{missing[0]}"
-        )
+    if missing := missing_calls(read_profile(file), choices):
+        many = f"{len(missing)} of {len(choices)} choices"
+        raise CollwiseError(f"libcollwise did not run {many}, according to its report; the first: {missing[0]}")
 
 
 def _rules_checks(rules_file: Path, choices: Mapping[Case, Choice], notes: Mapping[Case, str]) -> list[RulesCheck]:

@@ -31,17 +31,15 @@ from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.sweeps.mpi_runner import MpiRunner
 from collwise.simulator.sweeps.runner import run_cases
 from collwise.simulator.timing import Case
-from collwise.validation.testbed.bed import Bed, temporarily_up
+from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.namespaces import command
 from collwise.validation.testbed.shape import TCP_VARIANTS, Shape
-from collwise.validation.testbed.target import TestBed
-from collwise.validation.testbed.tcp_counters import TcpCounts, tcp_counts
+from collwise.validation.testbed.target import TcpCounts, TestBed, tcp_counts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# LMO gather with half the bound, in addition to the catalogue's algorithms, since pieces just below M1 nearly overflow
-# the buffer.
+# LMO gather with half the bound is tried, too, since pieces just below M1 nearly overflow the buffer.
 HALF_BOUND = "lmo at M1/2"
 ALGORITHMS = ("linear", "lmo", HALF_BOUND, "linear_sync", "binomial")
 COMPARED_SIZES = tuple(1024 * kib for kib in (1, 2, 4, 8, 12, 16, 24, 32, 48, 56, 64, 96, 128))
@@ -55,14 +53,12 @@ Counters = Callable[[], TcpCounts]
 
 # Single repetitions, timed by the slowest process, after an untimed one.
 _ONCE = Method(precision=Precision(1, 1))
+_NONE = Thresholds()
 
 
 @dataclass(frozen=True)
 class RegionsPlan:
-    """A plan to measure block sizes up to `largest_bytes` in steps of `stride_bytes`, in several `rounds`.
-
-    M1 is then located with a resolution of `finest_bytes`.
-    """
+    """Block sizes up to `largest_bytes` in steps of `stride_bytes`; M1 is located to within `finest_bytes`."""
 
     procs: int
     stride_bytes: int = 4096
@@ -70,20 +66,16 @@ class RegionsPlan:
     rounds: int = 5
     finest_bytes: int = 1024
     timeout_seconds: float = 600.0
-    """The time limit of one round of a series."""
 
     def __post_init__(self) -> None:
         if self.procs < 3:
             raise UsageError(f"{self.procs} processes; at least 3 are needed to overwhelm the root of a gather")
         if self.stride_bytes < 1 or len(self.sizes) < 2 * MIN_POINTS:
-            raise UsageError(
-                f"a stride of {self.stride_bytes} bytes up to {self.largest_bytes}: thresholds need "
-                f"at least {2 * MIN_POINTS} sizes"
-            )
+            given = f"a stride of {self.stride_bytes} bytes up to {self.largest_bytes}"
+            raise UsageError(f"{given}: thresholds need at least {2 * MIN_POINTS} sizes")
         if not self.compared_bytes:
-            raise UsageError(
-                f"block sizes end at {self.largest_bytes} bytes; comparing algorithms needs {COMPARED_SIZES[0]} or more"
-            )
+            end = f"block sizes end at {self.largest_bytes} bytes"
+            raise UsageError(f"{end}; comparing algorithms needs {COMPARED_SIZES[0]} or more")
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -152,8 +144,7 @@ def find_regions(
 ) -> Regions:
     """Measures the series, estimates S, M1 and M2, and measures gather's algorithms with these thresholds.
 
-    Everything is measured anew, since times need the counters of the same run. The store has the times under the label
-    `run`. Raises CollwiseError if a run ends early.
+    The store has the times under the label `run`. Raises CollwiseError if a run ends early.
     """
     measurements = _Measurements(target, plan, store, run, counters)
     scatter = measurements.series("scatter", "linear", {"all": plan.sizes})
@@ -177,13 +168,11 @@ def thresholds_of(
 
     To locate M1, `finer` measures the worst times at more sizes. If nearly all repetitions of some sizes wait for a
     time-out, their times also lie on a line and look regular. So if a size at or above M2 escalated, M2 becomes the
-    next size above the last size that escalated, or None if there is no such size. An M2 at or below M1 is dropped,
-    since nothing became regular above the first escalation.
+    next size above the last size that escalated, if there is one. An M2 at or below M1 is dropped.
     """
     sizes, rounds = gather.message_bytes, [list(row) for row in gather.seconds]
     first = None
-    escalating = [row for row in rounds if escalations(row).any()]
-    if escalating:
+    if escalating := [row for row in rounds if escalations(row).any()]:
         earliest = min(escalating, key=lambda row: int(np.argmax(escalations(row))))
         first = gather_irregular_from(lambda more: list(finer(more)), sizes, earliest, finest_bytes)
     lasts = sorted(last for row in rounds if (last := gather_regular_from(sizes, row)) is not None)
@@ -207,17 +196,13 @@ class _Measurements:
     counters: Counters | None
 
     def series(
-        self,
-        collective: str,
-        algorithm: str,
-        sizes_by_part: Mapping[str, Sequence[int]],
-        thresholds: Thresholds | None = None,
+        self, collective: str, algorithm: str, sizes_by_part: Mapping[str, Sequence[int]], bounds: Thresholds = _NONE
     ) -> Series:
         """A series over all parts. The LMO algorithms take these thresholds as bounds."""
         seconds, counts = [], dict[str, TcpCounts]()
         for part, sizes in sizes_by_part.items():
             before = self.counters() if self.counters else None
-            cases = [self._case(collective, algorithm, size, thresholds or Thresholds()) for size in sizes]
+            cases = [self._case(collective, algorithm, size, bounds) for size in sizes]
             seconds.append(self._rounds(cases, f"{self.run} {collective} {algorithm} {part}".strip()))
             if self.counters and before is not None:
                 counts[part] = self.counters() - before
@@ -236,7 +221,7 @@ class _Measurements:
         return replace(case, algorithm="lmo", segment_bytes=bound, limit_bytes=limit)
 
     def _rounds(self, cases: Sequence[Case], run: str) -> Array:
-        """Times of shape (rounds, cases). A round is one execution of MPI; one untimed call precedes each time."""
+        """Times of shape (rounds, cases). A round is one execution of MPI."""
         rounds, limit = [], self.plan.timeout_seconds
         for number in range(1, self.plan.rounds + 1):
             runner = MpiRunner(self.target, _ONCE, run=f"{run}, round {number}", timeout_seconds=limit)
@@ -262,8 +247,7 @@ def parts(sizes: Sequence[int], thresholds: Thresholds) -> dict[str, tuple[int, 
 def region_times(regions: Regions) -> pd.DataFrame:
     """The slowdowns and time-outs of each algorithm of gather in each part of the sizes.
 
-    Mean and worst slowdowns are against linear gather without escalation (`min_times`). `escalated` is the share of
-    repetitions with a time-out. `counts` are the TCP counts, if there are any.
+    Slowdowns are against linear gather without escalation. `escalated` is the share of repetitions with a time-out.
     """
     import pandas as pd
 
@@ -307,24 +291,21 @@ def _effect(part: float, of_linear: float) -> str:
     return "lessens them" if part <= of_linear / 2 else "does not avoid them"
 
 
-def set_tcp(bed: Bed, variant: str) -> None:
-    """Sets a TCP variant on all nodes. Raises UsageError if it is unknown and CollwiseError if the kernel refuses."""
-    check_name("TCP variant", variant, TCP_VARIANTS)
-    settings = [f"net.ipv4.{name}={value}" for name, value in TCP_VARIANTS[variant].items()]
-    for node in bed.nodes:
-        command("ip", "netns", "exec", bed.namespace(f"n{node}"), "sysctl", "-qw", *settings)
-
-
 @contextmanager
 def bed_with_tcp(shape: Shape, variant: str, name: str) -> Iterator[TestBed]:
-    """A test bed with a TCP variant on all nodes, which is taken down in any case. Raises the errors of `set_tcp`."""
+    """A test bed with a TCP variant on all nodes, which is taken down in any case.
+
+    Raises UsageError if the variant is unknown and CollwiseError if the kernel refuses it.
+    """
     check_name("TCP variant", variant, TCP_VARIANTS)
     # The shape also has these settings, since its facts are recorded with the times.
     settings = TCP_VARIANTS[variant]
     queue_bytes = int(settings["tcp_limit_output_bytes"])
     shape = replace(shape, congestion_control=settings["tcp_congestion_control"], host_queue_bytes=queue_bytes)
     with temporarily_up(shape, name) as bed:
-        set_tcp(bed, variant)
+        assigned = [f"net.ipv4.{name}={value}" for name, value in settings.items()]
+        for node in bed.nodes:
+            command("ip", "netns", "exec", bed.namespace(f"n{node}"), "sysctl", "-qw", *assigned)
         target = TestBed(bed)
         target.facts = {**target.facts, "tcp": variant}
         yield target

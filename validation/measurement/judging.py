@@ -1,10 +1,9 @@
 """Judges predictions by measured runs of machines: the errors of predictions, and the time lost by choices from them.
 
 A cell is a collective of a job, on P processes and with one message size. Its candidates are the unsegmented algorithms
-of the catalogue that were forced and really ran; names of the same code count as one candidate. The choice is the
-candidate with the smallest predicted time. The oracle is the fastest of the library's own decision and all of the
-library's algorithms that were forced and really ran. Regret is the time of the chosen algorithm divided by the oracle's
-time, minus one; it is 0 if the intervals of the two times overlap. Cells with fewer than two candidates do not count.
+of the catalogue that were forced and really ran; names of the same code count as one candidate. The oracle is the
+fastest of the library's own decision and all of the library's algorithms that really ran. Regret is the time of the
+choice divided by the oracle's time, minus one; it is 0 if the intervals of the two times overlap.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +67,7 @@ class Cell:
 
     `seconds` and `lost` have the time and the regret of each candidate and of the library's own decision, by algorithm.
     `codes` has the candidates by the algorithm whose code they run, `choices` the chosen algorithms by decider, and
-    `predicted` the predicted times of candidates by predictor. `floor` is the median over the candidates of the
-    relative half-width, which shows how exact the measured medians are within the job.
+    `predicted` the predicted times of candidates by predictor. `floor` is the candidates' median relative half-width.
     """
 
     place: MeasuredPlace
@@ -116,7 +115,7 @@ class Regrets:
     """The regrets of a decider. `mean` is the mean of the collectives' means; other statistics are over all cells.
 
     `low` and `high` bound 95 % of the means over resampled jobs; they are nan with a single job. `by_seconds` is the
-    time lost over all cells, relative to the oracles' time. `worst_cell` is the worst cell with enough iterations.
+    time lost over all cells, relative to the oracles' time. `worst` leaves out cells with few iterations.
     """
 
     cells: int
@@ -133,11 +132,10 @@ class Regrets:
 
 
 def platform_of(machine: str, facts: Mapping[str, str], description: Path | None = None) -> HostPlatform | None:
-    """The platform with the machine's name; None if there is no such platform.
+    """The platform of a `description`, or the one with the name of the machine and transport, or of the machine.
 
-    Names are compared without punctuation, and without a number at the end of the platform's name. A `description`
-    given with the runs takes precedence, then a platform named after the machine and the run's transport. A torus gets
-    the job's shape. Raises UsageError for a malformed description.
+    Names are compared without punctuation, and without a number at the end of the platform's name. A torus gets the
+    job's shape. Raises UsageError for a malformed description.
     """
     plain = [_plain(machine + facts.get("transport", "")), _plain(machine)]
     names = {form: text for text in reversed(known()) for form in (_plain(text).rstrip("0123456789"), _plain(text))}
@@ -147,9 +145,8 @@ def platform_of(machine: str, facts: Mapping[str, str], description: Path | None
     platform = load(description or name or "")
     shape = _SHAPE.match(facts.get("hosts", ""))
     if shape and isinstance(platform, Platform) and isinstance(platform.topology, Torus):
-        dimensions = tuple(map(int, shape[0].split("x")))
-        torus = replace(platform.topology, dimensions=dimensions)
-        return replace(platform, topology=torus, nodes=math.prod(dimensions))
+        torus = replace(platform.topology, dimensions=tuple(map(int, shape[0].split("x"))))
+        return replace(platform, topology=torus, nodes=math.prod(torus.dimensions))
     return platform
 
 
@@ -160,9 +157,8 @@ def _plain(name: str) -> str:
 def candidates(times: Times) -> tuple[Choice, ...]:
     """The unsegmented choices of a measured collective that the catalogue has, one for each code."""
     entries = Catalogue.load().collective(times.collective).algorithms
-    found = [
-        choice for choice in times.choices if choice.algorithm in entries and choice.segment_bytes in (0, WHOLE_BYTES)
-    ]
+    whole = [choice for choice in times.choices if choice.segment_bytes in (0, WHOLE_BYTES)]
+    found = [choice for choice in whole if choice.algorithm in entries]
     names = {choice.algorithm for choice in found}
     codes = {choice: code_of(times.collective, choice) for choice in found}
     return tuple(choice for choice, code in codes.items() if code == choice.algorithm or code not in names)
@@ -176,10 +172,7 @@ def _places(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Times]]:
 
 
 def grids(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Grid, Times]]:
-    """The points of a run that are to be predicted: at each P above 1, sizes with two measured candidates or more.
-
-    Each grid comes with the measured times that contain its points.
-    """
+    """The points of a run to be predicted: at each P above 1, sizes with two candidates or more, and the times."""
     for place, times in _places(run):
         at = times.state.sel(procs=place.procs).values
         asked = {candidate: at[times.index_of(candidate)] != State.NOT_ASKED for candidate in candidates(times)}
@@ -193,10 +186,9 @@ def grids(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Grid, Times]]:
 
 
 def cells_of(run: MeasuredRun, predicted: Mapping[str, Predictions]) -> Iterator[Cell]:
-    """The cells of a run in which at least two candidates were measured and predicted by the engine.
+    """The cells of a run in which at least two candidates were measured and predicted by the engine (PREDICTED).
 
-    `predicted` has the engine's predictions as PREDICTED, and other predictions by their names. Other predictions
-    choose in cells where they have times of at least two candidates.
+    Other predictions choose in cells where they have times of at least two candidates.
     """
     for place, times in _places(run):
         here = {name: some[place] for name, some in predicted.items() if place in some}
@@ -211,9 +203,10 @@ def _cell(
     procs = place.procs
     known = {one: seconds for one, seconds in measured.at_point(procs, size).items() if seconds > 0}
     every = {name: _expected(times, procs, size, known) for name, times in predicted.items()}
-    ours = every[PREDICTED]
-    if len(ours) < 2:
+    every = {name: some for name, some in every.items() if len(some) > 1}
+    if PREDICTED not in every:
         return None
+    ours = every[PREDICTED]
     counting = [item for item in known if item in ours or _is_librarys(measured, item)]
     oracle = min(counting, key=known.__getitem__)
 
@@ -225,7 +218,7 @@ def _cell(
         lost = known[choice] - known[oracle]
         return 0.0 if lost <= width(choice) + width(oracle) else lost / known[oracle]
 
-    picks = {name: min(some, key=some.__getitem__) for name, some in every.items() if len(some) > 1}
+    picks = {name: min(some, key=some.__getitem__) for name, some in every.items()}
     picks[POSSIBLE] = min(ours, key=known.__getitem__)
     if LIBRARY_DECIDES in known:
         picks[UNTUNED] = LIBRARY_DECIDES
@@ -234,19 +227,15 @@ def _cell(
     at = {"procs": procs, "message_bytes": size}
     counts: Any = [] if repetitions is None else repetitions.sel(at).values[[measured.index_of(item) for item in ours]]
     return Cell(
-        place,
-        library,
-        size,
-        oracle.algorithm,
-        known[oracle],
-        {item.algorithm: known[item] for item in chosen},
-        {item.algorithm: regret(item) for item in chosen},
-        {code_of(place.collective, item): item.algorithm for item in ours},
-        {name: pick.algorithm for name, pick in picks.items()},
-        {name: {item.algorithm: some[item] for item in some} for name, some in every.items() if name in picks},
-        float(np.median([width(item) / known[item] for item in ours])),
-        int(min(counts)) if len(counts) else 1,
-    )
+        place, library, size, oracle.algorithm, known[oracle],
+        seconds={item.algorithm: known[item] for item in chosen},
+        lost={item.algorithm: regret(item) for item in chosen},
+        codes={code_of(place.collective, item): item.algorithm for item in ours},
+        choices={name: pick.algorithm for name, pick in picks.items()},
+        predicted={name: {item.algorithm: some[item] for item in some} for name, some in every.items()},
+        floor=float(np.median([width(item) / known[item] for item in ours])),
+        iterations=int(min(counts)) if len(counts) else 1,
+    )  # fmt: skip
 
 
 def _expected(predicted: Times, procs: int, size: int, measured: Container[Choice]) -> dict[Choice, float]:
@@ -256,9 +245,8 @@ def _expected(predicted: Times, procs: int, size: int, measured: Container[Choic
 
 
 def _is_librarys(measured: Times, choice: Choice) -> bool:
-    entries = Catalogue.load().collective(measured.collective).algorithms
-    name = choice.algorithm
-    return choice == LIBRARY_DECIDES or name in entries or _LIBRARYS_OWN.fullmatch(name) is not None
+    in_catalogue = Catalogue.load().find(measured.collective, choice.algorithm) is not None
+    return choice == LIBRARY_DECIDES or in_catalogue or _LIBRARYS_OWN.fullmatch(choice.algorithm) is not None
 
 
 def regrets_of(cells: Sequence[Cell], decider: str) -> Regrets | None:
@@ -271,19 +259,16 @@ def regrets_of(cells: Sequence[Cell], decider: str) -> Regrets | None:
     worst = max(enough, key=lambda cell: cell.regrets[decider], default=None)
     jobs = list(dict.fromkeys(cell.place.job for cell in chosen))
     low, high = _bootstrap_interval(chosen, jobs, decider)
+    seconds = sum(cell.seconds[cell.choices[decider]] for cell in chosen)
     return Regrets(
-        len(chosen),
-        len(jobs),
-        float(_means(chosen, jobs, decider, np.ones((1, len(jobs))))[0]),
-        low,
-        high,
-        float(np.median(values)),
-        float(np.exp(np.mean(np.log1p(values))) - 1),
-        float(np.percentile(values, 95)),
-        worst.regrets[decider] if worst is not None else math.nan,
-        worst,
-        sum(cell.seconds[cell.choices[decider]] for cell in chosen) / sum(cell.oracle_seconds for cell in chosen) - 1,
-    )
+        len(chosen), len(jobs), float(_means(chosen, jobs, decider, np.ones((1, len(jobs))))[0]), low, high,
+        median=float(np.median(values)),
+        geometric_mean=float(np.exp(np.mean(np.log1p(values))) - 1),
+        percentile_95=float(np.percentile(values, 95)),
+        worst=worst.regrets[decider] if worst is not None else math.nan,
+        worst_cell=worst,
+        by_seconds=seconds / sum(cell.oracle_seconds for cell in chosen) - 1,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -291,9 +276,8 @@ class Beside:
     """A decider compared with the untuned library.
 
     `better` (or equal), `close` (at most 5 % slower) and `worse` are numbers of collectives, by their mean regrets.
-    `slow` is the number of cells in which the library loses more than 10 %. `otherwise` is the number of slow cells in
-    which the decider does not leave the call to the library. `faster` counts those of the `otherwise` cells in which
-    the decider loses less than the library.
+    `slow` is the number of cells in which the library loses more than 10 %. In `otherwise` of these the decider does
+    not leave the call to the library, and in `faster` of those it loses less.
     """
 
     better: int
@@ -349,11 +333,11 @@ def predictions_text(predicted: Mapping[str, Predictions]) -> str:
     names = ("machine", "job", "collective", "algorithm", "segment_bytes", "parameter", "procs", "processes_per_node")
     lines = [",".join((*names, "message_bytes", NODE_MAP, "predictor", "seconds"))]
     for name, some in predicted.items():
-        for place in sorted(some):
-            for size in some[place].message_bytes:
-                for choice, seconds in some[place].at_point(place.procs, size).items():
+        for place, times in sorted(some.items(), key=itemgetter(0)):
+            node_map = times.facts.get(NODE_MAP, "")
+            for size in times.message_bytes:
+                for choice, seconds in times.at_point(place.procs, size).items():
                     at = (choice.segment_bytes, choice.parameter, place.procs, place.processes_per_node, size)
                     where = (place.machine, place.job, place.collective, choice.algorithm)
-                    node_map = some[place].facts.get(NODE_MAP, "")
                     lines.append(",".join((*where, *map(str, at), node_map, name, repr(seconds))))
     return "\n".join(lines) + "\n"

@@ -133,7 +133,7 @@ def _where_it_ran(
 ) -> HostPlatform:
     """The platform reduced to the nodes where the run took place; the whole platform if no map has all these nodes.
 
-    `on_note` receives the reason why a map does not place a run. Raises UsageError for a map that is malformed.
+    Raises UsageError for a map that is malformed.
     """
     hosts = hosts_in(run.facts.get("hosts", ""))
     if run.node_map is None or not hosts:
@@ -152,7 +152,7 @@ def _where_it_ran(
 
 
 def _by_data_sheets(where: HostPlatform) -> HostPlatform:
-    """The platform with values of data sheets alone; if it is reduced to the nodes of a job, it stays so."""
+    """The platform, whole or reduced to the nodes of a job, with values of data sheets alone."""
     if isinstance(where, AllocatedPlatform):
         return replace(where, base=_by_data_sheets(where.base))
     assert isinstance(where, Platform)
@@ -182,8 +182,7 @@ def _models(
     """Every model with formulas for the wanted collectives, fitted to the description by the schedule engine.
 
     Fits have one process on each node. Models with parameters of each algorithm are fitted to unsegmented messages, on
-    no more processes than the wanted points have, unless these are too few for a fit. `on_note` receives the reason why
-    a model cannot be fitted.
+    no more processes than the wanted points have, unless these are too few for a fit.
     """
     bench = Simulated(platform, replace(context, engine=SCHEDULE_WITH_EXPERIMENTS))
     collectives = tuple(dict.fromkeys(grid.collective for _, grid in wanted))

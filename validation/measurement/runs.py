@@ -10,7 +10,7 @@ from collwise.common.errors import UsageError
 from collwise.common.experiments import PRTT, ROUNDTRIP, SATURATION
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.measurement.imports import read_file
-from collwise.validation.measurement.imports.archives import is_archive
+from collwise.validation.measurement.imports.pico import is_archive
 from collwise.validation.measurement.imports.reading import MissingFacts
 from collwise.validation.times.measured import times_of_run
 from collwise.validation.times.times import Times
@@ -18,9 +18,8 @@ from collwise.validation.times.times import Times
 TABLES = (".csv.gz", ".times.csv")
 """The endings by which files with times are recognised in folders."""
 NODE_MAPS = ("_nodes.txt", ".nodes.csv", ".topology.conf", ".topology.conf.gz")
-"""The endings of files with the switches of a machine's nodes. The machine's name is before the ending."""
 DESCRIPTION = ".toml"
-"""The ending of the file that describes a machine. The machine's name is before the ending."""
+"""The endings, after a machine's name, of files with the switches of its nodes and of its description."""
 _NONE = MissingFacts()
 
 
@@ -28,9 +27,8 @@ _NONE = MissingFacts()
 class MeasuredRun:
     """A job on a machine under a library: its facts, and the times of each collective by processes per node.
 
-    `node_map` is the file with the switches of the machine's nodes, and `description` the file of its platform, if
-    these files are next to the run. `messages` are the seconds of roundtrips and of successive messages between two
-    nodes.
+    `node_map` is the file with the switches of the machine's nodes, `description` the file of its platform. `messages`
+    are the seconds of roundtrips and of successive messages between two nodes.
     """
 
     machine: str
@@ -53,14 +51,13 @@ def runs_in(
     the folder above, and then in the folders `maps`. `missing` supplies facts that files do not contain.
     """
     found = []
+    expected = f"expected archives or folders of PICO, or tables ({', '.join(TABLES)})"
     for path in paths:
         if not path.exists():
             raise UsageError(f"{path}: no such file or folder")
         files = list(_files_in(path))
         if not files:
-            raise UsageError(
-                f"{path}: contains no runs; expected archives or folders of PICO, or tables ({', '.join(TABLES)})"
-            )
+            raise UsageError(f"{path}: contains no runs; {expected}")
         for file in files:
             for configuration, timings in read_file(file, missing, values):
                 facts = dict(configuration.details)

@@ -44,12 +44,7 @@ _SCRIPT = Path(__file__).with_name("measure.sh")
 
 
 def write_script(
-    path: Path,
-    cases: Sequence[Case],
-    method: Method,
-    *,
-    launcher: str = "mpirun",
-    batch: str = "",
+    path: Path, cases: Sequence[Case], method: Method, *, launcher: str = "mpirun", batch: str = ""
 ) -> Path:
     """Writes the script and returns its path. If `path` is a folder, the script has its usual name there.
 
@@ -130,13 +125,11 @@ def _needed(first: Sequence[Path]) -> set[Path]:
             continue
         needed.add(file)
         for name in _INCLUDE.findall(file.read_text(encoding="utf-8")):
-            for header in (file.parent / name, programs / name):
-                if header.is_file():
-                    header = header.resolve()
-                    # All sources of a folder form one library.
-                    beside = [header.with_suffix(".c")] if header.parent == programs else header.parent.glob("*.[ch]")
-                    waiting += [header, *(part for part in beside if part.is_file() and not _has_main(part))]
-                    break
+            places = (file.parent / name, programs / name)
+            if header := next((place.resolve() for place in places if place.is_file()), None):
+                # All sources of a folder form one library.
+                beside = [header.with_suffix(".c")] if header.parent == programs else header.parent.glob("*.[ch]")
+                waiting += [header, *(part for part in beside if part.is_file() and not _has_main(part))]
     return needed
 
 
@@ -216,7 +209,7 @@ def _object(lines: Lines, number: int) -> dict[str, Any]:
     try:
         found = json.loads(lines.lines[number - 1])
     except ValueError:
-        raise lines.objection(number, "a JSON object") from None
+        found = None
     if not isinstance(found, dict):
         raise lines.objection(number, "a JSON object")
     return found

@@ -1,7 +1,7 @@
 """Figures of platforms, fitted to measured runs of machines, or only to messages between two nodes of one machine.
 
-If several machines are fitted together, any of them can be left out. In a fit to messages alone, figures that messages
-do not determine stay as described; the prior of a description says by how much such a figure may be wrong.
+In a fit to messages alone, figures that messages do not determine stay as described; the prior of a description says by
+how much such a figure may be wrong.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
-from collwise.models.piecewise import Array
 from collwise.platforms import HostPlatform, Platform
 from collwise.platforms.description import COPY_SECONDS_PER_BYTE
 from collwise.simulator.timing import Case
@@ -32,8 +33,8 @@ def timed(
 ) -> TimedCases | None:
     """The measured cases of a run with one process on each node; None if there are no cases or no platform.
 
-    If `platform` is None, the machine's platform is taken. If `as_described` is true, the platform keeps the factors
-    that its description lists. If `messages` is true, the messages between two nodes are added.
+    By default, the platform is the machine's. If `as_described` is true, it keeps the factors that its description
+    lists. If `messages` is true, the messages between two nodes are added.
     """
     described = platform or platform_of(run.machine, run.facts, run.description)
     if not isinstance(described, Platform):
@@ -84,10 +85,10 @@ class Trained:
 
 
 def trained(runs: Sequence[MeasuredRun]) -> Mapping[str, Trained]:
-    """Each machine's figures, fitted to a few of the machine's own times.
+    """Each machine's figures, fitted to a few of the machine's own times, from the description on.
 
     These times are from the job with the most collectives, at its smallest P: every second size of the first three
-    collectives by name. The fit starts from the description.
+    collectives by name.
     """
     jobs: dict[str, dict[str, TimedCases]] = {}
     for run in runs:
@@ -96,12 +97,10 @@ def trained(runs: Sequence[MeasuredRun]) -> Mapping[str, Trained]:
     found = {}
     for machine, of_job in jobs.items():
         job = max(of_job, key=lambda name: len({case.collective for case in of_job[name].cases}))
-        cells = of_job[job].cells
-        least = min(procs for _, procs, _ in cells)
-        wanted = sorted({cell[0] for cell in cells if cell[1] == least})[:_TRAINING_COLLECTIVES]
-        chosen = frozenset(
-            cell for name in wanted for cell in sorted(entry for entry in cells if entry[:2] == (name, least))[::2]
-        )
+        least = min(procs for _, procs, _ in of_job[job].cells)
+        cells = sorted(cell for cell in of_job[job].cells if cell[1] == least)
+        by_collective = [[*group] for _, group in groupby(cells, key=itemgetter(0))]
+        chosen = frozenset(cell for group in by_collective[:_TRAINING_COLLECTIVES] for cell in group[::2])
         fitted = fit({machine: [of_job[job].only(chosen)]})
         found[machine] = Trained(fitted.common, job, chosen)
     return found
@@ -119,9 +118,8 @@ _PERCENTILE_95 = 1.645
 
 @dataclass(frozen=True)
 class OtherFigure:
-    """A figure that messages do not determine: the 5th and 95th percentiles of its prior, as factors, and their errors.
-
-    These are the errors of predictions in which the figure is multiplied by each of the factors.
+    """A figure that messages do not determine: the 5th and 95th percentiles of its prior, as factors, and the errors of
+    predictions in which the figure is multiplied by each of them.
     """
 
     title: str
@@ -173,10 +171,7 @@ def from_messages(runs: Sequence[MeasuredRun]) -> Iterator[FromMessages]:
 
 
 def _calls(run: MeasuredRun, times: Times, procs: int) -> dict[Case, float]:
-    """The measured calls of candidates on this number of processes.
-
-    If there are no candidates, the calls that the library decided are taken, if the library's decisions are known.
-    """
+    """The measured calls of candidates, or if there are none, of the library if its decisions are known."""
     forced, library = candidates(times), known_library(run.library, times.processes_per_node)
     found: dict[Case, float] = {}
     for size in times.message_bytes:
@@ -194,16 +189,11 @@ def _predicted(
     run: MeasuredRun, calls: TimedCases, start: Platform, factors: Factors, told: Mapping[str, float]
 ) -> FromMessages:
     def error(platform: Platform) -> float:
-        off: Array = np.abs(calls.on(platform) / calls.seconds - 1)
-        return float(np.median(off))
-
-    def bounds(spread: float) -> tuple[float, float]:
-        width = math.exp(_PERCENTILE_95 * spread)
-        return 1 / width, width
+        return float(np.median(np.abs(calls.on(platform) / calls.seconds - 1)))
 
     def at_bounds(title: str, spread: float, changed: Callable[[float], Platform]) -> OtherFigure:
-        low, high = bounds(spread)
-        return OtherFigure(title, (low, high), (error(changed(low)), error(changed(high))))
+        high = math.exp(_PERCENTILE_95 * spread)
+        return OtherFigure(title, (1 / high, high), (error(changed(1 / high)), error(changed(high))))
 
     def with_figure(name: str, factor: float) -> Platform:
         return multiplied(start, {**factors, name: factor})
@@ -224,16 +214,7 @@ def _predicted(
             if getattr(fitted, name) is not None
         ]
     first = calls.cases[0]
-    return FromMessages(
-        run.machine,
-        run.job,
-        start.name,
-        first.collective,
-        first.procs,
-        calls.processes_per_node,
-        len(calls.cases),
-        error(fitted),
-        error(calls.platform),
-        {FIGURES[name].title: factor for name, factor in told.items()},
-        others,
-    )
+    call = (first.collective, first.procs, calls.processes_per_node, len(calls.cases))
+    titled = {FIGURES[name].title: factor for name, factor in told.items()}
+    errors = (error(fitted), error(calls.platform))
+    return FromMessages(run.machine, run.job, start.name, *call, *errors, titled, others)

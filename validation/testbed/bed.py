@@ -1,7 +1,6 @@
 """Test beds: namespaces for nodes and switches, veth pairs, bridges, and token buckets in both directions.
 
-The state file lists the parts of a bed before any of them is made. If the process that makes a bed ends early, the next
-`up` or `down` knows what to remove, and touches nothing else.
+The state file lists the parts of a bed before any of them is made, so that the next `up` or `down` can remove them.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import platform as machine
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,10 +33,7 @@ _SYSCTL = Path("/proc/sys/net/ipv4")
 
 @dataclass(frozen=True)
 class Bed:
-    """A test bed that is up. `facts` are the settings in effect on the bed, which are recorded with times.
-
-    If `slurm` is true, the bed is a cluster under Slurm.
-    """
+    """A test bed that is up. `facts` are the settings in effect on the bed, which are recorded with times."""
 
     name: str
     shape: Shape
@@ -95,9 +90,8 @@ def busy(bed: Bed) -> Iterator[None]:
         except FileNotFoundError:
             raise _not_up(bed.name) from None
         except BlockingIOError:
-            raise UsageError(
-                f"something already runs on the test bed '{bed.name}'; wait until it ends, or make another bed"
-            ) from None
+            what = f"something already runs on the test bed '{bed.name}'"
+            raise UsageError(f"{what}; wait until it ends, or make another bed") from None
         yield
 
 
@@ -106,7 +100,7 @@ def up(shape: Shape, name: str = USUAL_NAME, *, temporary: bool = False, slurm: 
 
     First, a bed of the same name and beds whose makers were killed are removed. A `temporary` bed counts as left over
     once this process has ended. Raises UsageError if namespaces may not be made, if Slurm is missing, or if something
-    runs on the bed of that name. Raises CollwiseError if a command fails; then no bed is left.
+    runs on the bed of that name, CollwiseError if a command fails; then no bed is left.
     """
     bed = Bed(_check_name(name), shape)
     require()
@@ -118,9 +112,8 @@ def up(shape: Shape, name: str = USUAL_NAME, *, temporary: bool = False, slurm: 
             with busy(bed):
                 _remove(name)
         if foreign := existing(bed.namespaces):
-            raise UsageError(
-                f"there is a network namespace {foreign[0]} that collwise did not make; use another --name"
-            )
+            what = f"there is a network namespace {foreign[0]} that collwise did not make"
+            raise UsageError(f"{what}; use another --name")
         state: dict[str, Any] = {"namespaces": bed.namespaces, "maker": _identity(os.getpid()), "complete": False}
         _write_state(name, state)
         try:
@@ -214,7 +207,7 @@ def _check_name(name: str) -> str:
     return name
 
 
-def _changing() -> AbstractContextManager[None]:
+def _changing() -> contextlib.AbstractContextManager[None]:
     """Locks all beds, so that one process at a time makes and removes beds."""
     STATE_DIRECTORY.mkdir(parents=True, exist_ok=True)
     return _locked(STATE_DIRECTORY)

@@ -1,7 +1,4 @@
-"""Checks that a test bed is as its shape says, and that its network, not its processors, limits messages.
-
-The check measures by plain TCP: rates of streams between nodes, latency, and the load of the processors.
-"""
+"""Checks that a test bed is as its shape says, and that its network, not its processors, limits messages."""
 
 from __future__ import annotations
 
@@ -97,12 +94,8 @@ def _processor_seconds(when: float) -> tuple[float, float]:
     return total - times.idle - times.iowait, total
 
 
-RATE_TOLERANCE = 0.1
-"""Largest relative deviation of a single stream, or of all streams together, from the shaped rate."""
-
-SCALING_TOLERANCE = 0.1
-"""Largest relative difference between the product of time and rate at half the shaped rate and at the shaped rate."""
-
+RATE_TOLERANCE = SCALING_TOLERANCE = 0.1
+"""The largest relative deviation of streams from the shaped rate, and of `Exchange.scaling` from 1."""
 # IP and TCP headers, with time stamps.
 _PAYLOAD_SHARE = (MTU_BYTES - 52) / FRAME_BYTES
 _STREAM_SECONDS = 1.5
@@ -123,10 +116,7 @@ class Exchange:
 
     @property
     def scaling(self) -> float:
-        """The product of time and rate at half the rate, divided by the product at the full rate.
-
-        It is 1 if the network limits the exchange, and 0.5 if it does not.
-        """
+        """The product of time and rate at half the rate by that at the full rate: 1 if the network limits, else 0.5."""
         return self.slower_seconds / (2 * self.seconds)
 
 
@@ -134,9 +124,8 @@ class Exchange:
 class BedCheck:
     """TCP payload rates in bytes/s, both measured and expected from the shape; the latency; and times of alltoalls.
 
-    `together` is the sum over simultaneous streams from each node to the next, which use both directions of each port.
-    `busy_share` is the busy share of all processors' time during these streams. `across` is the rate of a stream from
-    one switch to the other, None with one switch.
+    `together` is the sum over simultaneous streams from each node to the next, `busy_share` the busy share of all
+    processors' time during these streams, and `across` the rate from one switch to the other, if there are two.
     """
 
     one_way: float
@@ -184,7 +173,7 @@ class BedCheck:
 
 
 def payload_bytes_per_second(bits_per_second: float) -> float:
-    """TCP's payload rate at a shaped rate. The shaped rate includes headers."""
+    """TCP's payload rate at a shaped rate, which includes headers."""
     return bits_per_second / 8 * _PAYLOAD_SHARE
 
 
@@ -224,10 +213,9 @@ def highest_rate(
     on_check: Callable[[float, BedCheck], None],
     measured: Callable[[Bed], BedCheck] = check,
 ) -> float:
-    """The first of `rates` (bits per second) at which a bed of this shape passes its check with a margin.
+    """The first of `rates` (bits per second) at which a bed of this shape passes with half of SCALING_TOLERANCE.
 
-    The margin is half of SCALING_TOLERANCE. If no rate passes, the last one is taken unchecked. Each bed is up only for
-    its check. `measured` makes the check, and `on_check` gets the rate and the check. Raises the errors of `check`.
+    If no rate passes, the last one is taken unchecked. `measured` makes the check. Raises the errors of `check`.
     """
     for rate in rates[:-1]:
         with temporarily_up(replace(shape, bits_per_second=rate), name) as bed:
@@ -240,9 +228,8 @@ def highest_rate(
 
 def _exchanges(bed: Bed) -> tuple[Exchange, ...]:
     shape = bed.shape
-    half = replace(
-        shape, bits_per_second=shape.bits_per_second / 2, uplink_bits_per_second=shape.uplink_bits_per_second / 2
-    )
+    half_rates = {name: getattr(shape, name) / 2 for name in ("bits_per_second", "uplink_bits_per_second")}
+    half = replace(shape, **half_rates)
     sizes = [_message_bytes(shape, seconds) for seconds in _EXCHANGE_SECONDS]
     times = _exchange_seconds(bed, sizes)
     with temporarily_up(half, f"{bed.name}-half") as slower:

@@ -29,11 +29,9 @@ _ENDING_SECONDS = 5.0
 
 def obstacle() -> str:
     """The reason why no test bed can be made here; empty if one can."""
-    for tool in ("ip", "tc", "unshare"):
+    for tool, package in (("ip", "iproute2"), ("tc", "iproute2"), ("unshare", "util-linux")):
         if found_command(tool) is None:
-            return (
-                f"a test bed needs the command '{tool}' (package {'util-linux' if tool == 'unshare' else 'iproute2'})"
-            )
+            return f"a test bed needs the command '{tool}' (package {package})"
     if os.geteuid() != 0:
         return "a test bed needs the right to make network namespaces; run as root"
     probe = _run(["unshare", "--net", "--mount", "--uts", "sh", "-c", _PROBE])

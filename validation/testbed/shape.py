@@ -10,11 +10,8 @@ from collwise.common.errors import UsageError, check_name
 from collwise.platforms import Calibration, Platform, Source
 
 MTU_BYTES = 1500
-"""Largest IP packet; an Ethernet header comes on top."""
-
 FRAME_BYTES = MTU_BYTES + 14
-"""Bytes that a token bucket counts for a full packet."""
-
+"""The largest IP packet, and the bytes that a token bucket counts for it, with the Ethernet header."""
 MAX_NODES = 200
 _ALWAYS_PARAMETERS = {
     # TCP between nodes, shared memory within a node, as on real hosts.
@@ -28,8 +25,7 @@ _ALWAYS_PARAMETERS = {
 TRANSPORT_PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "steady": {
         # 1: sends only, no puts. By default, the receiver's permission for a large message queues behind the receiver's
-        # own data in the one connection between two processes. It is then chance whether the two directions of an
-        # exchange follow one another or overlap.
+        # own data, and it is chance whether the two directions of an exchange follow one another or overlap.
         "btl_tcp_flags": "1",
         # By default, Linux lets the buffer grow with use, so that earlier messages decide how many sends overlap.
         "btl_tcp_sndbuf": "16384",
@@ -64,9 +60,8 @@ class Shape:
     `bits_per_second` is the rate of each port in both directions. `buffer_bytes` is the queue of each port of a switch,
     and `burst_bytes` the token-bucket burst. `host_queue_bytes` limits TCP's data in a node's own queue, for each
     connection (tcp_limit_output_bytes). With two switches, the first half of the nodes is at the first switch, and the
-    link between the switches has the rate `uplink_bits_per_second` in both directions; with one switch, this rate is 0.
-    `transport` is how Open MPI sends: 'steady', with sends only and a send buffer that does not grow, or 'default',
-    with Open MPI's own settings.
+    link between them has the rate `uplink_bits_per_second` in both directions. `transport` is 'steady' (sends only, and
+    a send buffer that does not grow) or 'default' (Open MPI's own settings).
     """
 
     nodes: int = 8
@@ -103,10 +98,7 @@ class Shape:
 
     @property
     def title(self) -> str:
-        """A short title for names of platforms: '8x100M', '8x100M-2x10M' with a link of 10 Mbit/s between two switches.
-
-        Four ranks on each node add '-4ppn', the transport 'default' adds '-default'.
-        """
+        """A title for names of platforms: '8x100M', or '8x100M-2x10M-4ppn-default' with two switches and all else."""
         uplink = f"-2x{self.uplink_bits_per_second / 1e6:g}M" if self.switches == 2 else ""
         transport = "" if self.transport == TRANSPORTS[0] else f"-{self.transport}"
         ranks = f"-{self.ranks_per_node}ppn" if self.ranks_per_node > 1 else ""
@@ -141,9 +133,6 @@ def format_rate(bits_per_second: float) -> str:
 
 # The latency from node to node.
 _LATENCY_SECONDS = 40e-6
-_EAGER_LIMIT_BYTES = 65536
-# Nominal values for processes of one node, which communicate through memory.
-_LOOPBACK_BYTES_PER_SECOND, _LOOPBACK_LATENCY_SECONDS = 2e9, 1e-6
 
 
 def simulated_platform(shape: Shape) -> Platform:
@@ -164,9 +153,9 @@ def simulated_platform(shape: Shape) -> Platform:
         link_bytes_per_second=shape.bits_per_second / 8,
         # A message passes the links of both nodes.
         link_latency_seconds=_LATENCY_SECONDS / 2,
-        loopback_bytes_per_second=_LOOPBACK_BYTES_PER_SECOND,
-        loopback_latency_seconds=_LOOPBACK_LATENCY_SECONDS,
+        loopback_bytes_per_second=2e9,
+        loopback_latency_seconds=1e-6,
         processes_per_node=shape.ranks_per_node,
-        calibration=Calibration(eager_limit_bytes=_EAGER_LIMIT_BYTES, tcp_window=False),
+        calibration=Calibration(eager_limit_bytes=65536, tcp_window=False),
         sources=(Source("rate of the links", f"the shape of the test bed, {rate}"),),
     )

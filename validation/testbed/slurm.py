@@ -1,7 +1,4 @@
-"""Slurm on a test bed. Each node has a slurmd, and the switch a login node with munged and slurmctld.
-
-All daemons run in the namespaces of the bed, end together with the bed, and keep their files in the bed's directory.
-"""
+"""Slurm on a test bed. Each node has a slurmd, and the switch a login node with munged and slurmctld."""
 
 from __future__ import annotations
 

@@ -1,10 +1,17 @@
-"""A test bed as an execution target: Open MPI over TCP, with a network namespace, host name and TMPDIR per node."""
+"""A test bed as an execution target: Open MPI over TCP, with a network namespace, host name and TMPDIR per node.
+
+While programs run there, TCP and the switch count dropped packets, retransmitted segments, and time-outs.
+"""
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from operator import add, sub
+from typing import Any
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import counted
@@ -73,9 +80,8 @@ class TestBed(ExecutionTarget):
         nodes = range(1, -(-request.procs // self.processes_per_node(request.procs)) + 1)
         with busy(bed):
             if bed.slurm and (waiting := jobs(bed)):
-                raise UsageError(
-                    f"the test bed '{bed.name}' has {counted(len(waiting), 'job')} of Slurm; wait for them"
-                )
+                many = counted(len(waiting), "job")
+                raise UsageError(f"the test bed '{bed.name}' has {many} of Slurm; wait for them")
             # A run that was killed may have left processes behind.
             bed.end_processes()
             if silent := _unreachable_nodes(bed, nodes):
@@ -125,3 +131,50 @@ def _unreachable_nodes(bed: Bed, nodes: Iterable[int]) -> list[int]:
         raise CollwiseError(f"test bed '{bed.name}' was taken down")
     silent = [others[address] for address in command(*words, str(_WAIT_SECONDS), *others).split()]
     return [1] if len(silent) == len(others) > 1 else sorted(silent)
+
+
+# The kernel's names of the counters of TCP, by ours.
+_KERNEL_NAMES = {
+    "sent_again": "TcpRetransSegs",
+    "timeouts": "TcpExtTCPTimeouts",
+    "loss_probes": "TcpExtTCPLossProbes",
+}
+
+
+@dataclass(frozen=True)
+class TcpCounts:
+    """Sums over all nodes: retransmitted segments, retransmission time-outs, loss probes; packets dropped by ports."""
+
+    sent_again: int = 0
+    timeouts: int = 0
+    loss_probes: int = 0
+    drops: int = 0
+
+    def __add__(self, other: TcpCounts) -> TcpCounts:
+        return TcpCounts(*map(add, astuple(self), astuple(other)))
+
+    def __sub__(self, other: TcpCounts) -> TcpCounts:
+        return TcpCounts(*map(sub, astuple(self), astuple(other)))
+
+
+def tcp_counts(bed: Bed) -> TcpCounts:
+    """The counts since the test bed was made; the difference of two readings counts the events in between.
+
+    Raises CollwiseError when a counter cannot be read.
+    """
+    total = TcpCounts()
+    for node in bed.nodes:
+        kernel = command("ip", "netns", "exec", bed.namespace(f"n{node}"), "nstat", "--json", "-az")
+        total += node_counts(json.loads(kernel))
+    return total + switch_counts(json.loads(command("tc", "-n", bed.namespace("switch"), "-s", "-j", "qdisc", "show")))
+
+
+def node_counts(document: Mapping[str, Any]) -> TcpCounts:
+    """The counts of one node, from the output of `nstat --json -az` there."""
+    kernel = document["kernel"]
+    return TcpCounts(**{ours: int(kernel.get(theirs, 0)) for ours, theirs in _KERNEL_NAMES.items()})
+
+
+def switch_counts(queues: list[Mapping[str, Any]]) -> TcpCounts:
+    """The counts of the switch, from the output of `tc -s -j qdisc show` there."""
+    return TcpCounts(drops=sum(int(queue.get("drops", 0)) for queue in queues))

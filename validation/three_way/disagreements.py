@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby, zip_longest
 from typing import Any, TypeVar
 
@@ -22,8 +23,7 @@ from collwise.simulator.timing import Case
 from collwise.validation.compare.scores import Scores
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.shape import FRAME_BYTES, Shape
-from collwise.validation.testbed.target import TestBed
-from collwise.validation.testbed.tcp_counters import TcpCounts, tcp_counts
+from collwise.validation.testbed.target import TcpCounts, TestBed, tcp_counts
 from collwise.validation.three_way.verdicts import SIMULATED
 
 LIMIT = 0.2
@@ -59,7 +59,7 @@ class Pair:
 class Disagreement:
     """An algorithm on neighbouring sizes at which simulation errs beyond the limit to the same side.
 
-    `message_bytes` are these sizes, `case` is the case with the largest gap, and `worst` has this case's times.
+    `case` is the case with the largest gap, and `worst` has this case's times.
     """
 
     case: Case
@@ -69,10 +69,9 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The cause of a disagreement, and times of its worst case from further runs.
+    """The cause of a disagreement, and times of its worst case: in a run that changes nothing, and under conditions.
 
-    `unchanged` is from a run in which nothing is changed, `under` from a run under each condition that applies to the
-    case. `counted` has the TCP counts of a run of this case only.
+    `counted` has the TCP counts of a run of this case only.
     """
 
     disagreement: Disagreement
@@ -107,8 +106,8 @@ def _disagreement(scores: Scores, a: int, i: int, places: Sequence[int]) -> Disa
 def cause_of(worst: Pair, unchanged: Pair | None, under: Mapping[str, Pair]) -> str:
     """The condition under which the smallest gap is left, if this is at most half of the original gap.
 
-    `unchanged` is the worst case run again. No condition is considered if the gap is smaller than the measurement's
-    interval, or if the second run does not show the gap.
+    No condition is considered if the gap is smaller than the measurement's interval, or if the second run `unchanged`
+    does not show the gap.
     """
     if abs(worst.simulated_seconds - worst.seconds) <= worst.half_width_seconds:
         return WITHIN_INTERVAL
@@ -133,8 +132,6 @@ def spread(found: Sequence[Disagreement], most: int) -> list[Disagreement]:
 
 _SLOWER = 5
 _LARGE_BUFFER_BYTES = 50_000_000
-
-
 T = TypeVar("T")
 
 
@@ -147,8 +144,8 @@ class Condition:
     """A change and the cause that it tests. If the gap closes under the change, `cause` explains the gap.
 
     `shape` changes the test bed, `launcher_args` the MPI library, `case` what is measured and simulated, and `platform`
-    the simulation. By default, each of them changes nothing. If `isolated` is true, the simulated platform is the one
-    calibrated on single messages. `applies` returns True for cases to which the change applies.
+    the simulation. If `isolated` is true, the simulated platform is the one calibrated on single messages. `applies`
+    returns True for cases to which the change applies.
     """
 
     cause: str
@@ -167,17 +164,12 @@ def _recalibrated(platform: Platform, **changes: Any) -> Platform:
 
 def _eager_limit(cause: str, change: str, size: int) -> Condition:
     options = ("--mca", "btl_tcp_eager_limit", str(size), "--mca", "btl_tcp_rndv_eager_limit", str(size))
-    return Condition(
-        cause, change, launcher_args=options, platform=lambda platform: _recalibrated(platform, eager_limit_bytes=size)
-    )
+    limited = partial(_recalibrated, eager_limit_bytes=size)
+    return Condition(cause, change, launcher_args=options, platform=limited)
 
 
 def _no_faster_than_link(platform: Platform) -> Platform:
-    """The platform with bandwidth factors of at most 1.
-
-    Small messages may have larger factors if the calibration was made with pauses between messages, since the first
-    packets after a pause pass unshaped.
-    """
+    """The platform with bandwidth factors of at most 1, since the first packets after a pause pass unshaped."""
     rows = tuple((size, min(factor, 1.0)) for size, factor in platform.calibration.bandwidth_factor)
     return _recalibrated(platform, bandwidth_factor=rows)
 
@@ -230,8 +222,6 @@ CONDITIONS = (
     ),
 )
 """All conditions in the order in which they are tried. Conditions that need no other test bed come first."""
-
-
 UNCHANGED = Condition("", "nothing changed")
 _LIMIT_SECONDS = 300.0
 
@@ -251,10 +241,7 @@ class Diagnoser:
     method: Method
 
     def diagnose(self, found: Sequence[Disagreement]) -> list[Diagnosis]:
-        """A cause for each disagreement.
-
-        Raises the errors of making test beds and of measuring. The store keeps finished cases.
-        """
+        """A cause for each disagreement. Raises the errors of making test beds and of measuring."""
         if not found:
             return []
         cases = list(dict.fromkeys(disagreement.case for disagreement in found))
@@ -270,14 +257,11 @@ class Diagnoser:
                         counted = self._counted(bed, cases)
         diagnoses = []
         for disagreement in found:
-            unchanged = pairs[UNCHANGED.cause].get(disagreement.case)
-            under = {
-                name: of_cases[disagreement.case]
-                for name, of_cases in pairs.items()
-                if name and disagreement.case in of_cases
-            }
+            case = disagreement.case
+            under = {name: of_cases[case] for name, of_cases in pairs.items() if case in of_cases}
+            unchanged = under.pop(UNCHANGED.cause, None)
             cause = cause_of(disagreement.worst, unchanged, under)
-            diagnoses.append(Diagnosis(disagreement, cause, unchanged, under, counted.get(disagreement.case)))
+            diagnoses.append(Diagnosis(disagreement, cause, unchanged, under, counted.get(case)))
         return diagnoses
 
     def _under(self, condition: Condition, bed: TestBed, cases: Sequence[Case]) -> dict[Case, Pair]:
@@ -289,12 +273,11 @@ class Diagnoser:
         platform = condition.platform(self.isolated if condition.isolated else self.platform)
         measured = self._measured(target).time(changed)
         simulated = Simulated(platform, self.context).time(changed)
-        pairs = {
-            other: Pair(simulated[other].seconds, measured[other].seconds, measured[other].half_width_seconds)
-            for other in changed
+        return {
+            case: Pair(simulated[other].seconds, measured[other].seconds, measured[other].half_width_seconds)
+            for case, other in applicable.items()
             if simulated[other].ok and measured[other].ok
         }
-        return {case: pairs[other] for case, other in applicable.items() if other in pairs}
 
     def _counted(self, bed: TestBed, cases: Sequence[Case]) -> dict[Case, TcpCounts]:
         """The counts of TCP and the switch for each case, taken while the MPI program ran only this case."""

@@ -31,16 +31,18 @@ from collwise.validation.testbed.check import BedCheck, check
 from collwise.validation.testbed.shape import simulated_platform
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.three_way.disagreements import Diagnoser, Diagnosis, Disagreement, disagreements, spread
-from collwise.validation.three_way.flat_or_hierarchical import COMPONENTS, can_be_simulated, with_component
 from collwise.validation.three_way.plan import Scenario, ThreeWayPlan
 from collwise.validation.three_way.verdicts import (
+    COMPONENTS,
     ENGINES,
     LARGE_BYTES,
     OWN,
     SCHEDULED,
     SIMULATED,
     Repeatability,
+    can_be_simulated,
     repeatability,
+    with_component,
 )
 from collwise.validation.times.choice import LIBRARY_DECIDES
 from collwise.validation.times.files import AllTimes
@@ -73,27 +75,27 @@ class Stage:
 
 @dataclass
 class Validation:
-    """The results of a comparison, part by part."""
+    """The results of a comparison, part by part.
+
+    `scores` has engines, models and MPI's own choices by the place of measurement, the main scenario first. `platforms`
+    has the simulated platforms by the name of the test bed, or by their own names on a cluster. `checked` is the check
+    of the main test bed; None if the plan is quick. `notes` are on models that could not be fitted. If nodes have
+    several processes, there are times of MPI's own collectives by component, verified hierarchical algorithms, and
+    tasks.
+    """
 
     plan: ThreeWayPlan
     scores: dict[str, AllScores] = field(default_factory=dict)
-    """Scores of engines, models and MPI's own choices by the place of measurement, the main scenario first."""
     platforms: dict[str, HostPlatform] = field(default_factory=dict)
-    """The simulated platforms, by the name of the test bed, or by the platform's own name on a cluster."""
     repeated: Repeatability = field(default_factory=lambda: repeatability([]))
     checked: BedCheck | None = None
-    """The check of what limits messages on the main test bed, network or processors; None if the plan is quick."""
     disagreements: list[Disagreement] = field(default_factory=list)
     diagnoses: list[Diagnosis] = field(default_factory=list)
     failed: list[Timing] = field(default_factory=list)
     components: dict[str, AllTimes] = field(default_factory=dict)
-    """The times of MPI's own collectives by component; empty if they were not measured."""
     verified: list[VerificationResult] = field(default_factory=list)
-    """The verification of hierarchical algorithms on the main test bed, if its nodes have several processes."""
     tasks: list[TaskStudy] = field(default_factory=list)
-    """Tasks of hierarchical collectives on the main test bed, if its nodes have several processes."""
     notes: list[str] = field(default_factory=list)
-    """Lines on models that could not be fitted."""
     stages: list[Stage] = field(default_factory=list)
 
     @property
@@ -132,9 +134,7 @@ MethodOf = Callable[[Case], Method]
 class ThreeWayComparison:
     """One run of a plan: on test beds that it makes, or on `target`, which is simulated as `platform`.
 
-    On test beds, platforms are calibrated first; on the target, only if `calibrate` is true. The context's store
-    contains the finished cases and measurements, and `folder` the calibrated platforms. A stopped run resumes from the
-    store.
+    On test beds, platforms are calibrated first; on the target, only if `calibrate` is true. They go to `folder`.
     """
 
     plan: ThreeWayPlan
@@ -153,8 +153,7 @@ class ThreeWayComparison:
     def run(self) -> Validation:
         """Runs everything in the order of the plan. No test bed is left up, whatever happens.
 
-        Raises UsageError if test beds cannot be made or cases do not fit on the platform, and CollwiseError if a run of
-        the MPI program fails.
+        Raises UsageError if test beds cannot be made or cases do not fit on the platform, CollwiseError if a run fails.
         """
         main, result = self.plan.main, self.result
         with self._at(main) as target:
@@ -217,16 +216,11 @@ class ThreeWayComparison:
         return platform, alone_platform(points, used)
 
     def _fitted(self, target: ExecutionTarget) -> list[CollectiveModel]:
-        budget = QUICK_MODELS_SECONDS if self.plan.quick else MODELS_SECONDS
-        method = Method(timing="maximum", precision=PRECISION_OF_FITS)
+        main, budget = self.plan.main, QUICK_MODELS_SECONDS if self.plan.quick else MODELS_SECONDS
+        bench = functools.partial(Measured, target, self.context, Method("maximum", PRECISION_OF_FITS))
+        note = self.result.notes.append
         with self._stage(f"{target.name}: models fitted"):
-            return measured_models(
-                functools.partial(Measured, target, self.context, method),
-                self.plan.main.procs,
-                [*self.plan.main.sizes],
-                budget_seconds=budget,
-                on_note=self.result.notes.append,
-            )
+            return measured_models(bench, main.procs, [*main.sizes], budget_seconds=budget, on_note=note)
 
     def _score(
         self, target: ExecutionTarget, scenario: Scenario, platform: HostPlatform, models: Sequence[CollectiveModel]
@@ -238,12 +232,10 @@ class ThreeWayComparison:
         with self._stage(f"{target.name}: {sum(len(grid.cases()) for grid in grids)} cases measured"):
             measured = self._times(target, grids, method, place)
         with self._stage(f"{target.name}: simulated and predicted"):
-            simulable = [
-                replace(grid, besides=()).only(functools.partial(can_be_simulated, grid.collective)) for grid in grids
-            ]
-            simulated, played = (
-                simulate(platform, simulable, replace(self.context, engine=engine)) for engine in (SMPI, SCHEDULE)
-            )
+            ours = [replace(grid, besides=()) for grid in grids]
+            some = [grid.only(functools.partial(can_be_simulated, grid.collective)) for grid in ours]
+            engines = [replace(self.context, engine=engine) for engine in (SMPI, SCHEDULE)]
+            simulated, played = (simulate(platform, some, context) for context in engines)
             scores = AllScores(
                 Scores(right, {SIMULATED: item, SCHEDULED: other, **_predicted(models, right.grid), OWN: _OWN})
                 for right, item, other in zip(measured, simulated, played, strict=True)
@@ -253,17 +245,11 @@ class ThreeWayComparison:
         self.result.platforms[target.name if on_bed else platform.name] = platform
 
     def _times(self, target: ExecutionTarget, grids: Sequence[Grid], method: MethodOf, place: str) -> list[Times]:
-        """Measured times: the medians of the launches' medians, so that disturbed launches do not count.
-
-        The intervals are the intervals of the means.
-        """
-        found = self._measured(target, [case for grid in grids for case in grid.cases()], method)
-        medians = {
-            case: replace(
-                timing, seconds=timing.median_seconds if math.isfinite(timing.median_seconds) else timing.seconds
-            )
-            for case, timing in found.items()
-        }
+        """The medians of the launches' medians, since launches may be disturbed, with the intervals of the means."""
+        medians = self._measured(target, [case for grid in grids for case in grid.cases()], method)
+        for case, timing in medians.items():
+            if math.isfinite(timing.median_seconds):
+                medians[case] = replace(timing, seconds=timing.median_seconds)
         return [Times.of_timings(grid, medians, place, "measured", target.installation.label) for grid in grids]
 
     def _measured(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name
 from collwise.simulator.schedule.tasks import BY_SOCKET
 from collwise.simulator.timing import Case
 from collwise.validation.hierarchy.space import WITHIN
@@ -28,7 +28,7 @@ RATES = (100e6, 50e6, 25e6, 12.5e6)
 _OTHER_RATE = 0.5
 _OTHER_NODES = (4, 16)
 
-# For broadcast and reductions m is the whole message, for the others the block of each of the P processes.
+# In these, m is the whole message, in the others the block of each process.
 _WHOLE = ("bcast", "reduce", "allreduce")
 _SIZES = tuple(1024 * 2**k for k in (0, *range(2, 11))), tuple(1024 * 2**k for k in range(8))
 _FEW_SIZES = (8192, 65536, 524288), (2048, 16384, 65536)
@@ -40,8 +40,7 @@ _FEW_SHARED_NODES_SIZES = (8192, 32768), (2048, 8192)
 def hierarchical_choices(collective: str) -> tuple[Choice, ...]:
     """Every hierarchical algorithm, with every kind of communication within nodes, messages first.
 
-    Communication by socket is left out, since a test bed's node is one socket. Only broadcasts and reductions use the
-    memory of a node.
+    A test bed's node is one socket. Only broadcasts and reductions use the memory of a node.
     """
     names = [algorithm.name for algorithm in Catalogue.load().algorithms(collective) if algorithm.by_node]
     ways = [way for way in range(len(WITHIN)) if way != BY_SOCKET] if collective in _WHOLE else [0]
@@ -74,15 +73,11 @@ class Scenario:
         return self.shape is not None and self.processes_per_node > 1
 
     def grids(self) -> list[Grid]:
-        """Every algorithm that runs on this number of processes, at every size, and MPI's own collective.
-
-        Algorithms that cut messages have segments of 8 KiB.
-        """
+        """Every algorithm that runs on this number of processes, at every size, and MPI's own collective."""
         found = []
         for collective, sizes in self.sizes.items():
-            choices = candidates(collective, [SEGMENT_BYTES]) + (
-                hierarchical_choices(collective) if self.by_node else ()
-            )
+            more = hierarchical_choices(collective) if self.by_node else ()
+            choices = candidates(collective, [SEGMENT_BYTES]) + more
             grid = Grid(collective, choices, (self.procs,), sizes, self.processes_per_node)
             found.append(grid.with_besides(lambda *_: LIBRARY_DECIDES))
         return found
@@ -132,15 +127,13 @@ def usual_plan(
 ) -> ThreeWayPlan:
     """The main scenario; unless `quick` or `one_bed`, also 4 and 16 nodes, half the rate, and the other transport.
 
-    The other scenarios have three sizes each. `transport` is that of the main scenario. If `ranks_per_node` is above 1,
-    the main scenario is the only one, and it also has hierarchical algorithms. There are then no models, since models
-    know only one process on each node.
+    The other scenarios have three sizes each. If `ranks_per_node` is above 1, there is only the main scenario, which
+    also has hierarchical algorithms, and no models, since these know only one process on each node.
     """
     if nodes < 2:
         raise UsageError(f"{nodes} nodes: at least 2 are needed")
     rate, per_node, transport = bits_per_second or BITS_PER_SECOND, ranks_per_node or 1, transport or TRANSPORTS[0]
-    if transport not in TRANSPORTS:
-        raise unknown_name("transport of a test bed", transport, TRANSPORTS)
+    check_name("transport of a test bed", transport, TRANSPORTS)
     shared = per_node > 1
     usual = (_FEW_SHARED_NODES_SIZES, _SHARED_NODES_SIZES) if shared else (_FEW_SIZES, _SIZES)
     few, many = (_sizes(collectives, sizes, entry) for entry in usual)
@@ -166,17 +159,14 @@ def cluster_plan(
 ) -> ThreeWayPlan:
     """The largest process count as the main scenario, and the other process counts with three sizes each.
 
-    By default there is only the target's usual process count. Models are fitted only with one process on each node,
-    since they know no other number.
+    By default there is only the target's usual process count. Models are fitted only with one process on each node.
     """
     counts = sorted({*(procs or (target.usual_procs,))}, reverse=True)
     if counts[-1] < 2:
         raise UsageError(f"P = {counts[-1]}: at least 2 are needed")
     few, many = (_sizes(collectives, sizes, usual) for usual in (_FEW_SIZES, _SIZES))
-    scenarios = tuple(
-        Scenario(count, target.processes_per_node(count), few if quick or count != counts[0] else many)
-        for count in counts
-    )
+    main, per_node = few if quick else many, target.processes_per_node
+    scenarios = tuple(Scenario(count, per_node(count), main if count == counts[0] else few) for count in counts)
     return ThreeWayPlan(scenarios, quick, models and scenarios[0].processes_per_node == 1)
 
 

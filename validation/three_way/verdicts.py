@@ -1,16 +1,28 @@
-"""Verdicts on scores against measured times: limits, rank agreement, and repeated measurement."""
+"""Verdicts on scores against measured times: limits, ranks, repeated measurement, flat and hierarchical algorithms.
+
+A hierarchical algorithm treats the processes of one node differently from processes of other nodes.
+"""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, fields, replace
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from collwise.algorithms.catalogue import Catalogue
+from collwise.models.switch_points import picked_seconds
+from collwise.simulator.execution.launchers import parameter_variables
+from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
 from collwise.simulator.timing import Timing
-from collwise.validation.compare.scores import AllScores, Errors, Ranks, distinguishable
+from collwise.validation.compare.scores import AllScores, Errors, Ranks, Scores, distinguishable
+from collwise.validation.hierarchy import space
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.times import State, Times
 
 SIMULATED = "simulated"
 """The source of times simulated by SMPI."""
@@ -30,6 +42,12 @@ LIMITS = {MEDIAN_ERROR: 0.15, MEAN_SLOWDOWN: 0.05, WORST_SLOWDOWN: 0.25}
 """The promised limit of each quantity; 0.15 is 15 %."""
 WANTED_REPEATABILITY = 0.9
 """The share of cases whose two means should agree if cases are measured twice."""
+POINT = ("target", "collective", "procs", "message_bytes")
+"""The columns that identify a point. The target is the target of the measurement."""
+FLAT, HIERARCHICAL = "flat", "hierarchical"
+KINDS = (FLAT, HIERARCHICAL)
+COMPONENTS: Mapping[str, Mapping[str, str]] = {"tuned": {"coll": "^han"}, "han": {"coll_han_priority": "100"}}
+"""Open MPI's components that are compared on nodes of several processes, each with the parameters that choose it."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +55,9 @@ class Repeatability:
     """The number of cases that two runs of the MPI program measured, and counts of cases that agree.
 
     The means have intervals with half-widths h_1 and h_2. `within` counts cases whose means differ by at most
-    sqrt(h_1^2 + h_2^2), the half-width for a difference of independent means. `overlapping` counts cases whose
-    intervals have a point in common, |difference| <= h_1 + h_2. `inside` counts cases whose second mean lies in the
-    first interval, which happens less often. `median_difference` and `worst_difference` are the median and the maximum
-    of |second / first - 1|, and `median_half_width` is the median of h / mean over all means.
+    sqrt(h_1^2 + h_2^2), the half-width for a difference of independent means, `overlapping` those with |difference| <=
+    h_1 + h_2, and `inside` those whose second mean lies in the first interval. `median_difference` and
+    `worst_difference` are of |second / first - 1|, and `median_half_width` is the median of h / mean over all means.
     """
 
     cases: int
@@ -76,7 +93,7 @@ def verdicts(scores: AllScores, source: str) -> pd.DataFrame:
     """Three verdicts on all collectives together, on their messages of at least LARGE_BYTES, and on each collective.
 
     A row has the source, the collective, the `quantity`, the value `found`, the promised `limit`, `within_limit`, and
-    the `distance` of the value from the limit (positive above the limit). There are no rows if the source has no times.
+    the `distance` of the value from the limit (positive above the limit).
     """
     errors, picks = (
         with_all(rows[rows.source == source], large=True).groupby("group", sort=False)
@@ -98,8 +115,7 @@ def verdicts(scores: AllScores, source: str) -> pd.DataFrame:
 def rank_agreement(scores: AllScores) -> pd.DataFrame:
     """The mean ranks of each source over the points that have ranks, for all collectives and then by collective.
 
-    The columns are collective, source, `points` (the number of points, each with two or more predicted choices), and
-    the fields of `Ranks`.
+    The columns are collective, source, the number of `points`, and the fields of `Ranks`.
     """
     known = with_all(scores.pick_rows()).dropna(subset="distinguishable")
     by = known.groupby(["group", "source"], sort=False)
@@ -126,3 +142,106 @@ def repeatability(pairs: Iterable[tuple[Timing, Timing]]) -> Repeatability:
         worst_difference=max(differences) if differences else math.nan,
         median_half_width=statistics.median(widths) if widths else math.nan,
     )
+
+
+def with_component(target: ExecutionTarget, name: str) -> ExecutionTarget:
+    """The target with one of COMPONENTS for MPI's own collectives."""
+    return ModifiedTarget(target, {"component": name}, environment=parameter_variables(COMPONENTS[name]))
+
+
+def can_be_simulated(collective: str, choice: Choice) -> bool:
+    """True if engines can simulate the choice. They simulate neither shared memory nor MPI's own collectives."""
+    entry = Catalogue.load().algorithm(collective, choice.algorithm)
+    return not entry.real_mpi_only and not (
+        entry.count_parameter == "within" and choice.parameter not in space.SIMULATED
+    )
+
+
+def label(choice: Choice) -> str:
+    """The algorithm, with what a node's processes use instead of messages ('tasks_chain, shared memory'), if any."""
+    if choice == LIBRARY_DECIDES:
+        return ""
+    return choice.algorithm + (f", {space.WITHIN[choice.parameter]}" if choice.parameter else "")
+
+
+def point(right: Times, procs: int, message_bytes: int) -> dict[str, Any]:
+    """A point of measured times as plain data, with the place where they were measured."""
+    return dict(zip(POINT, (right.platform, right.collective, procs, message_bytes), strict=True))
+
+
+def kind_of(collective: str, choice: Choice) -> str:
+    """The kind of a choice, one of KINDS."""
+    return KINDS[Catalogue.load().algorithm(collective, choice.algorithm).by_node]
+
+
+def of_kind(times: Times, kind: str) -> Times:
+    """The times of only the algorithms of one kind."""
+    return times.where(np.array([kind_of(times.collective, choice) == kind for choice in times.choices])[:, None, None])
+
+
+def best_of_kinds(times: Times) -> Times:
+    """The times of the best algorithm of each kind, as two choices with the names of the kinds."""
+    alone = [of_kind(times, kind) for kind in KINDS]
+    seconds = np.stack([item.best_seconds.values for item in alone])
+    widths = np.stack([picked_seconds(item.half_widths.values, item.best.values) for item in alone])
+    state = np.where(np.isfinite(seconds), State.TIMED, State.NOT_ASKED).astype(np.int8)
+    values = {"seconds": seconds, "half_width_seconds": widths, "state": state}
+    grid = replace(times.grid, choices=tuple(map(Choice, KINDS)))
+    return Times.of_values(grid, values, times.platform, times.source, times.maker)
+
+
+def choices_of_kind(every: AllScores, source: str) -> pd.DataFrame:
+    """The cost of each choice between the two kinds. Each point at which the source predicts both kinds has a row.
+
+    `chosen` is the kind that the source predicts to be the fastest, and `best` the kind of the fastest measured
+    algorithm. `slowdown` compares the measured times of the fastest algorithm of each kind. `certain` is true if it
+    exceeds the intervals of these times.
+    """
+    found = []
+    for scores in every.values():
+        right = scores.right.of_grid(replace(scores.right.grid, besides=()))
+        predicted = scores.times[source].of_grid(right.grid).known_to(right)
+        found.append(Scores(best_of_kinds(right), {source: best_of_kinds(predicted)}).pick_rows())
+    rows = pd.concat(found).rename(columns={"platform": "target", "pick": "chosen"})
+    rows = rows[rows.candidates == len(KINDS)]
+    named = {name: [choice.algorithm for choice in rows[name]] for name in ("chosen", "best")}
+    return rows.assign(**named)[[*POINT, "chosen", "best", "slowdown", "certain"]]
+
+
+def component_table(every: AllScores, components: Mapping[str, Mapping[str, Times]], source: str) -> pd.DataFrame:
+    """The measured seconds of the best algorithm of each kind, of the source's pick, and of components, by point.
+
+    `components` has the times of MPI's own collectives by component and collective. The algorithms' names are in
+    columns such as 'flat algorithm'.
+    """
+    found = []
+    columns = [f"{name}{part}" for name in (*KINDS, "pick") for part in (" algorithm", "")]
+    for collective, scores in every.items():
+        right = scores.right.of_grid(replace(scores.right.grid, besides=()))
+        alone = {kind: of_kind(right, kind) for kind in KINDS}
+        for (i, j), at in zip(np.ndindex(*right.best.shape), right.grid.points, strict=True):
+            choices = {kind: item.best_choice(*at) for kind, item in alone.items()}
+            choices["pick"] = scores.pick(source, i, j).choice
+            row = point(right, *at)
+            row |= {name: float(times[collective].best_seconds.values[i, j]) for name, times in components.items()}
+            for name, choice in choices.items():
+                if choice is not None:
+                    row |= {f"{name} algorithm": label(choice), name: right.seconds_of(choice, *at)}
+            if None not in choices.values():
+                found.append(row)
+    return pd.DataFrame(found, columns=[*POINT, *components, *columns])
+
+
+def ways_within(every: AllScores) -> pd.DataFrame:
+    """The measured time of each algorithm that shares or reads memory in nodes, divided by its time with messages."""
+    columns = ["collective", "algorithm", "way", "message_bytes", "ratio"]
+    found = []
+    for collective, scores in every.items():
+        right = scores.right
+        for procs, size in right.grid.points:
+            for choice in right.choices:
+                by_messages = right.seconds_of(replace(choice, parameter=0), procs, size)
+                ratio = right.seconds_of(choice, procs, size) / by_messages
+                if choice.parameter and not math.isnan(ratio):
+                    found.append((collective, choice.algorithm, space.WITHIN[choice.parameter], size, ratio))
+    return pd.DataFrame(found, columns=columns)

@@ -15,8 +15,7 @@ from collwise.common.units import format_size
 from collwise.simulator.sweeps.context import SMPI_SELECTORS, SimulationContext
 from collwise.simulator.timing import Case
 from collwise.studies.papers.published import measured_for, row_of, tables_of
-from collwise.validation.guidelines.checks import PATTERN, Call, Share
-from collwise.validation.guidelines.guideline import GUIDELINES, guidelines_of
+from collwise.validation.guidelines.checks import GUIDELINES, PATTERN, Call, Share, guidelines_of
 from collwise.validation.guidelines.library import CaseTimes, Library
 from collwise.validation.guidelines.own_algorithms import OwnChecked
 from collwise.validation.guidelines.workflow import GuidelinesResult, run

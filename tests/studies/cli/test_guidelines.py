@@ -14,7 +14,7 @@ import collwise
 from collwise.platforms import load
 from collwise.simulator.execution.interposed import LibraryOptions
 from collwise.studies.cli.main import main
-from collwise.validation.guidelines.guideline import GUIDELINES
+from collwise.validation.guidelines.checks import GUIDELINES
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.libraries.pgmpi import parse_profile
 from collwise.validation.times.grid import case_of

@@ -13,11 +13,9 @@ import collwise
 from collwise.platforms import load
 from collwise.simulator.timing import Case
 from collwise.studies.papers.hunold2018 import analysis
-from collwise.validation.guidelines.checks import Call, Launches, Share, check
-from collwise.validation.guidelines.guideline import GUIDELINES
+from collwise.validation.guidelines.checks import GUIDELINES, Call, Launches, Share, check
 from collwise.validation.guidelines.library import Library, simulated_library
-from collwise.validation.guidelines.repair import ranges_of
-from collwise.validation.guidelines.workflow import GuidelinesResult, Plan, run
+from collwise.validation.guidelines.workflow import GuidelinesResult, Plan, ranges_of, run
 from collwise.validation.libraries.pgmpi import PgmpiProfile, Range
 
 if TYPE_CHECKING:

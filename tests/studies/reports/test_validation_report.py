@@ -12,7 +12,7 @@ from collwise.studies.reports.validation_report import document, write_validatio
 from collwise.validation.compare.scores import AllScores
 from collwise.validation.testbed.check import BedCheck, Exchange
 from collwise.validation.testbed.shape import Shape, simulated_platform
-from collwise.validation.testbed.tcp_counters import TcpCounts
+from collwise.validation.testbed.target import TcpCounts
 from collwise.validation.three_way.disagreements import NOT_FOUND, Diagnosis, Pair, disagreements
 from collwise.validation.three_way.pipeline import Stage, Validation
 from collwise.validation.three_way.plan import usual_plan

@@ -20,8 +20,8 @@ from collwise.simulator.sweeps.method import USUAL_METHOD
 from collwise.simulator.sweeps.runner import Keep
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.present.searches import point_rows, search_document, summary_lines
+from collwise.validation.adaptive import Goal
 from collwise.validation.adaptive.belief import Belief, expected_gain
-from collwise.validation.adaptive.goal import Goal
 from collwise.validation.adaptive.search import MAX_REPETITIONS, REPETITIONS, AdaptiveSearch, Searched, pooled
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.measured import stored_times

@@ -13,8 +13,8 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms import load
 from collwise.studies.cli import check
 from collwise.studies.cli.main import main
-from collwise.validation.correctness import crosscheck_openmpi, crosscheck_smpi, explanations
-from collwise.validation.correctness.crosscheck import findings
+from collwise.validation.correctness import crosscheck, crosscheck_openmpi, crosscheck_smpi
+from collwise.validation.correctness.crosscheck import Explanation, findings
 from collwise.validation.correctness.crosscheck_openmpi import (
     OpenmpiRow,
     compare_with_openmpi,
@@ -22,7 +22,6 @@ from collwise.validation.correctness.crosscheck_openmpi import (
     openmpi_names,
 )
 from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi
-from collwise.validation.correctness.explanations import Explanation
 from tests.command_line import printed
 from tests.needs import needs
 
@@ -70,11 +69,11 @@ def test_two_per_cent_either_way() -> None:
 
 def test_tables_name_algorithms_of_the_catalogue() -> None:
     catalogue = Catalogue.load()
-    for key in (*explanations.SMPI, *explanations.OPENMPI, *explanations.NOT_IN_SMPI, *explanations.OPENMPI_NAMES):
+    for key in (*crosscheck.SMPI, *crosscheck.OPENMPI, *crosscheck.NOT_IN_SMPI, *crosscheck.OPENMPI_NAMES):
         catalogue.algorithm(*key)
-    for key in explanations.SMPI:
+    for key in crosscheck.SMPI:
         assert catalogue.algorithm(*key).smpi
-    for key in explanations.NOT_IN_SMPI:
+    for key in crosscheck.NOT_IN_SMPI:
         assert not catalogue.algorithm(*key).smpi
 
 
@@ -193,8 +192,8 @@ def test_only_a_complete_comparison_finds_idle_explanations(
     monkeypatch.setattr(check, "compare_with_smpi", lambda *_, **__: [SAME])
     monkeypatch.setattr(check, "compare_with_openmpi", lambda *_, **__: [FORCED])
     monkeypatch.setattr(check, "misnamed_algorithms", lambda _: [])
-    monkeypatch.setattr(explanations, "SMPI", {("smpi", "idle"): idle})
-    monkeypatch.setattr(explanations, "OPENMPI", {("openmpi", "idle"): idle})
+    monkeypatch.setattr(crosscheck, "SMPI", {("smpi", "idle"): idle})
+    monkeypatch.setattr(crosscheck, "OPENMPI", {("openmpi", "idle"): idle})
     with pytest.raises(SystemExit) as ended:
         main(["check", "others", *asked, "--json"])
     assert (ended.value.code or 0) == bool(complete)
@@ -205,10 +204,10 @@ def test_only_a_complete_comparison_finds_idle_explanations(
 @pytest.mark.slow
 @needs("smpi")
 def test_all_that_smpi_has() -> None:
-    assert findings(compare_with_smpi(load("grisou")), explanations.SMPI, complete=True) == []
+    assert findings(compare_with_smpi(load("grisou")), crosscheck.SMPI, complete=True) == []
 
 
 @pytest.mark.slow
 @needs("openmpi")
 def test_all_that_open_mpi_has() -> None:
-    assert findings(compare_with_openmpi(), explanations.OPENMPI, complete=True) == []
+    assert findings(compare_with_openmpi(), crosscheck.OPENMPI, complete=True) == []

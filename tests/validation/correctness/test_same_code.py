@@ -21,7 +21,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.simulator.execution.launchers import parameter_options, run_program
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.timing import Case
-from collwise.validation.correctness.explanations import OPENMPI_CODE, OPENMPI_PARTS, PARTS, Key
+from collwise.validation.correctness.crosscheck import OPENMPI_CODE, OPENMPI_PARTS, PARTS, Key
 from collwise.validation.libraries.openmpi_file import OTHER_COMPONENTS
 from collwise.validation.measurement.imports.algorithm_names import _OPENMPI, openmpi_choice
 from tests.needs import needs

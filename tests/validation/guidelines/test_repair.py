@@ -11,11 +11,29 @@ from hypothesis import given, strategies as st
 from collwise.common.errors import UsageError, warn
 from collwise.simulator.timing import Case
 from collwise.studies.present.guidelines import new_rows
-from collwise.validation.guidelines.checks import MONOTONY, PATTERN, SPLIT, Call, Launches, RankTest, Share, check
-from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL
+from collwise.validation.guidelines.checks import (
+    GUIDELINES,
+    MONOTONY,
+    PATTERN,
+    REDUCE_LOCAL,
+    SPLIT,
+    Call,
+    Launches,
+    RankTest,
+    Share,
+    check,
+)
 from collwise.validation.guidelines.library import Library
-from collwise.validation.guidelines.repair import RepairedRange, profiles, ranges, ranges_of, repairs, rules_text
-from collwise.validation.guidelines.workflow import Plan, run
+from collwise.validation.guidelines.workflow import (
+    Plan,
+    RepairedRange,
+    profiles,
+    ranges,
+    ranges_of,
+    repairs,
+    rules_text,
+    run,
+)
 from collwise.validation.libraries.pgmpi import PgmpiProfile, Range, parse_profile, profile_text
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import BUILTIN

@@ -26,12 +26,11 @@ from collwise.validation.measurement.irregular_regions import (
     parts,
     region_times,
     regions_on_bed,
-    set_tcp,
     thresholds_of,
     verdict,
 )
-from collwise.validation.testbed.bed import Bed, Shape, down, up
-from collwise.validation.testbed.tcp_counters import TcpCounts, node_counts, switch_counts
+from collwise.validation.testbed.bed import Shape, down, up
+from collwise.validation.testbed.target import TcpCounts, node_counts, switch_counts
 from tests.needs import need, needs
 
 KIB = 1024
@@ -167,8 +166,6 @@ def test_plans_that_make_no_sense_are_refused(arguments: dict[str, int], message
 
 
 def test_unknown_tcp_variants_name_the_valid_ones(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="reno-2009"):
-        set_tcp(Bed("none", Shape(2)), "renno")
     with Store(tmp_path / "store.sqlite") as store, pytest.raises(UsageError, match="reno-2009"):
         regions_on_bed(Shape(3), "renno", RegionsPlan(3), store, name="none")
 

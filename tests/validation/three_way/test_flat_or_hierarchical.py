@@ -4,15 +4,15 @@ import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.validation.compare.scores import AllScores
-from collwise.validation.three_way.flat_or_hierarchical import (
+from collwise.validation.three_way.plan import COLLECTIVES, hierarchical_choices, usual_plan
+from collwise.validation.three_way.verdicts import (
+    SCHEDULED,
     can_be_simulated,
     choices_of_kind,
     component_table,
     label,
     ways_within,
 )
-from collwise.validation.three_way.plan import COLLECTIVES, hierarchical_choices, usual_plan
-from collwise.validation.three_way.verdicts import SCHEDULED
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.files import AllTimes
 from collwise.validation.times.grid import choice_of

@@ -20,10 +20,9 @@ from collwise.studies.cli.main import main
 from collwise.studies.reports.validation_report import document, write_validation
 from collwise.targets import TargetOptions
 from collwise.validation.three_way import pipeline
-from collwise.validation.three_way.flat_or_hierarchical import POINT
 from collwise.validation.three_way.pipeline import ThreeWayComparison
 from collwise.validation.three_way.plan import cluster_plan
-from collwise.validation.three_way.verdicts import SIMULATED
+from collwise.validation.three_way.verdicts import POINT, SIMULATED
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.times import Times
 from tests.command_line import printed

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from collwise.common.errors import UsageError
+from collwise.simulator.store import Store
 from collwise.simulator.timing import Configuration, Timing
-from collwise.validation.measurement.imports.archives import is_archive
+from collwise.validation.measurement.imports import pico, table
 from collwise.validation.measurement.imports.programs import READERS
-
-if TYPE_CHECKING:
-    from collwise.simulator.store import Store
-    from collwise.validation.measurement.imports.reading import MissingFacts
+from collwise.validation.measurement.imports.reading import Lines, MissingFacts
 
 FORMATS = (
     "results of a collwise script, OSU micro-benchmarks, Intel MPI Benchmarks (IMB-MPI1), ReproMPI, netgauge's LogGP "
@@ -26,8 +23,8 @@ FORMATS = (
 class Imported:
     """The times in a file, and the number of cases that its run was to measure.
 
-    `asked` is larger than the number of times if the run ended early. If `marked` is true, the reader marked the cases
-    without a time, since their times cannot be true. Otherwise these cases failed when one of our own scripts ran.
+    If `marked` is true, cases without a time have times that cannot be true; otherwise they failed in one of our own
+    scripts.
     """
 
     timings: Sequence[Timing]
@@ -41,8 +38,7 @@ def import_file(path: Path, store: Store, missing: MissingFacts) -> Imported:
     `missing` supplies facts that the file does not contain. Raises UsageError naming file, line and what was expected;
     then nothing of the file is stored.
     """
-    from collwise.validation.measurement import scripts
-    from collwise.validation.measurement.imports.reading import Lines
+    from collwise.validation.measurement import scripts  # which imports this package
 
     asked = 0
     if not _is_run(path) and scripts.is_result(lines := Lines.of(path, missing)):
@@ -61,9 +57,6 @@ def read_file(path: Path, missing: MissingFacts, values: bool = True) -> list[tu
 
     If `values` is false, the times of tables and of runs of PICO are not read, and each cell has the error NOT_READ.
     """
-    from collwise.validation.measurement.imports import pico, table
-    from collwise.validation.measurement.imports.reading import Lines
-
     if _is_run(path):
         return pico.read(path, missing, values)
     lines = Lines.of(path, missing)
@@ -76,4 +69,4 @@ def read_file(path: Path, missing: MissingFacts, values: bool = True) -> list[tu
 
 
 def _is_run(path: Path) -> bool:
-    return path.is_dir() or is_archive(path)
+    return path.is_dir() or pico.is_archive(path)

@@ -19,15 +19,8 @@ NEEDS_LIBRARY = "an id needs a known library"
 _OPENMPI: Mapping[str, Sequence[str]] = MappingProxyType(
     {
         "bcast": (
-            "linear basic_linear",
-            "chain",
-            "pipeline",
-            "split_binary split_binary_tree",
-            "binary binary_tree",
-            "binomial binomial_tree",
-            "knomial knomial_tree",
-            "scatter_allgather",
-            "scatter_allgather_ring",
+            "linear basic_linear", "chain", "pipeline", "split_binary split_binary_tree", "binary binary_tree",
+            "binomial binomial_tree", "knomial knomial_tree", "scatter_allgather", "scatter_allgather_ring",
         ),
         "gather": ("linear basic_linear", "binomial", "linear_sync linear_synch"),
         "scatter": ("linear basic_linear", "binomial", "linear_nb"),
@@ -37,16 +30,12 @@ _OPENMPI: Mapping[str, Sequence[str]] = MappingProxyType(
         "alltoallv": ("linear basic_linear", "pairwise"),
         "reduce": ("linear", "chain", "pipeline", "binary", "binomial", "in_order in_order_binary", "rabenseifner"),
         "allreduce": (
-            "linear basic_linear",
-            "nonoverlapping non_overlapping",
-            "recursive_doubling",
-            "ring",
-            "segmented_ring",
+            "linear basic_linear", "nonoverlapping non_overlapping", "recursive_doubling", "ring", "segmented_ring",
             "rabenseifner",
         ),
         "reduce_scatter": ("non_overlapping nonoverlapping", "recursive_halving", "ring", "butterfly"),
     }
-)
+)  # fmt: skip
 """Algorithms' names in coll/tuned's variables, by collective, in the order of ids from 1. Some have several names."""
 _MPICH = {"rabenseifner": "reduce_scatter_allgather"}
 """Names by which other programs force MPICH's algorithms, and MPICH's own names if they differ."""
@@ -59,15 +48,13 @@ _OPENMPI_3 = {"bcast": 6, "allreduce": 5, "reduce": 6}
 def openmpi_choice(collective: str, name: str, procs: int, *, by_rules: bool = True) -> Choice | None:
     """The choice of an algorithm with this name in Open MPI's variables; None if the catalogue does not have it.
 
-    The choice has neither segments nor a limit of requests. If `by_rules` is true, it has a single chain, since several
-    chains become one in a rule whose parameters are 0.
+    If `by_rules` is true, it has a single chain, since several chains become one in a rule whose parameters are 0.
     """
     plain = name.lower().replace("-", "_")
     found = next((place for place, names in enumerate(_OPENMPI.get(collective, ()), 1) if plain in names.split()), 0)
     choice = None if not found else _choice_of_id(collective, found, procs)
-    return (
-        replace(choice, parameter=1) if choice and by_rules and (collective, choice.algorithm) in ONE_CHAIN else choice
-    )
+    one_chain = choice and by_rules and (collective, choice.algorithm) in ONE_CHAIN
+    return replace(choice, parameter=1) if choice and one_chain else choice
 
 
 def mpich_choice(collective: str, name: str) -> Choice | None:

@@ -24,10 +24,7 @@ _ALIKE, _MIN_SIZES = 0.8, 4
 """The share of sizes at which times equal the default's if forcing had no effect; the least number of sizes."""
 
 _USUAL_ELEMENT_BYTES = 4
-"""The size of elements in reductions of OSU's, Intel's and PICO's benchmarks.
-
-Elements of broadcasts in these benchmarks have 1 byte or this size.
-"""
+"""The size of elements in reductions of OSU's, Intel's and PICO's benchmarks."""
 
 
 def doubted(timings: Sequence[Timing], library: str, to_last: bool, element_bytes: int = 0) -> list[Timing]:
@@ -43,9 +40,8 @@ def doubted(timings: Sequence[Timing], library: str, to_last: bool, element_byte
     If `element_bytes` is 0, elements are as large as in the usual benchmarks.
     """
     singly = [_marked(timing, _reason(timing, library, to_last, element_bytes)) for timing in timings]
-    kinds = sorted(singly, key=_kind)
     unforced: dict[Case, str] = {}
-    for (collective, procs, _), group in groupby(kinds, _kind):
+    for (collective, procs, _), group in groupby(sorted(singly, key=_kind), _kind):
         found = list(group)
         if reason := _no_force(collective, procs, found, library):
             unforced |= {timing.case: reason for timing in found if _is_forced(timing)}
@@ -89,9 +85,8 @@ def _reason(timing: Timing, library: str, to_last: bool, element_bytes: int) -> 
 
 def _no_force(collective: str, procs: int, timings: Sequence[Timing], library: str) -> str:
     """The reason why no algorithm of a collective ran as forced; empty if one did, or if that is not known."""
-    default = {
-        timing.case.message_bytes: timing for timing in timings if timing.case.experiment == BUILTIN and timing.ok
-    }
+    untuned = [timing for timing in timings if timing.case.experiment == BUILTIN and timing.ok]
+    default = {timing.case.message_bytes: timing for timing in untuned}
     columns: dict[str, dict[int, Timing]] = {}
     for timing in filter(_is_forced, timings):
         case = timing.case

@@ -2,19 +2,24 @@
 
 A run has files RUN/TEST/COUNT_ALGORITHM_TYPE.csv, with one line for each iteration. The column `highest` is the longest
 time over all ranks after a barrier, in nanoseconds. The whole buffer has COUNT elements. Gather, scatter, allgather and
-alltoall have blocks of COUNT / P elements.
+alltoall have blocks of COUNT / P elements. Archives are never unpacked onto the disk.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import lzma
 import math
 import re
 import statistics
+import tarfile
+import zipfile
+import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from collwise.common.errors import UsageError
@@ -22,12 +27,13 @@ from collwise.platforms.allocation import hosts_of_ranks
 from collwise.simulator.execution.cluster import format_hosts
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.measurement.imports.algorithm_names import mpich_choice, openmpi_choice
-from collwise.validation.measurement.imports.archives import files_in
 from collwise.validation.measurement.imports.doubts import doubted
 from collwise.validation.measurement.imports.reading import LONGEST_SECONDS, NOT_READ, MissingFacts, collective_of
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import case_of
 
+SUFFIXES = (".tar.gz", ".tgz", ".tar", ".tar.xz", ".tar.bz2", ".zip")
+_LARGEST_BYTES = 256 << 20
 TIMING = "maximum over processes after a barrier, median of iterations"
 SOURCE = "HLC-Lab/pico"
 _RESULT = re.compile(
@@ -47,6 +53,10 @@ _SUMMARY = "Average runtime"
 """The beginning of the last line of files from Fugaku. The line may be cut off anywhere."""
 _NS = 1e-9
 _Z = 1.96
+
+
+_Metadata = Mapping[tuple[str, str], tuple[str, dict[str, str]]]
+"""The machine and the row of each test, by run and test."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +86,8 @@ class _Test:
 def read(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[Configuration, list[Timing]]]:
     """The times of all runs in a folder or an archive, by configuration. Impossible cells are marked.
 
-    `missing` may supply facts about the times, and the platform's name; otherwise, the platform has the name that the
-    metadata file begins with. If `values` is false, files with times are not read; each cell has the error NOT_READ.
+    By default, the platform has the name that the metadata file begins with. If `values` is false, files with times are
+    not read; each cell has the error NOT_READ.
     """
     files = files_in(path)
     tests: dict[tuple[str, str], list[tuple[re.Match[str], str]]] = {}
@@ -102,8 +112,8 @@ def read(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[C
     return list(found.items())
 
 
-def _operation(metadata: Mapping[tuple[str, str], tuple[str, dict[str, str]]], run: str) -> str:
-    """The operations of a run's reductions. Every test of the run records all of them, since the run is one job."""
+def _operation(metadata: _Metadata, run: str) -> str:
+    """The operations of a run's reductions, which every test of the run records."""
     rows = [row for (name, _), (_, row) in metadata.items() if name == run]
     return ", ".join(dict.fromkeys(one for row in rows if (one := row.get("MPI_Op", "")) not in ("", "null")))
 
@@ -124,17 +134,10 @@ def _configuration(test: _Test, run: str, missing: MissingFacts, licence: str, o
 
 
 def _metadata(path: Path, files: Mapping[str, bytes]) -> Iterator[tuple[tuple[str, str], tuple[str, dict[str, str]]]]:
-    """The rows of all metadata by run and test, with the machine that the file's name begins with.
-
-    Metadata files are in the run, next to it, and in the folder above.
-    """
+    """The rows of all metadata, in the run, next to it, and in the folder above: by run and test, with the machine."""
     texts = [(name, _text(path, name, data)) for name, data in files.items() if name.endswith(_METADATA)]
-    around = (path.resolve().parent, path.resolve().parent.parent)
-    texts += [
-        (str(file), _text(file, file.name, file.read_bytes()))
-        for folder in around
-        for file in sorted(folder.glob(f"*{_METADATA}"))
-    ]
+    outside = [file for folder in path.resolve().parents[:2] for file in sorted(folder.glob(f"*{_METADATA}"))]
+    texts += [(str(file), _text(file, file.name, file.read_bytes())) for file in outside]
     for name, text in reversed(texts):
         reader = csv.DictReader(io.StringIO(text))
         lacking = [column for column in _NEEDED if column not in (reader.fieldnames or ())]
@@ -145,18 +148,10 @@ def _metadata(path: Path, files: Mapping[str, bytes]) -> Iterator[tuple[tuple[st
             yield (str(row["timestamp"]), str(row["test_id"])), (machine, {key: row[key] or "" for key in row if key})
 
 
-def _test(
-    path: Path,
-    files: Mapping[str, bytes],
-    metadata: Mapping[tuple[str, str], tuple[str, dict[str, str]]],
-    run: str,
-    number: str,
-) -> _Test:
+def _test(path: Path, files: Mapping[str, bytes], metadata: _Metadata, run: str, number: str) -> _Test:
     if (run, number) not in metadata:
-        raise UsageError(
-            f"{path}: no metadata of test {number} of run {run}; expected its row in MACHINE{_METADATA}, in the run, "
-            "next to it or in the folder above"
-        )
+        places = f"in MACHINE{_METADATA}, in the run, next to it or in the folder above"
+        raise UsageError(f"{path}: no metadata of test {number} of run {run}; expected its row {places}")
     machine, row = metadata[run, number]
     collective = collective_of(row["collective_type"])
     nodes = re.findall(r"\d+", row["nnodes"])
@@ -261,10 +256,7 @@ def _values(path: Path, name: str, text: str) -> list[float]:
 
 
 def _half_width(values: Sequence[float]) -> float:
-    """Half of the 95 % confidence interval of the median, by order statistics. For few values, it is half their range.
-
-    For a single value it is infinite, which means that it is not known.
-    """
+    """Half of the 95 % confidence interval of the median, by order statistics; infinite for a single value."""
     ordered, number = sorted(values), len(values)
     if number == 1:
         return math.inf
@@ -276,7 +268,7 @@ def _half_width(values: Sequence[float]) -> float:
 
 def _licence(path: Path) -> str:
     """The first line and the copyright line of the licence next to the run or in the folder above."""
-    for folder in (path.resolve().parent, path.resolve().parent.parent):
+    for folder in path.resolve().parents[:2]:
         file = folder / "LICENSE"
         if file.is_file():
             lines = [line.strip() for line in _text(file, file.name, file.read_bytes()).splitlines() if line.strip()]
@@ -289,3 +281,77 @@ def _text(path: Path, name: str, data: bytes) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"{path}: {name}: not text") from None
+
+
+def is_archive(path: Path) -> bool:
+    """True if the file's name ends like an archive's."""
+    return path.name.endswith(SUFFIXES)
+
+
+_Member = tuple[str, int, Callable[[], bytes]]
+"""A file in a folder or an archive: its name there, its bytes, and a function that reads it."""
+
+
+def files_in(path: Path) -> dict[str, bytes]:
+    """The contents of all files of a folder or an archive, by their names in it.
+
+    The names of a folder's files begin with the folder's name. Raises UsageError, in one line, for a truncated or
+    damaged archive, for names and links that lead out of the archive or folder, and for files above 256 MiB.
+    """
+    members = _in_folder if path.is_dir() else _in_zip if path.suffix == ".zip" else _in_tar
+    found = {}
+    try:
+        for name, size, read in members(path):
+            if size > _LARGEST_BYTES:
+                raise UsageError(f"{path}: {name} has {size} bytes; results have at most {_LARGEST_BYTES}")
+            found[name] = read()
+    except OSError as problem:
+        raise UsageError(f"cannot read {path}: {problem.strerror or problem}") from None
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError) as problem:
+        raise UsageError(f"{path}: truncated or damaged archive ({problem}); nothing was read") from None
+    return found
+
+
+def _in_folder(path: Path) -> Iterator[_Member]:
+    root = path.resolve()
+    for file in sorted(path.rglob("*")):
+        if file.is_file():
+            name = file.relative_to(path).as_posix()
+            if not file.resolve().is_relative_to(root):
+                raise _outside(path, name)
+            yield f"{root.name}/{name}", file.stat().st_size, file.read_bytes
+
+
+def _in_tar(path: Path) -> Iterator[_Member]:
+    def content(member: tarfile.TarInfo) -> bytes:
+        file = archive.extractfile(member)
+        read = file.read() if file is not None else b""
+        if len(read) != member.size:
+            raise EOFError(f"the end is missing in {member.name}")
+        return read
+
+    with tarfile.open(path) as archive:
+        for member in archive:
+            _check(path, member.name)
+            if not (member.isfile() or member.isdir()):
+                raise _outside(path, member.name)
+            if member.isfile():
+                yield member.name, member.size, partial(content, member)
+
+
+def _in_zip(path: Path) -> Iterator[_Member]:
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            _check(path, member.filename)
+            if not member.is_dir():
+                yield member.filename, member.file_size, partial(archive.read, member)
+
+
+def _check(path: Path, name: str) -> None:
+    parts = PurePosixPath(name.replace("\\", "/"))
+    if parts.is_absolute() or ".." in parts.parts or ":" in name.partition("/")[0]:
+        raise _outside(path, name)
+
+
+def _outside(path: Path, name: str) -> UsageError:
+    return UsageError(f"{path}: '{name}' leads out of the archive; expected a whole archive of files and folders")

@@ -42,9 +42,9 @@ _OSU_COLLECTIVES = {
 def _read_osu(lines: Lines) -> Found:
     """The times in output of the OSU micro-benchmarks: collectives (with or without -f), osu_latency and osu_bw.
 
-    The output has times in microseconds, and rates in MB/s. Each table becomes a configuration, with the times of the
-    slowest process, or with means over processes if the table has no maxima. Logs of jobs may also contain launchers'
-    marks before lines, other text, and the commands that started a benchmark, from which P is read.
+    The output has times in microseconds, and rates in MB/s. Times are of the slowest process, or means over processes.
+    Logs of jobs may also contain launchers' marks before lines, other text, and the commands that started a benchmark,
+    from which P is read.
     """
     found: Found = []
     columns: list[str] = []
@@ -154,17 +154,12 @@ def _imb_timing(lines: Lines, number: int, columns: list[str], what: str, procs:
 
 _REPRO_TITLE = re.compile(r"^\s*test(?=.*\smsize(\s|$)).*\s(mean_)?runtime_sec(\s|$)")
 _REPRO_FACT = re.compile(r"^#@(\w+)=(.*)$")
-_REPRO_RUN_TIME, _REPRO_MEAN = "runtime_sec", "mean_runtime_sec"
-_REPRO_ERROR = "errorcode"
-_REPRO_COUNTS = ("valid_nrep", "nrep", "total_nrep")
-_REPRO_DETAILS = ("clocktype", "clock", "sync", "datatype", "operation")
 
 
 def _read_repro(lines: Lines) -> Found:
     """The times in output of ReproMPI (Hunold & Carpen-Amarie 2018, listing 2) or in its summary, which are in seconds.
 
-    A time is the mean over the runs of a collective and size, or the mean that a summary gives. Runs with an error code
-    do not count, since they did not begin in their window.
+    Times are means. Runs with an error code do not count, since they did not begin in their window.
     """
     facts: dict[str, str] = {}
     samples: dict[Case, list[float]] = {}
@@ -179,22 +174,23 @@ def _read_repro(lines: Lines) -> Found:
             if not columns:
                 raise lines.objection(number, "the line 'test nrep msize runtime_sec' before the numbers")
             case, row = _repro_row(lines, number, columns, facts)
-            if _REPRO_RUN_TIME in row:
+            if "runtime_sec" in row:
                 valid = samples.setdefault(case, [])
-                valid += [] if row.get(_REPRO_ERROR) else [row[_REPRO_RUN_TIME]]
+                valid += [] if row.get("errorcode") else [row["runtime_sec"]]
             else:
-                count = next((int(row[name]) for name in _REPRO_COUNTS if name in row), 1)
-                means[case] = lines.mean(case, row[_REPRO_MEAN], count)
+                counts = [int(row[name]) for name in ("valid_nrep", "nrep", "total_nrep") if name in row]
+                means[case] = lines.mean(case, row["mean_runtime_sec"], next(iter(counts), 1))
     timings = list(means.values())
-    for case, all_ in samples.items():
-        if not all_:
+    for case, valid in samples.items():
+        if valid:
+            mean, width = statistics.fmean(valid), half_width(valid)
+            timings.append(Timing(case, mean, half_width_seconds=width, repetitions=len(valid)))
+        else:
             timings.append(Timing(case, math.nan, error="no run began in its window"))
-            continue
-        mean = statistics.fmean(all_)
-        timings.append(Timing(case, mean, half_width_seconds=half_width(all_), repetitions=len(all_)))
     if not timings:
         raise lines.objection(len(lines.lines) + 1, "a row of numbers")
-    details = {name: facts[name] for name in _REPRO_DETAILS if name in facts}
+    names = ("clocktype", "clock", "sync", "datatype", "operation")
+    details = {name: facts[name] for name in names if name in facts}
     return [(lines.configuration("ReproMPI", details), timings)]
 
 
@@ -218,9 +214,8 @@ _NETGAUGE_COLUMNS = ["size", "n", "prtt_1_0", "prtt_n_0", "prtt_n_d", "L", "o_s"
 def _read_netgauge(lines: Lines) -> Found:
     """The times in a file of netgauge's pattern loggp (netgauge -x loggp -o FILE), which are in microseconds.
 
-    The columns PRTT(n, d, s) are experiments of this name: n messages of s bytes with a delay d between them, then one
-    message back. The columns L, o, g and G, which netgauge computes from these times, are not read. If a size has
-    several rows, the last row counts.
+    The columns PRTT(n, d, s) are experiments: n messages of s bytes with a delay d between them, then one message back.
+    The columns L, o, g and G, which netgauge computes from these, are not read. The last row of a size counts.
     """
     timings: dict[Case, Timing] = {}
     for number, line in enumerate(lines.lines, 1):
@@ -231,17 +226,12 @@ def _read_netgauge(lines: Lines) -> Found:
                 raise lines.objection(number, f"{len(_NETGAUGE_COLUMNS)} columns ({', '.join(_NETGAUGE_COLUMNS)})")
             size = lines.whole(number, row["size"], "a size")
             count = lines.whole(number, row["n"], "a number of messages", 1)
-            for sent, delay, name in (
-                (1, 0.0, "prtt_1_0"),
-                (count, 0.0, "prtt_n_0"),
-                (count, row["prtt_1_0"], "prtt_n_d"),
-            ):
+            delays = (("prtt_1_0", 1, 0.0), ("prtt_n_0", count, 0.0), ("prtt_n_d", count, row["prtt_1_0"] * 1e-6))
+            for name, sent, delay in delays:
                 seconds = row[name] * 1e-6
                 if not 0 < seconds < LONGEST_SECONDS:
                     raise lines.objection(number, "microseconds above 0, up to an hour")
-                case = Case(
-                    "-", "-", 2, size, experiment=PRTT, reply_bytes=size, count=sent, delay_seconds=delay * 1e-6
-                )
+                case = Case("-", "-", 2, size, experiment=PRTT, reply_bytes=size, count=sent, delay_seconds=delay)
                 timings[case] = Timing(case, seconds, seconds, math.inf)
     if not timings:
         raise lines.objection(len(lines.lines) + 1, "a row of numbers")

@@ -34,9 +34,8 @@ _MAX_BYTES = 1 << 40
 class MissingFacts:
     """Facts that files of other programs do not contain.
 
-    They are the platform's name, P (which some files do contain), the processes per node, the MPI library with its
-    version, and the forced algorithm by the catalogue's name or the library's id (empty: none). `about` has other facts
-    about the times, such as job, source and licence.
+    `library` has its version. `algorithm` is the forced one, by the catalogue's name or the library's id (empty: none).
+    `about` has other facts about the times, such as job, source and licence.
     """
 
     platform: str = ""
@@ -114,17 +113,12 @@ class Lines:
 
     def mean(self, case: Case, seconds: float, repetitions: int) -> Timing:
         """The timing of a mean without a known interval. Programs give half of a roundtrip, which is doubled here."""
-        unknown = math.inf
         if case.experiment == ROUNDTRIP:
-            return Timing(case, 2 * seconds, 2 * seconds, unknown, repetitions)
-        return Timing(case, seconds, half_width_seconds=unknown, repetitions=repetitions)
+            return Timing(case, 2 * seconds, 2 * seconds, math.inf, repetitions)
+        return Timing(case, seconds, half_width_seconds=math.inf, repetitions=repetitions)
 
     def configuration(self, program: str, details: dict[str, str]) -> Configuration:
-        """The configuration of another program's times, with facts about them.
-
-        The maker is the MPI library if it is known, otherwise the program. Raises UsageError if the platform has no
-        name.
-        """
+        """The configuration of another program's times. Raises UsageError if the platform has no name."""
         if not self.missing.platform:
             raise UsageError(f"{self.path} does not say where it was measured; give --platform NAME")
         library = self.missing.library

@@ -32,8 +32,6 @@ UNITS = {"seconds": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 """The possible names of the column with the times, and their units in seconds."""
 NEEDED = ("collective", "algorithm", "procs", "bytes")
 OPTIONAL = ("ppn", "segment", "parameter", "half_width", "repetitions", "least", "greatest", "mark")
-FACTS = ("machine", "library", "timing", "job", "hosts", "notes", "source", "commit", "licence")
-"""Facts that may stand above the table, as lines '# name: value'. Other facts are also kept."""
 DEFAULT = "default"
 """The algorithm in rows where the library decided."""
 OUTSIDE = "outside"
@@ -41,10 +39,7 @@ OUTSIDE = "outside"
 COLLECTIVE = "collective"
 """The experiment of a collective by an algorithm."""
 LATENCY, STREAM = "latency", "stream"
-"""Names for messages between two processes: half of a roundtrip, and 64 messages with a short reply.
-
-These names stand in the column `collective`.
-"""
+"""Messages between two processes in the column `collective`: half of a roundtrip; 64 messages with a short reply."""
 _TO_LAST = "maximum"
 _FACT = re.compile(r"^#\s*([a-z_]+)\s*:\s*(.*?)\s*$")
 _LIKE = 0.8
@@ -95,10 +90,7 @@ def read(lines: Lines, values: bool = True) -> list[tuple[Configuration, list[Ti
 
 
 def _warn_of(path: Path, collective: str, name: str, outside: Sequence[str]) -> None:
-    """Warns of a name that is similar to a name of the catalogue.
-
-    There is no warning for names in `outside`, and for names that contain the similar name.
-    """
+    """Warns of a name that resembles one of the catalogue, unless it is in `outside` or contains that name."""
     known = Catalogue.load().collectives.get(collective)
     if known is None or name in known.algorithms or name in outside:
         return
@@ -110,10 +102,7 @@ def _warn_of(path: Path, collective: str, name: str, outside: Sequence[str]) -> 
 
 
 def text_of(configuration: Configuration, timings: Sequence[Timing]) -> str:
-    """A table of times that `read` can read; for a marked time, the table has the median if that is known.
-
-    Raises ValueError for experiments that such a table cannot hold.
-    """
+    """A table of times that `read` can read. Raises ValueError for experiments that such a table cannot hold."""
     facts = {"machine": configuration.platform, "library": configuration.maker, **dict(configuration.details)}
     text = io.StringIO()
     text.writelines(f"# {name}: {value}\n" for name, value in facts.items())
@@ -198,14 +187,9 @@ def _timing(lines: Lines, number: int, row: Mapping[str, str], library: str) -> 
         raise UsageError(f"{lines.path}:{number}: {objection}; write above the table: # library: Open MPI 4.1.5")
     reason = mark or objection
     time *= times
+    known = math.nan if reason else time
     return Timing(
-        case,
-        math.nan if reason else time,
-        root_seconds=time if name == LATENCY and not reason else math.nan,
-        half_width_seconds=seconds("half_width", math.inf) * times,
-        repetitions=whole("repetitions", 1, 1),
-        error=reason,
-        median_seconds=time,
-        least_seconds=seconds("least", math.nan),
-        greatest_seconds=seconds("greatest", math.nan),
-    )
+        case, known, known if name == LATENCY else math.nan, seconds("half_width", math.inf) * times,
+        repetitions=whole("repetitions", 1, 1), error=reason, median_seconds=time,
+        least_seconds=seconds("least", math.nan), greatest_seconds=seconds("greatest", math.nan),
+    )  # fmt: skip

@@ -39,11 +39,13 @@ from collwise.targets import TargetOptions, target_from
 from collwise.validation.correctness import crosscheck as judge
 from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow, compare_with_openmpi, misnamed_algorithms
 from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi
-from collwise.validation.correctness.sequences import MAX_SEED, SECONDS, verify_sequences
 from collwise.validation.correctness.verification import (
+    MAX_SEED,
     PROCS as ENGINES,
+    SECONDS,
     verify as run_verification,
     verify_hierarchical,
+    verify_sequences,
 )
 from collwise.validation.testbed.bed import USUAL_NAME, running
 from collwise.validation.testbed.shape import TRANSPORTS, format_rate

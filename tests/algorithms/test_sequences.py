@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from collwise.simulator.execution.processes import ProgramRun
-from collwise.validation.correctness import sequences
-from collwise.validation.correctness.sequences import MAX_SEED, verify_sequences
-from collwise.validation.correctness.verification import VerificationResult
+from collwise.validation.correctness import verification
+from collwise.validation.correctness.verification import MAX_SEED, VerificationResult, verify_sequences
 from tests.algorithms.compiling import built_from, mistaken_sources
 from tests.algorithms.test_verify import each_engine
 from tests.command_line import run
@@ -78,7 +77,7 @@ def test_sequences_of_one_algorithm(capsys: pytest.CaptureFixture[str]) -> None:
 @needs("openmpi")
 def test_functions_that_are_not_libcollwises_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the library in place every call would come out right, by MPI's own algorithms."""
-    monkeypatch.setattr(sequences, "preloadable", lambda path, directory: "")
+    monkeypatch.setattr(verification, "preloadable", lambda path, directory: "")
     (result,) = verify_sequences("openmpi", 1)
     assert result.failures == 1
     assert result.first_failure is not None
@@ -87,7 +86,7 @@ def test_functions_that_are_not_libcollwises_are_found(monkeypatch: pytest.Monke
 
 
 def entry(call: str, state: int, entered: int = 3, complaint: str = "", by_ours: int = 0) -> bytes:
-    return sequences._ENTRY.pack(entered, 5, 1, by_ours, state, call.encode(), complaint.encode())
+    return verification._ENTRY.pack(entered, 5, 1, by_ours, state, call.encode(), complaint.encode())
 
 
 RUNNING, FINISHED, FAILED, STUCK = range(4)
@@ -120,8 +119,8 @@ ENDED, KILLED = ProgramRun(0), ProgramRun(9, error_text="a process exited on sig
 )
 def test_problems_of_a_sequence(board: list[bytes], ended: ProgramRun, problem: str, tmp_path: Path) -> None:
     (tmp_path / "board").write_bytes(b"".join(board))
-    processes = sequences._read_board(tmp_path / "board")
-    assert sequences._problem(ended, processes, tmp_path / "report.json") == problem
+    processes = verification._read_board(tmp_path / "board")
+    assert verification._problem(ended, processes, tmp_path / "report.json") == problem
 
 
 def test_calls_that_libcollwise_ran_otherwise_are_found(tmp_path: Path) -> None:
@@ -142,9 +141,9 @@ def test_calls_that_libcollwise_ran_otherwise_are_found(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     report.write_text(json.dumps({"collwise_report": 1, "processes": 2, "seconds": 1.0, "rows": [row]}))
     (tmp_path / "board").write_bytes(entry("the end", FINISHED, by_ours=3) + entry("the end", FINISHED))
-    processes = sequences._read_board(tmp_path / "board")
+    processes = verification._read_board(tmp_path / "board")
     said = "libcollwise reports 4 calls by our algorithms, but its rules choose them for 3"
-    assert sequences._problem(ENDED, processes, report) == said
+    assert verification._problem(ENDED, processes, report) == said
 
 
 # Errors that calls by themselves do not show: file, text, its replacement, and a library under which they are found.

@@ -288,10 +288,7 @@ def _piece(case: Case) -> int:
 
 
 def _relative_squares(timing: Timing) -> tuple[float, int]:
-    """The variance of the samples' logarithms multiplied by its degrees of freedom, and the degrees of freedom.
-
-    The variance follows from the mean distance from the median, which a single stall hardly changes.
-    """
+    """The squares of the samples' logarithms, from the mean distance from the median, and their degrees of freedom."""
     logs = np.log(np.maximum(timing.samples or (timing.seconds,), _MIN_SECONDS))
     freedom = logs.size - 1
     if freedom == 0:

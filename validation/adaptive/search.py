@@ -338,10 +338,7 @@ class _Field:
         return number, float(ratios[number])
 
     def first(self) -> list[Case]:
-        """The first cases to measure: at the extreme process counts, and at the smallest and at a middle size.
-
-        With predictions, these are the predicted best choices of every algorithm; without, they are all choices.
-        """
+        """The first cases to measure, at two sizes: with predictions, each algorithm's predicted best; without, all."""
         cases, belief = self.belief.cases, self.belief
         sizes = sorted({case.message_bytes for case in cases})
         counts = {min(case.procs for case in cases), max(case.procs for case in cases)}
@@ -397,10 +394,7 @@ def visiting(method: Method) -> Method:
 
 
 def pooled(before: Timing | None, new: Timing, confidence: float = 0.95) -> Timing:
-    """The timing of one case over several rounds: the median of all repetitions, with its interval.
-
-    If the new round failed, the case counts as failed.
-    """
+    """The median of all repetitions of a case, with its interval; if the new round failed, the case failed."""
     if not new.ok or not new.samples:
         return new
     earlier = before if before is not None and before.ok else None

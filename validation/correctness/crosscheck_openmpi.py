@@ -45,10 +45,7 @@ _ALGORITHM_PARAMETERS = {
 
 @dataclass(frozen=True)
 class OpenmpiRow:
-    """One algorithm on one process count, over several message sizes, and over two roots if it has a root.
-
-    Messages and bytes are sums over these calls. `problem` says why a run failed.
-    """
+    """An algorithm on one process count; messages and bytes are sums over several sizes, and over two roots if any."""
 
     collective: str
     algorithm: str

@@ -113,10 +113,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Share:
-    """The criterion that the second of two calls is faster by more than a share of the first one's time.
-
-    The share 0.1 is the rule of Hunold & Carpen-Amarie 2018, section 4.2.
-    """
+    """Requires that the second of two calls is faster by a share: 0.1 in Hunold & Carpen-Amarie 2018, section 4.2."""
 
     share: float = 0.1
 
@@ -206,8 +203,8 @@ class Call:
 class Comparison:
     """A guideline at one call: the time of the call, and the time that it must not exceed.
 
-    `guideline` is GL1 to GL22, 'monotony' or 'split-robustness'. `other_bytes` is the message size on the other side:
-    for monotony a larger one, for split-robustness the size of each of the `calls`.
+    `guideline` is GL1 to GL22, 'monotony' or 'split-robustness'. `other_bytes` is the message size on the other side;
+    for split-robustness that of each of the `calls`.
     """
 
     guideline: str

@@ -179,10 +179,7 @@ class GuidelinesResult:
 
 
 def run(library: Library, plan: Plan) -> GuidelinesResult:
-    """Checks a library. If `plan.repair` is set and there are repairs, also measures the library with these.
-
-    Raises CollwiseError if no call of the library has a time.
-    """
+    """Checks a library, and again with the repairs. Raises CollwiseError if no call of the library has a time."""
     started = time.monotonic()
     calls = plan.calls()
     unused: dict[tuple[str, Call], str] = {}

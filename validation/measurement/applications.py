@@ -1,7 +1,4 @@
-"""Gains of applications from other choices of collectives: their simulated times, in all and within collectives.
-
-Decision tables are made for the calls of an application, from flat algorithms only, or from all algorithms.
-"""
+"""Gains of applications from other choices of collectives: their simulated times, in all and within collectives."""
 
 from __future__ import annotations
 
@@ -31,8 +28,7 @@ SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
 FLAT, HIERARCHICAL = "flat", "hierarchical"
 NAMES = (*SELECTORS, *BASELINES, FLAT, HIERARCHICAL)
 """Names of choices of collectives: selectors, untuned libraries, and tuned tables. A file may also be a choice."""
-COLLECTIVES = "ompi,flat,hierarchical"
-SEGMENTS = "64KiB:1MiB:x2"
+COLLECTIVES, SEGMENTS = "ompi,flat,hierarchical", "64KiB:1MiB:x2"
 """The default choices of collectives that are compared, and the default segment sizes."""
 
 

@@ -45,10 +45,7 @@ _STEPS = 8
 
 @dataclass(frozen=True)
 class Outlook:
-    """The possible loss of a choice against the fastest candidate; `mean` is geometric.
-
-    `probability` is that of losing less than 5 %, `fastest` that of being the fastest.
-    """
+    """The possible loss of a choice: geometric mean, and probabilities of less than 5 % and of being the fastest."""
 
     mean: float
     percentile_95: float
@@ -70,10 +67,7 @@ class Discrepancy:
     machines: tuple[str, ...] = ()
 
     def outlook(self, names: Sequence[str], messages: Array, seconds: Array) -> list[Outlook]:
-        """The outlooks on candidates, given their algorithms' names, the busiest process's messages, and their seconds.
-
-        The random draws of true times have a fixed seed.
-        """
+        """The outlooks on candidates, given their algorithms, the busiest process's messages, and their seconds."""
         return [*_outlooks(self, tuple(names), tuple(messages), tuple(seconds))]
 
 
@@ -109,10 +103,7 @@ class Sureness:
 
 @dataclass(frozen=True)
 class Kept:
-    """The share of choices that were right, as the mean over jobs, which are taken as independent of each other.
-
-    `low` and `high` are its 95 % interval by Clopper and Pearson, as if each job were one choice.
-    """
+    """The share of right choices, as the mean over jobs, with its 95 % interval by Clopper and Pearson."""
 
     choices: int
     right: int
@@ -161,12 +152,18 @@ def _known(cell: Cell) -> tuple[list[str], Array, Array]:
     """The names of a cell's candidates, their messages and their predicted seconds."""
     at, predicted = cell.place, cell.predicted[PREDICTED]
     point = (at.procs, cell.message_bytes, at.processes_per_node)
-    return list(predicted), *_at(at.collective, {Choice(name): value for name, value in predicted.items()}, point)
+    messages = [messages_of(at.collective, Choice(name), *point) for name in predicted]
+    return list(predicted), np.array(messages), np.array([*predicted.values()])
 
 
-def _at(collective: str, seconds: Mapping[Choice, float], point: tuple[int, int, int]) -> tuple[Array, Array]:
-    """The messages and the seconds of choices at a point: P, message size, and processes on each node."""
-    return np.array([messages_of(collective, second, *point) for second in seconds]), np.array([*seconds.values()])
+def _at(
+    times: Times, procs: int, size: int, known: Mapping[Choice, float], discrepancy: Discrepancy
+) -> dict[Choice, Outlook]:
+    """The outlooks on choices with these seconds at a point of the times."""
+    point = (procs, size, times.processes_per_node)
+    messages = np.array([messages_of(times.collective, choice, *point) for choice in known])
+    each = discrepancy.outlook([choice.algorithm for choice in known], messages, np.array([*known.values()]))
+    return dict(zip(known, each, strict=True))
 
 
 def learned(cells: Sequence[Cell]) -> Discrepancy:
@@ -272,22 +269,18 @@ def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOut
         known = times.at_point(procs, size)
         best = min(known.values(), default=math.nan)
         chosen = table.choice_at(procs, size)
-        near = {
-            choice: seconds for choice, seconds in known.items() if seconds < _FAR * best and choice != LIBRARY_DECIDES
-        }
+        near = {choice: value for choice, value in known.items() if value < _FAR * best and choice != LIBRARY_DECIDES}
         names = {choice: near[choice] for choice in near if choice == chosen or not is_doubtful(times, choice, procs)}
         if chosen in names and len(names) > 1:
             try:
-                messages_and_seconds = _at(table.collective, names, (procs, size, times.processes_per_node))
+                each = _at(times, procs, size, names, discrepancy)
             except UsageError:  # mock-ups call the library's collectives; recording these needs the library's decisions
                 return []
-            algorithms = [choice.algorithm for choice in names]
-            each = discrepancy.outlook(algorithms, *messages_and_seconds)
-            fastest = dict.fromkeys(algorithms, 0.0)
-            for name, outlook in zip(algorithms, each, strict=True):
-                fastest[name] += outlook.fastest
+            fastest: dict[str, float] = {}
+            for choice, outlook in each.items():
+                fastest[choice.algorithm] = fastest.get(choice.algorithm, 0.0) + outlook.fastest
             rivals = tuple(name for name, share in fastest.items() if share >= _MAY_BE_FASTEST)
-            found.append(PointOutlook(procs, size, each[list(names).index(chosen)], rivals))
+            found.append(PointOutlook(procs, size, each[chosen], rivals))
     return found
 
 
@@ -300,9 +293,7 @@ def robust_times(times: Times, discrepancy: Discrepancy) -> Times:
     for procs, size in times.grid.points:
         known = times.at_point(procs, size)
         names = {choice: known[choice] for choice in known if choice != LIBRARY_DECIDES}
-        messages_and_seconds = _at(times.collective, names, (procs, size, times.processes_per_node))
-        each = discrepancy.outlook([choice.algorithm for choice in names], *messages_and_seconds)
-        for name, outlook in zip(names, each, strict=True):
-            at = times.index_of(name), times.procs.index(procs), times.message_bytes.index(size)
+        for choice, outlook in _at(times, procs, size, names, discrepancy).items():
+            at = times.index_of(choice), times.procs.index(procs), times.message_bytes.index(size)
             seconds.values[at] = min(known.values()) * (1 + outlook.percentile_95)
     return replace(times, data=times.data.assign(seconds=seconds))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from collwise.validation.libraries.baselines import BASELINES, Baseline
-from collwise.validation.measurement.imports.algorithm_names import code_of
+from collwise.validation.measurement.imports.algorithms import code_of
 from collwise.validation.measurement.judging import Cell
 from collwise.validation.times.choice import LIBRARY_DECIDES
 
@@ -52,10 +52,7 @@ def choosers_among(cells: Sequence[Cell]) -> dict[str, Chooser]:
 
 
 def best_fixed(cells: Sequence[Cell]) -> Chooser:
-    """Each machine's best fixed algorithm by collective and size class, among the most frequent candidates.
-
-    In cells where the algorithm is not a candidate, the library decides.
-    """
+    """Each machine's best fixed algorithm by collective and size class; where it is no candidate, the library's."""
     groups: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells:
         groups.setdefault(_group(cell), []).append(cell)

@@ -136,7 +136,7 @@ def measure_gain(
             verify_algorithms(deciding(target, "report", "", preloading), folder, replaced, timeout_seconds)
         targets = {
             DEFAULT: deciding(target, DEFAULT, "none", {}),
-            RULES: deciding(target, RULES, digest, rules_parameters(rules_file)),
+            RULES: deciding(target, RULES, digest, parameter_variables(settings_of_rules(str(rules_file)))),
             LIBCOLLWISE: deciding(target, LIBCOLLWISE, digest, preloading),
         }
         turns = [(number, way) for number in range(1, launches + 1) for way in WAYS]
@@ -182,11 +182,6 @@ def _refusal(table: DecisionTable, version: str) -> str:
     except UsageError as problem:
         return f"{NOT_BY_RULES}: {str(problem).split(';')[0]}"
     return ""
-
-
-def rules_parameters(file: Path) -> dict[str, str]:
-    """Open MPI's parameters for a rules file, as variables, which every launcher passes to the processes."""
-    return parameter_variables(settings_of_rules(str(file)))
 
 
 def missing_calls(report: Profile, choices: Mapping[Case, Choice]) -> list[str]:

@@ -1,7 +1,6 @@
 """Measures the irregular regions of linear gather and scatter: O'Flynn 2009, sections 4.4.1 and 7.2.
 
-Escalations happen in some repetitions only. So single repetitions are measured in several rounds over all sizes, as in
-the thesis.
+Since escalations happen in some repetitions only, single repetitions are measured in several rounds over all sizes.
 """
 
 from __future__ import annotations
@@ -90,10 +89,7 @@ class RegionsPlan:
 
 @dataclass(frozen=True)
 class Series:
-    """An algorithm's times over block sizes: `seconds`, shape (rounds, sizes).
-
-    `counts` has the TCP counts for each part of the sizes; it is empty if nothing was counted.
-    """
+    """An algorithm's times over block sizes, shape (rounds, sizes), and the TCP counts by part of the sizes, if any."""
 
     collective: str
     algorithm: str
@@ -103,7 +99,7 @@ class Series:
 
     @property
     def escalated(self) -> NDArray[np.bool_]:
-        """True for each repetition that had a time-out, shape (rounds, sizes). See the function `escalated`."""
+        """True for each repetition that had a time-out, shape (rounds, sizes)."""
         return escalated(self.seconds)
 
 
@@ -121,10 +117,7 @@ class Regions:
 
 
 def escalated(seconds: Array) -> NDArray[np.bool_]:
-    """True for each time that exceeds a time of a larger block by TIMEOUT_SECONDS, shape (rounds, ascending sizes).
-
-    If times only rise with the block size, none of them does so.
-    """
+    """True for each time that exceeds a time of a larger block by TIMEOUT_SECONDS, shape (rounds, ascending sizes)."""
     return np.asarray(seconds >= min_times(seconds) + TIMEOUT_SECONDS)
 
 
@@ -245,10 +238,7 @@ def parts(sizes: Sequence[int], thresholds: Thresholds) -> dict[str, tuple[int, 
 
 
 def region_times(regions: Regions) -> pd.DataFrame:
-    """The slowdowns and time-outs of each algorithm of gather in each part of the sizes.
-
-    Slowdowns are against linear gather without escalation. `escalated` is the share of repetitions with a time-out.
-    """
+    """Gather's slowdowns against linear gather without escalation and shares of time-outs, by algorithm and part."""
     import pandas as pd
 
     linear = next(series for series in regions.compared if series.algorithm == "linear")
@@ -293,10 +283,7 @@ def _effect(part: float, of_linear: float) -> str:
 
 @contextmanager
 def bed_with_tcp(shape: Shape, variant: str, name: str) -> Iterator[TestBed]:
-    """A test bed with a TCP variant on all nodes, which is taken down in any case.
-
-    Raises UsageError if the variant is unknown and CollwiseError if the kernel refuses it.
-    """
+    """A test bed with a TCP variant. Raises UsageError if it is unknown, CollwiseError if the kernel refuses it."""
     check_name("TCP variant", variant, TCP_VARIANTS)
     # The shape also has these settings, since its facts are recorded with the times.
     settings = TCP_VARIANTS[variant]

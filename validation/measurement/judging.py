@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -22,7 +22,7 @@ import numpy as np
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.piecewise import Array
 from collwise.platforms import HostPlatform, Platform, Torus, known, load
-from collwise.validation.measurement.imports.algorithm_names import WHOLE_BYTES, code_of
+from collwise.validation.measurement.imports.algorithms import WHOLE_BYTES, code_of
 from collwise.validation.measurement.runs import MeasuredRun
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import Grid
@@ -202,7 +202,10 @@ def _cell(
 ) -> Cell | None:
     procs = place.procs
     known = {one: seconds for one, seconds in measured.at_point(procs, size).items() if seconds > 0}
-    every = {name: _expected(times, procs, size, known) for name, times in predicted.items()}
+    every: dict[str, dict[Choice, float]] = {}
+    for name, times in predicted.items():
+        expected = {choice: times.seconds_of(choice, procs, size) for choice in times.choices if choice in known}
+        every[name] = {choice: seconds for choice, seconds in expected.items() if math.isfinite(seconds)}
     every = {name: some for name, some in every.items() if len(some) > 1}
     if PREDICTED not in every:
         return None
@@ -236,12 +239,6 @@ def _cell(
         floor=float(np.median([width(item) / known[item] for item in ours])),
         iterations=int(min(counts)) if len(counts) else 1,
     )  # fmt: skip
-
-
-def _expected(predicted: Times, procs: int, size: int, measured: Container[Choice]) -> dict[Choice, float]:
-    """The predicted seconds of the choices that were also measured."""
-    found = {choice: predicted.seconds_of(choice, procs, size) for choice in predicted.choices if choice in measured}
-    return {choice: seconds for choice, seconds in found.items() if math.isfinite(seconds)}
 
 
 def _is_librarys(measured: Times, choice: Choice) -> bool:

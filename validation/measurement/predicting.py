@@ -131,10 +131,7 @@ def _where_it_ran(
     read_map: Callable[[Path], NodeMap],
     on_note: Callable[[str], None],
 ) -> HostPlatform:
-    """The platform reduced to the nodes where the run took place; the whole platform if no map has all these nodes.
-
-    Raises UsageError for a map that is malformed.
-    """
+    """The platform reduced to the nodes of the run, if a map has all of them. Raises UsageError for a malformed map."""
     hosts = hosts_in(run.facts.get("hosts", ""))
     if run.node_map is None or not hosts:
         return platform
@@ -179,11 +176,7 @@ def _small(wanted: Grids) -> Iterator[tuple[MeasuredPlace, Grid]]:
 def _models(
     platform: HostPlatform, wanted: Grids, context: SimulationContext, on_note: Callable[[str], None]
 ) -> list[CollectiveModel]:
-    """Every model with formulas for the wanted collectives, fitted to the description by the schedule engine.
-
-    Fits have one process on each node. Models with parameters of each algorithm are fitted to unsegmented messages, on
-    no more processes than the wanted points have, unless these are too few for a fit.
-    """
+    """Every model for the wanted collectives, fitted with one process on each node by the schedule engine."""
     bench = Simulated(platform, replace(context, engine=SCHEDULE_WITH_EXPERIMENTS))
     collectives = tuple(dict.fromkeys(grid.collective for _, grid in wanted))
     broadcasts = [name for _, grid in wanted if grid.collective == "bcast" for name in grid.names]

@@ -106,11 +106,7 @@ def trained(runs: Sequence[MeasuredRun]) -> Mapping[str, Trained]:
     return found
 
 
-_WITHIN_NODES = {
-    "loopback_latency_seconds": 0.7,
-    "loopback_bytes_per_second": 0.5,
-    "memory_bytes_per_second": 0.5,
-}
+_WITHIN_NODES = {"loopback_latency_seconds": 0.7, "loopback_bytes_per_second": 0.5, "memory_bytes_per_second": 0.5}
 """The spreads of the logarithms of figures within nodes, which messages between two nodes do not determine."""
 _PERCENTILE_95 = 1.645
 """The 95th percentile of a normal distribution, in standard deviations."""

@@ -131,10 +131,7 @@ def up(shape: Shape, name: str = USUAL_NAME, *, temporary: bool = False, slurm: 
 
 
 def down(name: str = USUAL_NAME) -> int:
-    """Ends the processes of a test bed and removes the bed. Returns the number of removed namespaces.
-
-    Also removes beds whose makers were killed. Raises CollwiseError when a command fails.
-    """
+    """Removes a test bed and those whose makers were killed; returns the number of the bed's namespaces."""
     _check_name(name)
     if not STATE_DIRECTORY.exists():
         return 0
@@ -155,10 +152,7 @@ def temporarily_up(shape: Shape, name: str) -> Iterator[Bed]:
 
 
 def switch_off(bed: Bed, node: int) -> int:
-    """Takes a node off the network and ends its processes, as a power failure would; returns their number.
-
-    Raises CollwiseError when a command fails.
-    """
+    """Ends a node's processes as a power failure would; returns their number. Raises CollwiseError when that fails."""
     command("ip", "-n", bed.namespace("switch"), "link", "set", f"p{node}", "down")
     return end_processes([bed.namespace(f"n{node}")])
 

@@ -105,10 +105,7 @@ def on_login(bed: Bed, words: Sequence[str]) -> list[str]:
 
 
 def node_states(bed: Bed) -> dict[str, str]:
-    """The state of each node according to Slurm: idle, allocated, down. '*' marks a node that does not answer.
-
-    Raises CollwiseError when Slurm does not answer.
-    """
+    """The state of each node, with '*' if it does not answer. Raises CollwiseError when Slurm does not answer."""
     listed = command(*on_login(bed, ["sinfo", "--noheader", "--Node", "--format=%N %T"])).split()
     return dict(zip(listed[::2], listed[1::2], strict=True))
 

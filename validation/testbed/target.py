@@ -121,10 +121,7 @@ def _no_answer(bed: Bed, nodes: Sequence[int]) -> str:
 
 
 def _unreachable_nodes(bed: Bed, nodes: Iterable[int]) -> list[int]:
-    """The nodes that do not answer the first node within a second; only the first node if its own link is down.
-
-    Raises CollwiseError if the bed was taken down.
-    """
+    """The nodes that do not answer the first one within a second; only the first if its own link is down."""
     others = {bed.address(node): node for node in nodes if node != 1}
     words = ["ip", "netns", "exec", bed.namespace("n1"), sys.executable, "-I", "-S", "-c", _CONNECTING]
     if bed.name not in names():
@@ -134,11 +131,7 @@ def _unreachable_nodes(bed: Bed, nodes: Iterable[int]) -> list[int]:
 
 
 # The kernel's names of the counters of TCP, by ours.
-_KERNEL_NAMES = {
-    "sent_again": "TcpRetransSegs",
-    "timeouts": "TcpExtTCPTimeouts",
-    "loss_probes": "TcpExtTCPLossProbes",
-}
+_KERNEL_NAMES = {"sent_again": "TcpRetransSegs", "timeouts": "TcpExtTCPTimeouts", "loss_probes": "TcpExtTCPLossProbes"}
 
 
 @dataclass(frozen=True)
@@ -158,10 +151,7 @@ class TcpCounts:
 
 
 def tcp_counts(bed: Bed) -> TcpCounts:
-    """The counts since the test bed was made; the difference of two readings counts the events in between.
-
-    Raises CollwiseError when a counter cannot be read.
-    """
+    """The counts since the test bed was made. Raises CollwiseError when a counter cannot be read."""
     total = TcpCounts()
     for node in bed.nodes:
         kernel = command("ip", "netns", "exec", bed.namespace(f"n{node}"), "nstat", "--json", "-az")

@@ -57,10 +57,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """An algorithm on neighbouring sizes at which simulation errs beyond the limit to the same side.
-
-    `case` is the case with the largest gap, and `worst` has this case's times.
-    """
+    """An algorithm on neighbouring sizes at which simulation errs to the same side; `case` has the largest gap."""
 
     case: Case
     worst: Pair

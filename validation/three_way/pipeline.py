@@ -234,8 +234,8 @@ class ThreeWayComparison:
         with self._stage(f"{target.name}: simulated and predicted"):
             ours = [replace(grid, besides=()) for grid in grids]
             some = [grid.only(functools.partial(can_be_simulated, grid.collective)) for grid in ours]
-            engines = [replace(self.context, engine=engine) for engine in (SMPI, SCHEDULE)]
-            simulated, played = (simulate(platform, some, context) for context in engines)
+            contexts = [replace(self.context, engine=engine) for engine in (SMPI, SCHEDULE)]
+            simulated, played = (simulate(platform, some, context) for context in contexts)
             scores = AllScores(
                 Scores(right, {SIMULATED: item, SCHEDULED: other, **_predicted(models, right.grid), OWN: _OWN})
                 for right, item, other in zip(measured, simulated, played, strict=True)

@@ -38,10 +38,7 @@ _FEW_SHARED_NODES_SIZES = (8192, 32768), (2048, 8192)
 
 
 def hierarchical_choices(collective: str) -> tuple[Choice, ...]:
-    """Every hierarchical algorithm, with every kind of communication within nodes, messages first.
-
-    A test bed's node is one socket. Only broadcasts and reductions use the memory of a node.
-    """
+    """Every hierarchical algorithm, with every kind of communication within nodes of one socket, messages first."""
     names = [algorithm.name for algorithm in Catalogue.load().algorithms(collective) if algorithm.by_node]
     ways = [way for way in range(len(WITHIN)) if way != BY_SOCKET] if collective in _WHOLE else [0]
     found = [candidates(collective, [SEGMENT_BYTES], names, {"within": [way]}) for way in ways if names]

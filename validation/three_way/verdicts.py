@@ -113,10 +113,7 @@ def verdicts(scores: AllScores, source: str) -> pd.DataFrame:
 
 
 def rank_agreement(scores: AllScores) -> pd.DataFrame:
-    """The mean ranks of each source over the points that have ranks, for all collectives and then by collective.
-
-    The columns are collective, source, the number of `points`, and the fields of `Ranks`.
-    """
+    """The mean ranks of each source over its `points` with ranks, for all collectives and then by collective."""
     known = with_all(scores.pick_rows()).dropna(subset="distinguishable")
     by = known.groupby(["group", "source"], sort=False)
     means = by[[*Ranks._fields]].mean()
@@ -176,7 +173,8 @@ def kind_of(collective: str, choice: Choice) -> str:
 
 def of_kind(times: Times, kind: str) -> Times:
     """The times of only the algorithms of one kind."""
-    return times.where(np.array([kind_of(times.collective, choice) == kind for choice in times.choices])[:, None, None])
+    wanted = [kind_of(times.collective, choice) == kind for choice in times.choices]
+    return times.where(np.array(wanted)[:, None, None])
 
 
 def best_of_kinds(times: Times) -> Times:

@@ -23,7 +23,7 @@ from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.timing import Case
 from collwise.validation.correctness.crosscheck import OPENMPI_CODE, OPENMPI_PARTS, PARTS, Key
 from collwise.validation.libraries.openmpi_file import OTHER_COMPONENTS
-from collwise.validation.measurement.imports.algorithm_names import _OPENMPI, openmpi_choice
+from collwise.validation.measurement.imports.algorithms import _OPENMPI, openmpi_choice
 from tests.needs import needs
 
 VERSION = "4.1"

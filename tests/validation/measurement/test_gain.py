@@ -10,13 +10,13 @@ import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.cluster import LaunchOptions
-from collwise.simulator.execution.launchers import LocalMachine, Mpirun
+from collwise.simulator.execution.launchers import LocalMachine, Mpirun, parameter_variables
 from collwise.simulator.execution.profiles import read_profile
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case
 from collwise.studies.present.programs import gain, gain_cells
 from collwise.studies.present.shown import markdown_of
-from collwise.validation.libraries.openmpi_file import parse_rules
+from collwise.validation.libraries.openmpi_file import parse_rules, settings_of_rules
 from collwise.validation.libraries.openmpi_rules import openmpi_rules
 from collwise.validation.measurement.gain import (
     LIBCOLLWISE,
@@ -27,7 +27,6 @@ from collwise.validation.measurement.gain import (
     choice_for,
     measure_gain,
     missing_calls,
-    rules_parameters,
 )
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.testbed.bed import Shape, down, up
@@ -154,7 +153,7 @@ def test_rules_are_in_force_on_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyP
     rules.write_text(openmpi_rules([TABLES["bcast"]], "4.1", skip_inexpressible=True))
     monitoring = {"pml_monitoring_enable": "2", "pml_monitoring_enable_output": "3"}
     sent: dict[str, set[tuple[str, str]]] = {}
-    for way, variables in (("default", {}), ("rules", rules_parameters(rules))):
+    for way, variables in (("default", {}), ("rules", parameter_variables(settings_of_rules(str(rules))))):
         counts = tmp_path / way
         watched = {f"OMPI_MCA_{name}": value for name, value in monitoring.items()}
         watched["OMPI_MCA_pml_monitoring_filename"] = str(counts)

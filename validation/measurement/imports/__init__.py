@@ -35,8 +35,7 @@ class Imported:
 def import_file(path: Path, store: Store, missing: MissingFacts) -> Imported:
     """Reads a whole file, archive or folder, then stores and returns its times.
 
-    `missing` supplies facts that the file does not contain. Raises UsageError naming file, line and what was expected;
-    then nothing of the file is stored.
+    Raises UsageError naming file, line and what was expected; then nothing of the file is stored.
     """
     from collwise.validation.measurement import scripts  # which imports this package
 

@@ -18,7 +18,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -26,8 +26,7 @@ from collwise.common.errors import UsageError
 from collwise.platforms.allocation import hosts_of_ranks
 from collwise.simulator.execution.cluster import format_hosts
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.measurement.imports.algorithm_names import mpich_choice, openmpi_choice
-from collwise.validation.measurement.imports.doubts import doubted
+from collwise.validation.measurement.imports.algorithms import doubted, mpich_choice, openmpi_choice
 from collwise.validation.measurement.imports.reading import LONGEST_SECONDS, NOT_READ, MissingFacts, collective_of
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import case_of
@@ -96,8 +95,7 @@ def read(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[C
             tests.setdefault((match["run"], match["test"]), []).append((match, name))
     if not tests:
         raise UsageError(f"{path}: contains no results of PICO (RUN/TEST/COUNT_ALGORITHM_int32.csv)")
-    metadata = dict(_metadata(path, files))
-    licence = _licence(path)
+    metadata, licence = _metadata(path, files), _licence(path)
     found: dict[Configuration, list[Timing]] = {}
     for (run, number), results in sorted(tests.items(), key=lambda each: (each[0][0], int(each[0][1]))):
         test = _test(path, files, metadata, run, number)
@@ -133,11 +131,12 @@ def _configuration(test: _Test, run: str, missing: MissingFacts, licence: str, o
     return Configuration("measured", missing.platform or test.machine, test.library, tuple(sorted(kept.items())))
 
 
-def _metadata(path: Path, files: Mapping[str, bytes]) -> Iterator[tuple[tuple[str, str], tuple[str, dict[str, str]]]]:
-    """The rows of all metadata, in the run, next to it, and in the folder above: by run and test, with the machine."""
+def _metadata(path: Path, files: Mapping[str, bytes]) -> _Metadata:
+    """The rows of all metadata, in the run, next to it, and in the folder above."""
     texts = [(name, _text(path, name, data)) for name, data in files.items() if name.endswith(_METADATA)]
     outside = [file for folder in path.resolve().parents[:2] for file in sorted(folder.glob(f"*{_METADATA}"))]
     texts += [(str(file), _text(file, file.name, file.read_bytes())) for file in outside]
+    found: dict[tuple[str, str], tuple[str, dict[str, str]]] = {}
     for name, text in reversed(texts):
         reader = csv.DictReader(io.StringIO(text))
         lacking = [column for column in _NEEDED if column not in (reader.fieldnames or ())]
@@ -145,7 +144,8 @@ def _metadata(path: Path, files: Mapping[str, bytes]) -> Iterator[tuple[tuple[st
             raise UsageError(f"{name}:1: expected PICO's metadata; it has no column {', '.join(lacking)}")
         machine = PurePosixPath(name).name.removesuffix(_METADATA)
         for row in reader:
-            yield (str(row["timestamp"]), str(row["test_id"])), (machine, {key: row[key] or "" for key in row if key})
+            found[row["timestamp"], row["test_id"]] = machine, {key: row[key] or "" for key in row if key}
+    return found
 
 
 def _test(path: Path, files: Mapping[str, bytes], metadata: _Metadata, run: str, number: str) -> _Test:
@@ -159,18 +159,15 @@ def _test(path: Path, files: Mapping[str, bytes], metadata: _Metadata, run: str,
         what = ", ".join(f"{name} '{row[name]}'" for name in ("collective_type", "nnodes", "tasks_per_node"))
         raise UsageError(f"{machine}{_METADATA}: test {number} of run {run}: {what}; expected a collective and numbers")
     said = math.prod(map(int, nodes)) * int(row["tasks_per_node"])
-    allocations = {
-        name: _hosts(path, name, _text(path, name, data))
-        for name, data in files.items()
-        if (match := _ALLOCATION.fullmatch(name)) and match["run"] == run
-    }
+    matches = filter(None, map(_ALLOCATION.fullmatch, files))
+    names = [match[0] for match in matches if match["run"] == run]
+    allocations = {name: _hosts(path, name, _text(path, name, files[name])) for name in names}
     fitting = [hosts for hosts in allocations.values() if len(hosts) == said] or list(allocations.values())
     if len(fitting) > 1:
         raise UsageError(f"{path}: test {number} of run {run}: none of {', '.join(allocations)} has {said} ranks")
-    if fitting:
-        return _Test(machine, row, collective, fitting[0], True)
     per_node = int(row["tasks_per_node"])
-    return _Test(machine, row, collective, tuple(f"n{rank // per_node}" for rank in range(said)), False)
+    hosts = fitting[0] if fitting else tuple(f"n{rank // per_node}" for rank in range(said))
+    return _Test(machine, row, collective, hosts, counted=bool(fitting))
 
 
 def _hosts(path: Path, name: str, text: str) -> tuple[str, ...]:
@@ -193,16 +190,7 @@ def _timing(
     if not values:
         return Timing(case, math.nan, error="no iteration was written")
     kept = values if test.row["mpi_lib"] == _FUJITSU else values[len(values) // _WARM_UP_SHARE :]
-    median = statistics.median(kept)
-    timing = Timing(
-        case,
-        median * _NS,
-        half_width_seconds=_half_width(kept) * _NS,
-        repetitions=len(kept),
-        median_seconds=median * _NS,
-        least_seconds=min(kept) * _NS,
-        greatest_seconds=max(kept) * _NS,
-    )
+    median = statistics.median(kept) * _NS
     complaint = files.get(name.removesuffix(".csv") + ".err", b"")
     reason = ""
     if elements == 0:
@@ -211,7 +199,10 @@ def _timing(
         reason = "the library refused the name of the algorithm: its own decision ran"
     elif complaint.strip():
         reason = "an error was printed beside the times"
-    return replace(timing, seconds=math.nan, error=reason) if reason else timing
+    return Timing(
+        case, math.nan if reason else median, half_width_seconds=_half_width(kept) * _NS, repetitions=len(kept),
+        error=reason, median_seconds=median, least_seconds=min(kept) * _NS, greatest_seconds=max(kept) * _NS,
+    )  # fmt: skip
 
 
 def _choice(test: _Test, algorithm: str) -> Choice:

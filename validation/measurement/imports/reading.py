@@ -10,7 +10,7 @@ from collwise.common.errors import UsageError
 from collwise.common.experiments import ROUNDTRIP, SATURATION
 from collwise.common.files import read_text
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.measurement.imports.algorithm_names import choice_of
+from collwise.validation.measurement.imports.algorithms import choice_of
 from collwise.validation.times.grid import BUILTIN, case_of
 
 # Our names by MPI's names in lower case without 'MPI_' and underscores. In these programs, as in collwise, the message

@@ -15,8 +15,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, check_name, warn
 from collwise.common.experiments import ROUNDTRIP, SATURATION
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.measurement.imports.algorithm_names import NEEDS_LIBRARY, choice_of
-from collwise.validation.measurement.imports.doubts import doubted
+from collwise.validation.measurement.imports.algorithms import NEEDS_LIBRARY, choice_of, doubted
 from collwise.validation.measurement.imports.reading import (
     COLLECTIVES,
     LONGEST_SECONDS,

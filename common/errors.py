@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Collection, Iterable
 from functools import cache
@@ -10,6 +11,8 @@ from functools import cache
 from collwise.common.program import as_called
 
 _MAX_NEAR, _MIN_PART = 3, 3
+_NUMBERED = re.compile(r"(.*[a-z])[0-9]+")
+"""A name such as 'hdr200', which ends in a number."""
 _MUCH_LESS = 0.3
 _MAX_LISTED = 20
 
@@ -53,11 +56,17 @@ def nearest_names(given: str, valid: Iterable[str]) -> str:
 
 
 def nearest(given: str, valid: Iterable[str]) -> list[str]:
-    """The valid names that resemble the given one, the nearest first; if none does, those that contain it."""
+    """The valid names that contain the given one, with its number or without; if none does, those that resemble it.
+
+    The nearest name is the first.
+    """
     names = list(valid)
+    word = _NUMBERED.fullmatch(given)
+    for part in (given, *([word[1]] if word else [])):
+        holding = [name for name in names if part in name] if len(part) >= _MIN_PART else []
+        if holding:
+            return sorted(holding, key=len)[:_MAX_NEAR]
     near = difflib.get_close_matches(given, names, n=_MAX_NEAR, cutoff=0.5)
-    if not near and len(given) >= _MIN_PART:
-        return [name for name in names if given in name][:_MAX_NEAR]
     # If one valid name nearly equals the given one, names that resemble the given one much less are only noise.
     likeness = [difflib.SequenceMatcher(None, name, given).ratio() for name in near]
     return [name for name, own in zip(near, likeness, strict=True) if own > max(likeness) - _MUCH_LESS]

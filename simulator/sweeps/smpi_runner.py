@@ -17,6 +17,7 @@ from typing import Any
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.algorithms.catalogue_check import DOUBLING, TREES
+from collwise.common.errors import note
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, file_digest, smpi_installation
 from collwise.simulator.execution.interposed import LIBRARY, following_rules
@@ -31,6 +32,10 @@ from collwise.simulator.timing import Case, Configuration, Timing
 _BATCH_MESSAGES = 40_000
 # The cost of a case in addition to its messages (agreeing on its start), in messages per process.
 _FIXED_MESSAGES_PER_PROCESS = 8
+
+# The speed of a core on which SimGrid simulates an allreduce of 512 processes, and the time that needs a note.
+_MESSAGES_PER_SECOND = 75_000
+_LONG_SECONDS = 90
 
 # The limit of processor time for one case of SimGrid's own algorithms, some of which never end: a number of seconds for
 # the start of a process and, for each message, ten times the longest time that was seen.
@@ -125,6 +130,18 @@ class SmpiRunner(DividedRunner):
     def weight(self, case: Case) -> float:
         """The approximate number of messages."""
         return cost_of(case)
+
+    def make(self, cases: Sequence[Case], keep: Keep) -> None:
+        """Times the cases; a note says first if that takes long. Raises the errors of `DividedRunner.make`."""
+        messages = sum(map(cost_of, cases))
+        seconds = messages / _MESSAGES_PER_SECOND / self._pool.slots
+        if seconds > _LONG_SECONDS:
+            can_choose = not (self._own_algorithms or self._rules)
+            note(
+                f"SMPI simulates about {messages / 1e6:.0f} million messages, for about {seconds / 60:.0f} min"
+                + ("; --engine schedule is far faster (docs/engine.md says how its times differ)" if can_choose else "")
+            )
+        super().make(cases, keep)
 
     def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
         """A part for each process."""

@@ -47,3 +47,19 @@ def test_names_that_contain_a_part_are_near() -> None:
         "unknown interconnect 'hdr'; did you mean infiniband-hdr or infiniband-hdr100? Valid"
     )
     assert "did you mean" not in str(unknown_name("interconnect", "zz", names))
+
+
+@pytest.mark.parametrize(
+    ("given", "near"),
+    [
+        ("HDR200", "infiniband-hdr or infiniband-hdr100"),
+        ("hdr100", "infiniband-hdr100"),
+        ("NDR400", "infiniband-ndr"),
+        ("Slingshot11", "slingshot"),
+        ("openmpi-4", "openmpi-4.0 or openmpi-4.1"),
+    ],
+)
+def test_names_that_end_in_a_number_are_found_with_it_or_without(given: str, near: str) -> None:
+    names = ["openmpi-4.0", "openmpi-4.1", "openmpi-5.0", "slingshot", "hydra", "infiniband-ndr"]
+    names += ["infiniband-hdr", "infiniband-hdr100"]
+    assert f"'{given}'; did you mean {near}? Valid" in str(unknown_name("name", given, names))

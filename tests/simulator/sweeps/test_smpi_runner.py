@@ -510,3 +510,19 @@ def test_costs_of_messages_that_are_not_cut() -> None:
     cut = Case("gather", "lmo", 8, 65536, 5120, limit_bytes=65536)
     assert cost_of(cut) > cost_of(replace(cut, limit_bytes=65535)) == cost_of(replace(cut, segment_bytes=0))
     assert cost_of(cut) == cost_of(replace(cut, limit_bytes=0))
+
+
+# Long simulations
+
+
+@pytest.mark.parametrize(("procs", "is_long"), [(8, False), (2048, True)])
+def test_a_long_simulation_says_so_before_it_starts(
+    procs: int, is_long: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runner = sweeps.SmpiRunner(GRISOU)
+    monkeypatch.setattr(sweeps.SmpiRunner, "parts", lambda *_: [])
+    cases = [Case("allreduce", "ring", procs, 65536, segment) for segment in (0, 8192, 16384, 32768)]
+    runner.make(cases, lambda timing: None)
+    said = capsys.readouterr().err
+    assert ("million messages" in said and "--engine schedule" in said) == is_long
+    assert bool(said) == is_long

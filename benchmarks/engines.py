@@ -34,7 +34,6 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
 from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.simulator.timing import Case
-from collwise.studies.api.tuning import TUNED
 from collwise.studies.cli.output import print_table
 from collwise.studies.present.scores import score_records
 from collwise.studies.present.shown import Table
@@ -43,7 +42,7 @@ from collwise.validation.compare.scores import AllScores, compare
 from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.fitting.models_by_name import models_on
 from collwise.validation.fitting.scheduled_model import PlayedModel
-from collwise.validation.times.defaults import sizes_of
+from collwise.validation.times.defaults import USUAL_COLLECTIVES, sizes_of
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.sources import predicted, simulate
 
@@ -142,7 +141,7 @@ def evaluated(platform: HostPlatform, procs: Sequence[int], context: SimulationC
 
 def judged_by_each_other(name: str, context: SimulationContext) -> Iterator[tuple[str, ...]]:
     """The rows under BOTH_COLUMNS of a platform: one for each collective, and one for all."""
-    grids = [Grid.of(collective, TUNED_PROCS, sizes_of(collective)) for collective in TUNED.split(",")]
+    grids = [Grid.of(collective, TUNED_PROCS, sizes_of(collective)) for collective in USUAL_COLLECTIVES.split(",")]
     smpi, own = (simulate(load(name), grids, replace(context, engine=engine)) for engine in (SMPI, SCHEDULE))
     there, back = (
         AllScores(compare(*pair) for pair in zip(*pairs, strict=True)) for pairs in ((smpi, own), (own, smpi))

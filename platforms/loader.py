@@ -81,6 +81,11 @@ def _find(name_or_path: str | Path) -> Path:
     files = [f"{name_or_path}{ending}" for ending in (".toml", ".xml") if Path(f"{name_or_path}{ending}").is_file()]
     if files and name_or_path not in known():
         raise UsageError(f"unknown platform '{name_or_path}'; did you mean the file {' or '.join(files)}?")
+    if name_or_path in interconnect_names():
+        raise UsageError(
+            f"'{name_or_path}' is an interconnect, not a platform; describe a cluster with it by 'collwise platforms "
+            f"new NAME --interconnect {name_or_path} --nodes N', or name the .toml file that 'collwise tune' wrote"
+        )
     check_name("platform", name_or_path, known(), "see 'collwise platforms list'")
     return FOLDER / f"{name_or_path}.toml"
 

@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from collwise.algorithms.catalogue import GUIDELINES, Catalogue
-from collwise.common.errors import UsageError, check_name, note
+from collwise.common.errors import UsageError, check_name, note, unknown_name, warn
 from collwise.common.files import write_text
 from collwise.common.project import default_store_path
 from collwise.common.units import parse_counts, parse_size, parse_sizes
@@ -31,6 +31,12 @@ Names = str | Iterable[str]
 """Names: 'chain', 'chain,binary', ['chain', 'binary']."""
 PlatformLike: TypeAlias = "HostPlatform | str | Path"
 """A platform, the name of a known one, or a .toml or .xml file."""
+ClusterLike: TypeAlias = "PlatformLike | int"
+"""A platform, its name or file, the name of an interconnect, or a number of nodes."""
+FIGURES = {"nodes": "--nodes", "cpus": "--cpus", "memory_bytes_per_second": "--memory-gbytes"}
+"""The options that describe a cluster of which only an interconnect or a number of nodes is given, by parameter."""
+NODES, INTERCONNECT = 16, "infiniband-hdr"
+"""The smallest size and the interconnect of a cluster of which nothing else is given."""
 TimesLike: TypeAlias = "Times | Mapping[str, Times] | str | Path"
 """Times of one collective, or of several by name, or a file of times, or store:QUERY."""
 STORED = "store:"
@@ -65,6 +71,68 @@ def platform(name: PlatformLike) -> HostPlatform:
     from collwise.platforms import HostPlatform, load
 
     return name if isinstance(name, HostPlatform) else load(name)
+
+
+def platform_or_interconnect(given: ClusterLike) -> HostPlatform | str:
+    """The platform of that name or file; the name itself of an interconnect, and a number of nodes as text.
+
+    Raises UsageError for an unknown name.
+    """
+    from collwise.platforms import interconnect_names, known
+
+    word = str(given)
+    if word.isdecimal() or word in interconnect_names():
+        return word
+    is_name = isinstance(given, str) and not Path(given).suffix
+    if is_name and word not in known() and not any(Path(f"{word}{end}").is_file() for end in (".toml", ".xml")):
+        valid = ["a number of nodes", *interconnect_names(), *known()]
+        where = "see 'collwise platforms list'; files: .toml, .xml, or times"
+        raise unknown_name("cluster", word, valid, where)
+    return platform(cast("PlatformLike", given))
+
+
+def cluster(
+    given: ClusterLike, ppn: int | None = None, procs: Numbers | None = None, **figures: float | None
+) -> HostPlatform:
+    """The platform `given`, or one made for an interconnect or a number of nodes, with a warning about assumed values.
+
+    The made one has room for `procs` processes, `ppn` on each node. `figures` are those of FIGURES that the caller has
+    options for, or None for figures that are not given. Raises UsageError for an unknown name.
+    """
+    from collwise.platforms import Node, new_platform
+
+    found = platform_or_interconnect(given)
+    if not isinstance(found, str):
+        for option in given_figures(figures):
+            raise UsageError(f"{option} applies only to an interconnect or a number of nodes; {given} has its own")
+        return found
+    interconnect, number = (INTERCONNECT, int(found)) if found.isdecimal() else (found, 0)
+    nodes = int(figures.get("nodes") or number)
+    assumed = [] if interconnect == found else [f"the interconnect {interconnect}"]
+    if not nodes:
+        nodes = max(NODES, -(-max(counts(procs or 1)) // (ppn or 1)))
+        assumed.append(f"{nodes} nodes{_option_of('nodes', figures)}")
+    assumed.append("one switch for all nodes, with room for all messages")
+    cpus, rate = int(figures.get("cpus") or 0), figures.get("memory_bytes_per_second")
+    assumed += [] if cpus else [f"one CPU in each node{_option_of('cpus', figures)}"]
+    assumed += [] if ppn else ["one process on each node (--ppn)"]
+    node = Node(cpus or 1, ppn, processes=ppn, memory_bytes_per_second=rate)
+    made = new_platform(f"{interconnect}-x{nodes}", nodes, node, interconnect_name=interconnect)
+    warn(
+        f"assumed of {made.name}: {', '.join(assumed)}; figures of {interconnect}: {made.calibration.note}. "
+        f"'collwise platforms new' describes your cluster"
+    )
+    return made
+
+
+def _option_of(figure: str, figures: Mapping[str, float | None]) -> str:
+    """The option of a figure in brackets, if the caller has it."""
+    return f" ({FIGURES[figure]})" if figure in figures else ""
+
+
+def given_figures(figures: Mapping[str, float | None]) -> dict[str, float]:
+    """The given ones of the figures that describe a cluster, by option."""
+    return {FIGURES[name]: value for name, value in figures.items() if value is not None}
 
 
 def describe(

@@ -24,7 +24,7 @@ from collwise.validation.libraries.mpich_file import VERSIONS as MPICH_VERSIONS
 from collwise.validation.libraries.openmpi_check import check_all
 from collwise.validation.libraries.pgmpi import parse_profile
 from collwise.validation.libraries.sayable import told
-from collwise.validation.select.consumers import ALL_CONSUMERS, COLLWISE, OPENMPI, needs_one_choice
+from collwise.validation.select.consumers import ALL_CONSUMERS, COLLWISE, OPENMPI, needs_one_choice, openmpi_version
 from collwise.validation.select.decisions import (
     DecisionTable,
     all_at_once_text,
@@ -161,7 +161,9 @@ def select(
     over = {table.collective: table for table in tables if table.collective in drawn}
     told += [said_of_losses(drawn[name], drawn[name].picks_of(table.choice_at)) for name, table in over.items()]
     simulated = [table for table in tables if table.source == "simulated"]
-    told += wide_steps_texts(simulated)
+    # Rules for Open MPI repeat these sentences, which `warn` prints only once.
+    for text in wide_steps_texts(simulated, are_left=openmpi_version(consumer or "") is not None):
+        warn(f"{text}.")
     told += [all_at_once_text(simulated) if doubtful else left_out_text(found.values())]
     for text in filter(None, told):
         note(text)
@@ -235,7 +237,7 @@ class ExportedRules:
     """Rules that an MPI library reads, made of decisions by `export`.
 
     `version` is the library's, if the format depends on it. `checks` are lines that compare the rules with what the
-    installed library ran.
+    installed library ran, and True if they agree, None if nothing was run.
     """
 
     text: str
@@ -243,7 +245,7 @@ class ExportedRules:
     tables: tuple[DecisionTable, ...]
     version: str = ""
     path: Path | None = None
-    checks: tuple[tuple[str, bool], ...] = ()
+    checks: tuple[tuple[str, bool | None], ...] = ()
 
     def __repr__(self) -> str:
         return f"<Rules in the format {self.format_name}: {len(self.text.splitlines())} lines>"
@@ -335,21 +337,21 @@ def _table_of_profiles(files: Sequence[Path], format_name: str) -> str:
     return rules_of({str(file): parse_profile(read_text(file), str(file)) for file in files})
 
 
-def _checks(found: ExportedRules, path: Path) -> Iterator[tuple[str, bool]]:
-    """Lines on calls for each table, and whether the installed library ran what the rules say.
+def _checks(found: ExportedRules, path: Path) -> Iterator[tuple[str, bool | None]]:
+    """Lines on calls for each table, and whether the installed library ran what the rules say; None without a call.
 
     If the version of the installed library differs from the version of the rules, the first line says so.
     """
     library = find_installation(found.format_name)
     if not f"{library.version}.".startswith(f"{found.version}."):
         title = library.label.removesuffix(f" {library.version}")
-        yield f"rules for {title} {found.version}, checked by the installed {library.label}", True
+        yield f"rules for {title} {found.version}, checked by the installed {library.label}", None
     if found.format_name == OPENMPI:
         yield from check_all(path, found.tables)
         return
     calls = telling_calls(found.text, found.tables)
     if not calls:
-        yield "no rule applies to 8 processes or fewer: nothing was checked", False
+        yield "no rule applies to 8 processes or fewer: nothing was checked", None
     yield from ((checked.summary, checked.matches) for checked in check_selection(path, calls))
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from collwise import arguments
-from collwise.arguments import DecisionsLike, Names, Numbers, PlatformLike
+from collwise.arguments import ClusterLike, DecisionsLike, Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name
 from collwise.platforms import HostPlatform
 from collwise.platforms.changes import Change, changed, parse_change
@@ -20,7 +20,7 @@ from collwise.validation.libraries.sayable import for_consumer
 from collwise.validation.select.consumers import ALL_CONSUMERS, grid_for, untuned_of
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
+from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, USUAL_COLLECTIVES, sizes_of
 from collwise.validation.times.grid import Grid
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ _MIN_PROCS = 4
 
 
 def whatif(
-    platform: PlatformLike,
+    platform: ClusterLike,
     changes: Changes,
-    collective: Names,
+    collective: Names = USUAL_COLLECTIVES,
     procs: Numbers | None = None,
     sizes: Numbers | None = None,
     *,
@@ -72,7 +72,7 @@ def whatif(
     from collwise.validation.whatif.sweep import before_and_after
     from collwise.whatif_results import WhatIf, WhatIfs
 
-    where, made = _described(platform), changes_of(changes)
+    where, made = _described(platform, ppn, procs), changes_of(changes)
     if consumer is not None:
         check_name("library", consumer, ALL_CONSUMERS)
     grids = [
@@ -96,9 +96,9 @@ def whatif(
 
 
 def sweep(
-    platform: PlatformLike,
+    platform: ClusterLike,
     factors: str | Factors,
-    collective: Names,
+    collective: Names = USUAL_COLLECTIVES,
     procs: Numbers | None = None,
     sizes: Numbers | None = None,
     *,
@@ -127,7 +127,7 @@ def sweep(
     from collwise.whatif_results import Sweep, Sweeps
 
     arguments.check_percent("tolerance", tolerance)
-    where = _described(platform)
+    where = _described(platform, ppn, procs)
     others = changes_of(changes)
     over = replace(factors if isinstance(factors, Factors) else parse_factors(factors), others=others)
     grids = _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, others)
@@ -169,7 +169,7 @@ def live_map(
     """
     from collwise.validation.whatif.live_map import LiveMap
 
-    where = _described(platform)
+    where = _described(platform, ppn, procs)
     (grid,) = _grids(where, collective, procs, sizes, segments, (algorithms, ()), ppn, ())
     return LiveMap(where, grid, jobs)
 
@@ -236,9 +236,9 @@ def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int,
     return (*powers, most)
 
 
-def _described(platform: PlatformLike) -> HostPlatform:
+def _described(platform: ClusterLike, ppn: int | None, procs: Numbers | None) -> HostPlatform:
     """The platform, with a description that can be changed. Raises UsageError for platform XML without one."""
-    found = arguments.platform(platform)
+    found = arguments.cluster(platform, ppn, procs)
     if isinstance(found, PlacedPlatform):
         return replace(found, base=description_of(found.base))
     return description_of(found)

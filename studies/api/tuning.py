@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from collwise import arguments
-from collwise.arguments import Names, Numbers, PlatformLike, TimesLike
-from collwise.common.errors import UsageError, check_name, note, unknown_name, warn
+from collwise.arguments import ClusterLike, Names, Numbers, TimesLike
+from collwise.common.errors import UsageError, check_name, note
 from collwise.common.files import writable_folder, write_text
 from collwise.decisions import Decisions, ExportedRules, export, select
-from collwise.platforms import HostPlatform, Node, interconnect_names, known, new_platform, write_description
+from collwise.platforms import HostPlatform, known, write_description
 from collwise.platforms.hosts import PlacedPlatform
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
@@ -34,7 +34,7 @@ from collwise.validation.select.consumers import (
     untuned_of,
 )
 from collwise.validation.select.decisions import DecisionTable, without_doubtful
-from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT
+from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, USUAL_COLLECTIVES
 
 if TYPE_CHECKING:
     from collwise.models.piecewise import Array
@@ -43,17 +43,13 @@ if TYPE_CHECKING:
     from collwise.validation.times.files import AllTimes
     from collwise.validation.times.times import Times
 
-Cluster: TypeAlias = "PlatformLike | TimesLike | int"
+Cluster: TypeAlias = "ClusterLike | TimesLike"
 """A platform or its file, an interconnect, a number of nodes, or times."""
-TUNED = "bcast,reduce,allreduce,allgather,alltoall"
-"""The collectives that are tuned unless others are named."""
 RULES = "rules"
 """The title of the rules among scores."""
 _TABLE = "-libcollwise.table"
-_FIGURES = {"nodes": "--nodes", "cpus": "--cpus", "memory_bytes_per_second": "--memory-gbytes"}
-"""The options that describe a cluster of which only an interconnect or a number of nodes is given, by parameter."""
-NODES, INTERCONNECT, MAX_PROCS = 16, "infiniband-hdr", 4096
-"""The default size and interconnect of a cluster, and the largest P that is tuned by default."""
+MAX_PROCS = 4096
+"""The largest P that is tuned by default."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +107,7 @@ class Tuned:
 def tune(
     cluster: Cluster,
     /,
-    collective: Names = TUNED,
+    collective: Names = USUAL_COLLECTIVES,
     procs: Numbers | None = None,
     sizes: Numbers | None = None,
     *,
@@ -156,7 +152,7 @@ def tune(
     measured: dict[str, Times] = {}
     times = _given_times(cluster)
     if times is None:
-        platform = _platform(cluster, ppn, figures)
+        platform = arguments.cluster(cast("ClusterLike", cluster), ppn, procs, **figures)
         per_node = ppn or platform.default_processes_per_node
         counts = _counts(platform, per_node) if procs is None else arguments.counts(procs)
         platform.hosts_for(max(counts), per_node)
@@ -176,7 +172,12 @@ def tune(
             measured = _measured(opened.store, times)
     elif given := [
         name
-        for name, item in {"--procs": procs, "--sizes": sizes, "--allocations": allocations, **_given(figures)}.items()
+        for name, item in {
+            "--procs": procs,
+            "--sizes": sizes,
+            "--allocations": allocations,
+            **arguments.given_figures(figures),
+        }.items()
         if item
     ]:
         raise UsageError(f"{given[0]} is for simulated clusters; given times are used unchanged")
@@ -233,38 +234,6 @@ def _given_times(cluster: Cluster) -> AllTimes | None:
     word = str(cluster)
     is_file = isinstance(cluster, str | Path) and Path(word).is_file() and Path(word).suffix not in (".toml", ".xml")
     return AllTimes(arguments.times(word)) if is_file or word.startswith(arguments.STORED) else None
-
-
-def _given(figures: Mapping[str, float | None]) -> dict[str, float]:
-    """The given ones of the figures that describe a cluster, by option."""
-    return {_FIGURES[name]: value for name, value in figures.items() if value is not None}
-
-
-def _platform(cluster: Any, ppn: int | None, figures: Mapping[str, Any]) -> HostPlatform:
-    """The platform of the cluster, with a warning about assumed values. Raises UsageError for an unknown name."""
-    word, nodes = str(cluster), figures["nodes"]
-    if word.isdecimal():
-        cluster, nodes = INTERCONNECT, nodes or int(word)
-    elif word not in interconnect_names():
-        if isinstance(cluster, str) and cluster not in known() and not Path(cluster).suffix:
-            valid = ["a number of nodes", *interconnect_names(), *known()]
-            where = "see 'collwise platforms list' and 'collwise platforms new --help'; files: .toml, .xml, or times"
-            raise unknown_name("cluster", cluster, valid, where)
-        for option in _given(figures):
-            raise UsageError(f"{option} applies only to an interconnect or a number of nodes; {word} has its own")
-        return arguments.platform(cluster)
-    assumed = [f"the interconnect {cluster}"] if word.isdecimal() else []
-    assumed += [] if nodes else [f"{NODES} nodes (--nodes)"]
-    assumed.append("one switch for all nodes, with room for all messages")
-    assumed += [] if figures["cpus"] else ["one CPU in each node (--cpus)"]
-    assumed += [] if ppn else ["one process on each node (--ppn)"]
-    node = Node(figures["cpus"] or 1, ppn, processes=ppn, memory_bytes_per_second=figures["memory_bytes_per_second"])
-    made = new_platform(f"{cluster}-x{nodes or NODES}", nodes or NODES, node, interconnect_name=str(cluster))
-    warn(
-        f"assumed of {made.name}: {', '.join(assumed)}; figures of {cluster}: {made.calibration.note}. "
-        f"'collwise platforms new' describes your cluster"
-    )
-    return made
 
 
 def _counts(platform: HostPlatform, per_node: int) -> tuple[int, ...]:

@@ -32,11 +32,15 @@ from collwise.validation.whatif.sweep import (
     changes_choice,
     limits_of,
     main_limit,
+    relieved,
     with_left_out,
 )
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+_LIMIT_COLUMNS = ("limited", "share", "relief", "relieved")
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,20 +90,23 @@ class WhatIf:
         """
         return self.times.slowdown(self.kept).sel({CHANGE: when}, drop=True)
 
-    def limit(self, when: str, choice: Choice | None, procs: int, message_bytes: int) -> tuple[str, float]:
+    def limit(self, when: str, choice: Choice | None, procs: int, message_bytes: int) -> tuple[str, float, str, float]:
         """The main limit of a choice at a point, and that limit's share of the critical path.
 
-        They are '-' and nan if there is no choice.
+        Then follow the change that halves what the limit comes from, such as 'latency x0.5', and the choice's time
+        with this change, relative to its time without. Texts are '-' and numbers nan if there is none.
         """
         if choice is None:
-            return "-", np.nan
+            return "-", np.nan, "-", np.nan
         platform, grid = self.before, self.times.grid
         if when == AFTER:
             platform = self.after.platform
             grid = replace(grid, processes_per_node=self.after.processes_per_node or grid.processes_per_node)
-        shares = limits_of(platform, grid.case(choice, procs, message_bytes))
+        case = grid.case(choice, procs, message_bytes)
+        shares = limits_of(platform, case)
         name = main_limit(shares)
-        return name, shares[name]
+        relief = relieved(platform, case, name)
+        return name, shares[name], *(("-", np.nan) if relief is None else (relief[0].label, relief[1]))
 
     def frame(self) -> pd.DataFrame:
         """A row per point.
@@ -108,7 +115,9 @@ class WhatIf:
         best after the change; `before_seconds`, `after_seconds` and their `ratio`; `kept`, the choice of the kept
         rules; `kept_slowdown`, its slowdown on the changed platform; `kept_slowdown_before`, its slowdown before the
         change. If `limits` is true, there are also `limited_before` and `limited_after`, the largest part of the best
-        choice's critical path, and `share_before` and `share_after`, the share of that part.
+        choice's critical path, and `share_before` and `share_after`, the share of that part. `relief_before` and
+        `relief_after` are the changes that halve what the part comes from, and `relieved_before` and `relieved_after`
+        the choice's time with them, relative to its time without.
         """
         before, after = self.best(BEFORE), self.best(AFTER)
         points = self.times.grid.points
@@ -126,8 +135,8 @@ class WhatIf:
             "kept_slowdown_before": self.kept_slowdown(BEFORE).values.flat,
         }
         for when, best in ((BEFORE, before), (AFTER, after)) if self.limits else ():
-            found = [self.limit(when, best[point], *point) for point in points]
-            columns |= {f"limited_{when}": [name for name, _ in found], f"share_{when}": [share for _, share in found]}
+            found = zip(*(self.limit(when, best[point], *point) for point in points), strict=True)
+            columns |= dict(zip((f"{name}_{when}" for name in _LIMIT_COLUMNS), found, strict=True))
         return pd.DataFrame({name: list(values) for name, values in columns.items()})
 
     def summary(self) -> list[str]:

@@ -13,6 +13,7 @@ import click
 
 from collwise import arguments
 from collwise.common.errors import UsageError, check_name
+from collwise.common.program import program_name
 from collwise.common.project import default_store_path, results_folder
 from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS
 from collwise.simulator.execution.installations import MPI_LIBRARIES
@@ -52,15 +53,26 @@ PLACES: dict[str, Any] = {
 
 
 def placed(
-    platform: HostPlatform | None, placement: str, allocation: str | None, node_map: Path | None
-) -> HostPlatform | None:
-    """The platform with ranks placed as the options say. Raises UsageError for options that do not go together."""
+    platform: HostPlatform | str | None, placement: str, allocation: str | None, node_map: Path | None
+) -> HostPlatform | str | None:
+    """The platform with ranks placed as the options say, or the name of an interconnect as it is.
+
+    Raises UsageError for options that do not go together.
+    """
     from collwise.platforms import allocated, placed as by_placement
 
     given = {"--placement": placement != BLOCK, "--allocation": allocation, "--node-map": node_map}
     asked = [name for name, item in given.items() if item]
     if platform is None and asked:
         raise UsageError(f"{asked[0]} needs --platform")
+    if isinstance(platform, str):
+        if asked:
+            network = arguments.INTERCONNECT if platform.isdecimal() else platform
+            raise UsageError(
+                f"{asked[0]} needs the description of a cluster, which '{platform}' is not; make one with "
+                f"'{program_name()} platforms new NAME --interconnect {network} --nodes N'"
+            )
+        return platform
     if node_map is not None and allocation is None:
         raise UsageError("--node-map is for --allocation")
     if placement != BLOCK and allocation is not None:

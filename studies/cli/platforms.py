@@ -37,6 +37,7 @@ from collwise.platforms.discovery.facts import ESTIMATED, LIVE, MISSING, Facts, 
 from collwise.platforms.discovery.machine import machine_facts
 from collwise.platforms.discovery.slurm import slurm_facts
 from collwise.platforms.hosts import MAX_HOSTS
+from collwise.platforms.loader import interconnect as load_interconnect
 from collwise.platforms.shipped import interconnect_names
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.store import Store
@@ -61,14 +62,24 @@ for one in (calibrate, experiment, thresholds, ranks):
 
 @command("platforms list --json", "list", platforms)
 def list_platforms() -> Shown:
-    """Lists the known platforms."""
+    """Lists the known platforms and interconnects."""
     described = [load(name) for name in known()]
+    links = [load_interconnect(name) for name in interconnect_names()]
     rows = [
         (platform.name, platform.title, len(platform.hosts), platform.default_processes_per_node, *_network(platform))
         for platform in described
     ]
     columns = ["name", "cluster", "nodes", "processes per node", "link", "one way"]
-    return Shown([Table("Platforms", columns, rows, left=2, keys=1)], list(map(_facts, described)))
+    of_links = [(link.name, link.title, *_network(link), link.calibration.note) for link in links]
+    parts = [
+        Table("Platforms", columns, rows, left=2, keys=1),
+        Table(_INTERCONNECTS, ("name", "interconnect", "link", "one way", "figures"), of_links, left=2, keys=1),
+    ]
+    names = [{"name": link.name, "title": link.title} for link in links]
+    return Shown(parts, list(map(_facts, described)), {"interconnects": names})
+
+
+_INTERCONNECTS = "Interconnects, for 'tune', 'whatif' and 'platforms new --interconnect'"
 
 
 @command("platforms show grisou", "show", platforms, draw=True)

@@ -10,7 +10,7 @@ import click
 
 import collwise
 from collwise import arguments
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import CollwiseError
 from collwise.common.program import program_name
 from collwise.common.project import find_project
 from collwise.platforms.shipped import interconnect_names, known
@@ -19,7 +19,6 @@ from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import argument, group, option
 from collwise.studies.cli.derive import command, derived, show
 from collwise.studies.cli.types import COUNTS, Scaled
-from collwise.tuning import INTERCONNECT
 from collwise.validation.libraries.openmpi_check import check_all
 from collwise.validation.times.defaults import SEGMENT_BYTES
 
@@ -38,14 +37,8 @@ def _cluster_of_project() -> str:
 def _placed(cluster: str | None, **places: Any) -> Any:
     """The cluster; if options place ranks, it is a platform whose ranks are placed in this way."""
     word = cluster or _cluster_of_project()
-    asked = [name for name, place in places.items() if place and (name, place) != ("placement", options.BLOCK)]
-    if asked and (word.isdecimal() or word in interconnect_names()):
-        new = f"platforms new NAME --interconnect {INTERCONNECT if word.isdecimal() else word} --nodes N"
-        raise UsageError(
-            f"--{asked[0].replace('_', '-')} needs the description of a cluster, which '{word}' is not; make one "
-            f"with '{program_name()} {new}'"
-        )
-    return options.placed(arguments.platform(word), **places) if asked else word
+    is_placed = any(place and (name, place) != ("placement", options.BLOCK) for name, place in places.items())
+    return options.placed(arguments.platform_or_interconnect(word), **places) if is_placed else word
 
 
 CLUSTER = types.PlatformWord("cluster", str, lambda _: (*known(), *interconnect_names()), listed=False)
@@ -98,7 +91,7 @@ def demo(
     wrong, shown = 0, [table for table in found.decisions.tables if table.collective in SHOWN_RULES]
     for line, ok in check_all(found.file("-openmpi-4.1.rules"), shown):
         click.echo(f"  {line}")
-        wrong += not ok
+        wrong += ok is False
     click.echo(_OWN.format(program=program_name()))
     if wrong:
         raise CollwiseError(f"{wrong} checks of the rules failed")

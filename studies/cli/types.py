@@ -16,7 +16,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, check_name
 from collwise.common.files import new_file, writable_file, writable_folder
 from collwise.common.units import parse_size
-from collwise.platforms.shipped import known
+from collwise.platforms.shipped import interconnect_names, known
 
 FORCE = "collwise.force"
 """The key in click's context under which --force is kept."""
@@ -207,3 +207,7 @@ ALGORITHMS = Parsed("names", arguments.names, _algorithms)
 COLLECTIVE = Parsed("text", _one_name, _collectives, listed=False)
 COLLECTIVES = Parsed("collectives", arguments.collectives, lambda context: ("all", *_collectives(context)))
 PLATFORM = PlatformWord("platform", arguments.platform, lambda _: known(), listed=False)
+CLUSTER = PlatformWord(
+    "cluster", arguments.platform_or_interconnect, lambda _: (*known(), *interconnect_names()), listed=False
+)
+"""The type of a platform, or of the name of an interconnect, which stays as it is."""

@@ -117,12 +117,14 @@ def whatif() -> None:
     """Shows how choices and times change when the platform changes."""
 
 
+_CLUSTER = options.placed_platform(option(types.CLUSTER, required=True, in_project=True))
 _CHANGES = "\n".join(f"  {name}={kind.example}: {kind.meaning}" for name, kind in CHANGES.items())
 derived(
     collwise.whatif,
     "whatif change --platform gros --collective allreduce --procs 16,62 --sizes 1KiB,1MiB --change bandwidth=x0.25",
     name="change",
     parent=whatif,
+    platform=_CLUSTER,
     more=f"\b\nChanges, made in the order given:\n{_CHANGES}",
     figures=True,
     context=BY_SCHEDULE,
@@ -131,6 +133,7 @@ derived(
     collwise.sweep,
     "whatif sweep --platform gros --collective allreduce --procs 62 --sizes 1MiB --factors bandwidth=x0.25:x8",
     parent=whatif,
+    platform=_CLUSTER,
     figures=True,
     context=BY_SCHEDULE,
 )

@@ -134,8 +134,11 @@ def _own(decisions: DecisionTable) -> dict[str, int] | None:
 
 def rules(found: ExportedRules) -> Shown:
     """The command that uses the file, sentences on the rules, and what the installed library ran."""
-    wrong = sum(not matches for _, matches in found.checks)
-    problem = f"for {wrong} of {len(found.checks)} checks no call was seen to run as the rules say" if wrong else ""
+    checked = [matches for _, matches in found.checks if matches is not None]
+    wrong = len(checked) - sum(checked)
+    problem = f"{wrong} of {counted(len(checked), 'call')} did not run as the rules say" if wrong else ""
+    if found.checks and not checked:
+        problem = "none of the rules could be checked on this machine"
     parts = [found.text.rstrip()] if found.path is None else [*_lines(found, found.path)]
     checks = [line for line, _ in found.checks]
     facts = {"format_name": found.format_name, "version": found.version, "text": found.text, "checks": checks}
@@ -172,11 +175,16 @@ def tuned(tuned: Tuned) -> Shown:
     """A row for each collective, sentences on the gain, and the files."""
     from collwise.studies.reports import tuning as report
 
-    parts: list[Table | str] = [report.gain_table(tuned), *report.sentences(tuned), *report.checked_tables(tuned)]
+    parts: list[Table | str] = [*report.one_point(tuned)]
+    if not parts:
+        parts = [report.gain_table(tuned), *report.sentences(tuned), *report.checked_tables(tuned)]
     path = tuned.rules.path
     if path is not None:
-        parts += [f"take {path}; use it with", f"  {how_to_use(tuned.rules.format_name, path)}"]
-        parts.append(f"everything else: {tuned.file('.html')}")
+        parts += [
+            f"take {path}{report.han_caveat(tuned)}; use it with",
+            f"  {how_to_use(tuned.rules.format_name, path)}",
+        ]
+        parts.append(f"everything else, such as how to measure the gain: {tuned.file('.html')}")
     facts = {
         "rules": None if path is None else str(path),
         "baseline": None if tuned.baseline is None else tuned.baseline.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
@@ -59,13 +60,19 @@ def _parts(answer: WhatIf, frame: pd.DataFrame) -> Iterator[Table | str]:
     }
     if answer.limits:
         for when in ("before", "after"):
-            pairs = zip(frame[f"limited_{when}"], frame[f"share_{when}"], strict=True)
-            columns[f"limited {when}"] = [
-                name if share != share else f"{name} {share * 100:.0f} %" for name, share in pairs
-            ]
+            limits = frame[[f"{name}_{when}" for name in ("limited", "share", "relief", "relieved")]]
+            columns[f"largest part {when}"] = [*map(_limit, *limits.to_dict("list").values())]
     title = f"{answer.times.collective} on {answer.before.title}, {answer.what}, {answer.times.maker}"
     yield Table(title, [*columns], [*zip(*columns.values(), strict=True)], left=0, keys=2)
     yield from answer.summary()
+    if answer.limits:
+        yield from said("whatif_limits")
+
+
+def _limit(name: str, share: float, relief: str, relieved: float) -> str:
+    """'latency 66 %; latency x0.5: x0.81': a part of the critical path, and the time after its change."""
+    part = name if math.isnan(share) else f"{name} {share * 100:.0f} %"
+    return part if math.isnan(relieved) else f"{part}; {relief}: x{relieved:.2f}"
 
 
 def _summary(answers: WhatIfs, frame: pd.DataFrame) -> Iterator[Table | str]:
@@ -90,7 +97,7 @@ def _summary(answers: WhatIfs, frame: pd.DataFrame) -> Iterator[Table | str]:
             "rules": worst.kept,
             "best after": worst.after,
             "rules lose": worst.kept_slowdown.map(percent),
-            **({"limited after": worst.limited_after} if first.limits else {}),
+            **({"largest part after": worst.limited_after} if first.limits else {}),
         }
         rows = [*zip(*columns.values(), strict=True)][:_WORST]
         yield Table("Where the choices should change most", [*columns], rows, keys=3)

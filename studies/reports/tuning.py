@@ -29,7 +29,7 @@ from collwise.studies.present import scores as scores_presented
 from collwise.studies.present.shown import Table
 from collwise.studies.reports.markdown import Texts, percent
 from collwise.studies.reports.sections import Notes, Picture, Section, Step, write_sections
-from collwise.studies.reports.sureness import Gains, sure_points, sure_sentences
+from collwise.studies.reports.sureness import Gains, sure_facts, sure_points, sure_sentences
 from collwise.tuning import RULES, Tuned
 from collwise.validation.compare.scores import Scores, compare
 from collwise.validation.libraries.formats import FORMATS, how_to_use, ways_to_use_openmpi_rules
@@ -63,7 +63,7 @@ def title_of(tuned: Tuned) -> str:
 
 def gain_table(tuned: Tuned) -> Table:
     """A row for each collective: the gain over the untuned library, slower and sure points, and the largest gain."""
-    columns = ["component tuned / rules" if _han(tuned) and column == _GAIN else column for column in _COLUMNS]
+    columns = ["component tuned / rules" if _disables_han(tuned) and column == _GAIN else column for column in _COLUMNS]
     return Table(title_of(tuned), columns, [_gain_row(tuned, name) for name in tuned.scores])
 
 
@@ -95,7 +95,8 @@ def gain_figure(tuned: Tuned) -> Figure:
     means = {name: geometric_mean(known) for name in tuned.scores if (known := _known(tuned, name))}
     most = max(means, key=lambda name: means[name])
     ratio = geometric_mean(_known(tuned))
-    title = f"{_compared(tuned)} untuned takes x {ratio:.2f} the time of the rules on {tuned.name}"
+    library = _compared(tuned) if _han(tuned) else f"{_compared(tuned)} untuned"
+    title = f"{library} takes x {ratio:.2f} the time of the rules on {tuned.name}"
     title += f", most for {most}: x {means[most]:.2f}" if len(means) > 1 else ""
     return collective_maps({"": gained}, title, "slower than by the rules (%)")
 
@@ -123,7 +124,35 @@ def gains_of(tuned: Tuned) -> Gains:
 
 def sentences(tuned: Tuned) -> list[str]:
     """Sentences on the gain, on how sure it is, and on what would change the choices."""
-    return [line for block in ("result", "sure", "changes") for line in _said(tuned, block)]
+    return [line for block in ("result", "sure", "memory", "changes") for line in _said(tuned, block)]
+
+
+def one_point(tuned: Tuned) -> list[str]:
+    """Sentences on the only point that the rules decide; empty if there are several or none."""
+    places = [(name, *place) for name, scores in tuned.scores.items() for place in scores.places(RULES)]
+    if len(places) != 1:
+        return []
+    ((name, i, j),) = places
+    scores = tuned.scores[name]
+    said = TEXTS.paragraphs(
+        "one_point",
+        where=f"{name}, P = {scores.right.procs[i]}, {format_size(scores.right.message_bytes[j])}",
+        rules=scores.pick(RULES, i, j),
+        untuned=None if tuned.baseline is None else scores.pick(tuned.baseline.title, i, j),
+        library=_compared(tuned),
+        han=_han(tuned),
+        sure=sure_facts(tuned.said, gains_of(tuned)),
+        close=f"{100 * CLOSE:g}",
+        limit=f"{100 * SURE:g}",
+    )
+    return [title_of(tuned), *said, *(line for block in ("memory", "changes") for line in _said(tuned, block))]
+
+
+def han_caveat(tuned: Tuned) -> str:
+    """The condition on which to take the file, if it disables a component that the library would run without it."""
+    if not _disables_han(tuned):
+        return ""
+    return " if programs are faster with it than with Open MPI's component han, which it disables"
 
 
 def _said(tuned: Tuned, block: str) -> list[str]:
@@ -132,11 +161,13 @@ def _said(tuned: Tuned, block: str) -> list[str]:
     return TEXTS.paragraphs(
         block,
         library=None if tuned.baseline is None else tuned.baseline.title,
+        compared=_compared(tuned),
         consumer=_library(tuned),
         points=len(every),
         ratio=geometric_mean(every) if every else None,
         han=_han(tuned),
         changing=None if tuned.platform is None else changing(tuned),
+        memory=_assumed_memory(tuned),
         measuring=measuring(tuned),
         openmpi=tuned.consumer.startswith(OPENMPI),
         simulated=_is_simulated(tuned),
@@ -195,11 +226,20 @@ def _library(tuned: Tuned) -> str:
 def _compared(tuned: Tuned) -> str:
     """The title of the library that the rules are compared with.
 
-    It names the component tuned if the library itself would run other code with several processes on a node.
+    If the library runs other code with several processes on a node, the title says which of its code is meant.
     """
     if tuned.baseline is None:
         return ""
-    return f"the component tuned of {tuned.baseline.title}" if _han(tuned) else tuned.baseline.title
+    if not _han(tuned):
+        return tuned.baseline.title
+    if _disables_han(tuned):
+        return f"the component tuned of {tuned.baseline.title}"
+    return f"the choice of {tuned.baseline.title} for one process on each node"
+
+
+def _disables_han(tuned: Tuned) -> bool:
+    """True if the rules are for a library that would run its component han without them."""
+    return bool(_han(tuned)) and tuned.baseline is not None and tuned.baseline.name.startswith(OPENMPI)
 
 
 def _han(tuned: Tuned) -> str:
@@ -227,14 +267,17 @@ def changing(tuned: Tuned) -> str:
         f"{places}"
     )
     rules = "" if tuned.folder is None else f" --decisions {shlex.quote(str(tuned.file('-decisions.json')))}"
-    change = "memory=x4" if _memory_is_assumed(tuned) else "bandwidth=x0.5"
+    change = "memory=x4" if _assumed_memory(tuned) else "bandwidth=x0.5"
     return f"{program_name()} whatif change {points} --for {tuned.consumer}{rules} --change {change}"
 
 
-def _memory_is_assumed(tuned: Tuned) -> bool:
-    """True if the rate of a node's memory, which limits processes of a node, is a guess."""
-    sources = tuned.platform.sources if isinstance(tuned.platform, Platform) else ()
-    return any(source.what == "memory_bytes_per_second" and source.where.startswith("assumed") for source in sources)
+def _assumed_memory(tuned: Tuned) -> float | None:
+    """The rate of a node's memory, in bytes per second, if processes share it and it is a guess."""
+    base = tuned.platform.base if isinstance(tuned.platform, PlacedPlatform) else tuned.platform
+    if tuned.per_node == 1 or not isinstance(base, Platform):
+        return None
+    is_guess = any(item.what == "memory_bytes_per_second" and item.where.startswith("assumed") for item in base.sources)
+    return base.memory_bytes_per_second if is_guess else None
 
 
 def _known(tuned: Tuned, *names: str) -> list[float]:
@@ -256,7 +299,8 @@ def _gain_row(tuned: Tuned, name: str) -> tuple[str, ...]:
         pick.label for pick in picks
     )
     return (
-        *(name, str(known.size), f"x {geometric_mean(known):.2f}", f"x {known.min():.2f} to {known.max():.2f}"),
+        *(name, str(known.size), f"x {geometric_mean(known):.2f}"),
+        f"x {' to '.join(dict.fromkeys(f'{gain:.2f}' for gain in (known.min(), known.max())))}",
         *(f"{int((known < _SLOWER).sum())} of {known.size}", sure, where if known.max() > 1 / _SLOWER else "-"),
     )
 
@@ -284,9 +328,13 @@ def _gained(tuned: Tuned) -> Section:
         [first, *_sure(tuned)[-2:]],
         tables,
         pictures,
-        files={path.name: f"the file to take, rules for {_library(tuned)}"},
+        files={path.name: f"the file to take{han_caveat(tuned)}, rules for {_library(tuned)}"},
         notes=[
-            Notes("How sure this is", [*how, *_said(tuned, "sure"), *_said(tuned, "changes")], folded=True),
+            Notes(
+                "How sure this is",
+                [*how, *(line for block in ("sure", "memory", "changes") for line in _said(tuned, block))],
+                folded=True,
+            ),
             Notes(
                 "How gains are counted",
                 TEXTS.paragraphs("counted", limit=1 - _SLOWER, close=CLOSE, sure=SURE),

@@ -273,12 +273,12 @@ _MAX_BYTES = 32 * 2**20
 """The largest total of P messages that is checked, if rules begin with longer messages than `_SIZES`."""
 
 
-def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
+def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool | None]]:
     """Checks a short and a long message for each table. Yields a line on what ran, and True if that follows the rules.
 
     If the rules of a table begin with longer messages, the first size of the rules is checked. If they begin with more
     processes than this machine can hold, or with messages that are too long, the table is not checked and its line
-    comes with False.
+    comes with None.
 
     The calls start immediately, and run in the background while the caller takes the lines. Taking a line raises
     CollwiseError if Open MPI fails. Raises UsageError if Open MPI is missing.
@@ -307,5 +307,5 @@ def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[st
     checks = [pool.submit(check_rules, *call) for call in calls]
     pool.shutdown(wait=False)
     return itertools.chain(
-        ((check.result().summary, check.result().matches) for check in checks), ((line, False) for line in unchecked)
+        ((check.result().summary, check.result().matches) for check in checks), ((line, None) for line in unchecked)
     )

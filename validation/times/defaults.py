@@ -1,4 +1,4 @@
-"""The message sizes and segment sizes, in bytes, that every command uses unless it is given others.
+"""The collectives, message sizes and segment sizes, in bytes, that commands use unless they are given others.
 
 Nothing heavy is imported, so that every command may use this module.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+USUAL_COLLECTIVES = "bcast,reduce,allreduce,allgather,alltoall"
+"""The collectives that are tuned unless others are named."""
 SEGMENT_BYTES = 8192
 """The segment size of Nuriyev & Lastovetsky 2021, section V-B."""
 SEGMENTS = (SEGMENT_BYTES, 16384, 32768, 65536, 131072)

@@ -318,3 +318,32 @@ def limits_of(platform: HostPlatform, case: Case) -> dict[str, float]:
 def main_limit(shares: Mapping[str, float]) -> str:
     """The limit with the largest share."""
     return max(shares, key=lambda limit: shares[limit])
+
+
+_RELIEF = {
+    "latency": Change("latency", "x0.5"),
+    "overhead": Change("overheads", "x0.5"),
+    "gap at node ports": Change("bandwidth", "x2"),
+    "gap in memory": Change("memory", "x2"),
+    "gap on uplinks": Change("bandwidth", "x2"),
+    "bandwidth": Change("bandwidth", "x2"),
+    "reduction": Change("reduction", "x0.5"),
+}
+"""The change that halves what each limit comes from, for limits that a change of a platform can halve."""
+
+
+def relieved(platform: HostPlatform, case: Case, limit: str) -> tuple[Change, float] | None:
+    """The change that halves what a limit comes from, and the case's time with it, relative to that without.
+
+    Another path may be nearly as long as the critical one, so that the time may change little. The result is None if
+    no change of this platform halves it.
+    """
+    if limit not in _RELIEF:
+        return None
+    change = _RELIEF[limit]
+    try:
+        eased = changed(platform, [change]).platform
+    except UsageError:
+        return None
+    before, after = (ScheduleRunner(where).timing(case).seconds for where in (platform, eased))
+    return change, after / before

@@ -159,6 +159,28 @@ def test_a_check_of_nothing_is_no_success(here: Path, procs: int, start: int, sa
         (here / "l.rules").unlink()
 
 
+def test_rules_that_are_not_checked_are_no_failure_beside_checked_ones(here: Path) -> None:
+    rows = ((8, Choice("binomial")),)
+    tables = [
+        DecisionTable(name, "toy", 1, "simulated", "test", {procs: rows})
+        for name, procs in (("bcast", 4), ("gather", 65))
+    ]
+    (here / "both.json").write_text(json.dumps(decisions_document(tables)))
+    exported = succeeded("export", "both.json", "-o", "both.rules", "--check", cwd=here)
+    assert exported.stdout.count("accepted the rules and ran") == 2
+    assert "gather: not checked, since its rules begin with P = 65" in exported.stdout
+
+
+def test_interconnects_are_listed_as_people_write_them(here: Path) -> None:
+    listed = succeeded("platforms", "list", cwd=here).stdout
+    for name in ("HDR200", "HDR100", "NDR400", "EDR", "Slingshot 11", "infiniband-hdr100"):
+        assert name in listed
+    refused = called("simulate", "--platform", "infiniband-hdr", "--collective", "bcast", "--procs", "4", cwd=here)
+    assert refused.returncode == 2
+    assert "is an interconnect, not a platform" in refused.stderr
+    assert "platforms new NAME --interconnect infiniband-hdr --nodes N" in refused.stderr
+
+
 def test_rules_for_long_messages_only_are_checked_at_their_first_one(here: Path) -> None:
     table = DecisionTable("bcast", "toy", 1, "simulated", "test", {4: ((2**20, Choice("binomial")),)})
     (here / "long.json").write_text(json.dumps(decisions_document([table])))

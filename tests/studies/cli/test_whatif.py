@@ -12,6 +12,7 @@ from collwise.common.errors import warn
 from collwise.platforms import load, write_description
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import USUAL_COLLECTIVES
 from collwise.whatif_results import _amount
 from tests.command_line import printed
 from tests.free import free
@@ -51,7 +52,7 @@ def test_many_points_have_a_summary(capsys: Capture) -> None:
     assert len(lines) <= 25
     assert [line.split()[1:3] for line in lines if line.startswith("│ ")][:2] == [["allreduce", "│"], ["bcast", "│"]]
     assert "Where the choices should change most" in shown
-    assert "limited after" in shown
+    assert "largest part after" in shown
     assert lines[-1] == "--csv prints all 32 points, --figures draws them."
     rows = done(f"whatif change {asked} --change bandwidth=x0.02 --csv", capsys)[0].splitlines()
     assert len(rows) == 1 + 32
@@ -79,6 +80,41 @@ def test_json(capsys: Capture) -> None:
     for point in rows:
         assert point["after_seconds"] == pytest.approx(point["ratio"] * point["before_seconds"])
         assert point["kept_slowdown"] >= 0
+
+
+def test_halving_the_largest_part_may_save_little(capsys: Capture) -> None:
+    """The promised time is that of the choice alone on the platform with the change that is named."""
+    asked = f"{ASKED} --change bandwidth=x0.5 --json"
+    rows = printed(done(asked, capsys)[0]).rows
+    assert {row["relief_before"] for row in rows} == {"latency x0.5", "bandwidth x2"}
+    one = rows[0]
+    algorithm, _, segment = one["before"].partition(", ")
+    assert not segment
+    change = one["relief_before"].replace(" ", "=")
+    asked = f"whatif change {POINTS} --algorithms {algorithm} --change {change} --json"
+    (again,) = (
+        row for row in printed(done(asked, capsys)[0]).rows if row["message_bytes"] == 1024 and row["procs"] == 31
+    )
+    assert one["relieved_before"] == pytest.approx(again["ratio"])
+    assert again["ratio"] > 1 - one["share_before"] / 2 - 1e-6
+    shown, _ = done(f"{ASKED} --change bandwidth=x0.5", capsys)
+    assert f"; {one['relief_before']}: x{one['relieved_before']:.2f}" in shown
+    assert "halving a large part may save little" in shown
+
+
+def test_an_interconnect_is_a_platform_with_room_for_the_processes(capsys: Capture) -> None:
+    asked = "--platform infiniband-hdr100 --ppn 2 --procs 40 --sizes 1KiB --collective bcast"
+    shown, said = done(f"whatif change {asked} --change latency=x2", capsys)
+    assert "bcast on infiniband-hdr100-x20, latency x2" in shown
+    assert "assumed of infiniband-hdr100-x20: 20 nodes, one switch" in said
+    code, _, said = run(f"whatif change {asked} --change latency=x2 --placement cyclic", capsys)
+    assert (code, said.count("\n")) == (2, 1)
+    assert "--placement needs the description of a cluster" in said
+
+
+def test_collectives_are_by_default_those_that_are_tuned(capsys: Capture) -> None:
+    shown, _ = done("whatif change --platform gros.toml --procs 4 --sizes 1KiB --change latency=x2 --json", capsys)
+    assert printed(shown).facts["collective"] == USUAL_COLLECTIVES
 
 
 def test_rules_of_yesterday(capsys: Capture) -> None:
@@ -138,10 +174,11 @@ def test_several_collectives(capsys: Capture) -> None:
     assert found.facts["summary"][0].startswith("bcast: The best choice changes at ")
     plain = printed(run(f"{asked} --change bandwidth=x2 --json --no-limits", capsys)[1]).rows
     assert plain == [
-        {key: value for key, value in row.items() if "limit" not in key and "share" not in key} for row in found.rows
+        {key: value for key, value in row.items() if not key.startswith(("limited", "share", "reli"))}
+        for row in found.rows
     ]
     shown = run(f"{asked} --change bandwidth=x2 --no-limits", capsys)[1]
-    assert "limited" not in shown
+    assert "largest part" not in shown.lower()
     swept = printed(run(f"whatif sweep {points} --factors bandwidth=x1:x2 --json", capsys)[1])
     assert [row["collective"] for row in swept.rows] == ["bcast"] * 5 + ["allreduce"] * 5
 

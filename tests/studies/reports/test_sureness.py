@@ -41,7 +41,7 @@ def test_what_is_said(table: DecisionTable, monkeypatch: pytest.MonkeyPatch) -> 
     assert worst.startswith("at worst (95th percentile) ")
     monkeypatch.setattr(sureness, "DISCREPANCY", MUCH)
     sure, *_, unsure, measure, _, _ = sureness.sure_sentences([table])
-    assert sure.startswith("sure at 0 of 4 points")
+    assert sure.startswith("sure at none of 4 points")
     assert unsure.startswith("not sure at 4: ")
     assert measure.startswith("measure bcast (P = 4, 8; 1 KiB to 64 KiB): ")
     assert all(len(part.split()) <= 22 for part in sureness.sure_sentences([table]))

@@ -16,7 +16,7 @@ import pytest
 
 import collwise
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, warn
 from collwise.platforms import Platform, load
 from collwise.platforms.description import Source
 from collwise.studies.present.shown import Table, shown
@@ -28,6 +28,7 @@ from collwise.validation.libraries.openmpi_file import parse_rules
 from collwise.validation.measurement.confidence import outlooks_of
 from collwise.validation.select.decisions import loss_of
 from collwise.validation.times.choice import Choice
+from collwise.validation.times.times import Times
 from tests.browser import Browser, browser
 from tests.free import free
 from tests.needs import need, needs
@@ -55,7 +56,7 @@ def test_expected_losses_of_rules_and_untuned_stand_in_one_sentence(tuned: Tuned
     gains = [one for name in tuned.scores for one in tuned.gains(name).flat if np.isfinite(one)]
     first, *_ = report.sentences(tuned)
     slower = sum(one < 0.99 for one in gains)
-    assert f"(geometric mean of {len(gains)} points). It is over 1 % faster at {slower} of them" in first
+    assert f"(geometric mean of {len(gains)} points). It is over 1 % faster at {slower or 'none'} of them" in first
     facts = shown(tuned).facts["sure"]
     assert (1 + facts["untuned"]) / (1 + facts["mean"]) == pytest.approx(statistics.geometric_mean(gains))
     (said,) = [line for line in report.sentences(tuned) if line.startswith("Expected loss against the fastest choices")]
@@ -239,6 +240,46 @@ def test_over_the_component_that_does_not_run_nothing_is_called_a_gain(tuned: Tu
     assert report.sentences(older)[1].startswith("On the cluster this measures the gain: salloc ")
     sure = report.sentences(older)[2]
     assert "nothing of this cluster is measured. The table 'Checked elsewhere'" in sure
+
+
+def test_one_point_takes_a_few_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with collwise.session(tmp_path / "s.sqlite", "schedule") as context:
+        asked = {"procs": 64, "sizes": "64KiB", "segments": "8KiB", "context": context, "output": tmp_path}
+        newer = collwise.tune("infiniband-hdr100", "bcast", consumer="openmpi-5.0", nodes=4, ppn=16, **asked)
+        older = collwise.tune("jupiter", "bcast", consumer="openmpi-4.1", **asked)
+    lines = list(map(str, shown(newer).parts))
+    assert len(lines) <= 9
+    (point,) = report.points(newer)
+    assert lines[1].startswith(f"bcast, P = 64, 64 KiB: {point['algorithm']}")
+    assert sum("component han, which it disables" in line for line in lines) == 1
+    assert sum("20 GB/s of a node's memory" in line and "are assumed" in line for line in lines) == 1
+    assert not any("component han" in line or "assumed" in line for line in map(str, shown(older).parts))
+    sure, how = shown(older).facts["sure"], "Sure" if shown(older).facts["sure"]["sure"] else "Not sure"
+    assert any(line.startswith(f"{how}: the probability") for line in map(str, shown(older).parts))
+    assert any(f"at most {100 * sure['worst']['percentile_95']:.1f} %" in line for line in map(str, shown(older).parts))
+
+
+def test_assumed_memory_is_named_where_processes_share_it(tuned: Tuned) -> None:
+    made = collwise.describe("mine", 4, "infiniband-hdr", cpus=1, cores=8, processes=8)
+    said = "leaves out that 20 GB/s of a node's memory"
+    shared = replace(tuned, platform=made, times={name: _on_nodes(times, 8) for name, times in tuned.times.items()})
+    assert any(said in line for line in report.sentences(shared))
+    assert not any(said in line for line in report.sentences(replace(tuned, platform=made)))
+    given = replace(shared, platform=replace(made, sources=()))
+    assert not any(said in line for line in report.sentences(given))
+
+
+def _on_nodes(times: Times, per_node: int) -> Times:
+    return times.of_grid(replace(times.grid, processes_per_node=per_node))
+
+
+def test_nothing_decided_between_process_counts_is_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warn.cache_clear()
+    with collwise.session(tmp_path / "s.sqlite", "schedule") as context:
+        collwise.tune("gros", "bcast", procs="2,16", sizes="1KiB", output=tmp_path, context=context)
+    assert capsys.readouterr().err.count("nothing was decided") == 1
 
 
 def test_the_table_for_libcollwise_leaves_to_open_mpi_what_its_rules_leave_to_it(tmp_path: Path) -> None:

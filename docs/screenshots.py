@@ -24,7 +24,7 @@ from tests.browser import Browser, browser  # noqa: E402
 
 # The picture, and the beginning of the heading that it shows first.
 PICTURES = (("report-first", ""), ("report-collective", "bcast"))
-WIDTH, HEIGHT = 1100, 900
+WIDTH, HEIGHT = 1100, 980
 SLIDERS_SECONDS = 600
 MOVES = 8
 """How often the first slider is moved to the left."""

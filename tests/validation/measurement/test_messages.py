@@ -13,7 +13,7 @@ from collwise.platforms import Platform, load_description
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.present.machines import shown
 from collwise.studies.present.shown import Table
-from collwise.validation.calibration.figures import multiplied
+from collwise.validation.calibration.figures import multiplied, with_eager_limit
 from collwise.validation.calibration.from_times import TimedCases
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.measurement.runs import MeasuredRun
@@ -55,6 +55,18 @@ def test_messages_of_a_machine_predict_its_collectives() -> None:
     assert found.error < 0.1 < 0.3 < found.described
     assert found.told["latency of the links"] == pytest.approx(3.0, rel=0.2)
     assert found.told["bandwidth factor"] == pytest.approx(0.7, rel=0.1)
+
+
+def test_messages_tell_the_eager_limit() -> None:
+    """Times that were made with another limit than the described one follow from the messages.
+
+    At the described limit the longer handshake would fall on other sizes.
+    """
+    lumi = load_description("lumi")
+    limit = lumi.calibration.eager_limit_bytes // 4
+    (found,) = from_messages([run_on(multiplied(with_eager_limit(lumi, limit), {"handshake": 4.0}))])
+    assert found.error < 1e-3
+    assert found.told["further latency from the eager limit on"] == pytest.approx(4.0, rel=0.05)
 
 
 def test_what_messages_do_not_tell_is_named_with_its_prior() -> None:

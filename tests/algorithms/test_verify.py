@@ -34,6 +34,13 @@ LAUNCHERS = {"smpi": "smpirun", "openmpi": "mpirun.openmpi", "mpich": "mpirun.mp
 each_engine = pytest.mark.parametrize("library", each(*LAUNCHERS))
 
 
+def test_simulated_process_counts_have_powers_of_two_and_their_neighbours() -> None:
+    procs = verification.PROCS["smpi"]
+    assert sorted(set(procs)) == list(procs)
+    assert {2**k for k in range(7)} <= {*procs}
+    assert {2**k + 1 for k in range(6)} <= {*procs}
+
+
 def build_sanitized(directory: Path, mpi: str) -> None:
     configure = ["cmake", "-S", str(ROOT), "-B", str(directory), "-G", "Ninja"]
     configure += [f"-DCOLLWISE_MPI={mpi}", "-DCOLLWISE_SANITIZE=ON"]

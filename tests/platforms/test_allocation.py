@@ -106,6 +106,25 @@ def test_lists_of_nodes_have_no_ranks(tmp_path: Path) -> None:
     assert lines.digest() != listed.digest()
 
 
+def test_all_messages_quote_long_lines_to_the_same_length(tmp_path: Path) -> None:
+    long = "y" * 200
+    quoted = set[int]()
+    for ranks, node_map in (
+        (f"rank,host\n0,vega3\n{long}\n", CELLS),
+        (f"rank,{long}\n", CELLS),
+        (f"n[{long}\n", CELLS),
+        (f"n {long}\n", CELLS),
+        (RANKS, f"{CELLS}NODE {long}\n"),
+        (RANKS, f"SwitchName=s1 None={long}\n"),
+        (RANKS, f"{TABLE}{long}\n"),
+    ):
+        with pytest.raises(UsageError) as problem:
+            allocated(LEONARDO, write(tmp_path, "ranks", ranks), write(tmp_path, "map", node_map))
+        quoted |= {len(words) for words in str(problem.value).split("'") if "yyy" in words}
+    assert len(quoted) == 1, quoted
+    assert quoted.pop() < 120
+
+
 def test_hosts_of_the_platform_need_no_map(tmp_path: Path) -> None:
     gros = load("gros")
     assert allocated(gros, "gros-[3,1]").positions(2, 1) == (2, 0)

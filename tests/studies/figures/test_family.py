@@ -18,10 +18,12 @@ from matplotlib.text import Annotation, Text
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.switch_points import NOBODY
-from collwise.studies.figures.map_cells import NO_CHOICE, NOT_TIMED, _rectangles
+from collwise.simulator.schedule.library import SPANS, Trace
+from collwise.studies.figures.map_cells import NO_CHOICE, NOT_TIMED, PERCENT, _rectangles, borders
 from collwise.studies.figures.maps import Slowdowns, closeness_map, collective_maps, method_map, slowdown_map
 from collwise.studies.figures.picks import fastest_said, markers_and_lines
 from collwise.studies.figures.programs import gain_figure
+from collwise.studies.figures.schedule import schedule_figure
 from collwise.studies.figures.style import (
     MAX_RATIO,
     algorithm_style,
@@ -147,6 +149,29 @@ def test_a_large_map_of_what_is_close_has_a_bar() -> None:
     sizes = [8 << k for k in range(25)]
     assert len(closeness_map({"next": np.full((2, 25), 0.1)}, PROCS, sizes).axes) == 2
     assert len(closeness_map({"next": np.full((2, 3), 0.1)}, PROCS, SIZES).axes) == 1
+
+
+@pytest.mark.parametrize("procs", [2, 64])
+def test_a_schedule_has_as_little_room_below_its_last_rank_as_above_its_first(procs: int) -> None:
+    nothing = Trace(np.zeros(0, SPANS), np.zeros(0, np.int64), np.zeros(0, np.uint64), 0.0)
+    bottom, top = schedule_figure(nothing, procs, "title").axes[0].get_ylim()
+    assert bottom - (procs - 1) == pytest.approx(-top)
+    assert 0.5 < -top < 1
+
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_maps_show_every_cell_and_nothing_else(count: int) -> None:
+    sizes = [8 << k for k in range(count)]
+    axis = closeness_map({"next": np.full((2, count), 0.1)}, PROCS, sizes).axes[0]
+    for shown, centres in ((axis.get_xlim(), sizes), (axis.get_ylim(), PROCS)):
+        assert shown == pytest.approx(tuple(borders(centres)[[0, -1]]))
+
+
+def test_the_bar_of_slowdowns_is_labelled_from_end_to_end_in_even_steps() -> None:
+    bar = closeness_map({"next": np.full((2, 30), 0.1)}, PROCS, [8 << k for k in range(30)]).axes[1]
+    ticks = np.union1d(bar.get_xticks() if len(bar.get_xticks()) > 1 else [], bar.get_yticks())
+    assert (ticks.min(), ticks.max()) == (PERCENT.vmin, PERCENT.vmax)
+    assert np.diff(np.log10(ticks)) == pytest.approx(0.5, abs=0.03)
 
 
 def test_a_map_of_choices_names_those_that_it_shows() -> None:

@@ -62,6 +62,7 @@ def test_sizes_include_the_borders_of_the_paper() -> None:
     for sizes in (paper.SIZES, paper.QUICK_SIZES):
         assert {4, paper.SMALL_BYTES, paper.LARGEST_BYTES} <= set(sizes)
         assert list(sizes) == sorted(sizes)
+        assert all(size.bit_count() == 1 for size in sizes)
 
 
 def test_choices_by_node_and_flat_are_disjoint() -> None:

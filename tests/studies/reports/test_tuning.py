@@ -57,6 +57,8 @@ def test_expected_losses_of_rules_and_untuned_stand_in_one_sentence(tuned: Tuned
     first, *_ = report.sentences(tuned)
     slower = sum(one < 0.99 for one in gains)
     assert f"(geometric mean of {len(gains)} points). It is over 1 % faster at {slower or 'none'} of them" in first
+    assert tuned.baseline is not None
+    assert shown(tuned).facts["baseline"] == tuned.baseline.name
     facts = shown(tuned).facts["sure"]
     assert (1 + facts["untuned"]) / (1 + facts["mean"]) == pytest.approx(statistics.geometric_mean(gains))
     (said,) = [line for line in report.sentences(tuned) if line.startswith("Expected loss against the fastest choices")]

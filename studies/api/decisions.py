@@ -19,8 +19,7 @@ from collwise.validation.libraries import installed
 from collwise.validation.libraries.baselines import Baseline, baseline as find_baseline
 from collwise.validation.libraries.formats import FORMATS, HAN, Exported, exported
 from collwise.validation.libraries.installed import CheckedDecision, Point
-from collwise.validation.libraries.mpich_check import check_selection, telling_calls
-from collwise.validation.libraries.mpich_file import VERSIONS as MPICH_VERSIONS
+from collwise.validation.libraries.mpich_file import VERSIONS as MPICH_VERSIONS, check_selection, telling_calls
 from collwise.validation.libraries.openmpi_check import check_all
 from collwise.validation.libraries.pgmpi import parse_profile
 from collwise.validation.libraries.sayable import told

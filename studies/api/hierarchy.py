@@ -29,7 +29,7 @@ from collwise.validation.hierarchy.space import (
 )
 
 if TYPE_CHECKING:
-    from collwise.validation.hierarchy.overlap import TaskStudy
+    from collwise.validation.hierarchy.cost_model import TaskStudy
     from collwise.validation.hierarchy.tuning import Tuning
 
 SIZES = "4KiB:4MiB:x4"
@@ -164,7 +164,7 @@ def time_tasks(
     >>> study.times.names[:3]
     ['ib(0)', 'sbib(1)', 'sbib(2)']
     """
-    from collwise.validation.hierarchy.overlap import study_tasks
+    from collwise.validation.hierarchy.cost_model import study_tasks
 
     where, place = None if platform is None else arguments.platform(platform), _reached(target, ppn)
     cut = arguments.sizes(segments)

@@ -23,8 +23,7 @@ from collwise.validation.compare.deciders import Decider, Rules
 from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.libraries.collwise_table import collwise_rules
 from collwise.validation.libraries.formats import FORMATS
-from collwise.validation.libraries.left_to_library import left_to_library, with_untuned
-from collwise.validation.libraries.sayable import Substitution, for_consumer
+from collwise.validation.libraries.sayable import Substitution, for_consumer, left_to_library, with_untuned
 from collwise.validation.select.consumers import (
     ALL_CONSUMERS,
     COLLWISE,

@@ -22,7 +22,7 @@ from collwise.studies.figures.style import (
     seconds_axis,
     size_axis,
 )
-from collwise.validation.hierarchy.overlap import TaskStudy
+from collwise.validation.hierarchy.cost_model import TaskStudy
 from collwise.validation.hierarchy.space import EXHAUSTIVE, WITHIN, Input, label
 from collwise.validation.hierarchy.tuning import Tuning
 from collwise.validation.times.choice import Choice

@@ -19,8 +19,7 @@ from collwise.studies.reports.sureness import sure_facts, sure_sentences
 from collwise.tuning import Tuned
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.libraries.formats import FORMATS, how_to_use
-from collwise.validation.libraries.left_to_library import is_faster_than_own, summary_over_untuned, with_untuned
-from collwise.validation.libraries.sayable import for_consumer
+from collwise.validation.libraries.sayable import for_consumer, is_faster_than_own, summary_over_untuned, with_untuned
 from collwise.validation.libraries.variables import ucc_summary
 from collwise.validation.select.consumers import OPENMPI, openmpi_consumer, openmpi_version
 from collwise.validation.select.decisions import (

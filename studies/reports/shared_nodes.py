@@ -13,7 +13,7 @@ from collwise.studies.present.shown import Table
 from collwise.studies.reports.markdown import Texts, percent
 from collwise.studies.reports.sections import Picture, Section
 from collwise.validation.compare.scores import AllScores
-from collwise.validation.hierarchy.overlap import TaskStudy
+from collwise.validation.hierarchy.cost_model import TaskStudy
 from collwise.validation.hierarchy.space import label
 from collwise.validation.three_way.pipeline import Validation
 from collwise.validation.three_way.verdicts import (

@@ -24,7 +24,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.calibration.calibration_points import read_points
 from collwise.validation.fitting.models_by_name import load_models
-from collwise.validation.libraries.openmpi_file import parse_rules
+from collwise.validation.libraries.openmpi_rules import parse_rules
 from collwise.validation.libraries.pgmpi import parse_profile
 from collwise.validation.measurement.imports import import_file
 from collwise.validation.measurement.imports.reading import MissingFacts

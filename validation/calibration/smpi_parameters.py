@@ -17,15 +17,16 @@ from collwise.platforms import Calibration, Platform, Source
 from collwise.platforms.description import FactorRow, OverheadRow
 from collwise.platforms.smpi import ENVELOPE_BYTES
 from collwise.validation.calibration.calibration_points import CalibrationPoint, Kind, of_kind
-from collwise.validation.calibration.latency_and_bandwidth import (
+from collwise.validation.calibration.network_parameters import (
     MIN_SECONDS,
     MIN_SECONDS_PER_BYTE,
     MessageTime,
     between,
     fit_network,
+    fit_ports,
     rounded,
+    with_loopback,
 )
-from collwise.validation.calibration.port_parameters import fit_ports, with_loopback
 from collwise.validation.calibration.segmented_regression import Segment, fit_segments, value_at
 
 CROSSTRAFFIC = 0.05

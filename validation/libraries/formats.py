@@ -13,8 +13,13 @@ from collwise.simulator.execution.launchers import parameter_variables
 from collwise.validation.libraries import mpich_file, pgmpi, variables
 from collwise.validation.libraries.collwise_table import collwise_rules
 from collwise.validation.libraries.han_rules import han_rules
-from collwise.validation.libraries.openmpi_file import settings_of_rules
-from collwise.validation.libraries.openmpi_rules import JSON_VERSION, json_rules, openmpi_rules, warnings_of
+from collwise.validation.libraries.openmpi_rules import (
+    JSON_VERSION,
+    json_rules,
+    openmpi_rules,
+    settings_of_rules,
+    warnings_of,
+)
 from collwise.validation.libraries.sayable import Substitution, for_consumer
 from collwise.validation.select.consumers import (
     COLLWISE,

@@ -1,4 +1,4 @@
-"""Tables for MPICH: its selection file (MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE) and its control variables.
+"""Writes tables as MPICH's selection file or control variables, and checks that the installed MPICH follows a file.
 
 The selection file is a tree of conditions with algorithms as leaves. MPICH reads this file instead of its built-in
 tree, and stops at a call for which the file has no leaf. The file written here therefore also contains MPICH's own
@@ -8,11 +8,20 @@ decisions (`own_tables`): for collectives without a table, and for calls that a 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.files import read_text
+from collwise.common.units import format_size
+from collwise.simulator.execution.installations import find_installation
+from collwise.simulator.execution.interposed import preloadable
+from collwise.simulator.execution.local_machine import run_program
 from collwise.validation.libraries.mpich_untuned import Tree, own_tables, selected
-from collwise.validation.libraries.openmpi_rules import STEP, repeated
+from collwise.validation.libraries.openmpi_rules import repeated
 from collwise.validation.select.decisions import DecisionTable, Row, from_zero, spans
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
@@ -36,29 +45,20 @@ _TAIL_END_PROCS = 2**16
 """The P up to which the last row of a table is divided into several branches."""
 
 
-def settings_of(file: str) -> dict[str, str]:
-    """The variables under which MPICH follows a selection file."""
-    return {**ENVIRONMENT, FILE_VARIABLE: file}
-
-
 def selection_file(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) -> str:
     """The text of a selection file that makes MPICH run what the tables choose."""
     tree = dict(own_tables())
     for table in tables:
-        name = table.collective
-        own = tree[f"collective={name}"]
-        intra = own.get("comm_type=intra", own)
+        own = tree[f"collective={table.collective}"]
         inter = {"comm_type=inter": own["comm_type=inter"]} if "comm_type=inter" in own else {}
-        tree[f"collective={name}"] = {"comm_type=intra": _by_procs(table, intra), **inter}
+        intra = _by_procs(table, own.get("comm_type=intra", own))
+        tree[f"collective={table.collective}"] = {"comm_type=intra": intra, **inter}
     text = json.dumps(tree, indent=1) + "\n"
-    return text if version == VERSIONS[0] else text.replace(*_RENAMED_BARRIER)
-
-
-# In MPICH 4.1 and later, the dissemination barrier has a radix.
-_RENAMED_BARRIER = (
-    '"algorithm=MPIR_Barrier_intra_dissemination": {}',
-    '"algorithm=MPIR_Barrier_intra_k_dissemination": {"k=2": {}}',
-)
+    if version == VERSIONS[0]:
+        return text
+    # In MPICH 4.1 and later, the dissemination barrier has a radix.
+    renamed = '"algorithm=MPIR_Barrier_intra_k_dissemination": {"k=2": {}}'
+    return text.replace('"algorithm=MPIR_Barrier_intra_dissemination": {}', renamed)
 
 
 def variables(tables: Sequence[DecisionTable], procs: int) -> str:
@@ -68,9 +68,8 @@ def variables(tables: Sequence[DecisionTable], procs: int) -> str:
     for table in tables:
         ((_, choice),) = table.whole_row(procs)
         if choice != LIBRARY_DECIDES:
-            name = table.collective
-            said = Catalogue.load().algorithm(name, choice.algorithm).mpich
-            lines.append(f"export MPIR_CVAR_{name.upper()}_INTRA_ALGORITHM={said}")
+            said = Catalogue.load().algorithm(table.collective, choice.algorithm).mpich
+            lines.append(f"export MPIR_CVAR_{table.collective.upper()}_INTRA_ALGORITHM={said}")
     return "\n".join(lines) + "\n"
 
 
@@ -90,17 +89,12 @@ def _by_procs(table: DecisionTable, default: Tree) -> Tree:
     for low, end, row in spans(list(table.rules.items())):
         counts: Iterable[int] = [low]
         if table.collective in _MULTIPLIED and len(from_zero(row)) > 1:
-            counts = range(low, end) if end is not None else _tail(low)
+            counts = range(low, end) if end is not None else repeated(low, max(low + 1, _TAIL_END_PROCS), beyond=True)
         for procs, following, _ in spans([(procs, None) for procs in counts]):
             following = following or end
             condition = "comm_size=any" if following is None else f"comm_size<={following - 1}"
             tree[condition] = _by_size(table.collective, row, procs, default)
     return tree
-
-
-def _tail(low: int) -> Iterable[int]:
-    yield from (counts := [*repeated(low, max(low + 1, _TAIL_END_PROCS))])
-    yield counts[-1] + max(1, counts[-1] // STEP)
 
 
 def _by_size(name: str, row: Row, procs: int, default: Tree) -> Tree:
@@ -139,3 +133,106 @@ _CONDITIONS: Mapping[tuple[str, str], Sequence[tuple[str, str]]] = {
     **{(name, "recursive_halving"): [("is_commutative=yes", "is_commutative=no")] for name in
        ("reduce_scatter", "reduce_scatter_block")},
 }  # fmt: skip
+
+
+Sent = tuple[tuple[tuple[int, int], ...], ...]
+"""The messages that each process sent: their sizes, ascending, and the number of each."""
+
+_TIME_LIMIT_SECONDS = 120.0
+# Few enough processes for one machine, but enough to distinguish most algorithms, which two processes do not.
+_MIN_PROCS, _MAX_PROCS = 3, 8
+_MAX_BYTES = 2**20
+_THROUGH_UCX = {"MPIR_CVAR_NOLOCAL": "1"}
+
+
+@dataclass(frozen=True)
+class SelectionCheck:
+    """A call with a selection file, which names `algorithm`, and the messages that MPICH sent.
+
+    `expected` are the messages when MPICH's control variable forces the algorithm, `without` those of untuned MPICH.
+    """
+
+    collective: str
+    procs: int
+    message_bytes: int
+    mpich: str
+    algorithm: str
+    observed: Sent
+    expected: Sent
+    without: Sent
+
+    @property
+    def matches(self) -> bool:
+        """True if MPICH ran the algorithm that the file names."""
+        return self.observed == self.expected
+
+    @property
+    def changes_something(self) -> bool:
+        """True if MPICH does something else without the file."""
+        return self.observed != self.without
+
+    @property
+    def summary(self) -> str:
+        """The result in one line."""
+        call = f"{self.collective} of {format_size(self.message_bytes)} on {self.procs} processes"
+        if not self.matches:
+            return f"{self.mpich} did not follow the file: {call} did not run {self.algorithm}"
+        control = "without it: another algorithm" if self.changes_something else "as it would without it"
+        return f"{self.mpich} accepted the file and ran {self.algorithm} for {call} ({control})"
+
+
+def check_selection(path: Path, calls: Sequence[tuple[str, int, int]]) -> Iterator[SelectionCheck]:
+    """Makes calls (collective, P, message bytes) with the installed MPICH, with and without the selection file.
+
+    Raises UsageError if MPICH is missing or does not send through UCX, or if the file cannot be read, and CollwiseError
+    if a call fails.
+    """
+    label = find_installation("mpich").label
+    text = read_text(path)
+    for call in calls:
+        algorithm = lookup(text, *call).split("_intra_")[-1].split("_allcomm_")[-1]
+        forced = {f"MPIR_CVAR_{call[0].upper()}_INTRA_ALGORITHM": algorithm}
+        settings: list[dict[str, str]] = [{FILE_VARIABLE: str(path.resolve())}, forced, {}]
+        yield SelectionCheck(*call, label, algorithm, *(sent(*call, each) for each in settings))
+
+
+def sent(collective: str, procs: int, message_bytes: int, settings: Mapping[str, str]) -> Sent:
+    """The messages of one call by the installed MPICH with these variables. Raises the errors of `check_selection`."""
+    installed = find_installation("mpich")
+    counter = installed.program("libcount_messages.so")
+    if not counter.exists():
+        raise UsageError("the programs for MPICH were built without the counter of messages; build them again")
+    with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
+        counting = {"LD_PRELOAD": preloadable(counter, Path(directory)), "COLLWISE_COUNTS": f"{directory}/sent"}
+        environment = {**_THROUGH_UCX, **ENVIRONMENT, **settings, **counting}
+        asked, limit = [collective, str(message_bytes)], _TIME_LIMIT_SECONDS
+        run = run_program("mpich", "call", procs, asked, timeout_seconds=limit, environment=environment)
+        if run.returncode != 0:
+            raise CollwiseError(f"{collective} of {message_bytes} bytes on {procs} processes failed: {run.problem}")
+        files = [Path(directory, f"sent.{rank}") for rank in range(procs)]
+        if not all(file.exists() for file in files):
+            raise UsageError(f"{installed.label} did not load the counter of messages")
+        lines = [[line.split() for line in file.read_text(encoding="utf-8").splitlines()] for file in files]
+    found = tuple(tuple(sorted((int(size), int(count)) for size, count in each)) for each in lines)
+    if not any(found):
+        raise UsageError(f"{installed.label} sends no messages through UCX, where they are counted")
+    return found
+
+
+def telling_calls(text: str, tables: Sequence[DecisionTable]) -> list[tuple[str, int, int]]:
+    """Calls (collective, P, message bytes) that show whether MPICH follows a selection file made from the tables.
+
+    For each collective, these are up to two calls for which untuned MPICH would run another algorithm. If there is no
+    such call, one call with the same algorithm is chosen.
+    """
+    found = []
+    for table in tables:
+        points = [
+            (table.collective, procs, max(start, 1))
+            for procs in sorted({max(procs, _MIN_PROCS) for procs in table.rules if procs <= _MAX_PROCS})
+            for start, _ in table.row(procs)
+            if start <= _MAX_BYTES
+        ]
+        telling = [point for point in points if lookup(text, *point) != selected(own_tables(), *point)]
+        found += telling[-2:] or points[-1:]
+    return found

@@ -25,7 +25,7 @@ from collwise.simulator.execution.launchers import parameter_options, run_progra
 from collwise.simulator.execution.processes import ProgramRun
 from collwise.validation.compare.deciders import Decider, Deciding
 from collwise.validation.libraries.baselines import DEFAULT
-from collwise.validation.libraries.openmpi_file import OTHER_COMPONENTS, Rule, parse_rules, settings_of_rules
+from collwise.validation.libraries.openmpi_rules import OTHER_COMPONENTS, Rule, parse_rules, settings_of_rules
 from collwise.validation.select.consumers import RULES_VERSIONS, rule_message, series
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice

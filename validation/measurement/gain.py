@@ -25,8 +25,7 @@ from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.libraries.collwise_table import collwise_rules
 from collwise.validation.libraries.openmpi_check import RulesCheck, check_rules
-from collwise.validation.libraries.openmpi_file import RulesFile, settings_of_rules
-from collwise.validation.libraries.openmpi_rules import inexpressible, openmpi_rules
+from collwise.validation.libraries.openmpi_rules import RulesFile, inexpressible, openmpi_rules, settings_of_rules
 from collwise.validation.libraries.sayable import for_consumer
 from collwise.validation.select.consumers import COLLWISE, OPENMPI, series
 from collwise.validation.select.decisions import DecisionTable

@@ -24,7 +24,7 @@ from collwise.validation.compare.deciders import Deciding
 from collwise.validation.compare.scores import AllScores, Scores
 from collwise.validation.correctness.verification import VerificationResult, verify_hierarchical
 from collwise.validation.fitting.models_by_name import measured_models
-from collwise.validation.hierarchy.overlap import TaskStudy, study_tasks
+from collwise.validation.hierarchy.cost_model import TaskStudy, study_tasks
 from collwise.validation.hierarchy.space import Space
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.check import BedCheck, check

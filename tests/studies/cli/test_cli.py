@@ -13,7 +13,7 @@ import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.simulator.execution.installations import mpi_installation
-from collwise.validation.libraries.openmpi_file import parse_rules
+from collwise.validation.libraries.openmpi_rules import parse_rules
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice
 from tests.command_line import called, printed, succeeded

@@ -24,7 +24,7 @@ from collwise.studies.reports import tuning as report
 from collwise.studies.reports.sureness import DISCREPANCY
 from collwise.tuning import RULES, Tuned
 from collwise.validation.compare.scores import Picked
-from collwise.validation.libraries.openmpi_file import parse_rules
+from collwise.validation.libraries.openmpi_rules import parse_rules
 from collwise.validation.measurement.confidence import outlooks_of
 from collwise.validation.select.decisions import loss_of
 from collwise.validation.times.choice import Choice

@@ -22,7 +22,7 @@ from collwise.simulator.execution.launchers import parameter_options, run_progra
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.timing import Case
 from collwise.validation.correctness.crosscheck import OPENMPI_CODE, OPENMPI_PARTS, PARTS, Key
-from collwise.validation.libraries.openmpi_file import OTHER_COMPONENTS
+from collwise.validation.libraries.openmpi_rules import OTHER_COMPONENTS
 from collwise.validation.measurement.imports.algorithms import _OPENMPI, openmpi_choice
 from tests.needs import needs
 

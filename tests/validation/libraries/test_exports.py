@@ -20,8 +20,7 @@ from collwise.studies.cli.main import main
 from collwise.validation.libraries import mpich_file
 from collwise.validation.libraries.formats import FORMATS, exported
 from collwise.validation.libraries.mpich_untuned import own_tables, selected
-from collwise.validation.libraries.openmpi_file import parse_rules
-from collwise.validation.libraries.openmpi_rules import openmpi_rules
+from collwise.validation.libraries.openmpi_rules import openmpi_rules, parse_rules
 from collwise.validation.libraries.sayable import for_consumer, second_best
 from collwise.validation.libraries.variables import ucc_summary
 from collwise.validation.select.consumers import ALL_CONSUMERS, algorithms_for, can_say, rule_message

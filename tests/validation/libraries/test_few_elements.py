@@ -12,11 +12,10 @@ from hypothesis import given, strategies as st
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.validation.libraries.formats import exported
-from collwise.validation.libraries.left_to_library import gains_over_untuned
 from collwise.validation.libraries.openmpi_check import observe
-from collwise.validation.libraries.openmpi_file import Rule, parse_rules
+from collwise.validation.libraries.openmpi_rules import Rule, parse_rules
 from collwise.validation.libraries.openmpi_untuned import ELEMENT_BYTES, NEEDS_ELEMENTS, min_bytes, min_elements
-from collwise.validation.libraries.sayable import for_consumer
+from collwise.validation.libraries.sayable import for_consumer, gains_over_untuned
 from collwise.validation.select.consumers import algorithms_for
 from collwise.validation.select.decisions import DecisionTable, decisions_document, decisions_from
 from collwise.validation.select.select import select

@@ -8,7 +8,7 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.validation.libraries.formats import exported
-from collwise.validation.libraries.mpich_check import SelectionCheck, check_selection, sent, telling_calls
+from collwise.validation.libraries.mpich_file import SelectionCheck, check_selection, sent, telling_calls
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice
 from tests.needs import needs

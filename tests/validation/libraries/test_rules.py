@@ -16,8 +16,7 @@ from collwise.common.files import write_text
 from collwise.simulator.execution.installations import mpi_installation
 from collwise.validation.libraries.collwise_table import collwise_rules
 from collwise.validation.libraries.openmpi_check import KNOWN_TRAFFIC, check_rules, observe, recognise, traffic
-from collwise.validation.libraries.openmpi_file import Rule, parse_rules
-from collwise.validation.libraries.openmpi_rules import openmpi_rules
+from collwise.validation.libraries.openmpi_rules import Rule, openmpi_rules, parse_rules
 from collwise.validation.select.consumers import OPENMPI_VERSIONS, algorithms_for, needs_one_choice, rule_message
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice

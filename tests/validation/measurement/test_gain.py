@@ -16,8 +16,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.timing import Case
 from collwise.studies.present.programs import gain, gain_cells
 from collwise.studies.present.shown import markdown_of
-from collwise.validation.libraries.openmpi_file import parse_rules, settings_of_rules
-from collwise.validation.libraries.openmpi_rules import openmpi_rules
+from collwise.validation.libraries.openmpi_rules import openmpi_rules, parse_rules, settings_of_rules
 from collwise.validation.measurement.gain import (
     LIBCOLLWISE,
     RULES,

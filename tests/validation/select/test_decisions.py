@@ -13,8 +13,8 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from collwise.common.errors import UsageError
-from collwise.validation.libraries.left_to_library import left_to_library
 from collwise.validation.libraries.openmpi_rules import openmpi_rules
+from collwise.validation.libraries.sayable import left_to_library
 from collwise.validation.select.decisions import (
     DecisionTable,
     all_at_once_text,

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from collwise.platforms import Ports
-from collwise.validation.calibration.latency_and_bandwidth import MessageTime
-from collwise.validation.calibration.port_parameters import fit_ports, with_loopback
+from collwise.validation.calibration.network_parameters import MessageTime, fit_ports, with_loopback
 
 LIMIT = 65536
 SIZES = [1, 8, 50, 300, 900, 1500, 2500, 4000, 9000, 20000, 40000, 60000, 70000, 200000, 10**6, 4 * 10**6]

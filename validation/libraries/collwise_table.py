@@ -18,9 +18,8 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
 
     A rule's algorithm is 'default' if nothing is decided or no choice beats MPI's own algorithm. For a call,
     libcollwise narrows down the rules of its collective in three steps: to the largest P, then to the largest number of
-    processes per node, then to the largest message size, each not above the call's. No rule has more processes per node
-    than P, since a call on P processes has at most P on a node. Tables of one collective may differ in processes per
-    node.
+    processes per node, then to the largest message size, each not above the call's. Tables of one collective may differ
+    in processes per node.
     """
     if not tables:
         raise UsageError("no decision table to write rules from")

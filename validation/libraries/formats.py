@@ -42,10 +42,10 @@ HAN = "han"
 class Format:
     """A format: the consumer whose algorithms it names, how it is used and how it is written.
 
-    `use` is a complete command that uses the file. In this command, {file} stands for the file's name, {collwise} for
-    the name of our program, and P and PROGRAM for the user's process count and program. `write` makes the file's text
-    from tables. `holds_for` names a further argument of `write`: `procs`, the process count that the file is for, or
-    `version`, the version of the library. `by_size` is true if the format distinguishes message sizes.
+    In the command `use`, {file} stands for the file's name, {collwise} for the name of our program, and P and PROGRAM
+    for the user's process count and program. `write` makes the file's text from tables. `holds_for` names a further
+    argument of `write`: `procs`, the process count that the file is for, or `version`, the version of the library.
+    `by_size` is true if the format distinguishes message sizes.
     """
 
     name: str
@@ -93,15 +93,7 @@ FORMATS = {
         Format(COLLWISE, "the table of collwise program run", COLLWISE, _COLLWISE, collwise_rules),
         Format(HAN, "rules of Open MPI's component HAN", HAN, _HAN, han_rules, "version"),
         Format("mpich", "MPICH's selection file (JSON)", "mpich", _MPICH, mpich_file.selection_file, "version"),
-        Format(
-            "mpich-variables",
-            "MPICH's control variables",
-            "mpich",
-            _SOURCE,
-            mpich_file.variables,
-            "procs",
-            by_size=False,
-        ),
+        Format("mpich-variables", "MPICH's control variables", "mpich", _SOURCE, mpich_file.variables, "procs", False),
         Format("intel", "Intel MPI's I_MPI_ADJUST variables", "intel", _SOURCE, variables.intel),
         Format("mvapich2", "MVAPICH2's tuning variables", "mvapich2", _SOURCE, variables.mvapich2, "procs"),
         Format("ucc", "UCC's UCC_TL_UCP_TUNE", "ucc", _SOURCE, variables.ucc),
@@ -112,10 +104,7 @@ FORMATS = {
 
 
 def how_to_use(format_name: str, file: Path) -> str:
-    """The command that uses a file in the format, from any folder.
-
-    In this command, P and PROGRAM stand for the user's process count and program.
-    """
+    """The command that uses a file in the format, from any folder; P and PROGRAM are left to the user."""
     return FORMATS[format_name].use.format(file=shlex.quote(str(file.resolve())), collwise=program_name())
 
 
@@ -132,10 +121,7 @@ def ways_to_use_openmpi_rules(file: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Exported:
-    """The text of a file, the choices that its format cannot express, and warnings about its use.
-
-    Each warning is one line.
-    """
+    """The text of a file, the choices that its format cannot express, and warnings about its use, a line each."""
 
     text: str
     substitutions: tuple[Substitution, ...]
@@ -143,11 +129,7 @@ class Exported:
 
 
 def exported(
-    tables: Sequence[DecisionTable],
-    format_name: str,
-    *,
-    version: str = "",
-    procs: int | None = None,
+    tables: Sequence[DecisionTable], format_name: str, *, version: str = "", procs: int | None = None
 ) -> Exported:
     """Writes tables in a format.
 
@@ -157,8 +139,9 @@ def exported(
     known = FORMATS[format_name]
     consumer = openmpi_consumer(version) if known.consumer == OPENMPI else known.consumer
     check_one_table_each(tables, by_node=consumer in (COLLWISE, HAN))
+    versions = [version] if version and known.holds_for else []
     if consumer in (COLLWISE, HAN):
-        return Exported(known.write(tables, *([version] if version and known.holds_for else [])), ())
+        return Exported(known.write(tables, *versions), ())
     if empty := next((table.collective for table in tables if not any(table.rules.values())), None):
         raise UsageError(f"the {empty} decision table is empty")
     said, replaced = for_consumer(tables, consumer, known.by_size)
@@ -171,7 +154,7 @@ def exported(
             f"'collwise select --for {known.consumer}'"
         )
     if not known.one_procs:
-        return Exported(known.write(said, *([version] if version and known.holds_for else [])), replaced)
+        return Exported(known.write(said, *versions), replaced)
     counts = {count for table in said for count in table.rules}
     if procs is None and len(counts) > 1:
         raise UsageError(

@@ -8,10 +8,9 @@ topological level, communicator size and message size. It is a stream of words; 
 
 An entry for a size applies up to the next size; the first communicator size is 1, and the first message size is 0.
 Components are written by name, since Open MPI 4.1.4 rejects the numbers that the header file of its reader describes.
-The rules cannot set the segment sizes and the modules of HAN's pipelined algorithms. These are parameters, each with
-one value for all sizes. A comment in the file lists the values of the choice with the smallest mean slowdown over all
-points. The rules of the two lower levels apply to HAN's simple algorithms (`coll_han_use_simple_bcast`), which do not
-pipeline.
+The rules cannot set the segment sizes and the modules of HAN's pipelined algorithms. These are parameters with one
+value for all sizes, which a comment in the file lists for the choice with the smallest mean slowdown over all points.
+The rules of the two lower levels apply to HAN's simple algorithms (`coll_han_use_simple_bcast`), which do not pipeline.
 """
 
 from __future__ import annotations
@@ -51,15 +50,12 @@ def han_rules(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) -> st
     by_name: dict[str, list[DecisionTable]] = {}
     for table in tables:
         by_name.setdefault(table.collective, []).append(table)
-    for name, mine in by_name.items():
+        name = table.collective
         if name not in _COLLECTIVES:
             raise UsageError(f"HAN has no {name}; valid: {', '.join(_COLLECTIVES)}")
-        for table in mine:
-            for choice in table.choices:
-                if not choice.algorithm.startswith(PREFIX):
-                    raise UsageError(
-                        f"{name} {choice.algorithm} is not made of tasks; valid: algorithms named {PREFIX}*"
-                    )
+        for choice in table.choices:
+            if not choice.algorithm.startswith(PREFIX):
+                raise UsageError(f"{name} {choice.algorithm} is not made of tasks; valid: algorithms named {PREFIX}*")
     usual = {name: usual_choice(by_name[name]) for name in sorted(by_name)}
     lines = [
         f"# Rules for HAN of Open MPI {han_version(version)}, from collwise. They need these parameters:",

@@ -19,7 +19,7 @@ from collwise.common.files import read_text
 from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.interposed import preloadable
-from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.launchers import run_program
 from collwise.validation.libraries.mpich_untuned import Tree, own_tables, selected
 from collwise.validation.libraries.openmpi_rules import repeated
 from collwise.validation.select.decisions import DecisionTable, Row, from_zero, spans

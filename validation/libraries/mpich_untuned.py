@@ -1,8 +1,7 @@
 """The decisions of MPICH 4 for every collective, and the look-up of calls in such decisions.
 
-Decisions are trees of conditions, in the format of MPICH's selection files. `selected` looks a call up in MPICH's own
-decisions, in the decisions of an installed MPICH, or in a file written by collwise. MPICH's own decisions are in
-mpich.json, with the thresholds of MPICH 4.0 to 5.0.
+Decisions are trees of conditions, in the format of MPICH's selection files. MPICH's own decisions are in mpich.json,
+with the thresholds of MPICH 4.0 to 5.0.
 """
 
 from __future__ import annotations
@@ -42,14 +41,15 @@ _COUNTERPARTS: dict[tuple[str, str], Choice | None] = {
 
 
 def decide(collective: str, procs: int, message_bytes: int) -> Decision:
-    """The decision for a commutative built-in operation and equal blocks, with one process on each node.
-
-    With several processes on a node, MPICH combines algorithms within and between nodes.
-    """
+    """The decision for a commutative built-in operation and equal blocks, with one process on each node."""
     name = mpichs_algorithm(own_tables(), collective, procs, message_bytes)
-    if name == "scattered":
-        return Decision(name, _scattered(collective, procs))
-    return Decision(name, _COUNTERPARTS.get((collective, name), Choice(name)))
+    if name != "scattered":
+        return Decision(name, _COUNTERPARTS.get((collective, name), Choice(name)))
+    if procs - 1 <= _EXCHANGES_AT_A_TIME:
+        return Decision(name, Choice("linear"))
+    # MPICH divides more exchanges into groups. Our limit on simultaneous exchanges comes nearest to that.
+    limited = Choice("linear_sync", parameter=_EXCHANGES_AT_A_TIME)
+    return Decision(name, limited if collective == "alltoall" else None)
 
 
 def mpichs_algorithm(tables: Mapping[str, Any], collective: str, procs: int, message_bytes: int) -> str:
@@ -58,16 +58,6 @@ def mpichs_algorithm(tables: Mapping[str, Any], collective: str, procs: int, mes
     name = found.removeprefix(f"MPIR_{collective.capitalize()}_")
     # With one process on each node, "intra_smp" amounts to recursive doubling.
     return "recursive_doubling" if name == "intra_smp" else re.sub("^(intra|allcomm)_", "", name)
-
-
-def _scattered(collective: str, procs: int) -> Choice | None:
-    """The counterpart of the scattered algorithm, which makes up to 32 exchanges at once.
-
-    MPICH divides more than 32 exchanges into groups. Our limit on simultaneous exchanges comes nearest to that.
-    """
-    if procs - 1 <= _EXCHANGES_AT_A_TIME:
-        return Choice("linear")
-    return Choice("linear_sync", parameter=_EXCHANGES_AT_A_TIME) if collective == "alltoall" else None
 
 
 @cache

@@ -54,14 +54,9 @@ def decide_allreduce(procs: int, message_bytes: int) -> Choice:
 
 
 def decide_as_listed(collective: str, procs: int, message_bytes: int) -> str:
-    """The algorithm that `decide` chooses, or for a broadcast, the one that Listing 1 of the paper gives.
-
-    The result has no segment size, since the paper compares algorithms with one common segment size.
-    """
-    choice = decide(collective, procs, message_bytes)
-    if collective == "bcast" and message_bytes >= _INTERMEDIATE_BYTES:
-        return "chain"
-    return choice.algorithm
+    """The algorithm that `decide` chooses, or for a broadcast, the one that Listing 1 of the paper gives."""
+    listed = collective == "bcast" and message_bytes >= _INTERMEDIATE_BYTES
+    return "chain" if listed else decide(collective, procs, message_bytes).algorithm
 
 
 def _decide_bcast(procs: int, message_bytes: int) -> Choice:

@@ -1,9 +1,8 @@
 """Checks that the installed Open MPI follows a rules file, by the messages that it sends in one call.
 
-The program `call` makes the call, Open MPI's own monitoring counts the messages, and the counts are compared with the
-counts expected for the algorithm that the file asks for. If our implementation of the algorithm sends the same
-messages, the expected counts are recorded from it. Otherwise they are observed while Open MPI's own option forces the
-algorithm. The file's rules for other collectives then also apply, since some algorithms call other collectives.
+Open MPI's own monitoring counts the messages of the program `call`. The expected counts are recorded from our
+implementation of the algorithm, if it sends the same messages. Otherwise they are observed while Open MPI's own option
+forces the algorithm. The file's rules for other collectives then also apply, since some algorithms call these.
 """
 
 from __future__ import annotations
@@ -42,10 +41,7 @@ _SENT = re.compile(r"^([EI])\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent")
 
 @dataclass(frozen=True)
 class Monitored:
-    """The messages of a run, separately for the program's own messages and for those of collectives.
-
-    `counted` is the number of processes that wrote their counts.
-    """
+    """The program's own messages in a run, and those of collectives, counted by `counted` processes."""
 
     run: ProgramRun
     counted: int
@@ -104,10 +100,7 @@ class RulesCheck:
 
     @property
     def matches(self) -> bool:
-        """True if Open MPI ran the algorithm that the file asks for.
-
-        Every message count and size must be as expected.
-        """
+        """True if every message count and size is as expected."""
         return self.observed == self.expected_traffic
 
     @property
@@ -156,9 +149,8 @@ def check_rules(path: Path, collective: str, procs: int, message_bytes: int) -> 
             others = Path(folder, "others.rules")
             others.write_text(rules.without(entry.openmpi_collective).text)
             expected_traffic = observe(collective, procs, message_bytes, others, rule)
-    return RulesCheck(
-        collective, procs, message_bytes, installed.label, expected, expected_traffic, observed, without_rules
-    )
+    call = (collective, procs, message_bytes)
+    return RulesCheck(*call, installed.label, expected, expected_traffic, observed, without_rules)
 
 
 def _choice_of(rule: Rule, entry: Collective, version: str, path: Path) -> Choice:
@@ -171,8 +163,7 @@ def _choice_of(rule: Rule, entry: Collective, version: str, path: Path) -> Choic
 def rules_decider(path: Path) -> Decider:
     """A file of classic rules as a decider. Calls that the file leaves to Open MPI get untuned Open MPI's decision.
 
-    The version of Open MPI is the one that the file's header names, or else 4.1. Raises UsageError if the file does not
-    contain classic rules.
+    The file's header names the version of Open MPI (default: 4.1). Raises UsageError for other files.
     """
     text = read_text(path)
     rules, named = parse_rules(text, str(path)), re.search(r"Open MPI (\d+\.\d+)", text)
@@ -201,8 +192,8 @@ def observe(
 ) -> Traffic:
     """The messages of one call by the installed Open MPI, under a rules file, with one forced rule, or untuned.
 
-    The `forced` rule applies if the file has no rules for the collective. `element_bytes` is 8 for doubles, 16 for
-    complex numbers, and None for the program's default.
+    The `forced` rule applies if the file has no rules for the collective. `element_bytes` is 8 for doubles and 16 for
+    complex numbers.
     """
     settings = {} if rules is None else settings_of_rules(str(rules.resolve()))
     if forced is not None:
@@ -220,24 +211,21 @@ def observe(
 
 
 def recognise(collective: str, procs: int, message_bytes: int, observed: Traffic) -> str:
-    """The algorithms that send these bytes along these edges, with any segment size: 'binary or binomial'.
+    """The algorithms that send these bytes along these edges, with any segment size: 'binary or binomial'."""
 
-    If there are none, the text says so.
-    """
-    sizes = {edge: size for edge, (_, size) in observed.items()}
-    fitting = []
-    for name in KNOWN_TRAFFIC[collective]:
-        usual = traffic(collective, Choice(name), procs, message_bytes)
-        if {edge: size for edge, (_, size) in usual.items()} == sizes:
-            fitting.append(name)
+    def sizes(sent: Traffic) -> dict[tuple[int, int], int]:
+        return {edge: size for edge, (_, size) in sent.items()}
+
+    of_names = {name: traffic(collective, Choice(name), procs, message_bytes) for name in KNOWN_TRAFFIC[collective]}
+    fitting = [name for name, sent in of_names.items() if sizes(sent) == sizes(observed)]
     return " or ".join(fitting) or "no algorithm that is known here"
 
 
 def traffic(collective: str, choice: Choice, procs: int, message_bytes: int) -> Traffic:
     """The messages of Open MPI's implementation of an algorithm, with root 0 and one process on each node.
 
-    The schedule engine records them from our own implementation, with one correction: in linear_sync, Open MPI sends
-    the second part of a block even if this part is empty.
+    They are recorded from our own implementation, with one correction: in linear_sync, Open MPI sends the second part
+    of a block even if this part is empty.
     """
     from collwise.platforms import load_description
     from collwise.simulator.schedule.library import ON_WAY, Schedule
@@ -276,12 +264,12 @@ _MAX_BYTES = 32 * 2**20
 def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool | None]]:
     """Checks a short and a long message for each table. Yields a line on what ran, and True if that follows the rules.
 
-    If the rules of a table begin with longer messages, the first size of the rules is checked. If they begin with more
-    processes than this machine can hold, or with messages that are too long, the table is not checked and its line
-    comes with None.
-
-    The calls start immediately, and run in the background while the caller takes the lines. Taking a line raises
-    CollwiseError if Open MPI fails. Raises UsageError if Open MPI is missing.
+            If the rules of a table begin with longer messages, the first size of the rules is checked. If they begin with more
+        processes than this machine can hold, or with messages that are too long, the table is not checked and its line
+        comes with None.
+    
+        The calls start immediately, and run in the background while the caller takes the lines. Taking a line raises
+        CollwiseError if Open MPI fails. Raises UsageError if Open MPI is missing.
     """
     calls, unchecked = [], []
     for table in tables:

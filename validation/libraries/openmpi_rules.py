@@ -72,18 +72,18 @@ class Rule:
 
 def settings_of_rules(file: str) -> dict[str, str]:
     """Open MPI's parameters that make it read a rules file, and exclude components that would bypass the rules."""
-    return {
-        "coll_tuned_use_dynamic_rules": "1",
-        "coll_tuned_dynamic_rules_filename": file,
-        "coll": OTHER_COMPONENTS,
-    }
+    dynamic = {"coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": file}
+    return dynamic | {"coll": OTHER_COMPONENTS}
+
+
+_Section = Mapping[int, tuple[Rule, ...]]
 
 
 @dataclass(frozen=True)
 class RulesFile:
     """The rules by collective id and communicator size, ascending."""
 
-    collectives: Mapping[int, Mapping[int, tuple[Rule, ...]]]
+    collectives: Mapping[int, _Section]
 
     def lookup(self, collective: int, procs: int, message: int) -> Rule | None:
         """The rule that Open MPI takes for a message size from `rule_message`; None if Open MPI decides itself."""
@@ -101,10 +101,9 @@ class RulesFile:
     @property
     def text(self) -> str:
         """The text of the file, with comments on what the numbers are."""
-        names = {entry.openmpi_collective: name for name, entry in Catalogue.load().collectives.items()}
         lines = [f"{len(self.collectives)} # collectives"]
         for identity, sizes in self.collectives.items():
-            lines += ["", f"{identity} # {names.get(identity, 'unknown')}", f"{len(sizes)} # communicator sizes"]
+            lines += ["", f"{identity} # {_names().get(identity, 'unknown')}", f"{len(sizes)} # communicator sizes"]
             for procs, rules in sizes.items():
                 lines += [f"{procs} # processes and more", f"{len(rules)} # message sizes", *map(str, rules)]
         return "\n".join(lines) + "\n"
@@ -205,18 +204,17 @@ def openmpi_rules(
 ) -> str:
     """The text of a rules file that makes Open MPI run what the tables choose.
 
-    Below the smallest P of a table, Open MPI decides itself. Above the largest P, the last row stays in force, as in
-    `DecisionTable.choose`. With `skip_inexpressible`, Open MPI also decides where rules cannot express the choice (see
-    `inexpressible`).
+    Below the smallest P of a table, Open MPI decides itself. Above the largest P, the last row stays in force. With
+    `skip_inexpressible`, Open MPI also decides where rules cannot express the choice (see `inexpressible`).
     """
     version = series(openmpi_version)
-    sections = _rules_by_id(tables, version, skip_inexpressible)
+    sections = _sections(tables, version, skip_inexpressible)
     return _header(sorted(tables, key=_id), version, _by_size(sections)) + RulesFile(sections).text
 
 
-def _rules_by_id(
+def _sections(
     tables: Sequence[DecisionTable], openmpi_version: str, skip_inexpressible: bool = False
-) -> dict[int, dict[int, tuple[Rule, ...]]]:
+) -> dict[int, _Section]:
     """The rules of a file by collective id and communicator size; raises as `openmpi_rules` does."""
     version = series(openmpi_version)
     check_one_table_each(tables)
@@ -234,37 +232,35 @@ def json_rules(tables: Sequence[DecisionTable]) -> str:
     of message sizes fits. If no rule fits, Open MPI decides itself. Ranges include both ends. Message sizes have the
     units of classic rules.
     """
-    names = {entry.openmpi_collective: name for name, entry in Catalogue.load().collectives.items()}
-    document = {
-        "rule_file_version": 3,
-        "module": "tuned",
-        "collectives": {
-            names[identity]: _json_entries(sizes) for identity, sizes in _rules_by_id(tables, JSON_VERSION).items()
-        },
-    }
-    return json.dumps(document, indent=1) + "\n"
-
-
-def _json_entries(sizes: Mapping[int, tuple[Rule, ...]]) -> list[dict[str, Any]]:
-    return [
-        {"comm_size_min": first, "comm_size_max": "inf" if end is None else end - 1, "rules": rules}
-        for first, end, held in spans(list(sizes.items()))
-        if (rules := _json_rules(held))
-    ]
+    collectives: dict[str, list[dict[str, Any]]] = {}
+    for identity, sizes in _sections(tables, JSON_VERSION).items():
+        entries = collectives[_names()[identity]] = []
+        for first, end, held in spans(list(sizes.items())):
+            if rules := _json_rules(held):
+                entries.append({"comm_size_min": first, "comm_size_max": _last(end), "rules": rules})
+    return json.dumps({"rule_file_version": 3, "module": "tuned", "collectives": collectives}, indent=1) + "\n"
 
 
 def _json_rules(rules: Sequence[Rule]) -> list[dict[str, Any]]:
     return [
         {
-            "msg_size_min": rule.start,
-            "msg_size_max": "inf" if following is None else following.start - 1,
+            "msg_size_min": start,
+            "msg_size_max": _last(end),
             "alg": rule.algorithm,
             **({"faninout": rule.faninout} if rule.faninout else {}),
             **({"seg_size": rule.segment_bytes} if rule.segment_bytes else {}),
         }
-        for rule, following in zip(rules, [*rules[1:], None], strict=True)
+        for start, end, rule in spans([(rule.start, rule) for rule in rules])
         if rule.algorithm != OPENMPI_DECIDES
     ]
+
+
+def _last(end: int | None) -> int | str:
+    return "inf" if end is None else end - 1
+
+
+def _names() -> dict[int, str]:
+    return {entry.openmpi_collective: name for name, entry in Catalogue.load().collectives.items()}
 
 
 def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) -> str:
@@ -289,15 +285,20 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
 
 def warnings_of(tables: Sequence[DecisionTable], openmpi_version: str) -> list[str]:
     """Warnings to read before rules of these tables are used, one per line; raises as `openmpi_rules` does."""
-    return list(_warnings(tables, _by_size(_rules_by_id(tables, openmpi_version))))
+    return list(_warnings(tables, _by_size(_sections(tables, openmpi_version))))
 
 
 def _warnings(tables: Sequence[DecisionTable], by_size: set[str]) -> Iterator[str]:
-    disordered = ", ".join(f"MPI_{table.collective.capitalize()}" for table in tables if _reorders(table))
+    disordered = [
+        f"MPI_{table.collective.capitalize()}"
+        for table in tables
+        if (ordered := _KEEPS_ORDER.get(table.collective))
+        and any(choice != LIBRARY_DECIDES and choice.algorithm not in ordered for choice in table.choices)
+    ]
     if disordered:
         yield (
-            f"for {disordered}, Open MPI does not look whether the operation commutes: with one that does not, "
-            "algorithms of these rules give wrong results. Leave these collectives out for programs with such "
+            f"for {', '.join(disordered)}, Open MPI does not look whether the operation commutes: with one that does "
+            "not, algorithms of these rules give wrong results. Leave these collectives out for programs with such "
             "operations."
         )
     for table in tables:
@@ -320,32 +321,25 @@ _LOCAL_SEND_COUNT_WARNINGS = {
 }
 
 
-def _by_size(sections: Mapping[int, Mapping[int, tuple[Rule, ...]]]) -> set[str]:
+def _by_size(sections: Mapping[int, _Section]) -> set[str]:
     """The collectives whose rules distinguish message sizes."""
-    names = {entry.openmpi_collective: name for name, entry in Catalogue.load().collectives.items()}
-    return {names[identity] for identity, sizes in sections.items() if any(len(rules) > 1 for rules in sizes.values())}
+    return {_names()[identity] for identity, sizes in sections.items() if max(map(len, sizes.values())) > 1}
 
 
-def _reorders(table: DecisionTable) -> bool:
-    ordered = _KEEPS_ORDER.get(table.collective)
-    return ordered is not None and any(
-        choice != LIBRARY_DECIDES and choice.algorithm not in ordered for choice in table.choices
-    )
-
-
-def _section(table: DecisionTable, version: str, skip_inexpressible: bool) -> dict[int, tuple[Rule, ...]]:
+def _section(table: DecisionTable, version: str, skip_inexpressible: bool) -> _Section:
     """The rules of one table by communicator size."""
     if not any(table.rules.values()):
         raise UsageError(f"the {table.collective} decision table is empty")
     section: dict[int, tuple[Rule, ...]] = {}
     if min(table.rules) > 1:
         section[1] = (Rule(0, OPENMPI_DECIDES, note="Open MPI decides"),)
+    consumer = f"{OPENMPI}-{version}"
     for first, end, decided in spans(sorted(table.rules.items())):
         row = [step for span in spans(from_zero(decided)) for step in _translated(table.collective, *span)]
         if skip_inexpressible:
-            says = partial(can_say, f"{OPENMPI}-{version}", table.collective)
+            says = partial(can_say, consumer, table.collective)
             row = [(start, choice if says(choice) else LIBRARY_DECIDES) for start, choice in row]
-        if not sees_sizes(f"openmpi-{version}", table.collective):
+        if not sees_sizes(consumer, table.collective):
             check_one_choice(table, first, f"rules of Open MPI {version}")
             row = row[:1]
         varies = len(row) > 1 and multiplies_by_procs(table.collective, version)
@@ -387,8 +381,7 @@ def _rule(collective: str, version: str, procs: int, start: int, choice: Choice)
     since = f"from {format_size(start)}"
     if choice == LIBRARY_DECIDES:
         return Rule(message, OPENMPI_DECIDES, note=f"{since}: Open MPI decides")
-    problem = inexpressible(collective, choice, version)
-    if problem:
+    if problem := inexpressible(collective, choice, version):
         raise UsageError(problem)
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
     value = _parameter(algorithm, choice)

@@ -33,15 +33,15 @@ Steps = Sequence[tuple[int, str]]
 @cache
 def table() -> Mapping[str, Mapping[int, Steps]]:
     """The decisions of openmpi.toml, by collective and by the number of processes from which they apply."""
+
+    def steps(line: str) -> Steps:
+        words = [part.split() for part in line.split(", ")]
+        return [(parse_size(size[0]) if size else 0, name) for *size, name in words]
+
     document = tomllib.loads(TABLE_PATH.read_text(encoding="utf-8"))
     return {
-        collective: {int(procs): _steps(line) for procs, line in rows.items()} for collective, rows in document.items()
+        collective: {int(procs): steps(line) for procs, line in rows.items()} for collective, rows in document.items()
     }
-
-
-def _steps(line: str) -> Steps:
-    words = [part.split() for part in line.split(", ")]
-    return [(parse_size(size[0]) if size else 0, name) for *size, name in words]
 
 
 def decide(collective: str, procs: int, message_bytes: int) -> Decision:

@@ -46,8 +46,8 @@ Says = Callable[[Choice], bool]
 class Substitution:
     """A choice that a format cannot express, and what replaces it: another choice, or the library's decision (None).
 
-    `cost` is the largest slowdown of the replacement against the choice over the sizes with known times; nan if no
-    times are known. `too_few` is true if the only reason is that messages may have too few elements for the algorithm.
+    `cost` is the largest slowdown of the replacement against the choice; nan if no times are known. `too_few` is true
+    if the only reason is that messages may have too few elements for the algorithm.
     """
 
     collective: str
@@ -79,10 +79,8 @@ def told(found: Sequence[Substitution]) -> list[str]:
     alike: dict[str, list[Substitution]] = {}
     for substitution in found:
         alike.setdefault(substitution.said("P"), []).append(substitution)
-    return [
-        same[0].said(f"{same[0].procs} to {same[-1].procs}" if len(same) > 1 else str(same[0].procs))
-        for same in alike.values()
-    ]
+    ends = [(same[0], same[-1]) for same in alike.values()]
+    return [str(one) if one is last else one.said(f"{one.procs} to {last.procs}") for one, last in ends]
 
 
 def for_consumer(
@@ -93,12 +91,10 @@ def for_consumer(
     A choice that rules cannot express is replaced by the choice with the smallest maximum slowdown over the sizes with
     known times. If rules can express no choice, the library decides. If a message may have too few elements for every
     choice, the choice for smaller sizes stays in force; for a P without times, the library decides. If `by_size` is
-    false, a row has only one choice, as for consumers that do not see message sizes.
+    false, a row has only one choice.
 
-    Some calls are left to Open MPI or libcollwise (`left_to_library`): calls with a process count between timed ones,
-    calls with more than four times the process count that a choice was made for, and calls for which the library's own
-    decision is known to be faster. If Open MPI's rules cannot express a table even with these calls left out, the
-    choices of the table stay unchanged.
+    Some calls are left to Open MPI or libcollwise (`left_to_library`). If Open MPI's rules cannot express a table even
+    with these calls left out, the choices of the table stay unchanged.
     """
     found = [_sayable(table, consumer, by_size and sees_sizes(consumer, table.collective)) for table in tables]
     return [table for table, _ in found], tuple(substitution for _, replaced in found for substitution in replaced)
@@ -215,9 +211,8 @@ def _divided(table: DecisionTable, needs_enough: bool) -> Iterator[tuple[int, in
     """Divides the rows of a table into parts; yields the first P, the largest P and the row of each part.
 
     A row whose algorithms need a minimum number of elements gets a step at each size from which messages have enough
-    elements for one of the algorithms. This size may depend on P, so such a row is divided at powers of two: the
-    largest P of a part then needs at most twice the elements that the smallest P needs. It is also divided at the first
-    decided P between two powers.
+    elements for one of the algorithms. This size may depend on P, so such a row is divided at powers of two, and at the
+    first decided P between two powers.
     """
     needs = [name for collective, name in NEEDS_ELEMENTS if needs_enough and collective == table.collective]
     for first, end, row in spans(sorted(table.rules.items())):
@@ -250,10 +245,8 @@ _FASTER = 1.01
 def with_untuned(table: DecisionTable, untuned: Decider | None) -> DecisionTable:
     """The table with times of untuned Open MPI's decisions (LIBRARY_DECIDES) among the times that it was made from.
 
-    If the table's times are not measured, a decision of Open MPI gets the time of our version of the same algorithm, if
-    the decision is known and the algorithm was timed. If the table's times are measured, no such times are added, since
-    our version may be faster or slower than Open MPI's. Times of another library's own collective are removed, since
-    they say nothing about Open MPI.
+    A decision of Open MPI gets the time of our version of the same algorithm, unless times are measured: our version
+    may be faster or slower than Open MPI's. From measured times, those of another library's own collective are removed.
     """
     from collwise.validation.times.times import State, Times
 
@@ -261,12 +254,10 @@ def with_untuned(table: DecisionTable, untuned: Decider | None) -> DecisionTable
     if known is None:
         return table
     has_own = LIBRARY_DECIDES in known.grid.timed
-    if table.source == "measured":
-        if not has_own or known.maker.startswith("Open MPI"):
-            return table
+    if table.source == "measured" and has_own and not known.maker.startswith("Open MPI"):
         others = tuple(entry for entry in known.grid.besides if entry[2] != LIBRARY_DECIDES)
         return replace(table, times=known.of_grid(replace(known.grid, besides=others)))
-    if has_own or untuned is None:
+    if table.source == "measured" or has_own or untuned is None:
         return table
     own = known.at(known.picks_of(partial(untuned.choice, table.collective))).values[None]
     grid = replace(known.grid, choices=(LIBRARY_DECIDES,), besides=())
@@ -277,11 +268,9 @@ def with_untuned(table: DecisionTable, untuned: Decider | None) -> DecisionTable
 def left_to_library(table: DecisionTable, by_size: bool, decided: DecisionTable | None = None) -> DecisionTable:
     """Replaces choices that may be slower than the MPI library's own collective by LIBRARY_DECIDES.
 
-    If times are measured, a choice is replaced for all calls for which it is not faster than MPI's own collective or
-    the two confidence intervals overlap. If times are exact, it is replaced for all calls for which MPI's own
-    collective is over 1 % faster. If `by_size` is false, a row has only one choice. With measured times, this choice is
-    kept if it is faster than MPI's own collective at all sizes; with exact times, if MPI's own collective is not over
-    1 % faster on average.
+    A measured choice stays where it is faster than MPI's own collective (`is_faster_than_own`), an exact one where
+    MPI's own collective is not over 1 % faster. If `by_size` is false, a row has only one choice, which stays if it is
+    faster at all sizes (measured), or if MPI's own collective is not over 1 % faster on average (exact).
 
     Calls are also left to the library if P lies between two decided process counts and is more than four times the
     smaller one, unless both counts have the same choice for the message size. `decided` is the table before any of its
@@ -341,8 +330,8 @@ def _kept_whole(known: Times, procs: int, row: Row) -> Row:
 def is_faster_than_own(times: Times, choice: Choice, procs: int, message_bytes: int) -> bool:
     """True if a choice is faster than MPI's own collective at a point, and their confidence intervals do not overlap.
 
-    The result is also true if either of the two has no time. If the interval of the choice is unknown, this interval
-    counts as empty. If the interval of MPI's own collective is unknown, no choice counts as faster.
+    The result is also true if either has no time. An unknown interval of the choice counts as empty; if the interval of
+    MPI's own collective is unknown, no choice counts as faster.
     """
     own, ours = (times.seconds_of(item, procs, message_bytes) for item in (LIBRARY_DECIDES, choice))
     if math.isnan(own) or math.isnan(ours):
@@ -352,11 +341,7 @@ def is_faster_than_own(times: Times, choice: Choice, procs: int, message_bytes: 
 
 
 def summary_over_untuned(table: DecisionTable, consumer: str) -> str:
-    """A line with the gain of rules over the library's own decisions; empty if the table has no times for it.
-
-    If the library uses other code when a node has several processes, the line says that the gain over that code is not
-    known.
-    """
+    """A line with the gain of rules over the library's own decisions; empty if the table has no times for it."""
     gains, library = gains_over_untuned(table), BASELINES.get(consumer)
     if not gains or library is None:
         return ""

@@ -53,8 +53,8 @@ def _ranges(
 def _each(low: int, high: int | None) -> Iterator[tuple[int, int]]:
     """The ranges of process counts of a row whose thresholds depend on P.
 
-    Each count up to 64 is a range. Above 64, ranges are so narrow that a threshold is at most 1/33 too low. In the last
-    row (`high` is None), one range contains all counts above low + 16.
+    Each count up to 64 is a range; above 64, a threshold is at most 1/33 too low. In the last row (`high` is None), one
+    range contains all counts above low + 16.
     """
     last = low + 16 if high is None else high
     firsts = list(repeated(low, last + 1))

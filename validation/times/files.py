@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from collwise.common.files import read_json, write_text
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
-from collwise.validation.times.times import BYTES, CHOICE, POINT, PROCS, State, Times, labels_of
+from collwise.validation.times.times import BYTES, PROCS, State, Times, dataset
 
 _FORMAT = "collwise times 1"
 
@@ -59,14 +58,13 @@ class AllTimes(dict[str, Times]):
 
 def _document(times: Times) -> dict[str, Any]:
     grid, timed = times.grid, times.grid.timed
-    extra = [str(dim) for dim in times.seconds.dims if dim not in (CHOICE, *POINT)]
     return {
         **{name: getattr(times, name) for name in _TEXTS_AND_NUMBERS},
         **{name: getattr(grid, name) for name in _OF_GRID},
         "choices": [vars(choice) for choice in timed],
         "competing": len(grid.choices),
         "besides": [[procs, size, timed.index(choice)] for procs, size, choice in grid.besides],
-        "more_dimensions": {dim: times.data[dim].values.tolist() for dim in extra},
+        "more_dimensions": {dim: times.data[dim].values.tolist() for dim in times.more_dims},
         "variables": {str(name): _plain(values.values) for name, values in times.data.data_vars.items()},
         "model": None if times.between is None else {"name": times.between.name, **times.between.document()},
         "notes": list(times.notes),
@@ -93,11 +91,9 @@ def _plain(values: Any) -> Any:
 
 def _array(values: Any, shape: tuple[int, ...]) -> Any:
     """The array from which `_plain` made these nested lists. Raises ValueError if it does not have this shape."""
+    numbers = {None: math.nan, "unknown": math.inf}
     flat = np.array(values, dtype=object).reshape(-1)
-    found = np.array(
-        [math.nan if item is None else math.inf if item == "unknown" else item for item in flat], dtype=float
-    )
-    return found.reshape(shape)
+    return np.array([numbers.get(item, item) for item in flat], dtype=float).reshape(shape)
 
 
 def _times_from(entry: Mapping[str, Any], path: str | Path) -> Times:
@@ -114,15 +110,12 @@ def _times_from(entry: Mapping[str, Any], path: str | Path) -> Times:
         )
     more = entry["more_dimensions"]
     shape = (len(timed), len(grid.procs), len(grid.message_bytes), *map(len, more.values()))
-    dims = (CHOICE, *POINT, *more)
     variables = {name: _array(values, shape) for name, values in entry["variables"].items()}
     variables["state"] = np.array([State(int(item)) for item in variables["state"].flat], np.int8).reshape(shape)
-    coords = {CHOICE: labels_of(grid), PROCS: list(grid.procs), BYTES: list(grid.message_bytes), **more}
-    data = xr.Dataset({name: (dims, variables[name]) for name in ("seconds", "half_width_seconds", "state")}, coords)
-    data = data.assign({name: (dims, values) for name, values in variables.items()})
+    needed = {name: variables[name] for name in ("seconds", "half_width_seconds", "state")}
     return Times(
         grid,
-        data=data,
+        data=dataset(grid, {**needed, **variables}, more),
         between=None if entry["model"] is None else model_from_document(entry["model"], path),
         notes=tuple(entry["notes"]),
         failed=tuple(Timing(Case(**item["case"]), math.nan, error=item["error"]) for item in entry["failed"]),

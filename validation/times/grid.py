@@ -43,9 +43,9 @@ def candidates(
 ) -> tuple[Choice, ...]:
     """The choices that compete: every algorithm at the first segment size, then the segmented ones at each other size.
 
-    If `algorithms` is empty, all algorithms that can be chosen compete. `counts` has numbers of chains, radices and the
-    like by the name of the parameter; each number makes a choice. Algorithms made of tasks send a segment between nodes
-    in pieces of `between_segment_bytes` (0: in one piece).
+    Empty `algorithms` stand for all that can be chosen. `counts` has numbers of chains, radices and the like by the
+    name of the parameter; each number makes a choice. Algorithms made of tasks send a segment between nodes in pieces
+    of `between_segment_bytes` (0: in one piece).
     """
     catalogue = Catalogue.load()
     names = algorithms or catalogue.collective(collective).selectable
@@ -100,17 +100,8 @@ def case_of(
     """The case that times a choice at a point. For LIBRARY_DECIDES, the case calls MPI's own collective."""
     if choice == LIBRARY_DECIDES:
         return Case(collective, "-", procs, message_bytes, processes_per_node=processes_per_node, experiment=BUILTIN)
-    return Case(
-        collective,
-        choice.algorithm,
-        procs,
-        message_bytes,
-        choice.segment_bytes,
-        choice.parameter,
-        processes_per_node,
-        root,
-        limit_bytes=choice.limit_bytes,
-    )
+    way = (choice.segment_bytes, choice.parameter, processes_per_node, root)
+    return Case(collective, choice.algorithm, procs, message_bytes, *way, limit_bytes=choice.limit_bytes)
 
 
 def choice_of(case: Case) -> Choice:
@@ -122,10 +113,9 @@ def choice_of(case: Case) -> Choice:
 class Grid:
     """The timed choices of one collective. Some compete at every P and m, others are only timed at some points.
 
-    If `for_openmpi` is true, a choice competes only where a message has enough elements for Open MPI to run the choice,
-    even if elements are large (`min_bytes`). `besides` are choices that are timed without competing, each at a point,
-    for example the choices of an untuned library. There are no cases at points whose buffers take more than
-    `memory_bytes_per_node`, if this is given (`memory_limits.within_memory`).
+    If `for_openmpi` is true, a choice competes only where a message has enough elements for Open MPI (`min_bytes`).
+    `besides` are choices that are timed without competing, each at a point, for example those of an untuned library.
+    There are no cases at points whose buffers take more than `memory_bytes_per_node`, if this is given.
     """
 
     collective: str
@@ -224,9 +214,7 @@ class Grid:
 
     def competes(self, choice: Choice, procs: int, message_bytes: int) -> bool:
         """True if a choice that runs at a point may be chosen there, and so is timed."""
-        if not self.for_openmpi:
-            return True
-        return message_bytes >= min_bytes(self.collective, choice.algorithm, procs)
+        return not self.for_openmpi or message_bytes >= min_bytes(self.collective, choice.algorithm, procs)
 
     def case(self, choice: Choice, procs: int, message_bytes: int) -> Case:
         """The case that times a choice at a point (`case_of`)."""
@@ -234,16 +222,9 @@ class Grid:
 
     def cases(self) -> list[Case]:
         """The case of every choice at every point where it runs and may be chosen, then the additional cases."""
-        competing = [
-            self.case(choice, procs, size)
-            for procs, size in self.points
-            for choice in self.choices
-            if self.runs(choice, procs, size) and self.competes(choice, procs, size)
-        ]
-        additional = [
-            self.case(choice, procs, size) for procs, size, choice in self.besides if self.runs(choice, procs, size)
-        ]
-        return list(dict.fromkeys([*competing, *additional]))
+        asked = [(choice, *point) for point in self.points for choice in self.choices if self.competes(choice, *point)]
+        asked += [(choice, procs, size) for procs, size, choice in self.besides]
+        return list(dict.fromkeys(self.case(*each) for each in asked if self.runs(*each)))
 
 
 # The threshold that is the bound of each collective's algorithms.
@@ -280,24 +261,20 @@ def with_thresholds(collective: str, choices: Sequence[Choice], thresholds: Thre
 def check_thresholds_matter(algorithms: Sequence[Algorithm], thresholds: Thresholds | None) -> None:
     """Raises UsageError for thresholds that none of the algorithms takes."""
     if thresholds is not None and not any(algorithm.bounded for algorithm in algorithms):
-        entries = [
-            item for of in _BOUNDS for item in Catalogue.load().collective(of).algorithms.values() if item.bounded
-        ]
+        entries = [entry for name in _BOUNDS for entry in Catalogue.load().algorithms(name) if entry.bounded]
         takers = ", ".join(f"{entry.collective} {entry.name}" for entry in entries)
         raise UsageError(f"--thresholds: none of the algorithms asked for uses thresholds; these do: {takers}")
 
 
 def with_bounds(algorithms: str, thresholds: Thresholds | None) -> str:
     """A valid list such as 'gather=lmo;bcast=chain,segment_bytes=8192', with bounds added to entries without bounds."""
-    return ";".join(_entry_with_bounds(entry, thresholds) for entry in algorithms.split(";"))
-
-
-def _entry_with_bounds(entry: str, thresholds: Thresholds | None) -> str:
-    collective, _, choice = entry.partition("=")
-    name, *parameters = (word.strip() for word in choice.split(","))
-    algorithm = Catalogue.load().collectives[collective.strip()].algorithms.get(name) if entry.strip() else None
-    if algorithm is None or not algorithm.bounded or parameters:
-        return entry
-    bound, limit = bounds_of(algorithm, thresholds)
-    named = algorithm.named_parameters(bound, limit_bytes=limit)
-    return ",".join([entry, *(f"{name}={value}" for name, value in named.items())])
+    entries = algorithms.split(";")
+    for place, entry in enumerate(entries):
+        collective, _, choice = entry.partition("=")
+        name, *parameters = (word.strip() for word in choice.split(","))
+        algorithm = Catalogue.load().find(collective.strip(), name)
+        if algorithm is not None and algorithm.bounded and not parameters:
+            bound, limit = bounds_of(algorithm, thresholds)
+            named = algorithm.named_parameters(bound, limit_bytes=limit)
+            entries[place] = ",".join([entry, *(f"{key}={value}" for key, value in named.items())])
+    return ";".join(entries)

@@ -15,7 +15,7 @@ from collwise.simulator.sweeps.method import MEDIAN_VARIANCE, combine, half_widt
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import BUILTIN, Grid, choice_of, cuts_nothing
-from collwise.validation.times.times import Times
+from collwise.validation.times.times import BYTES, PROCS, Times
 
 # Details of a configuration that differ between the executions of one measurement.
 _EXECUTION = ("launch", "run")
@@ -27,10 +27,7 @@ def _of_source(store: Store, source: str) -> list[StoredConfiguration]:
 
 
 def measured_platform(store: Store, name: str) -> str:
-    """The name of a platform's measured times in the store.
-
-    Names of platforms are in lower case, those of hosts and test beds not always.
-    """
+    """The name of a platform's measured times in the store, which may differ in upper and lower case."""
     known = {configuration.configuration.platform for configuration in _of_source(store, "measured")}
     alike = [text for text in known if text.lower() == name.lower()]
     return alike[0] if name not in known and len(alike) == 1 else name
@@ -47,11 +44,11 @@ def stored_times(
     """The stored times of a collective from one source, measured or simulated.
 
     Of several measurements, the one with the most times is taken, and among equals the newest. Launches and repeated
-    runs of one measurement are combined (`robust`). `keys` are prefixes: only configurations whose key starts with one
-    of them are considered. LIBRARY_DECIDES has the times of the MPI library's own collective.
+    runs of one measurement are combined (`robust`). `keys` are prefixes of the keys of the configurations that may be
+    taken. LIBRARY_DECIDES has the times of the MPI library's own collective.
 
-    The result has three facts: `configurations`, the keys of the configurations of the measurement; `measured`, the
-    number of measured cases; and `others`, the number of other measurements, which were passed over.
+    The result has three facts: `configurations`, the keys of the measurement's configurations; `measured`, the number
+    of measured cases; and `others`, the number of other measurements.
     """
     stored = _of_source(store, source)
     known = dict.fromkeys(configuration.configuration.platform for configuration in stored)
@@ -93,10 +90,7 @@ def stored_times(
 
 
 def times_of_run(configuration: Configuration, timings: Iterable[Timing]) -> list[Times]:
-    """The times of one configuration's collectives, by the number of processes per node. Marked cells count as failed.
-
-    The facts are the details of the configuration, by name.
-    """
+    """The times of one configuration's collectives, by processes per node; facts are the configuration's details."""
     alike: dict[tuple[str, int], dict[Case, Timing]] = {}
     for timing in timings:
         case = timing.case
@@ -140,23 +134,16 @@ def _times_of(
     """
     ours = {case: timing for case, timing in timings.items() if _is_ours(case)}
     every = {**_with_repeats(ours), **timings}
+    choices = _in_order(collective, dict.fromkeys(choice_of(case) for case in every if _is_ours(case)))
+    procs, sizes = (tuple(sorted({getattr(case, name) for case in every})) for name in (PROCS, BYTES))
+    own = tuple((case.procs, case.message_bytes, LIBRARY_DECIDES) for case in every if not _is_ours(case))
+    grid = Grid(collective, choices, procs, sizes, per_node, besides=own)
     number = len({timing.case for timing in ours.values()})
-    return Times.of_timings(
-        _grid_of(collective, per_node, every), every, platform, source, maker, facts={**facts, "measured": number}
-    )
+    return Times.of_timings(grid, every, platform, source, maker, facts={**facts, "measured": number})
 
 
 def _is_ours(case: Case) -> bool:
     return case.experiment != BUILTIN
-
-
-def _grid_of(collective: str, per_node: int, every: Iterable[Case]) -> Grid:
-    """The grid of all choices and points of some cases, where MPI's own collective is timed additionally."""
-    found = list(every)
-    choices = _in_order(collective, dict.fromkeys(choice_of(case) for case in found if _is_ours(case)))
-    procs, sizes = ({getattr(case, name) for case in found} for name in ("procs", "message_bytes"))
-    own = tuple((case.procs, case.message_bytes, LIBRARY_DECIDES) for case in found if not _is_ours(case))
-    return Grid(collective, choices, tuple(sorted(procs)), tuple(sorted(sizes)), per_node, besides=own)
 
 
 def _in_order(collective: str, choices: Iterable[Choice]) -> tuple[Choice, ...]:
@@ -178,10 +165,7 @@ def _in_order(collective: str, choices: Iterable[Choice]) -> tuple[Choice, ...]:
 
 
 def _with_repeats(timings: Mapping[Case, Timing]) -> dict[Case, Timing]:
-    """The timings, repeated for cases that differ only in a segment size that cuts nothing.
-
-    The added cases have the segment sizes with which the same algorithm is measured at other points.
-    """
+    """The timings, repeated for cases with a segment size of other points that cuts nothing here."""
     cuts: dict[str, set[int]] = {}
     for case in timings:
         cuts.setdefault(case.algorithm, set()).add(case.segment_bytes)
@@ -228,11 +212,11 @@ def _combined(store: Store, group: Sequence[StoredConfiguration], collective: st
 
 
 def robust(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
-    """One time of a case from several launches, robust against stalls of the machine: the median of the launches.
+    """One time of a case from several launches, robust against stalls of the machine.
 
     The `seconds` are the median of the launches' medians, with an interval from the spread of these medians, as if they
-    were normally distributed. A single launch gets the interval of its mean, which is rather too wide, since single
-    stalls affect a mean more than a median. If a launch has no median, means are taken instead.
+    were normally distributed. A single launch gets the interval of its mean. If a launch has no median, means are taken
+    instead.
     """
     combined = combine(launches, confidence)
     medians = [launch.median_seconds for launch in launches]

@@ -27,10 +27,7 @@ def slowdown(seconds: ArrayLike, best_seconds: ArrayLike) -> Array:
 
 @dataclass(frozen=True)
 class SlowdownSummary:
-    """A summary of slowdowns: their number (one per point), mean and worst, and how often the best was chosen.
-
-    `worst_at` is the index of the worst slowdown.
-    """
+    """A summary of slowdowns: their number, mean, worst and its index, and how often the best was chosen."""
 
     points: int
     mean: float

@@ -77,16 +77,13 @@ def predicted(
     """
     grid, left_out = covered_by_model(model, grid)
     contested = margin is not None and model.plays
-    seconds = (
-        _contested_seconds(cast(PlayingModel, model), grid, margin or 0.0, progress)
-        if contested
-        else _seconds(model, grid, progress)
-    )
-    missing = State.LEFT_OUT if contested else State.NO_FORMULA
-    maker = f"model {model.name}"
-    times = Times.of_seconds(
-        grid, seconds, model.platform, "predicted", maker, missing, between=model, margin=margin if contested else None
-    )
+    if contested:
+        seconds = _contested_seconds(cast(PlayingModel, model), grid, margin or 0.0, progress)
+    else:
+        seconds, margin = _seconds(model, grid, progress), None
+    missing, maker = State.LEFT_OUT if contested else State.NO_FORMULA, f"model {model.name}"
+    made = (model.platform, "predicted", maker, missing)
+    times = Times.of_seconds(grid, seconds, *made, between=model, margin=margin)
     return replace(times, notes=tuple(filter(None, (left_out, without_prediction(times)))))
 
 
@@ -158,21 +155,14 @@ def simulate(
     besides = [case for grid in grids for case in replace(grid, choices=()).cases()]
     besides += [case for case in competing if case in apart]
     more = replace(bench, margins={}).run(besides, label) if besides else sweep
-    timings = {**sweep.timings, **more.timings}
+    timings, made = {**sweep.timings, **more.timings}, sweep.configuration
+    facts = {"configuration": made.key, "reused": sweep.reused, "processes_started": sweep.processes_started}
     return [
         Times.of_timings(
-            grid,
-            timings,
-            platform.name,
-            "simulated",
-            sweep.configuration.maker,
+            *(grid, timings, platform.name, "simulated", made.maker),
             margin=margins.get(grid.collective),
             max_procs=platform.max_procs(grid.processes_per_node),
-            facts={
-                "configuration": sweep.configuration.key,
-                "reused": sweep.reused,
-                "processes_started": sweep.processes_started,
-            },
+            facts=facts,
         )
         for grid in grids
     ]

@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,16 +59,14 @@ class Times:
     """Times of the choices of a grid.
 
     `data` has the variables `seconds` (nan where there is no time), `half_width_seconds` of their confidence intervals
-    (0: exact, infinite: unknown) and `state`, over the dimensions choice, procs, message_bytes and possibly others,
-    such as `factor`. Measured times have further variables: `repetitions`, `median_seconds` and the like. The choices
-    are `grid.timed`, in that order. `source` is simulated, measured or predicted. `maker` is the engine, MPI library or
-    model that the times come from.
+    (0: exact, infinite: unknown) and `state`, over the dimensions choice (`grid.timed`), procs, message_bytes and
+    possibly others, such as `factor`. Measured times have further variables: `repetitions`, `median_seconds` and the
+    like. `source` is simulated, measured or predicted. `maker` is the engine, MPI library or model.
 
     If the times come from a model, `between` predicts times between the grid's sizes and process counts. Choices that
-    are slower than the best by more than the `margin` (0.01: 1 %) may be left out; if `margin` is None, no choice is
-    left out. `max_procs` is the platform's largest process count, if it is known. `filled_by` is the maker of the times
-    that fill gaps, if there are any. `facts` say where the times come from; files of times also contain them. If there
-    is a fact `trusted_from`, messages shorter than its value decide nothing.
+    are slower than the best by more than the `margin` (0.01: 1 %) may be left out (None: none is). `max_procs` is the
+    platform's largest process count, if it is known. `filled_by` is the maker of the times that fill gaps. `facts` say
+    where the times come from. Messages shorter than the fact `trusted_from` decide nothing.
     """
 
     grid: Grid
@@ -103,18 +102,21 @@ class Times:
             for j, size in enumerate(grid.message_bytes)
             if (timing := timings.get(grid.case(choice, procs, size))) is not None
         }
+        measured = _MEASURED if any(item.repetitions != 1 for item in found.values()) else ()
         state = _without_times(grid, margin)
-        seconds, widths = np.full(state.shape, np.nan), np.full(state.shape, np.nan)
+        names = ("seconds", "half_width_seconds", "state", *measured)
+        values: dict[str, Any] = {name: np.full(state.shape, np.nan) for name in names}
+        values["state"] = state
         for place, timing in found.items():
             state[place] = State.TIMED if timing.ok else State.FAILED
+            for name in measured:
+                values[name][place] = float(getattr(timing, name))
             if timing.ok:
                 width = timing.half_width_seconds
-                seconds[place], widths[place] = timing.seconds, width if math.isfinite(width) else math.inf
-        values: dict[str, Any] = {"seconds": seconds, "half_width_seconds": widths, "state": state}
-        if any(item.repetitions != 1 for item in found.values()):
-            values |= {name: _values_of(state.shape, found, name) for name in _MEASURED}
+                values["seconds"][place] = timing.seconds
+                values["half_width_seconds"][place] = width if math.isfinite(width) else math.inf
         failed = tuple(dict.fromkeys(timing for timing in found.values() if not timing.ok))
-        return cls(grid, platform, source, maker, _dataset(grid, values), margin=margin, failed=failed, **others)
+        return cls.of_values(grid, values, platform, source, maker, margin=margin, failed=failed, **others)
 
     @classmethod
     def of_seconds(
@@ -127,19 +129,19 @@ class Times:
         state = np.where(np.isfinite(seconds), State.TIMED, missing).astype(np.int8)
         state[np.isnan(seconds) & ~running(grid)] = State.DOES_NOT_RUN
         values = {"seconds": seconds, "half_width_seconds": np.where(np.isnan(seconds), np.nan, 0.0), "state": state}
-        return cls(grid, platform, source, maker, _dataset(grid, values), **others)
+        return cls.of_values(grid, values, platform, source, maker, **others)
 
     @classmethod
     def of_values(
         cls, grid: Grid, values: Mapping[str, Any], platform: str, source: str, maker: str, **others: Any
     ) -> Times:
         """The times with these arrays by variable, each of shape (choices, P, m)."""
-        return cls(grid, platform, source, maker, _dataset(grid, values), **others)
+        return cls(grid, platform, source, maker, dataset(grid, values), **others)
 
     @property
     def made_by(self) -> str:
         """A phrase that names the maker of the times, as it stands in decision tables."""
-        if self.source != "measured":
+        if self.is_exact:
             return self.maker
         filled = bool((self.state == State.FILLED).any())
         return f"{MEASURED_UNDER} {self.maker}" + (f", gaps filled by {self.filled_by}" if filled else "")
@@ -239,10 +241,14 @@ class Times:
             return self._at_points(slowdown(self.at(picks).values, self.best_seconds.values))
         return self.seconds.copy(data=slowdown(self.seconds.values, self.best_seconds.values[None]))
 
+    @property
+    def more_dims(self) -> tuple[str, ...]:
+        """The dimensions besides choice, P and m."""
+        return tuple(str(dim) for dim in self.seconds.dims if dim not in (CHOICE, *POINT))
+
     def _at_points(self, values: Array | Indices) -> xr.DataArray:
-        dims = tuple(str(dim) for dim in self.seconds.dims if dim not in (CHOICE, *POINT))
-        coords = {dim: self.data[dim] for dim in (*POINT, *dims)}
-        return xr.DataArray(values, coords, (*POINT, *dims))
+        dims = (*POINT, *self.more_dims)
+        return xr.DataArray(values, {dim: self.data[dim] for dim in dims}, dims)
 
     def choice(self, index: int) -> Choice | None:
         """The choice with this index in `grid.timed`; None for NOBODY."""
@@ -304,21 +310,17 @@ class Times:
 
         Choices that do not compete stay.
         """
-        grid = replace(
-            self.grid,
-            choices=tuple(choice for choice in self.choices if keep is None or keep(choice)),
-            procs=tuple(item for item in self.procs if procs is None or item in procs),
-            message_bytes=tuple(item for item in self.message_bytes if message_bytes is None or item in message_bytes),
-        )
-        return self.of_grid(grid)
+        grid = self.grid if keep is None else self.grid.only(keep)
+        some = tuple(item for item in self.procs if procs is None or item in procs)
+        sizes = tuple(item for item in self.message_bytes if message_bytes is None or item in message_bytes)
+        return self.of_grid(replace(grid, procs=some, message_bytes=sizes))
 
     def of_grid(self, grid: Grid) -> Times:
         """The times of another grid's choices and points; NOT_ASKED where there are no times."""
-        places = [self.index_of(choice) for choice in grid.timed]
+        places, wanted = [self.index_of(choice) for choice in grid.timed], _coords(grid)
         if NOBODY not in places and {*grid.procs} <= {*self.procs} and {*grid.message_bytes} <= {*self.message_bytes}:
-            points = {PROCS: list(grid.procs), BYTES: list(grid.message_bytes)}
+            points = {name: wanted[name] for name in POINT}
             return replace(self, grid=grid, data=self.data.isel({CHOICE: places}).sel(points))
-        wanted = {CHOICE: labels_of(grid), PROCS: list(grid.procs), BYTES: list(grid.message_bytes)}
         missing = {name: np.nan for name in self.data.data_vars} | {"state": State.NOT_ASKED}
         data = self.data.reindex(wanted, fill_value=missing)
         runs = xr.DataArray(running(grid), {name: data[name] for name in wanted}, tuple(wanted))
@@ -379,47 +381,38 @@ class Times:
     def filled(self, other: Times, agreement: float = AGREEMENT) -> Times:
         """The times with gaps filled from another source, if this source agrees with the times that are known nearby.
 
-        Nearby points are those next to the gap at which the same choice has a time. At the same P, they are the next
-        smaller and the next larger size, if at most a factor of 4 away; at the same size, they are the next smaller and
-        the next larger P, if at most a factor of 2 away. The source fills the gap if it has a time at a nearby point,
-        and if at each of these points its time differs from the known one by at most the share `agreement`. The largest
-        of these differences is the relative half-width of the filled time's interval.
+        The times nearby are those of the same choice at the next smaller and larger size, if at most a factor of 4
+        away, and at the next smaller and larger P, if at most a factor of 2 away. The source fills the gap if it has a
+        time at any of these points, and if it differs at none by more than the share `agreement`. The largest
+        difference is the relative half-width of the filled time's interval.
         """
-        more = other.grid
-        procs, sizes = {*self.procs, *more.procs}, {*self.message_bytes, *more.message_bytes}
-        grid = replace(self.grid, procs=tuple(sorted(procs)), message_bytes=tuple(sorted(sizes)))
-        return self.of_grid(grid)._filled(other, agreement)
-
-    def _filled(self, other: Times, agreement: float) -> Times:
-        data = self.data.copy(deep=True)
+        procs, sizes = {*self.procs, *other.procs}, {*self.message_bytes, *other.message_bytes}
+        here = self.of_grid(replace(self.grid, procs=tuple(sorted(procs)), message_bytes=tuple(sorted(sizes))))
+        data = here.data.copy(deep=True)
         seconds, widths, state = (data[name].values for name in ("seconds", "half_width_seconds", "state"))
-        for a, i, j in np.argwhere(np.isin(self.state.values, (State.NOT_ASKED, State.FAILED))):
-            choice, procs, size = self.grid.timed[a], self.procs[i], self.message_bytes[j]
-            source = other.seconds_of(choice, procs, size)
-            near = [
-                (other.seconds_of(choice, self.procs[k], self.message_bytes[n]), float(self.seconds.values[a, k, n]))
-                for k, n in self.nearby(a, i, j)
+        for a, i, j in np.argwhere(np.isin(here.state.values, (State.NOT_ASKED, State.FAILED))):
+            theirs = partial(other.seconds_of, here.grid.timed[a])
+            source = theirs(here.procs[i], here.message_bytes[j])
+            differences = [
+                abs(near / float(here.seconds.values[a, k, n]) - 1)
+                for k, n in here.nearby(a, i, j)
+                if not math.isnan(near := theirs(here.procs[k], here.message_bytes[n]))
             ]
-            differences = [abs(theirs / ours - 1) for theirs, ours in near if not math.isnan(theirs)]
-            if math.isnan(source) or not differences or max(differences) > agreement:
-                continue
-            seconds[a, i, j], widths[a, i, j] = source, max(differences) * source
-            state[a, i, j] = State.FILLED
-        return replace(self, data=data, filled_by=other.maker, facts={**self.facts, "filled_from": other.source})
+            if not math.isnan(source) and differences and max(differences) <= agreement:
+                seconds[a, i, j], widths[a, i, j] = source, max(differences) * source
+                state[a, i, j] = State.FILLED
+        return replace(here, data=data, filled_by=other.maker, facts={**self.facts, "filled_from": other.source})
 
     def nearby(self, a: int, i: int, j: int) -> list[tuple[int, int]]:
         """The points with a time next to a gap of a choice, by the indices of P and m."""
         timed = (self.state.values[a] == State.TIMED) & (self.seconds.values[a] > 0)
         sizes = [(self.message_bytes[n], (i, n)) for n in np.flatnonzero(timed[i]).tolist()]
         procs = [(self.procs[k], (k, j)) for k in np.flatnonzero(timed[:, j]).tolist()]
-        return [
-            *_beside(self.message_bytes[j], sizes, _NEAR_SIZES),
-            *_beside(self.procs[i], procs, _NEAR_PROCS),
-        ]
+        return [*_beside(self.message_bytes[j], sizes, _NEAR_SIZES), *_beside(self.procs[i], procs, _NEAR_PROCS)]
 
     def frame(self) -> pd.DataFrame:
         """A row for each time and each failed case, with the columns of the case, the seconds and other variables."""
-        extra = [str(dim) for dim in self.seconds.dims if dim not in (CHOICE, *POINT)]
+        extra = self.more_dims
         stacked = self.data.transpose(*extra, *POINT, CHOICE)
         state = stacked["state"].values
         values = {str(name): stacked[name].values for name in stacked.data_vars}
@@ -518,20 +511,16 @@ def _at_or_below(values: Sequence[int], wanted: int) -> int:
     return values[max(bisect.bisect_right(values, wanted) - 1, 0)]
 
 
-def _values_of(shape: tuple[int, ...], found: Mapping[tuple[int, int, int], Timing], name: str) -> Array:
-    values = np.full(shape, np.nan)
-    for place, timing in found.items():
-        values[place] = float(getattr(timing, name))
-    return values
-
-
-def labels_of(grid: Grid) -> Any:
-    """The choices of a grid as an array of objects, which label the first dimension."""
+def _coords(grid: Grid) -> dict[str, Any]:
     labels = np.empty(len(grid.timed), dtype=object)
     labels[:] = list(grid.timed)
-    return labels
+    return {CHOICE: labels, PROCS: list(grid.procs), BYTES: list(grid.message_bytes)}
 
 
-def _dataset(grid: Grid, values: Mapping[str, Any]) -> xr.Dataset:
-    coords = {CHOICE: labels_of(grid), PROCS: list(grid.procs), BYTES: list(grid.message_bytes)}
-    return xr.Dataset({name: ((CHOICE, *POINT), value) for name, value in values.items()}, coords)
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+def dataset(grid: Grid, values: Mapping[str, Any], more: Mapping[str, Any] = _NONE) -> xr.Dataset:
+    """The arrays by variable as a Dataset over choice, P, m, and `more` dimensions with their labels."""
+    dims = (CHOICE, *POINT, *more)
+    return xr.Dataset({name: (dims, value) for name, value in values.items()}, {**_coords(grid), **more})

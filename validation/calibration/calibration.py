@@ -147,11 +147,7 @@ def measure_plan(
     store: Store,
     on_progress: Progress | None = None,
 ) -> list[CalibrationPoint]:
-    """The points of a plan; measures those that the store does not have.
-
-    Raises CollwiseError if the program ends before all points are measured; the store then has the points measured
-    before.
-    """
+    """The points of a plan; measures those that the store does not have. Raises CollwiseError if the program fails."""
     runner = MeasuredExperiments(target, procs, Precision(2, grid.max_repetitions), repetitions=plan)
     return [point_of(timing) for timing in run_cases(runner, list(plan), store, on_progress).timings.values()]
 

@@ -81,10 +81,7 @@ class CalibrationPoint:
 
     @property
     def relative_error(self) -> float:
-        """The standard error of the median, estimated from the quartiles, divided by the median.
-
-        The distribution is assumed to be normal. The error is 0 for a single repetition, since simulated time is exact.
-        """
+        """The standard error of the median, from the quartiles as if normal, divided by it; 0 for one repetition."""
         if len(self.seconds) < 2:
             return 0.0
         low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")

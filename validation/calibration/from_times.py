@@ -215,10 +215,7 @@ def _factors(names: Sequence[str], logs: Array) -> Factors:
 
 
 def _deviations(covariance: Array, count: int, place: int) -> list[float]:
-    """The standard deviations of the elementwise sum of two blocks of variables: the first one and the one at `place`.
-
-    If `place` is 0, they are the standard deviations of the first block alone.
-    """
+    """The standard deviations of the first block of variables, to which the block at `place`, if not 0, is added."""
     chosen = np.zeros((count, len(covariance)))
     chosen[:, :count] = np.eye(count)
     if place:
@@ -228,10 +225,7 @@ def _deviations(covariance: Array, count: int, place: int) -> list[float]:
 
 
 def _misfit(runs: Sequence[TimedCases], factors: Factors) -> Array:
-    """The weighted differences between a machine's predicted and measured times, in logarithms.
-
-    Each cell contributes its mean difference, and the deviations of its cases from this mean.
-    """
+    """The weighted differences between predicted and measured times, in logarithms: a cell's deviations, then mean."""
     found: list[Array] = []
     alike: list[tuple[str, bool]] = []
     for run in runs:

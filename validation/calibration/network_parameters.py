@@ -186,10 +186,7 @@ def with_loopback(ports: Ports | None, inside: Sequence[MessageTime]) -> Ports |
 def _base_and_slope(
     largest: Sequence[MessageTime], overhead_seconds: Callable[[float], float], header_bytes: float
 ) -> tuple[float, float]:
-    """The base and slope of a line, in seconds and seconds per byte.
-
-    The base is negative if a burst saves more time than the latency takes.
-    """
+    """The base and slope of a line, in seconds and seconds per byte; a burst may make the base negative."""
     m, seconds = _without_overheads(largest, overhead_seconds, header_bytes)
     weights, longest = _weights(largest), float(np.max(m))
     scales = np.array([float(np.min(seconds)), float(np.max(seconds)) / longest])

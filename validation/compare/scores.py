@@ -35,11 +35,7 @@ GOOD = 0.01
 
 @dataclass(frozen=True)
 class Errors:
-    """A summary of relative errors e (0.1 is 10 %).
-
-    The summary has the median, mean and 90th percentile of |e|, the mean of e (`bias`), and the e with the largest |e|
-    (`worst`).
-    """
+    """Relative errors e (0.1: 10 %): median, mean, 90th percentile of |e|, mean e (`bias`), e of the largest |e|."""
 
     count: int
     median: float
@@ -67,12 +63,11 @@ class Errors:
 
 
 class Ranks(NamedTuple):
-    """The agreement of two sources on the order of choices at a point.
+    """The agreement of two sources on the order of choices at a point. A number is nan if there is no pair to count.
 
-    `tau` is Kendall's tau-b of the times as they are. `tau_distinguishable` counts only distinguishable pairs, namely
-    pairs of choices whose reference times differ by more than their intervals. Its value is (pairs in the same order -
-    pairs in the opposite order) / pairs; if the other source has equal times for a pair, the pair is in neither order.
-    `distinguishable` is the share of distinguishable pairs. Each number is nan if there is no pair to count.
+    `tau` is Kendall's tau-b of the times as they are. `tau_distinguishable` counts only pairs of choices whose
+    reference times differ by more than their intervals: (pairs in the same order - pairs in the opposite order) /
+    pairs. `distinguishable` is the share of these pairs.
     """
 
     tau: float
@@ -127,13 +122,12 @@ class Picked(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """The scores of other sources, by title, against the times of `right`, for one collective.
+    """The scores of other sources (Times or deciders), by title, against the times of `right`, for one collective.
 
-    Other sources are Times or deciders. `errors` are the relative errors of every choice's time in Times (0.1: 10 % too
-    long). `picks` are indices in `right.grid.timed`, or NOBODY where a source picks nothing. A decider's pick is its
-    choice. The pick of Times is the choice that is fastest by these times (the first one, if several are), among the
-    choices that `right` has a time for, too. `slowdown` is the slowdown of the picks by the times of `right`, against
-    the best of all choices that compete.
+    `errors` are the relative errors of every choice's time in Times (0.1: 10 % too long). `picks` are indices in
+    `right.grid.timed`, or NOBODY where a source picks nothing. A decider's pick is its choice, and that of Times is the
+    fastest choice (the first of equals) that `right` also has a time for. `slowdown` is the slowdown of the picks by
+    the times of `right`, against the best of all choices that compete.
     """
 
     right: Times
@@ -268,12 +262,11 @@ class Scores:
         return pd.concat(frames) if frames else pd.DataFrame(columns=[*_named(self), "choice", "error"])
 
     def pick_rows(self) -> pd.DataFrame:
-        """A row for each point and source, with the source's pick and all columns that `table` accepts as `rows`.
+        """A row for each point and source, with the source's pick, its `Ranks` and all columns accepted as `rows`.
 
         `pick` and `best` are choices or None. `slowdown` is nan without a pick. `certain` is true if the reference
         times of pick and best choice differ by more than their intervals. `measured` is the number of choices with a
-        reference time, and `candidates` the number of these among which the source could pick, 0 for a decider. `tau`,
-        `tau_distinguishable` and `distinguishable` are the source's `Ranks`.
+        reference time, and `candidates` the number of these among which the source could pick, 0 for a decider.
         """
         right, frames = self.right, []
         known, best, widths = np.isfinite(right.array), right.best.values, right.half_widths.values

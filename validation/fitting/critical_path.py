@@ -85,8 +85,7 @@ def path_tables(
 ) -> NetworkTables:
     """The network on which the model plays schedules of P processes, with alpha and beta by class of messages.
 
-    With `tokens`, as in barriers, messages have at least one byte, since in simulation empty messages have no
-    overheads.
+    With `tokens`, as in barriers, messages have at least one byte, since empty messages have no overheads.
     """
     m = np.maximum(sizes.astype(np.float64), 1.0 if tokens else 0.0)
     eager = m < known.eager_limit_bytes
@@ -201,10 +200,7 @@ def solve(counts: Array, known_seconds: Array, seconds: Array, usual: Array) -> 
 
 
 def _each(function: Callable[[_Item, threading.Event], _Found], items: Sequence[_Item]) -> list[_Found]:
-    """The results of a function for each item, computed in threads; an event asks the function to stop.
-
-    The threads run concurrently, since playing releases the interpreter lock.
-    """
+    """The results of a function for each item, computed in threads; an event asks the function to stop."""
     stop = threading.Event()
     if len(items) == 1:  # for example a single prediction, which takes less time than starting a thread
         return [function(items[0], stop)]

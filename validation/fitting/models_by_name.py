@@ -39,8 +39,7 @@ Parameters = ModelParameters | PathParameters | FittedParameters
 def models_of(parameters: Parameters) -> dict[str, CollectiveModel]:
     """The models that have these parameters, by name; the first one is the model that they were made for.
 
-    The means of heterogeneous parameters serve the homogeneous models. Heterogeneous LogP, LogGP and PLogP have no
-    formulas for collectives, so they only give homogeneous models.
+    The means of heterogeneous parameters serve the homogeneous models.
     """
     if isinstance(parameters, PathParameters):
         return {CRITICAL_PATH: CriticalPath(parameters)}

@@ -135,8 +135,7 @@ def _off(item: _Item, factor: _Factor) -> _Item:
 def _off_calibration(own: Calibration, factor: _Factor) -> Calibration:
     """A wrong calibration, with random factors on its times, overheads, latency factors and message sizes.
 
-    Each overhead has two factors, one on its base and one on its time per byte. One factor applies to all latency
-    factors of messages above the first size limit (the handshake), and another one to all size limits.
+    One factor applies to all latency factors above the first size limit (the handshake), another to all size limits.
     """
     move = factor()
 

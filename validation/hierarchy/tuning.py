@@ -142,10 +142,9 @@ def _predicted_and_corrected(
 class SearchScore:
     """The cost of a search and the slowdowns of its choices, compared with timing every configuration.
 
-    `cost` is the search's machine time relative to that of the exhaustive search. `mean` and `worst` are slowdowns of
-    the search's choices against the best configuration; `best_found` is the number of inputs for which the search chose
-    the best configuration. `median_error` is the median error of the times that the search assumes. Slowdowns and error
-    are nan unless the times of all configurations are known.
+    `cost` is the search's machine time relative to that of the exhaustive search. `best_found` is the number of inputs
+    with the best choice, `mean` and `worst` are slowdowns of the choices, and `median_error` is that of the times that
+    the search assumes. Slowdowns and error are nan unless the times of all configurations are known.
     """
 
     search: str
@@ -249,11 +248,10 @@ def _estimate(found: Sequence[Found]) -> float:
 def decision_tables(tuning: Tuning) -> list[DecisionTable]:
     """Decisions of the last search for all inputs between the sampled ones, with a table for each p.
 
-    Between two message sizes, the choice for the larger size takes over where the times of the two choices are equal;
-    times between the two sizes are interpolated linearly in logarithms. Between two node counts, or two numbers of
-    processes per node, the nearer one in proportion decides. The first row of a table starts at its number of nodes
-    times the smallest p that the table covers. Every other row starts at its number of nodes times the table's sampled
-    p.
+    Between two message sizes, the choice for the larger size takes over where the times of the two choices are equal,
+    interpolated linearly in logarithms. Between two node counts, or two numbers of processes per node, the nearer one
+    in proportion decides. The first row of a table starts at its number of nodes times the smallest p that the table
+    covers, every other row at its number of nodes times the table's sampled p.
     """
     space, found = tuning.space, tuning.last
     is_measured = tuning.source == "measured"
@@ -277,10 +275,7 @@ def decision_tables(tuning: Tuning) -> list[DecisionTable]:
 
 
 def starts(sampled: Sequence[int]) -> list[tuple[int, int]]:
-    """The smallest number for which each sampled number decides, paired with that sampled number.
-
-    The smallest number is just above the geometric mean of the sampled number and the one before it.
-    """
+    """The first number just above the geometric mean with the sampled number before, and each sampled number."""
     ordered = sorted(sampled)
     return [
         (number if before is None else math.isqrt(before * number) + 1, number)

@@ -106,10 +106,7 @@ def segments_for(consumer: str | None, segments: tuple[int, ...]) -> tuple[int, 
 
 
 def can_say(consumer: str, collective: str, choice: Choice) -> bool:
-    """True if rules for a consumer can express a choice, that is an algorithm with its parameters.
-
-    Rules can always express the library's own decision.
-    """
+    """True if rules for a consumer can express a choice. They can always express the library's own decision."""
     if consumer == COLLWISE or choice == LIBRARY_DECIDES:
         return True
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
@@ -125,10 +122,7 @@ def can_say(consumer: str, collective: str, choice: Choice) -> bool:
 
 
 def can_choose(consumer: str | None, collective: str, choice: Choice) -> bool:
-    """True if decisions for the consumer (None: libcollwise) may name the choice.
-
-    The catalogue must offer the choice, and the consumer must be able to run it.
-    """
+    """True if the catalogue offers the choice, and the consumer (None: libcollwise) can run it."""
     entry = Catalogue.load().collective(collective)
     if choice.algorithm not in {*entry.selectable, *entry.by_node, *entry.mock_ups}:
         return False
@@ -140,10 +134,7 @@ def can_choose(consumer: str | None, collective: str, choice: Choice) -> bool:
 
 
 def grid_for(consumer: str | None, grid: Grid) -> Grid:
-    """The grid for decisions for a consumer, with the choices that the consumer can be asked for.
-
-    For Open MPI, a choice competes only where messages have enough elements for the choice.
-    """
+    """The grid of the choices for a consumer; for Open MPI, they compete only where messages have enough elements."""
     kept = choosable_for(consumer, grid)
     return kept if consumer is None or openmpi_version(consumer) is None else replace(kept, for_openmpi=True)
 
@@ -185,10 +176,10 @@ def sees_sizes(consumer: str, collective: str) -> bool:
 
 
 def needs_one_choice(collective: str, consumer: str | None = None) -> bool:
-    """True if decisions for the consumer should make one choice for each process count. None stands for all consumers.
+    """True if decisions for the consumer (None: all consumers) should make one choice for each process count.
 
-    A consumer that does not see message sizes needs one choice. Other consumers should have one choice if the processes
-    of a call may see different sizes, since the call would hang if they ran different algorithms.
+    They should if the consumer does not see message sizes, or if the processes of a call may see different sizes, since
+    the call would hang if they ran different algorithms.
     """
     if consumer is None:
         return any(needs_one_choice(collective, each) for each in CONSUMERS)

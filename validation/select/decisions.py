@@ -262,10 +262,7 @@ class DecisionTable:
         return {choice: value for choice, value in found.items() if choice != LIBRARY_DECIDES or self.times.is_exact}
 
     def timed_points(self) -> Iterator[tuple[Choice | None, dict[Choice, float]]]:
-        """The table's choice and the seconds of the others at every point of the times; nothing if times are not known.
-
-        Doubtful choices are left out unless they are chosen.
-        """
+        """The choice and all seconds at every timed point; doubtful choices are left out unless they are chosen."""
         for procs, size in self.times.grid.points if self.times is not None else ():
             chosen, seconds = self.choice_at(procs, size), self.seconds_at(procs, size)
             yield (
@@ -274,10 +271,7 @@ class DecisionTable:
             )
 
     def wide_steps(self) -> list[tuple[int, int]]:
-        """Pairs of neighbouring timed process counts whose ratio exceeds WIDE_STEP.
-
-        Tables made from formulas have no such pairs, since formulas can decide for every P.
-        """
+        """Pairs of neighbouring timed process counts whose ratio exceeds WIDE_STEP; none for predicted times."""
         return [] if self.times is None else self._wide(self.times.procs)
 
     def wide_size_steps(self) -> list[tuple[int, int]]:
@@ -290,10 +284,7 @@ class DecisionTable:
         return [(low, high) for low, high in pairwise(sorted(decided)) if high > WIDE_STEP * low]
 
     def rests_on_gaps(self, procs: int, start: int, end: int | None) -> bool:
-        """True if, at any size from `start` to below `end`, the choice's time for P is from another source.
-
-        Such a time fills a gap in the table's own times.
-        """
+        """True if the choice's time for P, at any size from `start` to below `end`, is from another source."""
         from collwise.validation.times.times import State
 
         known = self.times

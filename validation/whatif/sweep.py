@@ -146,10 +146,10 @@ def sweep_over(
     tolerance: float = 0.0,
     doubtful: bool = False,
 ) -> tuple[Times, list[CrossOver]]:
-    """The times of a grid at each factor, in the dimension `factor`, and the cross-over points.
+    """The times of a grid at each factor, in the dimension `factor`, and the cross-over points (`crossovers`).
 
-    Choices that are slower than the best by more than the tolerance may be left out. `tolerance`: see `crossovers`.
-    Without `doubtful`, doubtful choices do not compete.
+    Choices that are slower than the best by more than the tolerance may be left out. Without `doubtful`, doubtful
+    choices do not compete.
     """
     failed: list[Timing] = []
 
@@ -173,10 +173,7 @@ def sweep_over(
 
 
 def with_left_out(times: Times, platform: HostPlatform, factors: Factors) -> Times:
-    """The times at several factors; choices that the schedule engine left out are now also played.
-
-    Each of these choices then has a time, or has failed, as mock-ups do.
-    """
+    """The times at several factors, where choices that the schedule engine left out are played or fail."""
     data = times.data.copy(deep=True)
     seconds, widths, state = (data[name].values for name in ("seconds", "half_width_seconds", "state"))
     left_out = np.argwhere(state == State.LEFT_OUT)

@@ -141,8 +141,7 @@ class Workload:
 class Saving:
     """The saving of a row's calls: `default` is what MPI runs untuned, `tuned` the choice that saves time.
 
-    `default_seconds` and `tuned_seconds` are the times of one call. The half-widths of their confidence intervals are
-    nan if unknown, as in simulations.
+    Seconds are those of one call; their half-widths are nan if unknown, as in simulations.
     """
 
     row: ProfileRow

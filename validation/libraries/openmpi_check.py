@@ -264,12 +264,12 @@ _MAX_BYTES = 32 * 2**20
 def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool | None]]:
     """Checks a short and a long message for each table. Yields a line on what ran, and True if that follows the rules.
 
-            If the rules of a table begin with longer messages, the first size of the rules is checked. If they begin with more
-        processes than this machine can hold, or with messages that are too long, the table is not checked and its line
-        comes with None.
-    
-        The calls start immediately, and run in the background while the caller takes the lines. Taking a line raises
-        CollwiseError if Open MPI fails. Raises UsageError if Open MPI is missing.
+    If the rules of a table begin with longer messages, the first size of the rules is checked. If they begin with more
+    processes than this machine can hold, or with messages that are too long, the table is not checked and its line
+    comes with None.
+
+    The calls start immediately, and run in the background while the caller takes the lines. Taking a line raises
+    CollwiseError if Open MPI fails. Raises UsageError if Open MPI is missing.
     """
     calls, unchecked = [], []
     for table in tables:

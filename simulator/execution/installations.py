@@ -186,12 +186,16 @@ _LARGE_PROCS = 1024
 
 @dataclass(frozen=True)
 class Installation:
-    """An installed MPI implementation: `library` is smpi, openmpi or mpich; `launcher` its smpirun or mpirun."""
+    """An installed MPI implementation: `library` is smpi, openmpi or mpich; `launcher` starts its programs.
+
+    `pmi` is the interface by which real processes find each other: pmi2 or pmix, as srun's option --mpi names them.
+    """
 
     library: str
     version: str
     launcher: Path
     build_directory: Path
+    pmi: str = ""
 
     @property
     def label(self) -> str:
@@ -279,7 +283,25 @@ def mpi_installation(library: str) -> Installation:
         raise UsageError(f"mpirun.{library} not found on PATH; install it (apt-get install {package})")
     pattern = r"\((?:Open MPI|OpenRTE)\) (\S+)" if library == "openmpi" else r"Version:\s+(\S+)"
     version = _version([launcher, "--version"], pattern)
-    return Installation(library, version, Path(launcher), _build_directory(library, version))
+    pmi = "pmix" if library == "openmpi" or _needs_pmix(launcher) else "pmi2"
+    if library == "mpich" and pmi == "pmix" and (launcher := shutil.which("mpirun.openmpi")) is None:
+        raise UsageError(
+            f"processes of this MPICH {version} find each other by PMIx, which its own mpirun does not offer; "
+            "install Open MPI's mpirun, which does (apt-get install openmpi-bin)"
+        )
+    return Installation(library, version, Path(launcher), _build_directory(library, version), pmi)
+
+
+@cache
+def _needs_pmix(mpirun: str) -> bool:
+    """True if the MPICH to which the mpirun belongs was built for PMIx, as that of Ubuntu 24.04.
+
+    Each process that such an MPICH's own mpirun starts is alone in its MPI_COMM_WORLD.
+    """
+    program = Path(mpirun).with_name("mpichversion")
+    if not program.exists():
+        return False
+    return "--with-pmix" in subprocess.run([program], capture_output=True, text=True, timeout=60, check=False).stdout
 
 
 def find_installation(library: str, version: str | None = None, procs: int = 1) -> Installation:

@@ -58,10 +58,11 @@ def mpirun_command(
 ) -> LauncherCommand:
     """The mpirun command of Open MPI or MPICH, for this machine or, by blocks, for `hosts`, whose file it writes.
 
-    `environment` reaches every process; `parameters` are MCA parameters of Open MPI.
+    Open MPI's mpirun also starts programs of an MPICH that was built for PMIx. `environment` reaches every process;
+    `parameters` are MCA parameters of Open MPI.
     """
     words = [str(installation.launcher), "-np", str(procs)]
-    if installation.library == "openmpi":
+    if installation.pmi == "pmix":
         if "--bind-to" not in launcher_args:
             words += ["--bind-to", "none"]
         words += _openmpi_hosts(hosts) if hosts is not None else ["--oversubscribe"]
@@ -192,7 +193,7 @@ class Srun(ClusterTarget):
         per_node, environment = self.processes_per_node(request.procs), dict(request.environment)
         # srun itself must not load a library that is meant for the processes.
         preload = environment.pop("LD_PRELOAD", None)
-        words = srun_words(request.procs, per_node, PMI[self.options.library])
+        words = srun_words(request.procs, per_node, self.installation.pmi)
         words.append("--export=ALL" + ("" if preload is None else f",LD_PRELOAD={preload}"))
         if self.options.transport == "tcp":
             environment = parameter_variables(TCP_PARAMETERS) | environment

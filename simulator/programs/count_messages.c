@@ -79,6 +79,9 @@ static void write_counts(const char *path, const char *rank) {
 int MPI_Pcontrol(const int level, ...) {
     atomic_store(&counting, level);
     const char *path = getenv("COLLWISE_COUNTS"), *rank = getenv("PMI_RANK");
+    if (rank == NULL) {
+        rank = getenv("PMIX_RANK");
+    }
     if (level == 0 && path != NULL && rank != NULL) {
         write_counts(path, rank);
     }

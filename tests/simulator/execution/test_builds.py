@@ -14,12 +14,15 @@ import pytest
 
 from collwise.common import folders
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.folders import builds_folder
 from collwise.simulator.execution import installations
 from collwise.simulator.execution.installations import Build, Installation, mpi_installation
+from collwise.simulator.execution.launchers import mpirun_command
 from collwise.simulator.execution.processes import ProgramRun, run_command
 from collwise.studies.cli.main import main
 from tests.command_line import run
 from tests.needs import needs
+from tests.simulator.execution.stand_ins import stand_in
 from tests.waiting import wait_for
 
 # `cmake -S ... -B FOLDER ...` prepares a build, and `cmake --build FOLDER --target PROGRAM` makes a program of it.
@@ -315,3 +318,25 @@ def test_a_launcher_that_wraps_the_real_one_has_its_compiler(package: Path) -> N
         assert Installation("smpi", "3.32", launcher, package / "build").build.compiler == compiler
     (tools / "smpicc").unlink()
     assert Installation("smpi", "3.32", wrapped, package / "build").build.compiler == wrapped.with_name("smpicc")
+
+
+def test_an_mpich_for_pmix_is_started_by_open_mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own mpirun starts processes that do not find each other."""
+
+    def program(name: str, text: str) -> Path:
+        stand_in(tmp_path, name, f"#!/bin/sh\necho '{text}'\n", monkeypatch)
+        return tmp_path / name
+
+    own = program("mpirun.mpich", "Version: 4.2.0")
+    assert mpi_installation("mpich") == Installation("mpich", "4.2.0", own, builds_folder() / "mpich", "pmi2")
+    program("mpichversion", "MPICH configure: --prefix=/usr --with-pmix=/usr/lib --with-pm=hydra")
+    installations._needs_pmix.cache_clear()
+    other = program("mpirun.openmpi", "(Open MPI) 4.1.6")
+    found = mpi_installation("mpich")
+    assert (found.launcher, found.version, found.pmi) == (other, "4.2.0", "pmix")
+    assert found.build.compiler.name == "mpicc.mpich"
+    assert "-x COLOUR=blue" in " ".join(mpirun_command(found, 2, environment={"COLOUR": "blue"}).words)
+    other.unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match=r"this MPICH 4.2.0 .* by PMIx, .* openmpi-bin"):
+        mpi_installation("mpich")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from collwise.simulator.execution.installations import Installation
-from collwise.simulator.execution.launchers import RemoteHosts, mpirun_command
+from collwise.simulator.execution.launchers import PMI, RemoteHosts, mpirun_command
 
-OPENMPI, MPICH = (Installation(name, "1.0", Path("mpirun"), Path("build")) for name in ("openmpi", "mpich"))
+OPENMPI, MPICH = (Installation(name, "1.0", Path("mpirun"), Path("build"), PMI[name]) for name in ("openmpi", "mpich"))
 SLOTS = "a slots=2\nb slots=2\n"
 SSH = "--mca plm_rsh_args -o BatchMode=yes -o ConnectTimeout=10 --mca plm rsh"
 

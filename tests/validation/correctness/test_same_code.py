@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.catalogue import Catalogue
+from collwise.simulator.execution.installations import mpi_installation
 from collwise.simulator.execution.launchers import parameter_options, run_program
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.timing import Case
@@ -304,6 +305,7 @@ WHERE: dict[str, Callable[[Call], bool]] = {
     "P does not divide the elements": lambda call: call.elements % call.case.procs != 0,
     "halves of the elements differ by one": lambda call: call.elements % 2 ** (call.case.procs.bit_length() - 1) != 0,
     "there are fewer elements than processes": lambda call: call.elements < call.case.procs,
+    "Open MPI is newer than 4.1.4": lambda call: mpi_installation("openmpi").version > "4.1.4",
 }
 
 

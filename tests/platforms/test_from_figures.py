@@ -107,7 +107,7 @@ def test_the_other_topologies(tmp_path: Path) -> None:
         ("--nodes 4 --interconnect tcp-1g --between-sockets-gbytes 40", "--between-sockets-gbytes is for nodes of sev"),
         (
             "--nodes 4 --interconnect infiniband",
-            "unknown interconnect 'infiniband'; did you mean infiniband-ndr or infiniband-hdr",
+            "unknown interconnect 'infiniband'; did you mean infiniband-edr or infiniband-hdr or infiniband-ndr",
         ),
         ("--nodes 4 --interconnect tcp-1g --topology torrus", "unknown topology 'torrus'; did you mean torus"),
         ("--nodes 4 --interconnect tcp-1g --topology torus", "--topology torus needs dimensions$"),

@@ -2,8 +2,8 @@
 # # O'Flynn 2009: does LMO describe a heterogeneous cluster better?
 #
 # M. O'Flynn's thesis (University College Dublin, 2009) separates processors from the network in the time of a
-# message: C_i + L_ij + C_j + m (t_i + 1 / beta_ij + t_j), the LMO model. This study repeats the thesis on `hcl16`, its
-# 16 nodes of 7 types. **By construction** table 7.1 is found again, because the platform was made from this table.
+# message: C_i + L_ij + C_j + m (t_i + 1 / beta_ij + t_j), the LMO model. This study repeats it on `hcl16`, its 16 nodes
+# of 7 types. **By construction** table 7.1 is found again: the platform was made from it.
 #
 # Blocks are m bytes for each process; the root is node 0, of type 1.
 
@@ -57,8 +57,8 @@ here.text(f"Estimates are {fits['LMO'].made_by}.")
 # %% [markdown]
 # ## (a) Table 7.1: alpha and beta of every two types
 #
-# The values are means over all pairs of nodes of two types. The estimates by two sizes use roundtrips of 1 byte and of
-# half the eager limit; the regression uses ten sizes up to 100 kB, as in the thesis.
+# Values are means over all pairs of nodes of two types: by two sizes, 1 byte and half the eager limit, and by regression
+# over ten sizes up to 100 kB, as in the thesis.
 
 # %%
 cells = thesis.table_7_1(platform, hockney, two_sizes)
@@ -119,8 +119,8 @@ here.say("messages")
 # %% [markdown]
 # ## (b) Linear scatter and gather: table 5.2, figures 5.3 and 5.4
 #
-# In SMPI, a send below the eager limit returns when the processor is done. From the limit on, a blocking send returns
-# when the message has arrived. An eager message starts to flow when its receive is posted.
+# In SMPI a blocking send returns when the processor is done, or from the eager limit on when the message has arrived. An
+# eager message starts to flow when its receive is posted.
 
 # %%
 drawn = ("hockney_heterogeneous", "loggp_of_plogp", "plogp", "lmo_heterogeneous")
@@ -327,9 +327,9 @@ here.say("multiplication")
 # %% [markdown]
 # ## Calls in a series: figures 2.1 and 2.2
 #
-# The times that processes see of a linear scatter and gather: of one call after a barrier, and of a series of 30 calls
-# that nothing separates, as in IMB (`measure --calls 30`). They are simulated in SMPI on `hcl16`, and measured under
-# Open MPI on figure 7.3's bed (means over launches, `docs/methods_on_a_bed.py series`).
+# Processes' times in a linear scatter and gather: in one call after a barrier, and in a series of 30 calls that nothing
+# separates, as in IMB (`measure --calls 30`), simulated in SMPI on `hcl16`, and measured under Open MPI on figure 7.3's bed
+# (means over launches, `docs/methods_on_a_bed.py series`).
 
 # %%
 on_bed = thesis.measured_series()
@@ -349,9 +349,9 @@ here.say("series")
 # %% [markdown]
 # ## Ways of timing: table 3.1, figures 3.6 and 3.7
 #
-# Linear scatter and gather of 1 to 100 kB ran under Open MPI 4.1.4 on a test bed of 8 nodes. The table has the
-# benchmark's time for one repetition of each size, including the start of MPI, and the medians of ten repetitions
-# divided by the medians of global timing (`docs/methods_on_a_bed.py timing`).
+# Linear scatter and gather of 1 to 100 kB under Open MPI 4.1.4 on a test bed of 8 nodes: the benchmark's time for one
+# repetition of each size, including the start of MPI, and medians of ten repetitions divided by those of global timing
+# (`docs/methods_on_a_bed.py timing`).
 
 # %%
 timed, timed_on = thesis.measured_timings()
@@ -407,7 +407,7 @@ here.conclude_all("conclude_rest")
 # %% [markdown]
 # ## What the author could not do
 #
-# Say before anything is measured which gathers escalate: `collwise simulate --engine schedule
+# Say before measuring which gathers escalate: `collwise simulate --engine schedule
 # --platform studies/papers/oflynn2009/bed.toml --collective gather --algorithms linear,linear_sync,binomial --procs 8
 # --sizes 1KiB:128KiB:x2`.
 

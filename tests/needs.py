@@ -87,9 +87,9 @@ def _lacks_linked_simulation() -> str:
     return "" if version == "3.32" else f"only SimGrid 3.32 calls a library that is linked alone, and here is {version}"
 
 
-def _lacks_openmpi(*series: str) -> str:
+def _lacks_version(library: str, *series: str) -> str:
     try:
-        version = mpi_installation("openmpi").version
+        version = mpi_installation(library).version
     except UsageError as problem:
         return str(problem)
     return "" if version.startswith(tuple(f"{one}." for one in series)) else f"the installed one is {version}"
@@ -136,8 +136,9 @@ CAPABILITIES: Mapping[str, Capability] = {
     "mount-namespaces": Capability("mount namespaces", _lacks_mount_namespaces),
     "nodes": Capability("nodes by host names", _lacks_host_names),
     "ssh": _commands("ssh", "ssh"),
-    "openmpi-known": Capability("Open MPI 4.1 or 5.0", lambda: _lacks_openmpi("4.1", "5.0")),
-    "openmpi-4.1": Capability("Open MPI 4.1", lambda: _lacks_openmpi("4.1")),
+    "openmpi-known": Capability("Open MPI 4.1 or 5.0", lambda: _lacks_version("openmpi", "4.1", "5.0")),
+    "openmpi-4.1": Capability("Open MPI 4.1", lambda: _lacks_version("openmpi", "4.1")),
+    "mpich-4.0": Capability("MPICH 4.0", lambda: _lacks_version("mpich", "4.0")),
     "mpich-archive": Capability("MPICH's static library", _lacks(MPICH_ARCHIVE, f"no {MPICH_ARCHIVE}")),
     "pyarrow": Capability("Parquet files", lambda: "" if find_spec("pyarrow") else "pyarrow is not installed"),
     "dask": Capability("Dask", lambda: "" if find_spec("dask_jobqueue") else "dask-jobqueue is not installed"),

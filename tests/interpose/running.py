@@ -11,6 +11,7 @@ from pathlib import Path
 
 from collwise.simulator.execution.installations import Installation, find_installation
 from collwise.simulator.execution.interposed import preloadable
+from collwise.simulator.execution.launchers import mpirun_command
 from tests.command_line import forked
 from tests.needs import need
 
@@ -46,12 +47,9 @@ def launched(
     name: str, procs: int, command: Sequence[str], variables: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
     """The command's run by a real MPI's own launcher, with these variables in its processes."""
-    words = [str(installation_of(name).launcher), "-np", str(procs)]
-    for variable, value in variables.items():
-        words += ["-x", f"{variable}={value}"] if name == "openmpi" else ["-genv", variable, value]
-    words += ["--oversubscribe"] if name == "openmpi" else []
-    allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return subprocess.run([*words, *command], capture_output=True, text=True, env=os.environ | allowed, timeout=300)
+    mpirun = mpirun_command(installation_of(name), procs, environment=variables)
+    environment = os.environ | mpirun.environment
+    return subprocess.run([*mpirun.words, *command], capture_output=True, text=True, env=environment, timeout=300)
 
 
 def uncounted(name: str, procs: int, program: Path, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -17,7 +17,7 @@ from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice
 from tests.command_line import forked
 from tests.interpose.running import arguments_of, counts_of, installation_of, run, uncounted
-from tests.needs import each, needs
+from tests.needs import each, need, needs
 
 pytestmark = pytest.mark.usefixtures("yielding_mpich")
 
@@ -101,6 +101,8 @@ def test_calls_around_the_size_from_which_a_rule_holds(name: str, compiled, tmp_
 @each_library
 @pytest.mark.parametrize("algorithms", ["bcast=linear;barrier=bruck;allgather=ring;alltoall=pairwise", "bcast=default"])
 def test_errors_reach_the_programs_handlers(name: str, algorithms: str, compiled) -> None:
+    if name == "mpich":
+        need("mpich-4.0")  # 4.2 itself reports no error for some of these calls
     program = compiled(name, str(HERE / "errors.c"))
     ours = ["ours"] if "linear" in algorithms else []
     done = run(name, 3, "--report", "-", "--algorithms", algorithms, "--", str(program), *ours)

@@ -99,6 +99,8 @@ def test_data_at_absolute_addresses(name: str, compiled) -> None:
 
 @each_library
 def test_messages_that_nobody_receives_are_not_the_reports(name: str, compiled) -> None:
+    if name == "mpich":
+        need("mpich-4.0")  # MPI_Finalize of 4.2 aborts if such a message has arrived, as it has after a report
     done = run(name, 4, "--report", "-", "--", str(compiled(name, str(HERE / "unreceived.c"))))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "ok" in done.stdout.splitlines()  # beside what UCX says of messages that are left

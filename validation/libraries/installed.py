@@ -88,6 +88,8 @@ def _selection_tables(installation: Installation) -> Mapping[str, Any]:
     for found in re.finditer(rb'\{"collective=', content):
         text = content[found.start() : content.index(b"\0", found.start())].decode()
         if "algorithm=MPIR_" in text:
+            # MPICH 4.2 has the same barrier by another name.
+            text = text.replace('intra_k_dissemination":{"k=2":{}}', 'intra_dissemination":{}')
             tables: Mapping[str, Any] = json.loads(text)
             return tables
     raise CollwiseError(f"no selection tables in the library of {installation.label}")

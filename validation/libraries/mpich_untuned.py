@@ -108,9 +108,7 @@ def selected(
         if condition is None:
             break
         if condition.startswith("algorithm="):
-            # Since MPICH 4.2 a dissemination barrier is one of radix k.
-            names = ("k_dissemination", "dissemination") if "k=2" in tree[condition] else ("", "")
-            return condition.removeprefix("algorithm=").replace(*names)
+            return condition.removeprefix("algorithm=")
         at_the_call |= condition.startswith(_KNOWN_AT_THE_CALL)
         tree = tree[condition]
     raise UsageError(f"no algorithm for {collective} on {procs} processes with {message_bytes} bytes")

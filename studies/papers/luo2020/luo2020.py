@@ -148,9 +148,9 @@ here.say("searches")
 # %% [markdown]
 # ### The same under a real Open MPI
 #
-# Open MPI 4.1.4 on a [test bed](testbed.md) of 4 nodes of 2 processes at 25 Mbit/s. Every configuration was timed; HAN's
-# pick is by equations (3) and (4) from times of tasks. The last columns have MPI's own collectives, relative to the best
-# time: untuned, by Open MPI's component han, and by han with rules that `collwise export --format han` wrote
+# Open MPI 4.1.4 on a [test bed](testbed.md) of 4 nodes of 2 processes at 25 Mbit/s. Every configuration was timed;
+# HAN's pick is by equations (3) and (4) from times of tasks. The last columns have MPI's own collectives, relative to
+# the best time: untuned, by Open MPI's component han, and by han with rules that `collwise export --format han` wrote
 # (`docs/han_on_a_bed.py`).
 
 # %%
@@ -186,9 +186,9 @@ here.say("measured")
 # ## (c) Do hierarchical collectives beat flat ones, and what libraries choose? Figures 10 to 14
 #
 # One process per core: 4096 on Shaheen II, 1536 on Stampede2, by the schedule engine. **HAN's pick** is the
-# task-based algorithm that the cost model chooses from times of tasks. The **oracles**, the fastest hierarchical and the
-# fastest flat algorithm, know every time. **Decisions** are those of untuned libraries; Open MPI 4.1 and MPICH 4 decide as
-# for one process on each node. SMPI times choices that it can simulate within seconds.
+# task-based algorithm that the cost model chooses from times of tasks. The **oracles**, the fastest hierarchical and
+# the fastest flat algorithm, know every time. **Decisions** are those of untuned libraries; Open MPI 4.1 and MPICH 4
+# decide as for one process on each node. SMPI times choices that it can simulate within seconds.
 
 # %%
 sizes = paper.QUICK_SIZES if here.quick else paper.SIZES

@@ -57,8 +57,8 @@ here.text(f"Estimates are {fits['LMO'].made_by}.")
 # %% [markdown]
 # ## (a) Table 7.1: alpha and beta of every two types
 #
-# Values are means over all pairs of nodes of two types: by two sizes, 1 byte and half the eager limit, and by regression
-# over ten sizes up to 100 kB, as in the thesis.
+# Values are means over all pairs of nodes of two types: by two sizes, 1 byte and half the eager limit, and by
+# regression over ten sizes up to 100 kB, as in the thesis.
 
 # %%
 cells = thesis.table_7_1(platform, hockney, two_sizes)
@@ -119,8 +119,8 @@ here.say("messages")
 # %% [markdown]
 # ## (b) Linear scatter and gather: table 5.2, figures 5.3 and 5.4
 #
-# In SMPI a blocking send returns when the processor is done, or from the eager limit on when the message has arrived. An
-# eager message starts to flow when its receive is posted.
+# In SMPI a blocking send returns when the processor is done, or from the eager limit on when the message has arrived.
+# An eager message starts to flow when its receive is posted.
 
 # %%
 drawn = ("hockney_heterogeneous", "loggp_of_plogp", "plogp", "lmo_heterogeneous")
@@ -327,9 +327,9 @@ here.say("multiplication")
 # %% [markdown]
 # ## Calls in a series: figures 2.1 and 2.2
 #
-# Processes' times in a linear scatter and gather: in one call after a barrier, and in a series of 30 calls that nothing
-# separates, as in IMB (`measure --calls 30`), simulated in SMPI on `hcl16`, and measured under Open MPI on figure 7.3's bed
-# (means over launches, `docs/methods_on_a_bed.py series`).
+# Processes' times in a linear scatter and gather: in one call after a barrier, and in a series of 30 calls that
+# nothing separates, as in IMB (`measure --calls 30`), simulated in SMPI on `hcl16`, and measured under Open MPI on
+# figure 7.3's bed (means over launches, `docs/methods_on_a_bed.py series`).
 
 # %%
 on_bed = thesis.measured_series()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
+from collwise.simulator.execution.installations import mpi_installation
 from collwise.validation.libraries.formats import exported
 from collwise.validation.libraries.mpich_file import SelectionCheck, check_selection, sent, telling_calls
 from collwise.validation.select.decisions import DecisionTable
@@ -43,7 +44,8 @@ def test_mpich_runs_what_its_selection_file_says(tmp_path: Path) -> None:
         DecisionTable(name, "bed", 1, "simulated", "test", {2: ((0, Choice(one)),)}) for name, one in CHOSEN.items()
     ]
     file = tmp_path / "mpich.json"
-    file.write_text(exported(tables, "mpich").text)
+    version = "4.0" if mpi_installation("mpich").version.startswith("4.0.") else "4.1"
+    file.write_text(exported(tables, "mpich", version=version).text)
     checks = list(check_selection(file, [(name, PROCS, SIZE) for name in CHOSEN]))
     assert [check.collective for check in checks] == list(CHOSEN)
     for check in checks:

@@ -62,7 +62,7 @@ def _initialisers(collective: str, algorithm: dict) -> Iterator[str]:
     yield f".needs = {' | '.join(f'COLLWISE_NEEDS_{word.upper()}' for word in algorithm['requires']) or 0}"
     yield from (f".{name} = 1" for name in ("by_node", "real_mpi_only") if algorithm.get(name, False))
     if guideline := algorithm.get("guideline"):
-        # Objections to a mock-up depend on its calls and on the padding `c` in its memory.
+        # Whether a mock-up may run depends on its calls and on the padding `c` in the formula of its memory.
         yield f".calls_reduce_scatter = {int(any(call.startswith('reduce_scatter') for call in algorithm['calls']))}"
         yield f".pads = {int('c' in algorithm['message_memory'])}"
         yield f'.guideline = "{guideline}", .extra_memory = memory_{guideline}'

@@ -52,7 +52,7 @@ def load_description(name_or_path: str | Path) -> Platform:
 
 
 def interconnect(name: str) -> Platform:
-    """The description of an interconnect, two nodes at two switches, from which new ones take links and calibration."""
+    """The description of an interconnect, from which new platforms take links and calibration."""
     check_name("interconnect", name, interconnect_names())
     found = load_description(INTERCONNECTS / f"{name}.toml")
     if found.topology is None:

@@ -69,7 +69,7 @@ class StoredConfiguration:
 class Store:
     """The SQLite file of timings. Every `add` is committed at once. Several threads may use it.
 
-    Raises UsageError, and leaves the file as it is, when it is not a store of this project, damaged, or cannot be
+    Raises UsageError, and leaves the file as it is, if it is damaged, is no store of this project, or cannot be
     written.
     """
 

@@ -36,7 +36,7 @@ def facts(*found: Fact) -> Facts:
 
 
 def merged(*sources: Facts) -> Facts:
-    """The facts of several sources, earlier ones first; facts about links belong together, so all have one source."""
+    """The facts of several sources, of which earlier ones count; all facts about links are from one source."""
     together: Facts = {}
     for source in sources:
         linked = "interconnect" in together

@@ -217,7 +217,7 @@ def _equal_slots(slots: Slots, processes_per_node: int) -> Slots:
     if len(set(slots.values())) > 1:
         least, most = min(slots.values()), max(slots.values())
         raise UsageError(
-            f"hosts take from {least} to {most} processes; set the number for each, for example --ppn {least}"
+            f"hosts take from {least} to {most} processes; give one number for all of them, for example --ppn {least}"
         )
     return slots
 

@@ -78,7 +78,7 @@ class ProfileRow:
 
 @dataclass(frozen=True)
 class Profile:
-    """The collectives of a program: rows, and the seconds from MPI_Init to MPI_Finalize, a mean over the processes.
+    """The collectives of a program, and the mean process's seconds from MPI_Init to MPI_Finalize.
 
     For several runs, all seconds are medians, and `run_seconds` has each run's seconds within collectives.
     """
@@ -175,7 +175,7 @@ def profile_of_runs(profiles: Sequence[Profile]) -> Profile:
 
 
 def _placed(profile: Profile) -> Iterable[tuple[tuple[object, ...], ProfileRow]]:
-    """Pairs every row with a key that it has in other runs; equal rows are numbered."""
+    """Pairs every row with a key by which other runs have the same row; numbers tell equal rows apart."""
     times: Counter[tuple[object, ...]] = Counter()
     for row in profile.rows:
         alike = (row.key, row.ran, row.parameters, row.processes_per_node)

@@ -74,7 +74,7 @@ def platform(name: PlatformLike) -> HostPlatform:
 
 
 def platform_or_interconnect(given: ClusterLike) -> HostPlatform | str:
-    """The platform of that name or file; the name itself of an interconnect, and a number of nodes as text.
+    """The platform of that name or file; names of interconnects and numbers of nodes are returned unchanged.
 
     Raises UsageError for an unknown name.
     """

@@ -107,10 +107,10 @@ def select(
     """Decides which algorithm to run for each P, and the message size from which to run it.
 
     Tables are as short as the tolerance allows: at each timed size, a choice is at most that much slower than the best
-    one. With predicted times, each row starts at the exact size from which its choice is faster. For models with
-    formulas, the output also shows the loss at sizes between the timed ones; `exact` keeps this loss within the
-    tolerance. Measured choices count as equally good if their confidence intervals overlap. An algorithm that needs a
-    power of two or an even number of processes is used only at the P for which it was chosen; from P + 1 on, the best
+    one. With predicted times, each choice starts at the exact size from which it is faster than the one before. For
+    models with formulas, the output also shows the loss at sizes between the timed ones; `exact` keeps this loss within
+    the tolerance. Measured choices count as equally good if their confidence intervals overlap. An algorithm that needs
+    a power of two or an even number of processes is used only at the P for which it was chosen; from P + 1 on, the best
     algorithm without such a restriction is used. With `robust`, choices based on simulated times minimise the loss that
     occurs if predictions are as wrong as the 95th percentile of the errors on measured machines.
 

@@ -266,7 +266,7 @@ def profile(
     if platform is not None and decisions is not None:
         raise UsageError("give either --platform or --decisions")
     if platform is None and (changes or ppn is not None):
-        raise UsageError(f"{'--change' if changes else '--ppn'} is for --platform")
+        raise UsageError(f"{'--change' if changes else '--ppn'} works only with --platform")
     if platform is None and decisions is None and baseline is not None:
         raise UsageError("--baseline needs --platform or --decisions")
     read, library = _profile_of(reports), baseline_of(baseline)

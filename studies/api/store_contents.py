@@ -236,12 +236,12 @@ def import_times(
 ) -> pd.DataFrame:
     """Imports times that were measured elsewhere into the store.
 
-    The files are results of a collwise script, OSU micro-benchmarks, Intel MPI Benchmarks (IMB-MPI1), ReproMPI,
-    netgauge's LogGP output, a short CSV, or a run of PICO (an archive or a folder, next to the metadata of the run).
-    Cases with impossible times are stored as failed, with the reason. Other arguments say what the files do not say:
-    the platform (scripts and runs of PICO know theirs), `procs` (OSU), `ppn`, `library` ('Open MPI 4.1.5', unless
-    collwise wrote the file), and `algorithm`, which was forced in all files: a name of the catalogue, the library's id,
-    or another name.
+    The files are results of a collwise script, of the OSU micro-benchmarks, of the Intel MPI Benchmarks (IMB-MPI1), of
+    ReproMPI or of netgauge (LogGP), a CSV of one's own, or a run of PICO (an archive or a folder, next to the metadata
+    of the run). Cases with impossible times are stored as failed, with the reason. Further arguments give what the
+    files lack: `platform` (scripts and runs of PICO name it), `procs` (for OSU), `ppn`, and `library`, such as 'Open
+    MPI 4.1.5' (collwise's own files name it). If one algorithm was forced in all files, `algorithm` is its name in the
+    catalogue, the library's id, or another name.
 
     Returns a DataFrame with a row for each file, collective, experiment and P: `times` is the number of times, and
     `failed` how many of them failed. Raises UsageError naming file, line and what was expected, and then stores nothing

@@ -171,8 +171,9 @@ def measure(
 
     Without a target, times are those of this machine's shared memory and cores, not of a cluster's network.
     docs/measuring.md says which method to use when. `search_algorithms` takes less time: it measures only decisive
-    cases. 'library' among the algorithms adds MPI's own collective to those named, or to all of ours if nothing else is
-    named. Cases that do not fit in the memory of the platform's nodes are left out.
+    cases. If `algorithms` contains 'library', MPI's own collective is measured too, beside the other algorithms named,
+    or beside all of ours if no other is named. Cases that do not fit in the memory of the platform's nodes are left
+    out.
 
     Returns Times by collective; `frame()` has a row for each case: `seconds`, the median (for several launches the
     median of their medians), `half_width_seconds` of its confidence interval, `mean_seconds`, `repetitions`,

@@ -287,7 +287,7 @@ _FIGURES: dict[str, click.ParamType] = {
 }
 """The figures of --topology, and their types."""
 _FIGURES_TEXT = """\b
-Figures of --topology, comma-separated after a colon:
+Parameters of --topology, which follow the kind and a colon, separated by commas:
   fat-tree:   nodes_per_switch (at each lower switch), oversubscription (total
               rate of a switch's nodes divided by that of its uplinks: 2:1 or
               2); for three levels also switches_per_pod, pod_oversubscription

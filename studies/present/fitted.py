@@ -130,7 +130,7 @@ def _rows_of_each(values: dict[str, Any]) -> Rows:
             pairs = [(i, j) for i in range(len(value)) for j in range(i + 1, len(value))]
             rows += [(f"{name}[{i},{j}]", f"{value[i, j]:.4g}") for i, j in pairs[:_MAX_PAIRS]]
             if len(pairs) > _MAX_PAIRS:
-                rows.append((f"{name}[...]", f"{len(pairs) - _MAX_PAIRS} pairs more in the file"))
+                rows.append((f"{name}[...]", f"{len(pairs) - _MAX_PAIRS} more pairs in the file"))
     return rows
 
 

@@ -241,7 +241,7 @@ class Scores:
         return given
 
     def table(self, rows: Sequence[str] = ("source",)) -> pd.DataFrame:
-        """A row for each source, or for each combination of values of the columns `rows`.
+        """A row for each source, or for each combination of values in the columns that `rows` names.
 
         After these columns come COLUMNS. `rows` can have `platform`, `collective`, `reference` (the source of the
         reference times), `source`, `procs`, `message_bytes` and any further dimension of the times.

@@ -246,12 +246,12 @@ def _estimate(found: Sequence[Found]) -> float:
 
 
 def decision_tables(tuning: Tuning) -> list[DecisionTable]:
-    """Decisions of the last search for all inputs between the sampled ones, with a table for each p.
+    """Decisions that the last search implies for all inputs, with a table for each p.
 
     Between two message sizes, the choice for the larger size takes over where the times of the two choices are equal,
     interpolated linearly in logarithms. Between two node counts, or two numbers of processes per node, the nearer one
-    in proportion decides. The first row of a table starts at its number of nodes times the smallest p that the table
-    covers, every other row at its number of nodes times the table's sampled p.
+    in proportion decides. The row of n nodes starts at P = n p with the table's sampled p, the first row with
+    the smallest p that the table covers.
     """
     space, found = tuning.space, tuning.last
     is_measured = tuning.source == "measured"

@@ -159,7 +159,7 @@ def _known(cell: Cell) -> tuple[list[str], Array, Array]:
 def _at(
     times: Times, procs: int, size: int, known: Mapping[Choice, float], discrepancy: Discrepancy
 ) -> dict[Choice, Outlook]:
-    """The outlooks on choices with these seconds at a point of the times."""
+    """The outlook on each choice at one P and message size; `known` has the seconds of the choices."""
     point = (procs, size, times.processes_per_node)
     messages = np.array([messages_of(times.collective, choice, *point) for choice in known])
     each = discrepancy.outlook([choice.algorithm for choice in known], messages, np.array([*known.values()]))

@@ -109,7 +109,7 @@ def measure_gain(
     if target.installation.library != "openmpi":
         raise UsageError(f"{target.installation.label}: rules files are for Open MPI; use --library openmpi")
     if launches < 2:
-        raise UsageError(f"{launches} launches: an interval needs at least 2")
+        raise UsageError(f"{launches} launches: a confidence interval needs at least 2")
     left = {table.collective: table for table in for_consumer([*decisions.values()], COLLWISE)[0]}
     choices = {case: choice_for(left, case) for case in cases}
     version = series(target.installation.version)

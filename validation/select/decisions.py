@@ -217,7 +217,7 @@ class DecisionTable:
         known = sorted(self.decided_procs)
         others = "others take the row of the next smaller one"
         if any(procs - 1 in known and procs not in known for procs in self.rules):
-            others += ", or that of the P after it where the choices do not run on every P"
+            others += ", or, if its choices do not run on every P, the row that starts at the P after it"
         return f"{self.collective}: decided for P = {_listed(known)}; {others}"
 
     @cached_property

@@ -234,7 +234,7 @@ _BOUNDS = {"gather": "gather_irregular_from_bytes", "scatter": "scatter_leap_byt
 def bounds_of(algorithm: Algorithm, thresholds: Thresholds | None) -> tuple[int, int]:
     """The segment size and the limit, in bytes, of a `bounded` algorithm; 0 if there is none.
 
-    A warning is printed if the threshold is missing, so that the algorithm runs as linear.
+    If the threshold is missing, the algorithm runs as linear, and a warning is printed.
     """
     bound_name = _BOUNDS[algorithm.collective]
     bound: int | None = getattr(thresholds, bound_name, None)

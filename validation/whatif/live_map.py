@@ -25,7 +25,7 @@ class LiveMap:
     """
 
     def __init__(self, platform: HostPlatform, grid: Grid, jobs: int | None = None) -> None:
-        """Records the cases. Raises UsageError for platform XML and points that do not fit on the platform."""
+        """Records the cases. Raises UsageError if the platform is XML, or if a point does not fit on it."""
         self.platform, self.grid = platform, grid
         self._jobs = jobs
         self._recorded: dict[tuple[object, ...], LiveCases] = {}
@@ -45,8 +45,8 @@ class LiveMap:
     def on(self, changes: Sequence[Change], every: bool = False) -> Times:
         """The times, on the changed platform, of choices within 2 % of the fastest, or of all choices if `every`.
 
-        Times that were not played exactly may be wrong by their half-widths, in seconds (simulator/schedule/live.py).
-        Raises UsageError for changes that cannot be made.
+        Times of cases that were not played exactly may be wrong by up to their half-widths, in seconds
+        (simulator/schedule/live.py). Raises UsageError for changes that cannot be made.
         """
         new = changed(self.platform, changes)
         per_node = new.processes_per_node or self.grid.processes_per_node

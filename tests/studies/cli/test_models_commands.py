@@ -70,7 +70,7 @@ def test_lmo_on_the_heterogeneous_cluster(here: Path, capsys: Capture) -> None:
     assert found.measurements > 2 * 120 + 2 * 3 * 560
     assert "mean processor_seconds" in output
     assert "processor_seconds[15]" in output
-    assert "108 pairs more in the file" in output
+    assert "108 more pairs in the file" in output
     assert "scatter_leap_bytes" in output
 
 

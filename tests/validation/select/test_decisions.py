@@ -137,7 +137,9 @@ def test_a_table_says_for_which_process_counts_it_was_decided() -> None:
     many = DecisionTable("bcast", "gros", 1, "simulated", "x", {procs: row for procs in range(2, 31)})
     assert "P = 2, 3, ..., 30;" in many.between_procs
     followed = timed(replace(table, rules={16: row, 17: ((0, LINEAR),)}), (16,), (8,))
-    assert followed.between_procs.endswith("or that of the P after it where the choices do not run on every P")
+    assert followed.between_procs.endswith(
+        "or, if its choices do not run on every P, the row that starts at the P after it"
+    )
 
 
 def test_choices_with_very_many_messages_at_once_are_named() -> None:

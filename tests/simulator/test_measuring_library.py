@@ -42,6 +42,23 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled("openmpi", Path(__file__).with_name("measuring.c"), tmp_path_factory.mktemp("driver"))
 
 
+@needs("openmpi")
+def test_what_is_installed_is_all_that_a_program_needs(tmp_path: Path) -> None:
+    installation = find_installation("openmpi")
+    for name in ("libcollwise.so", "libcollwise_measuring.a"):
+        installation.program(name)
+    install = ["cmake", "--install", str(installation.build_directory), "--prefix", str(tmp_path)]
+    subprocess.run(install, capture_output=True, check=True)
+    source = tmp_path / "program.c"
+    headers = ("collwise", "collwise_decisions", "collwise_measuring", "collwise_models")
+    example = (LIBRARY / "models_example.c").read_text()
+    source.write_text("".join(f'#include "{name}.h"\n' for name in headers) + example)
+    command = ["mpicc.openmpi", "-Werror", f"-I{tmp_path}/include", "-o", str(tmp_path / "program"), str(source)]
+    command += [str(tmp_path / "lib" / name) for name in ("libcollwise_measuring.a", "libcollwise.so")]
+    done = subprocess.run([*command, "-lm"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def numbers(program: Path, procs: int, args: Sequence[str]) -> list[float]:
     run = LocalMachine("openmpi").run(str(program), procs, args, timeout_seconds=900)
     assert run.returncode == 0, run.error_text

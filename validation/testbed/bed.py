@@ -91,7 +91,7 @@ def busy(bed: Bed) -> Iterator[None]:
             raise _not_up(bed.name) from None
         except BlockingIOError:
             what = f"something already runs on the test bed '{bed.name}'"
-            raise UsageError(f"{what}; wait until it ends, or make another bed") from None
+            raise UsageError(f"{what}; wait until it ends, or make another test bed") from None
         yield
 
 

@@ -59,9 +59,9 @@ def before_and_after(
 ) -> Times:
     """The times of a grid on a platform and on the changed one, in the dimension `change`.
 
-    Choices that cannot be the best may be left out, except the choices that `kept` returns for each P and m. These
-    compete where they are kept. If `kept` is None, the best choices before the change are also timed after it. If
-    `doubtful` is false, doubtful choices compete only where they are kept.
+    Choices that cannot be the best may be left out, except the choices that `kept` returns for each P and m. If `kept`
+    is None, the best choices before the change are also timed after it. If `doubtful` is false, a doubtful choice is
+    timed only at the P and m for which `kept` returns it.
     """
     if kept is not None:
         grid = timed_besides(grid, [kept])

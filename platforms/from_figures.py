@@ -89,8 +89,8 @@ def new_platform(
         sources += (Source("memory_bytes_per_second", _MEMORY_SOURCE),)
         warn(
             f"the messages within a node are assumed to share {memory / 1e9:g} GB/s of its memory, 20 for each CPU, as "
-            "estimated for shaheen-ii; to set another rate, give --memory-gbytes N, about half of what a copy over all "
-            "cores (STREAM) reaches"
+            "estimated for shaheen-ii; to set another rate, give --memory-gbytes N to tune or platforms new, about "
+            "half of what a copy over all cores (STREAM) reaches"
         )
     loopback = (picked.loopback_bytes_per_second, picked.loopback_latency_seconds) if picked else (5e9, 5e-7)
     loopback_latency = node.loopback_latency_seconds

@@ -86,7 +86,7 @@ def platform_or_interconnect(given: ClusterLike) -> HostPlatform | str:
     is_name = isinstance(given, str) and not Path(given).suffix
     if is_name and word not in known() and not any(Path(f"{word}{end}").is_file() for end in (".toml", ".xml")):
         valid = ["a number of nodes", *interconnect_names(), *known()]
-        where = "see 'collwise platforms list'; files: .toml, .xml, or times"
+        where = "see 'collwise platforms list'; files: .toml or .xml"
         raise unknown_name("cluster", word, valid, where)
     return platform(cast("PlatformLike", given))
 

@@ -52,7 +52,7 @@ def with_parameters(function: Callable[..., Any]) -> None:
     command = COMMANDS_OF_FUNCTIONS.get(function.__name__, function.__name__.replace("_", "-"))
     lines = []
     for parameter in signature(function).parameters.values():
-        about = text_of(command, key_of(parameter))
+        about = text_of(command, key_of(parameter)) | text_of("python", parameter.name)
         said = about.get("help", "")
         if said and about.get("default") and parameter.default is None:
             said += f" Default: {about['default']}."

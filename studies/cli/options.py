@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -176,14 +176,24 @@ _LEAST = {"radix": 2, "chains": 1, "max_requests": 1, "leaders": 1}
 def _parameter(text: str) -> tuple[str, tuple[int, ...]]:
     name, _, values = text.partition("=")
     check_name("parameter", name, _LEAST)
-    found = arguments.counts(values)
+    try:
+        found = arguments.counts(values)
+    except UsageError:
+        raise UsageError(f"malformed {text}: write whole numbers, for example {name}=2,4") from None
     if min(found) < _LEAST[name]:
         raise UsageError(f"{name}={min(found)} is too small; valid: whole numbers of at least {_LEAST[name]}")
     return name, found
 
 
+def _counts(counts: Sequence[tuple[str, tuple[int, ...]]], within: Any) -> dict[str, Any]:
+    names = [name for name, _ in counts]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"--parameter {twice} is given twice; give all values at once, for example {twice}=2,4")
+    return {**dict(counts), "within": within}
+
+
 COUNTS = group(
-    lambda counts, within: {**dict(counts), "within": within},
+    _counts,
     counts=option(Parsed("parameter", _parameter, lambda _: (f"{name}=" for name in _LEAST)), multiple=True),
     within=option(types.NAMES),
 )

@@ -308,10 +308,12 @@ def _topology(text: str) -> dict[str, Any]:
         name, _, value = figure.partition("=")
         check_name("figure of a topology", name, _FIGURES)
         key = name.replace("_gbits", "_bytes_per_second").replace("_us", "_seconds")
+        if key in found:
+            raise UsageError(f"{name} is given twice; give each parameter of a topology once")
         try:
             found[key] = _FIGURES[name].convert(value, None, None)
-        except click.BadParameter as problem:
-            raise UsageError(f"{name}: {problem.message}") from None
+        except (click.BadParameter, UsageError) as problem:
+            raise UsageError(f"{name}: {getattr(problem, 'message', problem)}") from None
     return found
 
 

@@ -229,7 +229,6 @@ derived(
     name="show",
     parent=times,
     **_CONFIGURATION,
-    collective=option(NAMES, key="collectives"),
     equal=group(dict, algorithm=option(NAMES, key="algorithms")),
 )
 derived(

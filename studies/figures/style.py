@@ -6,6 +6,7 @@ Figures are readable in print and by the colour-blind: the palette is Okabe and 
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import sys
 from collections import Counter
@@ -331,7 +332,7 @@ def grouped_bars(
     shifts = (np.arange(len(series)) - (len(series) - 1) / 2) * width
     return [
         axis.bar(places + shift, np.asarray(values), width, color=colour, label=name)
-        for shift, colour, (name, values) in zip(shifts, colours, series.items(), strict=False)
+        for shift, colour, (name, values) in zip(shifts, itertools.cycle(colours), series.items(), strict=False)
     ]
 
 

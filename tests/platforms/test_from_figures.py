@@ -115,7 +115,7 @@ def test_the_other_topologies(tmp_path: Path) -> None:
             "--nodes 9 --interconnect tcp-1g --topology torus:dimensions=2x4",
             "do not fit on the torus",
         ),
-        ("--nodes 4 --interconnect tcp-1g --topology torus:dimensions=2-4", "malformed '2-4'"),
+        ("--nodes 4 --interconnect tcp-1g --topology torus:dimensions=2-4", "dimensions: malformed '2-4'"),
         (
             "--nodes 4 --interconnect tcp-1g --topology torus:dimensions=80",
             "the halves of which add up to at most 30",
@@ -142,7 +142,7 @@ def test_the_other_topologies(tmp_path: Path) -> None:
         ),
         (
             "--nodes 4 --interconnect tcp-1g --topology fat-tree:nodes_per_switch=2,oversubscription=2:x",
-            "malformed ratio '2:x': write two numbers",
+            "oversubscription: malformed ratio '2:x': write two numbers",
         ),
         (
             "--nodes 4 --interconnect tcp-1g --cpus 2 --cores 63",

@@ -5,7 +5,7 @@
 # message: C_i + L_ij + C_j + m (t_i + 1 / beta_ij + t_j), the LMO model. This study repeats it on `hcl16`, its 16 nodes
 # of 7 types. **By construction** table 7.1 is found again: the platform was made from it.
 #
-# Blocks are m bytes for each process; the root is node 0, of type 1.
+# Blocks have m bytes; the root is node 0, of type 1.
 
 # %%
 from dataclasses import replace

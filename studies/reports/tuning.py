@@ -140,6 +140,7 @@ def one_point(tuned: Tuned) -> list[str]:
         rules=scores.pick(RULES, i, j),
         untuned=None if tuned.baseline is None else scores.pick(tuned.baseline.title, i, j),
         library=_compared(tuned),
+        consumer=_library(tuned),
         han=_han(tuned),
         sure=sure_facts(tuned.said, gains_of(tuned)),
         close=f"{100 * CLOSE:g}",

@@ -24,7 +24,10 @@ class CollwiseError(Exception):
 
 
 class UsageError(CollwiseError):
-    """Wrong input. The message names the file, line or option, the error and the valid input."""
+    """Wrong input. The message names the file, line or option, the error and the valid input.
+
+    Every function that takes users' input may raise it, also where its docstring does not say so.
+    """
 
     exit_code = 2
 
@@ -56,17 +59,20 @@ def nearest_names(given: str, valid: Iterable[str]) -> str:
 
 
 def nearest(given: str, valid: Iterable[str]) -> list[str]:
-    """The valid names that contain the given one, with its number or without; if none does, those that resemble it.
+    """The valid names that contain the given one, or few that contain it without its number, or else resemble it.
 
     The nearest name is the first.
     """
     names = list(valid)
     word = _NUMBERED.fullmatch(given)
     for part in (given, *([word[1]] if word else [])):
-        holding = [name for name in names if part in name] if len(part) >= _MIN_PART else []
-        if holding:
-            return sorted(holding, key=len)[:_MAX_NEAR]
-    near = difflib.get_close_matches(given, names, n=_MAX_NEAR, cutoff=0.5)
+        near = sorted((name for name in names if part in name), key=len) if len(part) >= _MIN_PART else []
+        # What many names contain, such as the 'node' of 'node200', tells nothing.
+        if near and (part == given or len(near) <= _MAX_NEAR):
+            break
+    else:
+        near = difflib.get_close_matches(given, names, n=_MAX_NEAR, cutoff=0.5)
+    near = near[:_MAX_NEAR]
     # If one valid name nearly equals the given one, names that resemble the given one much less are only noise.
     likeness = [difflib.SequenceMatcher(None, name, given).ratio() for name in near]
     return [name for name, own in zip(near, likeness, strict=True) if own > max(likeness) - _MUCH_LESS]

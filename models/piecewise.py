@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 def check_knots(what: str, knots: Sequence[float], seconds: Sequence[float]) -> None:
     """Raises ValueError unless there are knots, ascending, and as many seconds."""
-    if not knots or len(knots) != len(seconds) or any(a >= b for a, b in pairwise(knots)):
+    if not knots or len(knots) != len(seconds) or not all(a < b for a, b in pairwise(knots)):
         raise ValueError(f"{what}: give at least one number, ascending, and as many seconds")
 
 

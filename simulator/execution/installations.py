@@ -265,7 +265,7 @@ def smpi_installation(version: str | None = None, procs: int = 1) -> Installatio
         )
     if version is None and system is not None and (procs < _LARGE_PROCS or not built):
         return system
-    chosen = version or max(built, key=lambda text: tuple(map(int, text.split("."))))
+    chosen = max(built, key=lambda text: tuple(map(int, text.split(".")))) if version is None else version
     if chosen not in known:
         raise UsageError(
             f"SimGrid {version} is not installed; valid: {', '.join(sorted(known))} "

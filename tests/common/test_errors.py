@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.common.errors import CollwiseError, UsageError, nearest, unknown_name
 
 NAMES = ["linear", "chain", "k_chain", "binary", "split_binary", "binomial"]
 
@@ -63,3 +63,8 @@ def test_names_that_end_in_a_number_are_found_with_it_or_without(given: str, nea
     names = ["openmpi-4.0", "openmpi-4.1", "openmpi-5.0", "slingshot", "hydra", "infiniband-ndr"]
     names += ["infiniband-hdr", "infiniband-hdr100"]
     assert f"'{given}'; did you mean {near}? Valid" in str(unknown_name("name", given, names))
+
+
+def test_what_many_names_contain_is_no_hint() -> None:
+    assert nearest("node0025", [f"node{number:03d}" for number in range(128)])[0] == "node025"
+    assert nearest("size", ["segment-sizes", "sizes", "message-sizes"]) == ["sizes"]

@@ -247,5 +247,5 @@ def _from_the_start(row: tuple[tuple[int, Choice], ...]) -> tuple[tuple[int, Cho
 
 def _algorithms(tables: Sequence[DecisionTable], procs: int) -> str:
     """The choices of the tables for a process count, by collective."""
-    labels = {table.collective: dict.fromkeys(choice.label for _, choice in table.row(procs)) for table in tables}
-    return "; ".join(f"{collective}: {' / '.join(found)}" for collective, found in labels.items())
+    labels = [(table.collective, dict.fromkeys(choice.label for _, choice in table.row(procs))) for table in tables]
+    return "; ".join(f"{collective}: {' / '.join(found)}" for collective, found in labels)

@@ -91,9 +91,9 @@ def _plain(values: Any) -> Any:
 
 def _array(values: Any, shape: tuple[int, ...]) -> Any:
     """The array from which `_plain` made these nested lists. Raises ValueError if it does not have this shape."""
-    numbers = {None: math.nan, "unknown": math.inf}
     flat = np.array(values, dtype=object).reshape(-1)
-    return np.array([numbers.get(item, item) for item in flat], dtype=float).reshape(shape)
+    numbers = [math.nan if item is None else math.inf if item == "unknown" else item for item in flat]
+    return np.array(numbers, dtype=float).reshape(shape)
 
 
 def _times_from(entry: Mapping[str, Any], path: str | Path) -> Times:

@@ -18,10 +18,13 @@ from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.validation.measurement.applications import (
     APPLICATIONS,
     ApplicationRow,
+    _algorithms,
     application_of,
     arguments_of,
     compare_collectives,
 )
+from collwise.validation.select.decisions import DecisionTable
+from collwise.validation.times.choice import Choice
 from tests.needs import needs
 
 pytestmark = needs("smpi")
@@ -148,3 +151,12 @@ def test_an_execution_that_fails_says_why(context: SimulationContext) -> None:
     assert "usage: asp" in row.error
     assert math.isnan(row.seconds)
     assert math.isnan(row.speedup)
+
+
+def test_each_of_two_tables_of_a_collective_is_named() -> None:
+    """A search by tasks writes one for each number of processes per node."""
+    tables = [
+        DecisionTable("allreduce", "made up", per_node, "simulated", "hand", {2: ((0, Choice(name)),)})
+        for per_node, name in ((1, "ring"), (2, "rabenseifner"))
+    ]
+    assert _algorithms(tables, 4) == "allreduce: ring; allreduce: rabenseifner"

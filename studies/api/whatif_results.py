@@ -31,7 +31,6 @@ from collwise.validation.whatif.sweep import (
     Factors,
     changes_choice,
     limits_of,
-    main_limit,
     relieved,
     with_left_out,
 )
@@ -103,10 +102,8 @@ class WhatIf:
             platform = self.after.platform
             grid = replace(grid, processes_per_node=self.after.processes_per_node or grid.processes_per_node)
         case = grid.case(choice, procs, message_bytes)
-        shares = limits_of(platform, case)
-        name = main_limit(shares)
-        relief = relieved(platform, case, name)
-        return name, shares[name], *(("-", np.nan) if relief is None else (relief[0].label, relief[1]))
+        limit, share, change, ratio = relieved(platform, case)
+        return limit, share, "-" if change is None else change.label, ratio
 
     def frame(self) -> pd.DataFrame:
         """A row per point.

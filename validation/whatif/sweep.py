@@ -304,12 +304,17 @@ the ports of nodes, in the memory of a node, on the path between a node's socket
 
 def limits_of(platform: HostPlatform, case: Case) -> dict[str, float]:
     """The share of each limit in the critical path of a case, by the schedule engine. The shares add up to 1."""
-    node_of = platform.places(case.procs, case.processes_per_node)
-    schedule = Schedule(case, node_of)
+    return _path_of(platform, case)[0]
+
+
+def _path_of(platform: HostPlatform, case: Case) -> tuple[dict[str, float], float, Schedule]:
+    """The share of each limit in the critical path of a case, the path's seconds, and the schedule of the case."""
+    schedule = Schedule(case, platform.places(case.procs, case.processes_per_node))
     tables = network_tables(platform, case.procs, case.processes_per_node, schedule.sizes)
     _, parts = path_parts(schedule, tables, every=False)
     share = parts.share.to_dict()
-    return {limit: float(sum(share.get(name, 0.0) for name in names)) for limit, names in LIMITS.items()}
+    limits = {limit: float(sum(share.get(name, 0.0) for name in names)) for limit, names in LIMITS.items()}
+    return limits, float(parts.seconds.sum()), schedule
 
 
 def main_limit(shares: Mapping[str, float]) -> str:
@@ -329,18 +334,21 @@ _RELIEF = {
 """The change that halves what each limit comes from, for limits that a change of a platform can halve."""
 
 
-def relieved(platform: HostPlatform, case: Case, limit: str) -> tuple[Change, float] | None:
-    """The change that halves what a limit comes from, and the case's time with it, relative to that without.
+def relieved(platform: HostPlatform, case: Case) -> tuple[str, float, Change | None, float]:
+    """The limit with the largest share in the critical path of a case, its share, and what halving it changes.
 
-    Another path may be nearly as long as the critical one, so that the time may change little. The result is None if
-    no change of this platform halves it.
+    That is the change that halves what the limit comes from, and the case's time with this change, relative to that
+    without: None and nan if no change of this platform halves it. Another path may be nearly as long as the critical
+    one, so that the time may change little.
     """
-    if limit not in _RELIEF:
-        return None
-    change = _RELIEF[limit]
+    shares, seconds, schedule = _path_of(platform, case)
+    limit = main_limit(shares)
+    change = _RELIEF.get(limit)
     try:
-        eased = changed(platform, [change]).platform
+        eased = None if change is None else changed(platform, [change]).platform
     except UsageError:
-        return None
-    before, after = (ScheduleRunner(where).timing(case).seconds for where in (platform, eased))
-    return change, after / before
+        eased = None
+    if eased is None:
+        return limit, shares[limit], None, math.nan
+    tables = network_tables(eased, case.procs, case.processes_per_node, schedule.sizes)
+    return limit, shares[limit], change, schedule.play(tables).seconds / seconds

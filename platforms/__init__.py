@@ -58,8 +58,15 @@ if TYPE_CHECKING:
 _MODULES = {
     "allocation": ("AllocatedPlatform", "ScatteredPlatform", "allocated", "scattered"),
     "description": (
-        *("Buffers", "Calibration", "HeterogeneousPlatform", "NodeFault", "NodeType"),
-        *("Platform", "Ports", "Source", "Wire"),
+        "Buffers",
+        "Calibration",
+        "HeterogeneousPlatform",
+        "NodeFault",
+        "NodeType",
+        "Platform",
+        "Ports",
+        "Source",
+        "Wire",
     ),
     "description_file": ("write_description",),
     "from_figures": ("Node", "new_platform", "with_overheads"),

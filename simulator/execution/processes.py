@@ -19,8 +19,17 @@ from typing import IO, Any
 from collwise.simulator.timing import Case
 
 _NOISE = (
-    *("[WARNING]", "/INFO]", "xbt_cfg/WARNING", "DEPRECATED", "setpgid(", "-----", "with errorcode", "help_aggregate"),
-    *("Primary job  terminated normally", "a non-zero exit code. Per user-direction", "error message you will receive"),
+    "[WARNING]",
+    "/INFO]",
+    "xbt_cfg/WARNING",
+    "DEPRECATED",
+    "setpgid(",
+    "-----",
+    "with errorcode",
+    "help_aggregate",
+    "Primary job  terminated normally",
+    "a non-zero exit code. Per user-direction",
+    "error message you will receive",
 )
 # Open MPI frames its messages with lines of dashes, and wraps them at about 75 columns; list items are shorter or
 # indented.
@@ -119,7 +128,7 @@ def run_command(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
-            text=True,
+            encoding="utf-8",
             errors="replace",
         ) as child,
     ):

@@ -29,8 +29,12 @@ _LATENCY = ("latency_seconds", "handshake_seconds", "answer_seconds", "route_sec
 _OVERHEAD = ("send_seconds", "start_seconds", "receive_seconds")
 _LOCAL_WORK = ("reduce_seconds", "copy_seconds", "allocate_seconds")
 _WITHIN_NODES = (
-    *("local_latency_seconds", "local_transfer_seconds", "flag_seconds", "move_seconds"),
-    *("cross_latency_seconds", "cross_transfer_seconds"),
+    "local_latency_seconds",
+    "local_transfer_seconds",
+    "cross_latency_seconds",
+    "cross_transfer_seconds",
+    "flag_seconds",
+    "move_seconds",
 )
 _BYTES = ("transfer_seconds", "gap_seconds", "receive_gap_seconds", "load_bytes")
 _RATES, _RATES_WITHIN_NODES = ("out_rate", "in_rate", "link_rate"), ("memory_rate", "cross_rate")

@@ -26,10 +26,21 @@ PROBLEM_BYTES = 200  # the size of the buffer for the library's message about a 
 
 class _Schedule(ctypes.Structure):
     _fields_ = (
-        *(("procs", c_int), ("program_of", POINTER(c_uint32)), ("programs", c_void_p), ("program_count", c_size_t)),
-        *(("sizes", POINTER(c_uint64)), ("size_count", c_size_t), ("messages", c_uint64), ("bytes", c_uint64)),
-        *(("extra_message_bytes", c_size_t), ("extra_integer_bytes", c_size_t)),
-        *((name, c_int) for name in ("is_begin", "has_synchronous", "has_strands", "has_windows", "is_mirrored")),
+        ("procs", c_int),
+        ("program_of", POINTER(c_uint32)),
+        ("programs", c_void_p),
+        ("program_count", c_size_t),
+        ("sizes", POINTER(c_uint64)),
+        ("size_count", c_size_t),
+        ("messages", c_uint64),
+        ("bytes", c_uint64),
+        ("extra_message_bytes", c_size_t),
+        ("extra_integer_bytes", c_size_t),
+        ("is_begin", c_int),
+        ("has_synchronous", c_int),
+        ("has_strands", c_int),
+        ("has_windows", c_int),
+        ("is_mirrored", c_int),
         ("blocks", c_void_p),
     )
 
@@ -81,24 +92,42 @@ class _Asked:
 
 class _Case(ctypes.Structure):
     _fields_ = (
-        *((name, c_char_p) for name in ("experiment", "collective", "algorithm")),
-        *(("procs", c_int), ("root", c_int)),
-        *((name, c_uint64) for name in ("message_bytes", "part_bytes", "gather_bytes", "limit_bytes")),
-        *(("count", c_int), ("node_of", c_void_p), ("socket_of", c_void_p), ("library", _ASK)),
+        ("experiment", c_char_p),
+        ("collective", c_char_p),
+        ("algorithm", c_char_p),
+        ("procs", c_int),
+        ("root", c_int),
+        ("message_bytes", c_uint64),
+        ("part_bytes", c_uint64),
+        ("gather_bytes", c_uint64),
+        ("limit_bytes", c_uint64),
+        ("count", c_int),
+        ("node_of", c_void_p),
+        ("socket_of", c_void_p),
+        ("library", _ASK),
     )
 
 
 class _Result(ctypes.Structure):
     _fields_ = (
-        *(("seconds", c_double), ("root_seconds", c_double), ("lost_packets", c_uint64), ("time_outs", c_uint64)),
-        *(("is_longer", c_int), ("is_open", c_int), ("failed", c_int), ("problem", c_char * 160)),
+        ("seconds", c_double),
+        ("root_seconds", c_double),
+        ("lost_packets", c_uint64),
+        ("time_outs", c_uint64),
+        ("is_longer", c_int),
+        ("is_open", c_int),
+        ("failed", c_int),
+        ("problem", c_char * 160),
     )
 
 
 class _Trace(ctypes.Structure):
     _fields_ = (
-        *(("spans", c_void_p), ("count", c_size_t), ("room", c_size_t)),
-        *(("last", c_int32), ("of_period", c_int)),
+        ("spans", c_void_p),
+        ("count", c_size_t),
+        ("room", c_size_t),
+        ("last", c_int32),
+        ("of_period", c_int),
     )
 
 
@@ -111,9 +140,15 @@ COMPARISONS = np.dtype([("one", np.float64), ("other", np.float64), ("entity", n
 
 SPANS = np.dtype(
     [
-        *(("begin_seconds", np.float64), ("end_seconds", np.float64)),
-        *(("before", np.int32), ("process", np.int32), ("peer", np.int32)),
-        *(("size", np.uint32), ("spent", np.uint32), ("is_local", np.uint16), ("waits_for", np.uint16)),
+        ("begin_seconds", np.float64),
+        ("end_seconds", np.float64),
+        ("before", np.int32),
+        ("process", np.int32),
+        ("peer", np.int32),
+        ("size", np.uint32),
+        ("spent", np.uint32),
+        ("is_local", np.uint16),
+        ("waits_for", np.uint16),
     ]
 )
 """A span of time of a process (`schedule_span` in simulator/schedule/engine.h)."""

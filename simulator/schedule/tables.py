@@ -158,7 +158,8 @@ class Network(ctypes.Structure):
 
     arrays: list[npt.NDArray[Any]]
     _fields_ = (
-        *(("nodes", c_int), ("classes", c_int)),
+        ("nodes", c_int),
+        ("classes", c_int),
         *_pointers("node_of", "answer_seconds"),
         ("senders_wait_for_arrival", c_int),
         *_pointers("latency_seconds", "flag_seconds"),
@@ -167,8 +168,13 @@ class Network(ctypes.Structure):
         ("cross_rate", c_double),
         *((name, c_double) for name in _PACKET_FIELDS),
         *_pointers("out_rate", "load_bytes"),
-        *((name, c_double) for name in ("acknowledgement_share", "send_buffer_bytes", "queue_bytes", "memory_rate")),
-        *((name, c_int) for name in ("without_local_overheads", "switches", "links")),
+        ("acknowledgement_share", c_double),
+        ("send_buffer_bytes", c_double),
+        ("queue_bytes", c_double),
+        ("memory_rate", c_double),
+        ("without_local_overheads", c_int),
+        ("switches", c_int),
+        ("links", c_int),
         *_pointers("switch_of", "answer_factor"),
     )
 

@@ -253,8 +253,15 @@ class AdaptiveSearch:
         seconds = sum(item.seconds(number) for item in self._fields for number in range(len(item.belief.cases)))
         full_seconds = self.usual.launches * (repetitions * seconds + self._spent.launch_seconds)
         points = tuple(found for item in self._fields for found in item.found(self._timings))
-        made = (dict(self._timings), len(self.cases), self._spent)
-        return Searched(points, *made, full_seconds, stopped, self.configuration)
+        return Searched(
+            points,
+            dict(self._timings),
+            len(self.cases),
+            self._spent,
+            full_seconds,
+            stopped,
+            self.configuration,
+        )
 
 
 class _Field:

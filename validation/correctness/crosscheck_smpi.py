@@ -89,10 +89,10 @@ def compare_with_smpi(
         theirs = [replace(case, experiment=BUILTIN) for case in ours]
         option = f"--cfg=smpi/{algorithm.collective}:{algorithm.smpi}"
         our_times, their_times = _times(ours, platform, simgrid, ()), _times(theirs, platform, simgrid, (option,))
-        for case, *both in zip(ours, our_times, their_times, strict=True):
-            (our_seconds, their_seconds), problems = zip(*both, strict=True)
+        found = zip(ours, our_times, their_times, strict=True)
+        for case, (our_seconds, our_problem), (their_seconds, their_problem) in found:
             call = (case.procs, case.message_bytes, case.segment_bytes, case.parameter)
-            problem = "; ".join(filter(None, problems))
+            problem = "; ".join(filter(None, (our_problem, their_problem)))
             name = (algorithm.collective, algorithm.name, algorithm.smpi)
             rows.append(SmpiRow(*name, *call, our_seconds, their_seconds, problem))
     return rows

@@ -114,8 +114,8 @@ def check_tables(
         if violation.guideline in GUIDELINES:
             guideline, call = GUIDELINES[violation.guideline], violation.call
             parts = tuple(_part(part, call, best) for part in guideline.parts)
-            times = (violation.time.seconds, parts, violation.other.seconds)
-            combinations.append(Combination(guideline, call, chosen[call], *times))
+            own_seconds, other_seconds = violation.time.seconds, violation.other.seconds
+            combinations.append(Combination(guideline, call, chosen[call], own_seconds, parts, other_seconds))
     from_table = {call.collective: "the table" if call.collective in tables else "the fastest" for call in wanted}
     return OwnChecked(checked, tuple(combinations), chosen, from_table)
 

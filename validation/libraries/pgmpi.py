@@ -75,14 +75,13 @@ def profile_of(tables: Sequence[DecisionTable], procs: int) -> PgmpiProfile:
 
 def profile_text(profile: PgmpiProfile) -> str:
     """The text of a .prf file."""
-    ranges = [f"{item.start} {item.end} {item.mockup}" for item in profile.ranges]
-    ranges[:1] = [f"{line} # byte_range_start byte_range_end alg_id" for line in ranges[:1]]
-    lines = [
-        *("# pgtune profile", profile.function, f"{profile.procs} # nb. of processes"),
-        f"{len(profile.mockups)} # nb. of mock-up impl.",
-        *(f"{identity} {name}" for identity, name in profile.mockups.items()),
-        *(f"{len(ranges)} # nb. of ranges", *ranges),
-    ]
+    lines = ["# pgtune profile", profile.function, f"{profile.procs} # nb. of processes"]
+    lines += [f"{len(profile.mockups)} # nb. of mock-up impl."]
+    lines += [f"{identity} {name}" for identity, name in profile.mockups.items()]
+    lines += [f"{len(profile.ranges)} # nb. of ranges"]
+    lines += [f"{item.start} {item.end} {item.mockup}" for item in profile.ranges]
+    if profile.ranges:
+        lines[-len(profile.ranges)] += " # byte_range_start byte_range_end alg_id"
     return "\n".join(lines) + "\n"
 
 

@@ -146,8 +146,8 @@ def compare_collectives(
             total, within = (found[case] for case in cases)
             first = total.seconds if name == names[0] else first
             times = (total.seconds, within.seconds, within.greatest_seconds, first / total.seconds)
-            said = (_algorithms(tables, count), total.error)
-            rows.append(ApplicationRow(application.name, name, count, processes_per_node, *times, *said))
+            row = ApplicationRow(application.name, name, count, processes_per_node, *times)
+            rows.append(replace(row, algorithms=_algorithms(tables, count), error=total.error))
     warn_of_free_messages(platform)
     return rows
 

@@ -10,7 +10,6 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from collwise.common.errors import CollwiseError, UsageError
@@ -140,8 +139,9 @@ def measure_gain(
         }
         turns = [(number, way) for number in range(1, launches + 1) for way in WAYS]
         for done, (number, way) in enumerate(turns, 1):
-            launch = partial(measure, method=method, run=f"launch {number}", timeout_seconds=timeout_seconds)
-            found[way].append(launch(targets[way], cases, store))
+            run = f"launch {number}"
+            timings = measure(targets[way], cases, store, method=method, run=run, timeout_seconds=timeout_seconds)
+            found[way].append(timings)
             if on_launch is not None:
                 on_launch(done, len(turns))
         checks = tuple(_rules_checks(rules_file, by_rules, notes) if check else ())

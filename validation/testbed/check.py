@@ -210,9 +210,10 @@ def highest_rate(
     on_check: Callable[[float, BedCheck], None],
     measured: Callable[[Bed], BedCheck] = check,
 ) -> float:
-    """The first of `rates` (bits per second) at which a bed of this shape passes with half of SCALING_TOLERANCE.
+    """The first of `rates` (bits per second) at which a bed of this shape passes its check with a margin.
 
-    If no rate passes, the last one is taken unchecked. `measured` makes the check. Raises the errors of `check`.
+    The margin is half of SCALING_TOLERANCE. If no rate passes, the last one is taken unchecked. `measured` makes the
+    check, and `on_check` gets the rate and the check. Raises the errors of `check`.
     """
     for rate in rates[:-1]:
         with temporarily_up(replace(shape, bits_per_second=rate), name) as bed:
@@ -225,8 +226,9 @@ def highest_rate(
 
 def _exchanges(bed: Bed) -> tuple[Exchange, ...]:
     shape = bed.shape
-    half_rates = {name: getattr(shape, name) / 2 for name in ("bits_per_second", "uplink_bits_per_second")}
-    half = replace(shape, **half_rates)
+    half = replace(
+        shape, bits_per_second=shape.bits_per_second / 2, uplink_bits_per_second=shape.uplink_bits_per_second / 2
+    )
     sizes = [_message_bytes(shape, seconds) for seconds in _EXCHANGE_SECONDS]
     times = _exchange_seconds(bed, sizes)
     with temporarily_up(half, f"{bed.name}-half") as slower:

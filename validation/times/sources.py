@@ -159,7 +159,11 @@ def simulate(
     facts = {"configuration": made.key, "reused": sweep.reused, "processes_started": sweep.processes_started}
     return [
         Times.of_timings(
-            *(grid, timings, platform.name, "simulated", made.maker),
+            grid,
+            timings,
+            platform.name,
+            "simulated",
+            made.maker,
             margin=margins.get(grid.collective),
             max_procs=platform.max_procs(grid.processes_per_node),
             facts=facts,

@@ -68,7 +68,7 @@ def described(
     node, topology, figures = (
         {key: value for key, value in given.items() if value is not None} for given in (node, topology, figures)
     )
-    facts = _completed(known | dict(_given(node, topology, figures)), topology, figures)
+    facts = _completed(known | dict(_given(node, topology, figures)))
     kind = facts["topology"].value
     nodes, at_switch = facts["nodes"].value, facts.get("nodes per switch")
     if at_switch is not None and "nodes_per_switch" not in topology:
@@ -141,7 +141,7 @@ def _given(
             yield what, Fact(what, value, GIVEN, "your options or answers")
 
 
-def _completed(found: Facts, topology: Mapping[str, Any], figures: Mapping[str, Any]) -> Facts:
+def _completed(found: Facts) -> Facts:
     """The facts, completed by estimates of what a description requires, in the order of a description."""
     facts = {what: fact for what, fact in found.items() if fact.value is not None}
     why = found["topology"].where if "topology" in found else _UNKNOWN
@@ -162,8 +162,7 @@ def _completed(found: Facts, topology: Mapping[str, Any], figures: Mapping[str, 
         # The rate that was read may belong to another network.
         for what in ("Gbit/s", "links"):
             facts.pop(what, None)
-    tree = any(key in topology for key in ("nodes_per_switch", "oversubscription"))
-    default("topology", "fat-tree" if tree else "one-switch", why)
+    default("topology", "one-switch", why)
     _complete_topology(facts, default)
     order = ["nodes", "hosts", *_OF_NODE, "interconnect", "Gbit/s", "links", "topology", *_OF_TOPOLOGY]
     return {what: facts[what] for what in order if what in facts}

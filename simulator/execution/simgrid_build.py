@@ -78,7 +78,7 @@ def download_source(version: str, work: Path, log: Path) -> None:
     pip = _run([sys.executable, "-m", "pip", "download", *requirement], log)
     if pip.returncode != 0:
         shutil.rmtree(work)
-        offered = re.search(r"\(from versions: ([\d., a-z]+)\)", pip.error_text)
+        offered = re.search(r"\(from versions: ([\d., a-z]+)\)", "\n".join(pip.output_lines))
         if offered and offered[1] != "none":
             raise UsageError(f"PyPI has no SimGrid {version}; it has {offered[1]}")
         raise CollwiseError(f"SimGrid {version} could not be downloaded from PyPI; pip's output is in {log}")
@@ -132,9 +132,8 @@ def _run(command: list[str], log: Path, follow: Callable[[str], None] = lambda l
             sink.write(f"{line}\n")
             follow(line)
 
-        run = run_command(command, on_line=on_line)
-        sink.write(run.error_text)
-    return run
+        # In one stream, errors stay beside what they are about.
+        return run_command(["sh", "-c", 'exec "$@" 2>&1', "sh", *command], on_line=on_line)
 
 
 def _default_jobs() -> int:

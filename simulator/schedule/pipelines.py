@@ -199,8 +199,8 @@ class _Comparisons:
             return None
         at = np.arange(len(self.entity)) - (np.cumsum(own) - own)[self.entity]
         there = at + (np.cumsum(others) - others)[self.entity]
-        fields = ["kind", "one", "other"]
-        other = np.flatnonzero(self._found[fields] != longer._found[there][fields])
+        differ = [self._found[name] != longer._found[name][there] for name in ("kind", "one", "other")]
+        other = np.flatnonzero(np.logical_or.reduce(differ))
         noticed = own.copy()
         np.minimum.at(noticed, self.entity[other], at[other])
         begin = np.where(others > own, noticed - 2 * (others - own), 0)

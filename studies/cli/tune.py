@@ -13,7 +13,6 @@ from collwise import arguments
 from collwise.common.errors import CollwiseError
 from collwise.common.program import program_name
 from collwise.common.project import find_project
-from collwise.platforms.shipped import interconnect_names, known
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI
 from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import argument, group, option
@@ -41,12 +40,10 @@ def _placed(cluster: str | None, **places: Any) -> Any:
     return options.placed(arguments.platform_or_interconnect(word), **places) if is_placed else word
 
 
-CLUSTER = types.PlatformWord("cluster", str, lambda _: (*known(), *interconnect_names()), listed=False)
-
 tune = derived(
     collwise.tune,
     "tune jupiter --for openmpi-4.1 --collective bcast --procs 36,144",
-    cluster=group(_placed, cluster=argument(CLUSTER, required=False), **options.PLACES),
+    cluster=group(_placed, cluster=argument(types.WORD_OF_CLUSTER, required=False), **options.PLACES),
     procs=option(COUNTS, in_project=True),
     cpus=option(click.IntRange(1)),
     memory_bytes_per_second=option(Scaled(1e9)),

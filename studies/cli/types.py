@@ -99,6 +99,10 @@ class PlatformWord(Parsed):
         return super().shell_complete(ctx, param, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
+def _clusters(_: click.Context) -> Iterable[str]:
+    return (*known(), *interconnect_names())
+
+
 def _collectives(_: click.Context) -> Iterable[str]:
     return Catalogue.load().collectives
 
@@ -207,7 +211,7 @@ ALGORITHMS = Parsed("names", arguments.names, _algorithms)
 COLLECTIVE = Parsed("text", _one_name, _collectives, listed=False)
 COLLECTIVES = Parsed("collectives", arguments.collectives, lambda context: ("all", *_collectives(context)))
 PLATFORM = PlatformWord("platform", arguments.platform, lambda _: known(), listed=False)
-CLUSTER = PlatformWord(
-    "cluster", arguments.platform_or_interconnect, lambda _: (*known(), *interconnect_names()), listed=False
-)
+WORD_OF_CLUSTER = PlatformWord("cluster", str, _clusters, listed=False)
+"""The type of a word that names a platform, an interconnect or times, or is a number of nodes."""
+CLUSTER = PlatformWord("cluster", arguments.platform_or_interconnect, _clusters, listed=False)
 """The type of a platform, or of the name of an interconnect, which stays as it is."""

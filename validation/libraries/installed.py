@@ -20,7 +20,7 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.installations import Installation, mpi_installation
 from collwise.simulator.execution.launchers import parameter_options, run_program
 from collwise.validation.libraries.baselines import Baseline
-from collwise.validation.libraries.mpich_untuned import mpichs_algorithm
+from collwise.validation.libraries.mpich_untuned import BARRIER, BARRIER_WITH_RADIX, mpichs_algorithm
 from collwise.validation.libraries.openmpi_untuned import BASIC, decided_name
 
 Point = tuple[str, int, int]
@@ -88,8 +88,7 @@ def _selection_tables(installation: Installation) -> Mapping[str, Any]:
     for found in re.finditer(rb'\{"collective=', content):
         text = content[found.start() : content.index(b"\0", found.start())].decode()
         if "algorithm=MPIR_" in text:
-            # MPICH 4.2 has the same barrier by another name.
-            text = text.replace('intra_k_dissemination":{"k=2":{}}', 'intra_dissemination":{}')
+            text = text.replace(f'"{BARRIER_WITH_RADIX}":{{"k=2":{{}}}}', f'"{BARRIER}":{{}}')
             tables: Mapping[str, Any] = json.loads(text)
             return tables
     raise CollwiseError(f"no selection tables in the library of {installation.label}")

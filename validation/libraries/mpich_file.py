@@ -20,7 +20,7 @@ from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.interposed import preloadable
 from collwise.simulator.execution.launchers import run_program
-from collwise.validation.libraries.mpich_untuned import Tree, own_tables, selected
+from collwise.validation.libraries.mpich_untuned import BARRIER, BARRIER_WITH_RADIX, Tree, own_tables, selected
 from collwise.validation.libraries.openmpi_rules import repeated
 from collwise.validation.select.decisions import DecisionTable, Row, from_zero, spans
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
@@ -56,9 +56,7 @@ def selection_file(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) 
     text = json.dumps(tree, indent=1) + "\n"
     if version == VERSIONS[0]:
         return text
-    # In MPICH 4.1 and later, the dissemination barrier has a radix.
-    renamed = '"algorithm=MPIR_Barrier_intra_k_dissemination": {"k=2": {}}'
-    return text.replace('"algorithm=MPIR_Barrier_intra_dissemination": {}', renamed)
+    return text.replace(f'"{BARRIER}": {{}}', f'"{BARRIER_WITH_RADIX}": {{"k=2": {{}}}}')
 
 
 def variables(tables: Sequence[DecisionTable], procs: int) -> str:

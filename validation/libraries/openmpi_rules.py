@@ -14,7 +14,7 @@ import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -259,6 +259,7 @@ def _last(end: int | None) -> int | str:
     return "inf" if end is None else end - 1
 
 
+@cache
 def _names() -> dict[int, str]:
     return {entry.openmpi_collective: name for name, entry in Catalogue.load().collectives.items()}
 

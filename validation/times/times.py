@@ -104,9 +104,9 @@ class Times:
         }
         measured = _MEASURED if any(item.repetitions != 1 for item in found.values()) else ()
         state = _without_times(grid, margin)
-        names = ("seconds", "half_width_seconds", "state", *measured)
-        values: dict[str, Any] = {name: np.full(state.shape, np.nan) for name in names}
+        values: dict[str, Any] = {name: np.full(state.shape, np.nan) for name in ("seconds", "half_width_seconds")}
         values["state"] = state
+        values |= {name: np.full(state.shape, np.nan) for name in measured}
         for place, timing in found.items():
             state[place] = State.TIMED if timing.ok else State.FAILED
             for name in measured:

@@ -57,7 +57,10 @@ BUFFER_VARIABLES = ("COLLWISE_MESSAGE_BUFFER", "COLLWISE_INTEGER_BUFFER")
 
 
 def buffers() -> Memory:
-    """The sizes of the buffers that mock-ups may use, as the environment sets them."""
+    """The sizes of the buffers that mock-ups may use, as the environment sets them.
+
+    Raises UsageError if a variable is no size.
+    """
     sizes = []
     for name, usual in zip(BUFFER_VARIABLES, (USUAL_BUFFERS.message_bytes, USUAL_BUFFERS.integer_bytes), strict=True):
         try:
@@ -234,7 +237,7 @@ class Catalogue:
         return Catalogue({name: _collective(name, entry) for name, entry in document.items()})
 
     def collective(self, name: str) -> Collective:
-        """The collective of that name. Raises UsageError, with similar names."""
+        """The collective of that name. Raises UsageError, with similar names, if there is none."""
         if name not in self.collectives:
             raise unknown_name("collective", name, self.collectives)
         return self.collectives[name]
@@ -250,7 +253,7 @@ class Catalogue:
         return [algorithm for entry in entries for algorithm in entry.algorithms.values()]
 
     def algorithm(self, collective: str, name: str) -> Algorithm:
-        """The algorithm of that name. Raises UsageError, with similar names."""
+        """The algorithm of that name. Raises UsageError, with similar names, if there is none."""
         known = self.collective(collective).algorithms
         if name not in known:
             same = [one.name for one in known.values() if one.smpi.endswith(f"_{name}")]

@@ -90,7 +90,7 @@ void collwise_window_free(collwise_window *window) {
 /* --- Counters ----------------------------------------------------------------------------------------------------- */
 
 /* In shared memory a counter lies in the segment of the process that writes it. Otherwise it lies in the segment of the
- * process that is told, which can read it without MPI_Get.
+ * process that waits for the counter, which can read it without MPI_Get.
  *
  * While a value is not there, others may be reading by MPI_Get or waiting for a flush, which need MPI to run here too.
  * A probe does so only if it finds no message, and processes further on may have sent some. */

@@ -67,7 +67,7 @@ def nearest(given: str, valid: Iterable[str]) -> list[str]:
     word = _NUMBERED.fullmatch(given)
     for part in (given, *([word[1]] if word else [])):
         near = sorted((name for name in names if part in name), key=len) if len(part) >= _MIN_PART else []
-        # What many names contain, such as the 'node' of 'node200', tells nothing.
+        # A part that many names contain, such as the 'node' of 'node200', is no hint.
         if near and (part == given or len(near) <= _MAX_NEAR):
             break
     else:

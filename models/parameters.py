@@ -436,7 +436,10 @@ class Overheads:
 
 @dataclass(frozen=True)
 class PathFit(WithResiduals):
-    """An algorithm's alpha and beta for each class of messages, after `steps` steps of counting and fitting."""
+    """An algorithm's alpha and beta for each class of messages, after `steps` steps of counting and fitting.
+
+    If `settled`, the parameters did not change in the last step.
+    """
 
     steps: int
     settled: bool

@@ -219,10 +219,11 @@ def _from(threshold: int | None, message_bytes: ArrayLike) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LMO(PairParameters):
-    """From i to j a message takes C_i + L_ij + C_j + m (t_i + 1 / beta_ij + t_j) (O'Flynn 2009, chapter 4).
+    """The LMO model (O'Flynn 2009, chapter 4).
 
-    C and L are in seconds, t and 1 / beta in seconds per byte. If heterogeneous, C and t are arrays (n,) over
-    processors, and L and 1 / beta are symmetric arrays (n, n) over pairs; otherwise all are floats.
+    A message from i to j takes C_i + L_ij + C_j + m (t_i + 1 / beta_ij + t_j). C and L are in seconds, t and 1 / beta
+    in seconds per byte. If heterogeneous, C and t are arrays (n,) over processors, and L and 1 / beta are symmetric
+    arrays (n, n) over pairs; otherwise all are floats.
     """
 
     DIMENSIONS = MappingProxyType(

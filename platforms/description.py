@@ -36,13 +36,13 @@ class Calibration:
     """SMPI parameters that describe how the MPI library and the network deviate from latency + bytes / bandwidth.
 
     Rows start at 0 and ascend; `from_bytes` counts the message's own bytes. `latency_factor` and `bandwidth_factor`
-    multiply those of every route, including a node's loopback. `os`, `or_` and `ois` are the processor's overheads of a
-    blocking send, a receive and a non-blocking send: SMPI charges `os` and `or_` below the rendezvous threshold only,
-    `ois` at every size, and nothing for empty messages. Messages of `eager_limit_bytes` or more use the rendezvous
-    protocol. With `crosstraffic`, a flow uses 5 % of its rate in the opposite direction. `copy_seconds_per_byte` is for
-    copies in an algorithm's own buffers. Own memory of `kept_memory_bytes` or more is new to the process in each call,
-    and mapping it takes `allocate_seconds_per_byte`. None stands for no time. With `tcp_window`, SimGrid's default, a
-    flow transfers at most one TCP window per round trip.
+    multiply the latency and the bandwidth of every route, including a node's loopback. `os`, `or_` and `ois` are the
+    processor's overheads of a blocking send, a receive and a non-blocking send: SMPI charges `os` and `or_` below the
+    rendezvous threshold only, `ois` at every size, and nothing for empty messages. Messages of `eager_limit_bytes` or
+    more use the rendezvous protocol. With `crosstraffic`, a flow uses 5 % of its rate in the opposite direction.
+    `copy_seconds_per_byte` is for copies in an algorithm's own buffers. Own memory of `kept_memory_bytes` or more is
+    new to the process in each call, and mapping it takes `allocate_seconds_per_byte`. None stands for no time. With
+    `tcp_window`, SimGrid's default, a flow transfers at most one TCP window per round trip.
     """
 
     latency_factor: tuple[FactorRow, ...] = _NO_FACTOR

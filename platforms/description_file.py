@@ -88,7 +88,7 @@ _BY_UNIT = {
 
 
 def _keys(names: str, **others: Key) -> dict[str, Key]:
-    """Keys in the order of `names`, optional ones with ?; `others` have values that no unit in the name tells."""
+    """Keys in the order of `names`, optional ones with ?; `others` are keys whose unit the name does not tell."""
     found = {}
     for word in names.split():
         name = word.rstrip("?")

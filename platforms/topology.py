@@ -239,8 +239,8 @@ class Dragonfly(Topology):
 class Torus(Topology):
     """Switches on a grid, each with a cable to the next one in every dimension, in rings.
 
-    Numbers run along the first dimension first. Cables have by default the rate of a node's links. Messages go the
-    shorter way around, dimension by dimension.
+    Switches are numbered along the first dimension first. By default cables have the rate of a node's links. Messages
+    go the shorter way around, dimension by dimension.
     """
 
     dimensions: tuple[int, ...] = ()

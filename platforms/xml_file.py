@@ -79,7 +79,10 @@ class _Element:
 
 
 def read_xml(text: str) -> tuple[list[Problem], list[str], dict[str, str]]:
-    """The problems of a platform XML by line, its hosts in file order, and its options, complete without problems."""
+    """The problems of a platform XML by line, its hosts in file order, and its options.
+
+    The options are complete only if there are no problems.
+    """
     elements: list[_Element] = []
     open_tags: list[str] = []
     parser = expat.ParserCreate()
@@ -110,7 +113,7 @@ def read_xml(text: str) -> tuple[list[Problem], list[str], dict[str, str]]:
 
 
 def _host_names(element: _Element) -> list[str]:
-    """The hosts that an element defines. Raises UsageError for a malformed radical, KeyError for a missing one."""
+    """The hosts that an element defines. Raises UsageError for a bad radical, KeyError for a missing attribute."""
     if element.tag in ("host", "peer"):
         return [element.attributes["id"]]
     if element.tag in ("cluster", "cabinet"):

@@ -31,7 +31,7 @@ class Simulated:
 
     platform: HostPlatform
     context: SimulationContext
-    # For these collectives the engine may leave out cases slower than the fastest one by more than this (0.01: 1 %).
+    # The engine may leave out cases of these collectives that are slower than the fastest by more than this share.
     margins: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     source = "simulated"
     is_exact = True

@@ -106,7 +106,7 @@ class Timing:
     were discarded because a process started late; `precise` says whether the method's precision was reached; `samples`
     are the times of the repetitions that count, in their order, if they were recorded. For experiments with tasks,
     `samples` are instead the instants, from the start of the call, at which the first leader was done with each task,
-    then the next ones.
+    then those of the next leader, and so on.
     """
 
     case: Case

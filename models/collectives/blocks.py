@@ -19,8 +19,7 @@ from collwise.models.single_messages import LMO, Hockney, HockneyBySize, LogGP, 
 
 TreeModel = Hockney | HockneyBySize | LogGP | PLogP | LMO
 Edge = Callable[[int, int, Array, int], tuple[Array, Array]]
-"""The message's seconds and the parent's busy seconds, from parent, child, bytes and the parent's number of children.
-"""
+"""The seconds of a message, and of its parent's work, from parent, child, bytes and number of children."""
 
 
 def linear(points: Points, steps: Steps) -> Array:
@@ -70,7 +69,10 @@ def gather_lmo(points: Points, model: LMO) -> Array:
 
 
 def lmo_parts(model: LMO, procs: int, message_bytes: Array) -> tuple[Array, Array]:
-    """The root's part C_0 + m t_0, (k,), and L_0i + C_i + m t_i + m / beta_0i of others, (P - 1, k), for k sizes."""
+    """The parts of a message's seconds that the root and each other process take, for k sizes.
+
+    The root's part is C_0 + m t_0, of shape (k,), that of process i is L_0i + C_i + m t_i + m / beta_0i, (P - 1, k).
+    """
     pairs = model.as_hockney()
     constant = np.ravel(model.processor_seconds)[0]
     per_byte = np.ravel(model.processor_seconds_per_byte)[0]

@@ -260,8 +260,8 @@ def gather_irregular_from(
 ) -> int | None:
     """M1, the smallest size with an escalation, in whole KiB; None if there is no escalation.
 
-    `measure` returns the seconds of linear gather at the given sizes. Strides below the smallest size found are halved
-    down to `finest_stride_bytes`.
+    `measure` returns the seconds of linear gather at the given sizes. Below the smallest escalation found, sizes are
+    measured with strides that are halved down to `finest_stride_bytes`.
     """
     known = dict(zip(message_bytes, seconds, strict=True))
     least = _min_escalation(known)

@@ -93,10 +93,10 @@ def culler_loggp(
 
 
 def hoefler_loggp(lab: Laboratory, pairs: Sequence[Pair] | None = None, heterogeneous: bool = False) -> LogGP:
-    """LogGP without saturation: Hoefler, Lichei, Rehm, "Low-Overhead LogGP Parameter Assessment", 2007.
+    """LogGP without saturation: Hoefler, Lichei and Rehm 2007.
 
-    PRTT(n, d, s) is the time of n messages of s bytes, d seconds of other work between two of them, and a reply of s
-    bytes:
+    The paper is "Low-Overhead LogGP Parameter Assessment for Modern Interconnection Networks". PRTT(n, d, s) is the
+    time of n messages of s bytes, d seconds of other work between two of them, and a reply of s bytes:
     - PRTT(1, 0, s) = 2 (L + 2 o + (s - 1) G);
     - without a delay each further message adds g + (s - 1) G, which over several s gives g and G by least squares;
     - with a delay of at least the gap each further message adds the delay and o. This o is the overhead of sending; o_r
@@ -184,7 +184,7 @@ def saturated_gap(
 
 
 def with_further_gap(lab: Laboratory, measured: WithGap) -> WithGap:
-    """The parameters with the change of the gap for 2, 4, 8 receivers and so on: Pješivac-Grbović et al., section 7.
+    """The parameters with the change of the gap for 2, 4, 8, ... and all receivers: Pješivac-Grbović et al., section 7.
 
     A linear scatter of the smallest blocks to k processes takes k - 1 gaps longer than one to a single process, so that
     its gap is (T(k) - T(1)) / (k - 1). The change is the difference to the gap between messages to one process.

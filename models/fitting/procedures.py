@@ -214,7 +214,7 @@ def fit(
     reduce_seconds_per_byte: float = 0.0,
     detail: Detail = CLOSE,
 ) -> FittedParameters:
-    """Runs the procedure. Raises UsageError for too few processes, and the errors of the procedure."""
+    """Runs the procedure. Raises UsageError for fewer than 2 or 3 processes, and the errors of the procedure."""
     least = 3 if wanted.family == "lmo" or wanted.by_receivers else 2
     if lab.procs < least:
         raise UsageError(f"{wanted.family} by {wanted.procedure} needs at least {least} processes, not {lab.procs}")

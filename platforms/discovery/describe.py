@@ -60,7 +60,7 @@ class Described:
 def described(
     name: str, known: Facts, node: Mapping[str, Any], topology: Mapping[str, Any], figures: Mapping[str, Any]
 ) -> Described:
-    """The description made from the known facts and from the figures that were given, of which None are left out.
+    """The description made from the known facts and from the given figures; None stands for one that was not given.
 
     `node` has the fields of Node, `topology` the keys of a topology and its kind under `topology`, and `figures` the
     other arguments of new_platform, whose errors it raises.

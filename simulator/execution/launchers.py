@@ -149,7 +149,8 @@ class Oar(Mpirun):
         super().__init__(slots_of_reservation(os.environ), options, remote_shell or "oarsh")
 
 
-PMI: Mapping[str, str] = {"openmpi": "pmix", "mpich": "pmi2"}  # the value of srun's --mpi for each MPI library
+PMI: Mapping[str, str] = {"openmpi": "pmix", "mpich": "pmi2"}
+"""The usual value of srun's --mpi for each MPI library, for scripts that run elsewhere."""
 FENCES: Mapping[str, str] = {"SLURM_PMIX_FENCE": "tree"}
 """The variable that sets one algorithm for all of PMIx's fences under Slurm.
 
@@ -202,7 +203,7 @@ class Srun(ClusterTarget):
 
 
 LOCAL_PROCS = 4  # Usual number of processes. This machine takes any number, but all of them share its cores.
-# With more processes per core, times mostly show waiting for a core.
+# Times of more processes per core mostly show waiting for a core.
 _MAX_PROCESSES_PER_CORE = 4
 
 

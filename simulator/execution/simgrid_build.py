@@ -36,7 +36,8 @@ def install_simgrid(version: str, jobs: int | None = None) -> Path:
     """Downloads, builds and installs SimGrid `version` unless it is installed; returns its prefix.
 
     `jobs` compilers run at once; by default one per core, fewer if memory is short. The next call resumes an
-    interrupted build.
+    interrupted build. Raises UsageError for an unknown version or a missing tool, CollwiseError if a download or the
+    build fails.
     """
     # The version becomes part of a requirement and of paths, so nothing but a version may pass.
     if not re.fullmatch(r"\d+(\.\d+)*", version):

@@ -294,6 +294,7 @@ class Schedule:
         """The times on a network; None as soon as it is clear that they exceed `max_seconds`.
 
         On networks with finite buffers this is not noticed before the end, and longer times are returned as well.
+        Raises as `play` does.
         """
         ends = np.zeros(self.procs)
         play = self._library.schedule_play_within
@@ -313,7 +314,8 @@ class Schedule:
     def play_many(self, networks: Sequence[NetworkTables]) -> list[Played]:
         """The times on several networks, as `play` finds them on each.
 
-        Consecutive point-to-point models with the same nodes and protocols are played in one pass.
+        Consecutive point-to-point models with the same nodes and protocols are played in one pass. Raises as `play`
+        does.
         """
         count = len(networks)
         pointers = (POINTER(Network) * count)(*(ctypes.pointer(network.structure) for network in networks))
@@ -322,7 +324,7 @@ class Schedule:
         return [_played(result, row) for result, row in zip(results, ends, strict=True)]
 
     def play_compared(self, network: NetworkTables) -> tuple[Played, npt.NDArray[np.void]]:
-        """The times on a network, and all comparisons that decided them."""
+        """The times on a network, and all comparisons that decided them. Raises as `play` does."""
         log = _Log()
         try:
             played = self.play(network, log=log)
@@ -341,7 +343,7 @@ class Schedule:
         return round(self.play(one_second_each).seconds)
 
     def trace(self, network: NetworkTables, of_period: bool = False) -> Trace:
-        """The trace on a network.
+        """The trace on a network. Raises as `play` does.
 
         With `of_period`, the trace contains only the processes that `play` plays if it makes no trace, since all other
         processes do the same as these; peers are then numbered modulo the number of these processes.
@@ -389,7 +391,7 @@ def schedule_build() -> Build:
 
 
 def library_file() -> Path:
-    """The file of the C library."""
+    """The file of the C library. Raises as `Build.file` does."""
     return schedule_build().file("libschedule.so")
 
 
@@ -428,7 +430,7 @@ _FUNCTIONS: Mapping[str, tuple[type | None, Sequence[type]]] = {
 
 @cache
 def load_library() -> ctypes.CDLL:
-    """The C library. Raises CollwiseError, too, if the sizes of its structures are not those of this module."""
+    """The C library. Raises as `library_file` does, and CollwiseError if its structures have other sizes than here."""
     file = library_file()
     library = ctypes.CDLL(str(file))
     for name, (result, arguments) in _FUNCTIONS.items():

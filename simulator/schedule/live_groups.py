@@ -133,7 +133,10 @@ class Group:
         return Work([*plays, *further], columns, len(self.all_sizes))
 
     def times(self, tables: NetworkTables, every: bool) -> LiveTimes:
-        """The times on a network: of all cases on the first one, of those that may be the fastest on others."""
+        """The times on a network: of all cases if `every`, on the first network, or with finite buffers or little work.
+
+        Otherwise only the cases that may be the fastest are timed.
+        """
         plays = _Plays(self, tables)
         if every or not self._anchors or tables.buffers is not None or self._has_little_work:
             plays.need(np.unique(self._plays))

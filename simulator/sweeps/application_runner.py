@@ -106,7 +106,7 @@ class ApplicationRunner(Runner):
             keep(Timing(within, mean, greatest_seconds=most))
 
     def calls(self, procs: int, processes_per_node: int) -> list[ProgramCall]:
-        """The collectives that the application calls with its arguments."""
+        """The collectives that the application calls with its arguments. Raises CollwiseError when it does not run."""
         records = self._run(procs, processes_per_node, (*self._arguments, "--calls", "1"))
         return [ProgramCall(**record) for record in records]
 

@@ -263,7 +263,10 @@ def expected_gain(behind: Array, deviation: Array) -> Array:
 
 
 def _sources(logs: Array, count: int) -> tuple[Array, Array]:
-    """The mean of the sources' logarithms for each case, and a factor of doubt from 1, if the sources agree."""
+    """The mean of the sources' logarithms for each case, and a factor of doubt.
+
+    The factor is 1 if the sources agree, and larger if they disagree or have no prediction of the case.
+    """
     if logs.size == 0 or np.isnan(logs).all():
         return np.zeros(count), np.ones(count)
     known = ~np.isnan(logs)
@@ -288,7 +291,10 @@ def _piece(case: Case) -> int:
 
 
 def _relative_squares(timing: Timing) -> tuple[float, int]:
-    """The squares of the samples' logarithms, from the mean distance from the median, and their degrees of freedom."""
+    """The variance of the samples' logarithms times its degrees of freedom, and the degrees of freedom.
+
+    It follows from the mean distance from the median, which a stall changes far less than a sum of squares.
+    """
     logs = np.log(np.maximum(timing.samples or (timing.seconds,), _MIN_SECONDS))
     freedom = logs.size - 1
     if freedom == 0:

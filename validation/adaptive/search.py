@@ -54,7 +54,10 @@ class Spent:
 
 @dataclass(frozen=True)
 class PointFound:
-    """A point, the choice among its measured cases, and its expected loss as a share of the best time."""
+    """A point, the choice among its measured cases, and its expected loss as a share of the best time.
+
+    If nothing was measured at the point, `timing` is None and `loss` is nan.
+    """
 
     collective: str
     procs: int
@@ -384,7 +387,10 @@ def search_on(
     method: Method,
     on_round: Callable[[int, int, float], None],
 ) -> Searched:
-    """Runs a search on an execution target; `method` is the method by which the full grid would be measured."""
+    """Runs a search on an execution target; `method` is the method by which the full grid would be measured.
+
+    Raises the errors of measuring on the target.
+    """
     check_measured_sizes(cases, isinstance(target, LocalMachine))
     runner = MpiRunner(target, visiting(method))
     made = runner.configuration

@@ -147,7 +147,10 @@ def measure_plan(
     store: Store,
     on_progress: Progress | None = None,
 ) -> list[CalibrationPoint]:
-    """The points of a plan; measures those that the store does not have. Raises CollwiseError if the program fails."""
+    """The points of a plan; measures those that the store does not have.
+
+    Raises CollwiseError if the program fails; the store then has the points measured before.
+    """
     runner = MeasuredExperiments(target, procs, Precision(2, grid.max_repetitions), repetitions=plan)
     return [point_of(timing) for timing in run_cases(runner, list(plan), store, on_progress).timings.values()]
 

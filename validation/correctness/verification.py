@@ -2,6 +2,7 @@
 
 The program `verify` (simulator/programs/verify) makes the calls and checks what each process gets. An algorithm that
 hangs or crashes a run is one failed result, and the run resumes with the next algorithm.
+
 Random sequences of calls verify algorithms both linked to the program and in libcollwise. A seed determines one
 sequence. Its processes note their calls in a file, the board, which shows each one's call after a hang or a crash.
 """

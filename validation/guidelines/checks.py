@@ -113,7 +113,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Share:
-    """Requires that the second of two calls is faster by a share: 0.1 in Hunold & Carpen-Amarie 2018, section 4.2."""
+    """Requires that the second of two calls is faster by a share: 0.1 in Hunold & Carpen-Amarie 2018, section 4.2.
+
+    Its times are the medians of the launches' medians.
+    """
 
     share: float = 0.1
 

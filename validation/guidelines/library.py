@@ -39,7 +39,8 @@ class Library:
 
     `times_in_turn` times cases twice: without libcollwise, and with libcollwise and rules that choose an algorithm for
     some of the cases. Launches alternate, so that drift affects both equally. The function raises CollwiseError if
-    libcollwise does not run what the rules say. `launches` is 0 if times are exact.
+    libcollwise does not run what the rules say. `launches` is the number of launches in which each time is
+    measured, 0 if times are exact.
     """
 
     name: str

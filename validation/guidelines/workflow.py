@@ -179,7 +179,10 @@ class GuidelinesResult:
 
 
 def run(library: Library, plan: Plan) -> GuidelinesResult:
-    """Checks a library, and again with the repairs. Raises CollwiseError if no call of the library has a time."""
+    """Checks a library, and again with the repairs if `plan.repair` is set and there are any.
+
+    Raises CollwiseError if no call of the library has a time.
+    """
     started = time.monotonic()
     calls = plan.calls()
     unused: dict[tuple[str, Call], str] = {}

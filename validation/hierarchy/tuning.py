@@ -250,8 +250,8 @@ def decision_tables(tuning: Tuning) -> list[DecisionTable]:
 
     Between two message sizes, the choice for the larger size takes over where the times of the two choices are equal,
     interpolated linearly in logarithms. Between two node counts, or two numbers of processes per node, the nearer one
-    in proportion decides. The row of n nodes starts at P = n p with the table's sampled p, the first row with
-    the smallest p that the table covers.
+    in proportion decides. The row of n nodes starts at P = n p with the table's sampled p, the first
+    row with the smallest p that the table covers.
     """
     space, found = tuning.space, tuning.last
     is_measured = tuning.source == "measured"
@@ -275,7 +275,11 @@ def decision_tables(tuning: Tuning) -> list[DecisionTable]:
 
 
 def starts(sampled: Sequence[int]) -> list[tuple[int, int]]:
-    """The first number just above the geometric mean with the sampled number before, and each sampled number."""
+    """Pairs of the smallest number for which a sampled number decides, and the sampled number.
+
+    The smallest is just above the geometric mean of the sampled number and the one before it; the first sampled number
+    has none before, and is its own smallest.
+    """
     ordered = sorted(sampled)
     return [
         (number if before is None else math.isqrt(before * number) + 1, number)

@@ -193,7 +193,7 @@ def observe(
     """The messages of one call by the installed Open MPI, under a rules file, with one forced rule, or untuned.
 
     The `forced` rule applies if the file has no rules for the collective. `element_bytes` is 8 for doubles and 16 for
-    complex numbers.
+    complex numbers, by default what the program `call` uses.
     """
     settings = {} if rules is None else settings_of_rules(str(rules.resolve()))
     if forced is not None:
@@ -262,7 +262,7 @@ _MAX_BYTES = 32 * 2**20
 
 
 def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool | None]]:
-    """Checks a short and a long message for each table. Yields a line on what ran, and True if that follows the rules.
+    """Checks a short and a long message for each table; yields a line on what ran, and if it followed the rules.
 
     If the rules of a table begin with longer messages, the first size of the rules is checked. If they begin with more
     processes than this machine can hold, or with messages that are too long, the table is not checked and its line

@@ -351,7 +351,10 @@ def _section(table: DecisionTable, version: str, skip_inexpressible: bool) -> _S
 
 
 def repeated(first: int, end: int, beyond: bool = False) -> Iterator[int]:
-    """P from `first` to below `end`, in steps of at most 1/32; with `beyond`, also the first P from `end` on."""
+    """P from `first` to below `end`; with `beyond`, also the first P from `end` on.
+
+    The steps are 1, and P // 32 from P = 64 on, so that a threshold per block decreases by at most 1/33 per step.
+    """
     procs = first
     while procs == first or procs < end:
         yield procs

@@ -46,8 +46,8 @@ Says = Callable[[Choice], bool]
 class Substitution:
     """A choice that a format cannot express, and what replaces it: another choice, or the library's decision (None).
 
-    `cost` is the largest slowdown of the replacement against the choice; nan if no times are known. `too_few` is true
-    if the only reason is that messages may have too few elements for the algorithm.
+    `cost` is the largest slowdown of the replacement against the choice over sizes with known times; nan without any.
+    `too_few` is true if the only reason is that messages may have too few elements for the algorithm.
     """
 
     collective: str

@@ -37,8 +37,11 @@ _START = np.array([-1.5, -1.5, -1.5, 1.0])
 """The centre of the prior of the scales' logarithms and of ln(degrees of freedom - 1)."""
 _PRIOR_WEIGHT = 0.05
 _FAR, _MAY_BE_FASTEST = 20, 0.1
-"""The ratio to the best predicted time beyond which a choice is not a candidate; the least probability of being the
-fastest with which an algorithm is worth measuring."""
+"""Limits of what is worth measuring.
+
+A choice is no candidate beyond this ratio to the best predicted time, nor an algorithm below this probability of being
+the fastest.
+"""
 _STEPS = 8
 """The messages of a longer pipeline are extrapolated from those of pipelines of this and twice this many segments."""
 
@@ -67,7 +70,10 @@ class Discrepancy:
     machines: tuple[str, ...] = ()
 
     def outlook(self, names: Sequence[str], messages: Array, seconds: Array) -> list[Outlook]:
-        """The outlooks on candidates, given their algorithms, the busiest process's messages, and their seconds."""
+        """The outlooks on candidates, given their algorithms, the busiest process's messages, and their seconds.
+
+        Choices of one algorithm share its deviation. The random draws have a fixed seed.
+        """
         return [*_outlooks(self, tuple(names), tuple(messages), tuple(seconds))]
 
 

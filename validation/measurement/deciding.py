@@ -81,8 +81,10 @@ def _least_lost(cells: Sequence[Cell]) -> str:
 
 
 def decided(library: Baseline, cell: Cell) -> str | None:
-    """The candidate that a library decides for; None if no candidate has the same algorithm, segments and number of
-    chains, or if nodes have several processes and the library then decides differently.
+    """The candidate that a library decides for, if any.
+
+    The result is None if no candidate has the same algorithm, segments and number of chains, or if nodes have several
+    processes and the library then decides differently.
     """
     place = cell.place
     choice = library.choice(place.collective, place.procs, cell.message_bytes)

@@ -57,7 +57,10 @@ _NONE = Thresholds()
 
 @dataclass(frozen=True)
 class RegionsPlan:
-    """Block sizes up to `largest_bytes` in steps of `stride_bytes`; M1 is located to within `finest_bytes`."""
+    """Block sizes up to `largest_bytes` in steps of `stride_bytes`; M1 is located to within `finest_bytes`.
+
+    All sizes are measured in `rounds`, each of which may take `timeout_seconds`.
+    """
 
     procs: int
     stride_bytes: int = 4096
@@ -238,7 +241,10 @@ def parts(sizes: Sequence[int], thresholds: Thresholds) -> dict[str, tuple[int, 
 
 
 def region_times(regions: Regions) -> pd.DataFrame:
-    """Gather's slowdowns against linear gather without escalation and shares of time-outs, by algorithm and part."""
+    """Gather's times against linear gather without escalation, a row for each algorithm and part of the sizes.
+
+    The columns have the mean and the worst slowdown, and `escalated`, the share of repetitions with a time-out.
+    """
     import pandas as pd
 
     linear = next(series for series in regions.compared if series.algorithm == "linear")

@@ -132,10 +132,11 @@ class Regrets:
 
 
 def platform_of(machine: str, facts: Mapping[str, str], description: Path | None = None) -> HostPlatform | None:
-    """The platform of a `description`, or the one with the name of the machine and transport, or of the machine.
+    """The platform that a `description` describes, or the one named after the machine; None if there is none.
 
-    Names are compared without punctuation, and without a number at the end of the platform's name. A torus gets the
-    job's shape. Raises UsageError for a malformed description.
+    A platform named after the machine and the run's transport comes first. Names are compared without punctuation, and
+    without a number at the end of the platform's name. A torus gets the job's shape. Raises UsageError for a malformed
+    description.
     """
     plain = [_plain(machine + facts.get("transport", "")), _plain(machine)]
     names = {form: text for text in reversed(known()) for form in (_plain(text).rstrip("0123456789"), _plain(text))}

@@ -114,8 +114,9 @@ _PERCENTILE_95 = 1.645
 
 @dataclass(frozen=True)
 class OtherFigure:
-    """A figure that messages do not determine: the 5th and 95th percentiles of its prior, as factors, and the errors of
-    predictions in which the figure is multiplied by each of them.
+    """A figure that messages do not determine, with the 5th and 95th percentiles of its prior, as factors.
+
+    The errors are those of predictions in which the figure is multiplied by each of them.
     """
 
     title: str

@@ -131,7 +131,10 @@ def up(shape: Shape, name: str = USUAL_NAME, *, temporary: bool = False, slurm: 
 
 
 def down(name: str = USUAL_NAME) -> int:
-    """Removes a test bed and those whose makers were killed; returns the number of the bed's namespaces."""
+    """Ends the processes of a test bed and removes it; returns the number of its namespaces.
+
+    Also removes test beds whose makers were killed. Raises CollwiseError when a command fails.
+    """
     _check_name(name)
     if not STATE_DIRECTORY.exists():
         return 0

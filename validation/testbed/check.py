@@ -38,7 +38,10 @@ class StreamRates:
 
 
 def stream_rates(bed: Bed, pairs: Sequence[tuple[int, int]], seconds: float) -> StreamRates:
-    """Rates of simultaneous streams from node to node of a locked bed. Raises CollwiseError when a stream fails."""
+    """Rates of simultaneous streams from node to node of a locked bed, each of which lasts `seconds`.
+
+    Raises CollwiseError when a stream fails.
+    """
     begin = time.monotonic() + _START_SECONDS + _START_SECONDS_PER_STREAM * len(pairs)
     end = begin + seconds
     window = [repr(begin), repr(end)]

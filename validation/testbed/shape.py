@@ -98,7 +98,10 @@ class Shape:
 
     @property
     def title(self) -> str:
-        """A title for names of platforms: '8x100M', or '8x100M-2x10M-4ppn-default' with two switches and all else."""
+        """A title for names of platforms: '8x100M', or '8x100M-2x10M' with 10 Mbit/s between two switches.
+
+        Four ranks on each node add '-4ppn', the transport 'default' adds '-default'.
+        """
         uplink = f"-2x{self.uplink_bits_per_second / 1e6:g}M" if self.switches == 2 else ""
         transport = "" if self.transport == TRANSPORTS[0] else f"-{self.transport}"
         ranks = f"-{self.ranks_per_node}ppn" if self.ranks_per_node > 1 else ""

@@ -70,7 +70,10 @@ class Scenario:
         return self.shape is not None and self.processes_per_node > 1
 
     def grids(self) -> list[Grid]:
-        """Every algorithm that runs on this number of processes, at every size, and MPI's own collective."""
+        """Every algorithm that runs on this number of processes, at every size, and MPI's own collective.
+
+        Algorithms that cut messages have segments of SEGMENT_BYTES.
+        """
         found = []
         for collective, sizes in self.sizes.items():
             more = hierarchical_choices(collective) if self.by_node else ()

@@ -1,6 +1,7 @@
 """Verdicts on scores against measured times: limits, ranks, repeated measurement, flat and hierarchical algorithms.
 
-A hierarchical algorithm treats the processes of one node differently from processes of other nodes.
+A hierarchical algorithm treats the processes of one node differently from processes of other nodes; a flat one treats
+all processes in the same way.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def verdicts(scores: AllScores, source: str) -> pd.DataFrame:
     """Three verdicts on all collectives together, on their messages of at least LARGE_BYTES, and on each collective.
 
     A row has the source, the collective, the `quantity`, the value `found`, the promised `limit`, `within_limit`, and
-    the `distance` of the value from the limit (positive above the limit).
+    the `distance` of the value from the limit (positive above the limit). There are no rows if the source has no times.
     """
     errors, picks = (
         with_all(rows[rows.source == source], large=True).groupby("group", sort=False)
@@ -113,7 +114,10 @@ def verdicts(scores: AllScores, source: str) -> pd.DataFrame:
 
 
 def rank_agreement(scores: AllScores) -> pd.DataFrame:
-    """The mean ranks of each source over its `points` with ranks, for all collectives and then by collective."""
+    """The mean ranks of each source over its `points` with ranks, for all collectives and then by collective.
+
+    The columns are `collective`, `source`, `points` and the fields of Ranks.
+    """
     known = with_all(scores.pick_rows()).dropna(subset="distinguishable")
     by = known.groupby(["group", "source"], sort=False)
     means = by[[*Ranks._fields]].mean()
@@ -210,7 +214,7 @@ def component_table(every: AllScores, components: Mapping[str, Mapping[str, Time
     """The measured seconds of the best algorithm of each kind, of the source's pick, and of components, by point.
 
     `components` has the times of MPI's own collectives by component and collective. The algorithms' names are in
-    columns such as 'flat algorithm'.
+    columns such as 'flat algorithm'. Points that lack one of the algorithms are left out.
     """
     found = []
     columns = [f"{name}{part}" for name in (*KINDS, "pick") for part in (" algorithm", "")]

@@ -90,7 +90,10 @@ def stored_times(
 
 
 def times_of_run(configuration: Configuration, timings: Iterable[Timing]) -> list[Times]:
-    """The times of one configuration's collectives, by processes per node; facts are the configuration's details."""
+    """The times of one configuration's collectives, by processes per node; facts are the configuration's details.
+
+    Marked cells count as failed.
+    """
     alike: dict[tuple[str, int], dict[Case, Timing]] = {}
     for timing in timings:
         case = timing.case

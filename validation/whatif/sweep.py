@@ -308,7 +308,7 @@ def limits_of(platform: HostPlatform, case: Case) -> dict[str, float]:
 
 
 def _path_of(platform: HostPlatform, case: Case) -> tuple[dict[str, float], float, Schedule]:
-    """The share of each limit in the critical path of a case, the path's seconds, and the schedule of the case."""
+    """The share of each limit in a case's critical path, the path's seconds, and the case's schedule."""
     schedule = Schedule(case, platform.places(case.procs, case.processes_per_node))
     tables = network_tables(platform, case.procs, case.processes_per_node, schedule.sizes)
     _, parts = path_parts(schedule, tables, every=False)

@@ -210,7 +210,7 @@ def test_alpha_beta_ratios() -> None:
 
 @pytest.mark.parametrize("algorithm", paper.PARAMETERS["grisou", "bcast"])
 def test_one_segment_size_gives_one_number(algorithm: str) -> None:
-    """Of the paper's broadcasts only these two send messages of several sizes, whose times give alpha and beta."""
+    """Only these two of the paper's broadcasts send messages of several sizes, whose times give alpha and beta."""
     points = Points.of(40, np.array(BCAST_SIZES), 0 if algorithm == "linear" else SEGMENT_BYTES)
     parts = bcast.AS_PRINTED[algorithm](points, paper.GAMMAS["grisou"]["table 6"])
     counts = sum(part.count for part in parts)

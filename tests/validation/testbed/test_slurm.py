@@ -83,7 +83,10 @@ def test_status_run_and_login(bed: beds.Bed, capsys: pytest.CaptureFixture[str])
     assert (code, sorted(output.split())) == (0, ["3", "3", "3", "n1", "n2", "n3"])
     assert call("run", *named, "--procs", "4", "true")[2].count("has room for 3") == 1
     assert "exit code 3" in call("run", *named, "--", "sh", "-c", "exit 3")[2]
+    cut_off = ["timeout", "8", *shlex.split(COLLWISE), "testbed", "run", *named, "--", "sleep", "1000"]
+    assert subprocess.run(cut_off, capture_output=True, check=False).returncode == 124
     assert "unknown node 'n9'" in call("power", *named, "--off", "n9")[2]
+    assert "--on" in call("power", *named, "n1")[2]
     command = [*shlex.split(COLLWISE), "testbed", "login", *named, "--", "sh", "-c", "hostname; exit 4"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (4, "login\n")

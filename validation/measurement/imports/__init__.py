@@ -23,8 +23,8 @@ FORMATS = (
 class Imported:
     """The times in a file, and the number of cases that its run was to measure.
 
-    If `marked` is true, cases without a time have times that cannot be true; otherwise they failed in one of our own
-    scripts.
+    `asked` is larger than the number of times if the run ended early. If `marked` is true, cases without a time have
+    times that cannot be true; otherwise they failed in one of our own scripts.
     """
 
     timings: Sequence[Timing]
@@ -35,7 +35,8 @@ class Imported:
 def import_file(path: Path, store: Store, missing: MissingFacts) -> Imported:
     """Reads a whole file, archive or folder, then stores and returns its times.
 
-    Raises UsageError naming file, line and what was expected; then nothing of the file is stored.
+    `missing` supplies facts that the file lacks. Raises UsageError naming file, line and what was expected; then
+    nothing of the file is stored.
     """
     from collwise.validation.measurement import scripts  # which imports this package
 

@@ -188,14 +188,15 @@ _LARGE_PROCS = 1024
 class Installation:
     """An installed MPI implementation: `library` is smpi, openmpi or mpich; `launcher` starts its programs.
 
-    `pmi` is the interface by which real processes find each other: pmi2 or pmix, as srun's option --mpi names them.
+    `pmi` is the interface by which real processes find each other: pmi2 or pmix, as srun's option --mpi names them;
+    empty for smpi.
     """
 
     library: str
     version: str
     launcher: Path
     build_directory: Path
-    pmi: str = ""
+    pmi: str
 
     @property
     def label(self) -> str:
@@ -239,7 +240,7 @@ def _system_smpi() -> Installation | None:
     if found is None:
         return None
     version = _version([found, "-version"], r"SimGrid version (\d+\.\d+)")
-    return Installation("smpi", version, Path(found), _build_directory("smpi-system", version))
+    return Installation("smpi", version, Path(found), _build_directory("smpi-system", version), "")
 
 
 def _built_smpi() -> dict[str, Installation]:
@@ -247,7 +248,7 @@ def _built_smpi() -> dict[str, Installation]:
     for marker in sorted(cache_folder().glob("simgrid-*/.complete")):
         version = marker.parent.name.removeprefix("simgrid-")
         launcher = marker.parent / "bin" / "smpirun"
-        built[version] = Installation("smpi", version, launcher, builds_folder() / f"smpi-{version}")
+        built[version] = Installation("smpi", version, launcher, builds_folder() / f"smpi-{version}", "")
     return built
 
 

@@ -315,9 +315,9 @@ def test_a_launcher_that_wraps_the_real_one_has_its_compiler(package: Path) -> N
     tools, wrapped = package.parent / "bin", package.parent / "wrapped/smpirun"
     (tools / "smpicc").symlink_to("/bin/true")
     for launcher, compiler in ((tools / "smpirun", tools / "smpicc"), (wrapped, tools / "smpicc")):
-        assert Installation("smpi", "3.32", launcher, package / "build").build.compiler == compiler
+        assert Installation("smpi", "3.32", launcher, package / "build", "").build.compiler == compiler
     (tools / "smpicc").unlink()
-    assert Installation("smpi", "3.32", wrapped, package / "build").build.compiler == wrapped.with_name("smpicc")
+    assert Installation("smpi", "3.32", wrapped, package / "build", "").build.compiler == wrapped.with_name("smpicc")
 
 
 def test_an_mpich_for_pmix_is_started_by_open_mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

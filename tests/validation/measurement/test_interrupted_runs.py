@@ -39,7 +39,7 @@ class StandIn(ExecutionTarget):
 
     def __init__(self, folder: Path, most: int = 10**6, wrong: int = -1) -> None:
         (folder / "benchmark").touch()
-        self.installation = Prepared("openmpi", "9.9", Path("mpirun"), folder)
+        self.installation = Prepared("openmpi", "9.9", Path("mpirun"), folder, "")
         self.most, self.wrong, self.requests, self.lines = most, wrong, [], []
 
     def processes_per_node(self, procs: int) -> int:

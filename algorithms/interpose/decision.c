@@ -91,7 +91,6 @@ static int make_steps(decision_steps *steps, run rules, key_of *key) {
     for (run rest = rules; rest.count > 0; rest = skip(rest, count_alike(rest, key))) {
         steps->keys[steps->count++] = key(rest.first[0]);
     }
-    steps->first = steps->keys[0];
     return fill_slots(steps);
 }
 

@@ -26,7 +26,6 @@ typedef struct {
 typedef struct {
     uint64_t *keys;
     uint32_t *before; /* before[s]: the number of keys in the slots before s */
-    uint64_t first;   /* the smallest key */
     uint32_t count;
     int slot_bits;
 } decision_steps;
@@ -65,14 +64,12 @@ static inline uint32_t decision_slot(uint64_t value, int slot_bits) {
     return (uint32_t)(64 - zeros) << slot_bits | (uint32_t)(behind_leading_one >> 1 >> (63 - slot_bits));
 }
 
-/* The index of the largest key that does not exceed the value; -1 if there is none. */
+/* The index of the largest key that does not exceed the value; -1 if there is none. Most slots have at most one key: a
+ * processor cannot predict how that compares with the value, so the last comparison is no branch. */
 static inline int64_t decision_find(const decision_steps *steps, uint64_t value) {
-    if (value < steps->first || steps->count < 2) {
-        return value < steps->first || steps->count == 0 ? -1 : 0;
-    }
     uint32_t slot = decision_slot(value, steps->slot_bits);
     uint32_t low = steps->before[slot], high = steps->before[slot + 1];
-    while (low < high) {
+    while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         if (steps->keys[middle] <= value) {
             low = middle + 1;
@@ -80,7 +77,8 @@ static inline int64_t decision_find(const decision_steps *steps, uint64_t value)
             high = middle;
         }
     }
-    return (int64_t)low - 1;
+    uint32_t is_at_most = (low < high) & (steps->keys[low] <= value);
+    return (int64_t)low + is_at_most - 1;
 }
 
 /* The choice for a message size; NULL if the row's rules are all for larger messages. */

@@ -76,7 +76,7 @@ def standing_in(folder: Path) -> Iterator[None]:
     """Installations, hosts and the engine's library are stand-ins in the folder."""
 
     def find(library: str, *_: object) -> Installation:
-        return Standing(library, VERSIONS[library], Path("/usr/bin/mpirun"), folder)
+        return Standing(library, VERSIONS[library], Path("/usr/bin/mpirun"), folder, "")
 
     def hosts_of(target: Any) -> tuple[list[str], str]:
         return [host for host, slots in target.slots.items() for _ in range(slots)], "Open MPI v4.1.4, package: golden"

@@ -1,7 +1,7 @@
 """The contents of a wheel: the packages and data files of the folders, including C sources, and CMakeLists.txt.
 
-`collwise` itself is the public interface, in studies/api (the launcher has the name `collwise`); the floors are its
-subpackages, in the top-level folders.
+The package `collwise` itself is the public interface, whose source is in studies/api (since the launcher has the name
+`collwise`). The top-level folders ("floors") are its subpackages.
 """
 
 import tempfile

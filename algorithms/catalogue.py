@@ -59,7 +59,7 @@ BUFFER_VARIABLES = ("COLLWISE_MESSAGE_BUFFER", "COLLWISE_INTEGER_BUFFER")
 def buffers() -> Memory:
     """The sizes of the buffers that mock-ups may use, as the environment sets them.
 
-    Raises UsageError if a variable is no size.
+    Raises UsageError if a variable's value is not a size.
     """
     sizes = []
     for name, usual in zip(BUFFER_VARIABLES, (USUAL_BUFFERS.message_bytes, USUAL_BUFFERS.integer_bytes), strict=True):
@@ -125,7 +125,7 @@ class Algorithm:
         return self.defaults.get(self.count_parameter, 0)
 
     def named_parameters(self, part_bytes: int, count: int = 0, limit_bytes: int = 0) -> dict[str, int]:
-        """A choice's parameters that are not 0, by their names in this algorithm; 0 stands for a default."""
+        """The parameters of a choice that are not 0 (the default), under the names that this algorithm gives them."""
         values = {self.part_parameter: part_bytes, self.limit_parameter: limit_bytes, self.count_parameter: count}
         return {name: value for name, value in values.items() if name in self.parameters and value}
 

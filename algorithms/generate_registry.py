@@ -32,7 +32,7 @@ static collwise_memory memory_${guideline}(size_t n, size_t P, size_t c, size_t 
 
 
 def form_of(collective: str, algorithm: dict) -> str:
-    """The form of an algorithm's function, which names its type collwise_FORM_function and its registry field."""
+    """The form of an algorithm's function, whose type is collwise_FORM_function and whose registry field is FORM."""
     return "mock_up" if "guideline" in algorithm and collective in MOCK_UP_FORM else collective
 
 
@@ -62,7 +62,8 @@ def _initialisers(collective: str, algorithm: dict) -> Iterator[str]:
     yield f".needs = {' | '.join(f'COLLWISE_NEEDS_{word.upper()}' for word in algorithm['requires']) or 0}"
     yield from (f".{name} = 1" for name in ("by_node", "real_mpi_only") if algorithm.get(name, False))
     if guideline := algorithm.get("guideline"):
-        # Whether a mock-up may run depends on its calls and on the padding `c` in the formula of its memory.
+        # Whether a mock-up can run depends on the collectives that it calls, and on whether its memory formula contains
+        # the padding `c`.
         yield f".calls_reduce_scatter = {int(any(call.startswith('reduce_scatter') for call in algorithm['calls']))}"
         yield f".pads = {int('c' in algorithm['message_memory'])}"
         yield f'.guideline = "{guideline}", .extra_memory = memory_{guideline}'
@@ -70,7 +71,7 @@ def _initialisers(collective: str, algorithm: dict) -> Iterator[str]:
 
 
 def registry_source(catalogue: dict) -> str:
-    """C source that defines `collwise_registry`, one designated initialiser per algorithm."""
+    """C source that defines `collwise_registry`, with one designated initialiser per algorithm."""
     every = [(collective, algorithm) for collective, about in catalogue.items() for algorithm in about["algorithm"]]
     return _REGISTRY.substitute(
         declarations="\n".join(line for entry in every for line in _declarations(*entry)),

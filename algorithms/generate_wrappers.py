@@ -1,10 +1,10 @@
 """Writes the functions of the interposing library, from catalogue.toml and the pieces of C in generate_wrappers.in.
 
-There are four C sources: tables of all these functions; the MPI functions that the library replaces; those whose calls
-it counts and passes on (the non-blocking and persistent forms of every collective, MPI_Alltoallw, and functions with
-large counts, which call the ordinary function if the counts fit an int); and the Fortran functions for Open MPI, whose
-own ones call PMPI functions and so would not reach the library's C functions. The build runs this file as
-generate_wrappers.py CATALOGUE TABLES WRAPPERS COUNTED FORTRAN. It uses only the standard library.
+There are four C sources: tables of all these functions; the MPI functions that the library replaces; the MPI functions
+whose calls are counted and passed on (the non-blocking and persistent forms of every collective, MPI_Alltoallw, and
+functions with large counts, which call the ordinary function if the counts fit an int); and Fortran functions for Open
+MPI, since Open MPI's own call PMPI functions and so would not reach the library's C functions. The build runs this file
+as generate_wrappers.py CATALOGUE TABLES WRAPPERS COUNTED FORTRAN. It uses only the standard library.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def kind_of(collective: str) -> str:
 
 
 def repeated(arguments: Sequence[str], kind: str) -> str:
-    """The part that repeats the stored call if the new call equals it; empty if counts are arrays."""
+    """C code that repeats the stored call if the new call equals it; empty if the counts are arrays."""
     if any(argument in _ARRAYS for argument in arguments):
         return ""
     buffers = [name for name in ("send", "receive") if name in arguments]
@@ -157,8 +157,8 @@ def wrappers_source(catalogue: dict) -> str:
 class Function:
     """An MPI function: its name in C without MPI_, its arguments, and two texts for the report.
 
-    `why` is the reason why the function is not replaced, empty for functions that are. `number` is its index in the
-    table of functions; `ending` is "_c" if its counts are large.
+    `why` is the reason why the function is not replaced; it is empty if the function is replaced. `number` is its index
+    in the table of functions; `ending` is "_c" if its counts are large.
     """
 
     name: str
@@ -207,7 +207,7 @@ def functions_of(catalogue: Mapping[str, dict]) -> tuple[list[Function], ...]:
 
 
 def _counted(function: Function, prefix: str = "MPI_") -> str:
-    """A function that counts its calls and passes them on; large counts that fit go to the ordinary one."""
+    """A function that counts its calls and passes them on, to the ordinary function if large counts fit an int."""
     parameters = PARAMETERS | _OTHER_PARAMETERS | (_LARGE if function.ending else {})
     name = f"{prefix}{function.name}{function.ending}"
     return _TEMPLATES["counted_function"].substitute(
@@ -221,7 +221,7 @@ def _counted(function: Function, prefix: str = "MPI_") -> str:
 
 
 def _with_small_counts(function: Function) -> str:
-    """The call of the ordinary function if the counts are small; an empty line if the counts are arrays."""
+    """C code that calls the ordinary function if the counts fit an int; an empty line if the counts are arrays."""
     counts = [argument for argument in function.arguments if argument in _SCALARS]
     if not counts or any(argument in function.arguments for argument in _ARRAYS):
         return "\n"

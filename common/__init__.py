@@ -1,1 +1,1 @@
-"""Modules that every floor uses: errors, sizes and process counts, files, and the experiments that models ask for."""
+"""Modules that every package uses: errors, sizes and process counts, files, and the experiments that models ask for."""

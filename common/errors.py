@@ -18,7 +18,7 @@ _MAX_LISTED = 20
 
 
 class CollwiseError(Exception):
-    """A problem found with valid input (a failed case, a wrong result)."""
+    """A problem that occurs although the input is valid (a failed case, a wrong result)."""
 
     exit_code = 1
 
@@ -26,7 +26,7 @@ class CollwiseError(Exception):
 class UsageError(CollwiseError):
     """Wrong input. The message names the file, line or option, the error and the valid input.
 
-    Every function that takes users' input may raise it, also where its docstring does not say so.
+    Every function that takes users' input may raise it, even if the function's docstring does not say so.
     """
 
     exit_code = 2
@@ -35,8 +35,8 @@ class UsageError(CollwiseError):
 def unknown_name(kind: str, given: str, valid: Iterable[str], hint: str = "") -> UsageError:
     """Error for a name that is not among `valid`; its message lists the nearest names, then all valid ones.
 
-    `kind` is a noun ("platform"); `hint` says how to see more. A long list is left out if there are a near name and a
-    hint.
+    `kind` is a noun ("platform"); `hint` says how to see more. A long list of valid names is left out if the message
+    has a near name and a hint.
     """
     names = list(valid)
     near = nearest_names(given.lower(), names)
@@ -59,9 +59,10 @@ def nearest_names(given: str, valid: Iterable[str]) -> str:
 
 
 def nearest(given: str, valid: Iterable[str]) -> list[str]:
-    """The valid names that contain the given one, or few that contain it without its number, or else resemble it.
+    """The valid names that are most like the given one, the nearest first.
 
-    The nearest name is the first.
+    They are the names that contain the given one; if there are none, the names that contain it without its number, if
+    these are few; otherwise the names that resemble it.
     """
     names = list(valid)
     word = _NUMBERED.fullmatch(given)

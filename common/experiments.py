@@ -1,4 +1,4 @@
-"""Experiments between a few processes, which estimators of parameters ask of simulators and MPI libraries."""
+"""Experiments between a few processes, which simulators and MPI libraries run for estimators of parameters."""
 
 from __future__ import annotations
 
@@ -127,12 +127,13 @@ class Laboratory(Protocol):
     """A platform on which experiments run: simulated, real, or a model that replaces a platform in a test."""
 
     procs: int
-    min_bytes: int  # of a message that has overheads: 1 in simulation, where empty messages have none
+    min_bytes: int  # the smallest message that has overheads: 1 in simulation, where empty messages have none
     eager_limit_bytes: int  # messages of this size and larger use the rendezvous protocol
     effort: Effort  # of all experiments so far, including those whose times were stored before
 
     def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
-        """Returns one measurement per experiment, in their order; disjoint ones run concurrently if `in_parallel`.
+        """Returns one measurement per experiment, in the order of the experiments.
 
-        Raises UsageError for an experiment that the platform cannot run and CollwiseError when one fails.
+        Experiments that share no process run concurrently if `in_parallel`. Raises UsageError for an experiment that
+        the platform cannot run, and CollwiseError if an experiment fails.
         """

@@ -31,7 +31,7 @@ def read_text(path: Path) -> str:
 def read_json(
     path: Path, what: str, made_by: str, is_current: Callable[[Any], bool], make: Callable[[Any], _Made]
 ) -> _Made:
-    """Reads a JSON file and returns `make` of its document.
+    """Reads a JSON file and returns `make(document)`.
 
     `what` is a noun for such a file, and `made_by` the command that makes one, both for the message of the UsageError.
     `is_current` returns true for a document of this version.
@@ -56,7 +56,7 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, data: bytes) -> None:
     """Writes a temporary file in the same folder and renames it, so that no half-written file is left.
 
-    Missing folders are created. A symbolic link stays one; its target is replaced. Devices and pipes are written
+    Missing folders are created. A symbolic link is kept, and its target is replaced. Devices and pipes are written
     directly.
     """
     try:

@@ -1,4 +1,4 @@
-"""The version, and the name under which collwise was called, which messages use for its commands."""
+"""The version, and the name under which collwise was called; commands in messages begin with this name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COMMAND = re.compile(rf"(?:(?<=['`(])|(?<=: )){NAME}(?= [a-z])")
 
 
 def program_name() -> str:
-    """The command as it was typed: a path if it is a clone's launcher, otherwise a name."""
+    """The program as it was typed: a path for the launcher of a clone, otherwise a name."""
     return os.environ.get(CALLED) or NAME
 
 

@@ -60,7 +60,7 @@ _TRADITIONAL: Formulas = {"bcast": bcast_parts.TRADITIONAL}
 
 
 def _as_printed(family: str) -> Formulas:
-    """The formulas in steps, replaced by the functions of `printed` that are named COLLECTIVE_ALGORITHM_FAMILY."""
+    """The formulas in steps, or the functions of `printed` that are named COLLECTIVE_ALGORITHM_FAMILY, if any."""
     found = {collective: dict(formulas) for collective, formulas in _STEPS.items()}
     for name, formula in vars(printed).items():
         if name.endswith(f"_{family}"):

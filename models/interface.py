@@ -74,7 +74,7 @@ class CollectiveModel(Protocol):
 
     @property
     def plays(self) -> bool:
-        """True if the model has no formulas but plays schedules, which takes long."""
+        """True if the model has no formulas but replays schedules, which takes long."""
 
     def document(self) -> dict[str, Any]:
         """The parameters as plain dictionaries and lists, as in a parameter file."""
@@ -91,7 +91,7 @@ class CollectiveModel(Protocol):
         segment_bytes: ArrayLike = 0,
         parameter: int = 0,
     ) -> Array:
-        """Seconds at every (P, m), broadcast against each other; nan if not deterministic, or outside the fit."""
+        """Seconds at every (P, m), which broadcast; nan where times are not deterministic, and outside the fit."""
 
 
 def segment_count(message_bytes: Array, segment_bytes: Array) -> Array:
@@ -131,7 +131,7 @@ class Points:
         eager_limit_bytes: int = DEFAULT_EAGER_LIMIT_BYTES,
         reduce_seconds_per_byte: float = 0.0,
     ) -> Points:
-        """Points from anything array-like, broadcast to one shape; a `parameter` of 0 is the default."""
+        """Points from anything array-like, broadcast to one shape; a `parameter` of 0 stands for the default."""
         arrays = [np.asarray(values, dtype=float) for values in (procs, message_bytes, segment_bytes)]
         p, m, s = np.broadcast_arrays(*arrays)
         return cls(p, m, s, parameter or DEFAULT_PARAMETER, eager_limit_bytes, reduce_seconds_per_byte)

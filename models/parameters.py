@@ -108,7 +108,7 @@ FAMILIES: Mapping[str, Any] = MappingProxyType(
 class FittedParameters(ParameterFile):
     """The parameters of a family of models on a platform, and their origin. Times in seconds, sizes in bytes.
 
-    The experiments of `procs` processes took `seconds` on the platform, and `measurements` repetitions.
+    The experiments with `procs` processes took `seconds` on the platform and `measurements` repetitions.
     """
 
     FORMAT = 2
@@ -211,7 +211,7 @@ def _plogp(values: Keys) -> PLogP:
 
 
 def _further_gap(values: Keys) -> FurtherGap | None:
-    """The change of the gap in a table of ascending `receivers`, from 1, and as many `seconds`; None if not there."""
+    """The change of the gap, `seconds`, for each number of `receivers`, ascending from 1; None if there is no table."""
     if "further_gap" not in values:
         return None
     table = values.table("further_gap")
@@ -383,8 +383,8 @@ class AlgorithmFit(WithResiduals):
 class ModelParameters(ParameterFile):
     """The parameters of all implementation-aware models on a platform. Times in seconds, sizes in bytes.
 
-    `fits` are by model in MODELS, collective and algorithm; `hockney`, from roundtrips, serves the traditional
-    formulas.
+    `fits` has the fits by model (in MODELS), collective and algorithm. The traditional formulas use `hockney`, which is
+    fitted to roundtrips.
     """
 
     FORMAT = 1
@@ -457,11 +457,12 @@ class PathFit(WithResiduals):
 class PathParameters(ParameterFile):
     """The parameters of the model by critical paths on a platform. Times in seconds, sizes in bytes.
 
-    A time is counted along the critical path of an algorithm's schedule (validation/fitting/critical_path.py): the sum
-    over classes of messages of a alpha + b beta, and overheads and reductions, whose time is known. `messages` has
-    alpha and beta of single messages, for classes that do not occur in an algorithm's experiments. If `receives_first`,
-    an eager message leaves when its receive is posted, and a rendezvous sender waits until the message has arrived;
-    otherwise an eager message leaves when it is sent, and a rendezvous sender waits until the message has left.
+    A time is a sum along the critical path of an algorithm's schedule (validation/fitting/critical_path.py): for each
+    class of messages, a multiple of alpha and a multiple of beta; and the known times of overheads and reductions.
+    `messages` has alpha and beta of single messages, for classes that do not occur in an algorithm's experiments. If
+    `receives_first`, an eager message leaves when its receive is posted, and a rendezvous sender waits until the
+    message has arrived; otherwise an eager message leaves when it is sent, and a rendezvous sender waits until the
+    message has left.
     """
 
     FORMAT = 3
@@ -484,7 +485,7 @@ class PathParameters(ParameterFile):
     observations: Observations = field(default_factory=dict)
 
     def parameters_of(self, collective: str, algorithm: str) -> dict[str, Hockney]:
-        """An algorithm's alpha and beta for every class of messages, fitted to it or else from `messages`."""
+        """An algorithm's alpha and beta for every class of messages, from `messages` if not fitted to the algorithm."""
         fitted = self.fits.get(collective, {}).get(algorithm)
         return {**self.messages, **(fitted.parameters if fitted else {})}
 

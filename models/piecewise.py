@@ -20,7 +20,10 @@ def check_knots(what: str, knots: Sequence[float], seconds: Sequence[float]) -> 
 
 @dataclass(frozen=True)
 class PiecewiseLinear:
-    """`seconds[i]` at `message_bytes[i]`, ascending; straight in between and beyond. A single knot is a constant."""
+    """A function through `seconds[i]` at `message_bytes[i]`, ascending; straight between and beyond these knots.
+
+    A function with a single knot is constant.
+    """
 
     message_bytes: tuple[float, ...]
     seconds: tuple[float, ...]

@@ -35,7 +35,7 @@ class PointToPointModel(RegisteredModel):
             raise ValueError(f"model {self.name} takes {form} parameters of class {wanted.__name__}")
 
     def reach(self, collective: str) -> tuple[int, float]:
-        """Returns 0 for P, and the largest message for which the parameters depend on the size."""
+        """Returns 0 for P, and the largest message size up to which the parameters depend on the size."""
         known = self.parameters
         if isinstance(known, HockneyBySize):
             return 0, known.time.message_bytes[-1]
@@ -56,7 +56,7 @@ class PointToPointModel(RegisteredModel):
         segment_bytes: ArrayLike = 0,
         parameter: int = 0,
     ) -> Array:
-        """Seconds at every (P, m); 0 for one process, nan for more processes than have parameters.
+        """Seconds at every (P, m); 0 for one process, nan for more processes than the parameters cover.
 
         Segments count only if the catalogue's algorithm has segments; a `parameter` of 0 stands for the catalogue's
         default.

@@ -36,9 +36,9 @@ def heaviest_to_fastest(slowness: Sequence[float]) -> Mapping:
 def optimal_mapping(cost: Cost, procs: int, starts: Sequence[Mapping] = ()) -> Mapping:
     """The mapping of least cost with the root on processor 0; the default, rank r on processor r, if none is cheaper.
 
-    Up to PROCS_TO_EXHAUST processors all mappings are tried. With more, pairs of processors are swapped as long as that
-    lowers the cost, from the default, from each of `starts`, and from shuffles of the best mapping, with a fixed seed.
-    Raises UsageError if one of `starts` is not a mapping of `procs` processors.
+    Up to PROCS_TO_EXHAUST processors all mappings are tried. With more, searches start at the default, at each of
+    `starts`, and at shuffles of the best mapping (with a fixed seed), and swap pairs of processors as long as that
+    lowers the cost. Raises UsageError if one of `starts` is not a mapping of `procs` processors.
     """
     best: Mapping = tuple(range(procs))
     for start in starts:

@@ -37,7 +37,7 @@ class ModelKind:
     """A model of collectives, independent of the platform. Its name on the command line is `str(kind)`.
 
     `family` is what `collwise fit --model` fits, and `variant` is the set of formulas of an implementation-aware model.
-    If `by_schedule`, the model plays schedules; if `heterogeneous`, it has parameters of each pair; if `printed`, it
+    If `by_schedule`, the model replays schedules; if `heterogeneous`, it has parameters of each pair; if `printed`, it
     uses the formulas as the paper prints them.
     """
 

@@ -64,8 +64,9 @@ class HockneyBySize(Homogeneous):
 class FurtherGap:
     """The seconds by which the gap changes if messages in a row go to several receivers.
 
-    `seconds[i]` belongs to `receivers[i]`, ascending from 1, where it is 0. Lines lie between these numbers; beyond the
-    last one the change stays the same. Pješivac-Grbović et al. 2007 ask for this change in section 7.
+    `seconds[i]` is the change for `receivers[i]` receivers; these numbers ascend from 1, where the change is 0. The
+    change is linear between these numbers, and constant beyond the last. Pješivac-Grbović et al. 2007 ask for this
+    change in section 7.
     """
 
     receivers: tuple[float, ...]
@@ -192,7 +193,7 @@ class Thresholds:
 
     `scatter_leap_bytes` is S, at which the time of linear scatter leaps. Linear gather is not deterministic from
     `gather_irregular_from_bytes` (M1) to below `gather_regular_from_bytes` (M2). The thesis counts a message of M2
-    bytes as medium, but a protocol that changes at M2 already applies to it.
+    bytes as medium, but the protocol that begins at M2 already applies to it.
     """
 
     scatter_leap_bytes: int | None = None
@@ -241,7 +242,7 @@ class LMO(PairParameters):
         return self.as_hockney().predict(message_bytes, sender, receiver)
 
     def as_hockney(self) -> Hockney:
-        """The Hockney model of the same messages (section 4.1.1): its alpha and beta are LMO's sums."""
+        """The Hockney model of the same messages (section 4.1.1); alpha and beta are the sums of LMO's parameters."""
         constant, per_byte = self.processor_seconds, self.processor_seconds_per_byte
         if not self.heterogeneous:
             return Hockney(

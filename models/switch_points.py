@@ -1,11 +1,12 @@
 """Finds the candidates that are fastest, or nearly so, and the exact message sizes at which these candidates change.
 
 The times of formulas are smooth between jumps and kinks. A range of sizes is settled if one candidate is the fastest at
-every probe and leads each other one by more than their difference bends between the probes, and each other candidate is
-just as clearly within the tolerance or beyond it. Otherwise the range is halved, down to single bytes. Times may jump
-at a multiple of a segment size and jump back at the next byte: at the multiple all segments are full, so their size may
-reach the eager limit. These multiples are known beforehand and bound the ranges. Any other leap that reverts within a
-64th of a doubling may be missed. Candidates that are far behind throughout a range are not evaluated there again.
+every probe, its lead over each other candidate exceeds the bend of their difference between the probes, and each other
+candidate is just as clearly within the tolerance or beyond it. Otherwise the range is halved, down to single bytes.
+Times may jump at a multiple of a segment size and jump back at the next byte: at the multiple all segments are full, so
+their size may reach the eager limit. These multiples are known beforehand and bound the ranges. Any other leap that
+reverts within a 64th of a doubling may be missed. Candidates that are far behind throughout a range are not evaluated
+there again.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def _one_of(number: int, index: Indices) -> NDArray[np.bool_]:
 
 
 def _allowed(least: Array, tolerance: float) -> Array:
-    """The seconds by which a time may exceed the smallest time within the tolerance; 0 where no time is known."""
+    """The seconds by which the tolerance allows a time to exceed the smallest time; 0 where no time is known."""
     return np.where(np.isfinite(least), np.abs(least), 0.0) * (tolerance + TIE)
 
 
@@ -122,7 +123,8 @@ def _near(
 ) -> NDArray[np.bool_]:
     """True for candidates that may be nearly the fastest somewhere in a wide range, shape (candidates, P, ranges).
 
-    The times at the probes of the wide range decide, and those at both ends of its narrow ranges, where times may leap.
+    The times that decide are those at the probes of the wide range, and those at both ends of its narrow ranges, where
+    times may leap.
     """
     probes, bounds = _probes(*wide), narrow.T
     first = np.searchsorted(narrow[0], wide[0])
@@ -215,7 +217,8 @@ def _compared(
     """Compares other candidates with the winner at a range's first probe; marks rivals, good and unclear candidates.
 
     Rivals may be faster than the winner somewhere in the range, good ones are good enough throughout, unclear ones may
-    be in a part. Seconds have the shape (candidates, ranges, probes), the others (candidates, ranges).
+    be good enough in a part of it. `seconds` has the shape (candidates, ranges, probes), `others` and the results have
+    (candidates, ranges).
     """
     rivals, good = others.copy(), np.zeros_like(others)
     unclear = others.copy() if tolerance else rivals

@@ -1,7 +1,7 @@
 """Allocations: the hosts of a job, read or drawn, and the nodes of a description that stand for these hosts.
 
-The network of a description is regular, so any of its switches can stand for a real one; hosts get nodes at one switch,
-or in one group of switches, exactly if they share a switch or a group.
+The network of a description is regular, so any of its switches can stand for a real one. Two hosts get nodes at one
+switch (or in one group of switches) exactly if the hosts share a switch (or a group).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class NodeMap(dict[str, tuple[str, str]]):
 
 @dataclass(frozen=True)
 class Allocation:
-    """The hosts of a job: one for each rank if `by_rank`, otherwise each once; `rows` are their places in `source`."""
+    """The hosts of a job: one for each rank if `by_rank`, otherwise each once; `rows` are their lines in `source`."""
 
     source: str
     hosts: tuple[str, ...]
@@ -58,10 +58,10 @@ class Allocation:
 
 @dataclass(frozen=True, repr=False)
 class AllocatedPlatform(PlacedPlatform):
-    """`base` with the nodes of an allocation; `ranks` has the node of each rank, or of each host without ranks.
+    """`base` with the nodes of an allocation; `ranks` has the node of each rank or, without ranks, of each host.
 
-    Ranks run where they ran in the job if a node has `per_node` processes. With another number, or if it is not known
-    (0), processes fill the nodes of the allocation in blocks.
+    Ranks run where they ran in the job if a node has `per_node` processes. With another number, or if `per_node` is not
+    known (0), processes fill the nodes of the allocation in blocks.
     """
 
     per_node: int = 0
@@ -82,7 +82,7 @@ class AllocatedPlatform(PlacedPlatform):
         return hashlib.sha256(f"allocation of {self.per_node}\n{super().digest()}".encode()).hexdigest()
 
     def max_procs(self, processes_per_node: int) -> int:
-        """The number of ranks in the allocation; with another number per node, the number that its nodes hold."""
+        """The number of ranks in the allocation; with another number per node, as many as its nodes hold."""
         as_given = processes_per_node == self.per_node
         return len(self.ranks) if as_given else len(set(self.ranks)) * processes_per_node
 
@@ -105,9 +105,9 @@ class AllocatedPlatform(PlacedPlatform):
 class ScatteredPlatform(DerivedPlatform):
     """A job on nodes of `base` that other jobs leave free in a random draw with the seed `number`.
 
-    The number of free nodes is drawn uniformly in its logarithm, since machines are busy; then the free nodes are
-    drawn. The job gets consecutive free nodes from a random one on, which ranks fill in blocks. Jobs with different
-    numbers of nodes have separate draws.
+    The logarithm of the number of free nodes is drawn uniformly, since few nodes of a busy machine are free; then the
+    free nodes are drawn. The job gets consecutive free nodes, starting at a random one; ranks fill these in blocks.
+    Jobs with different numbers of nodes have separate draws.
     """
 
     number: int
@@ -246,7 +246,7 @@ def _too_large(allocation: Allocation, has: str, platform: HostPlatform, valid: 
 
 
 def _places(allocation: Allocation, hosts: Sequence[str], given: str | Path | NodeMap) -> NodeMap:
-    """The switch and group of each host. The map has its full name, its short name, or the number at its end."""
+    """The switch and group of each host. The map has a host's full name, short name, or final number."""
     read = given if isinstance(given, NodeMap) else read_node_map(Path(given))
     node_map, found = _with_short(read), {}
     for host in hosts:

@@ -199,7 +199,7 @@ def _bandwidth(platform: Described, text: str) -> Described:
 
 
 def _topology_with_rates(topology: Topology | None, factor: float, keeps_uplinks: bool) -> Topology | None:
-    """The topology with the rates of its cables multiplied; if `keeps_uplinks`, except rates that follow from links."""
+    """The topology with cables' rates multiplied; if `keeps_uplinks`, rates that follow from links stay the same."""
     if isinstance(topology, FatTree):
         return _scaled(topology, 1.0 if keeps_uplinks else 1 / factor, "oversubscription")
     if isinstance(topology, Dragonfly):

@@ -25,7 +25,7 @@ _NO_OVERHEAD: tuple[OverheadRow, ...] = ((0, 0.0, 0.0),)
 
 @dataclass(frozen=True)
 class Source:
-    """Origin of figures: `what` names the figures, and `where` their source."""
+    """The origin of numbers: `what` names the numbers, and `where` their source."""
 
     what: str
     where: str
@@ -40,8 +40,8 @@ class Calibration:
     processor's overheads of a blocking send, a receive and a non-blocking send: SMPI charges `os` and `or_` below the
     rendezvous threshold only, `ois` at every size, and nothing for empty messages. Messages of `eager_limit_bytes` or
     more use the rendezvous protocol. With `crosstraffic`, a flow uses 5 % of its rate in the opposite direction.
-    `copy_seconds_per_byte` is for copies in an algorithm's own buffers. Own memory of `kept_memory_bytes` or more is
-    new to the process in each call, and mapping it takes `allocate_seconds_per_byte`. None stands for no time. With
+    `copy_seconds_per_byte` is for copies in an algorithm's own buffers. Such buffers of `kept_memory_bytes` or more get
+    new memory in each call, and mapping it takes `allocate_seconds_per_byte`. None stands for no time. With
     `tcp_window`, SimGrid's default, a flow transfers at most one TCP window per round trip.
     """
 
@@ -86,7 +86,7 @@ COPY_SECONDS_PER_BYTE = 1e-10
 """The default time to copy a byte: one byte read and one byte written, at 20 GB/s."""
 
 LEAST_FLAG_SECONDS = 1e-7
-"""The least latency of a flag in shared memory where nothing is known of it: a cache line of another core."""
+"""The minimum latency of a flag in shared memory if it is unknown: the time to read another core's cache line."""
 
 PACKET_BYTES = 1448
 """The bytes of a message in a full packet of TCP over Ethernet, with time stamps."""
@@ -97,8 +97,8 @@ class Buffers:
     """Finite buffers of a switch's ports, in bytes without headers, and the TCP that retransmits what the buffers drop.
 
     Connections begin with `initial_window_packets`, and have at most the send buffer of `Ports` in flight. If fewer
-    than three packets arrive after a lost one, it is sent again when nothing was acknowledged for
-    `retransmission_seconds` and a round trip. The defaults are Linux's least time-out, Ethernet's packets with time
+    than three packets arrive after a lost one, the lost packet is sent again when nothing was acknowledged for
+    `retransmission_seconds` plus a round trip. The defaults are Linux's least time-out, Ethernet's packets with time
     stamps, and the window of RFC 6928.
     """
 
@@ -112,9 +112,9 @@ class Buffers:
 class Ports:
     """The parameters of the nodes' ports, which only the schedule engine uses; SMPI has no such parameters.
 
-    A port passes `bytes_per_second` of full packets, with PACKET_BYTES of a message and `header_bytes` more, in each
-    direction, and after a pause `burst_bytes` at once, like token buckets. A message takes `latency_seconds` in
-    addition to the port's time and the overheads of the calibration. A message that waits for its receiver takes
+    In each direction, a port passes `bytes_per_second` in full packets (PACKET_BYTES of a message and `header_bytes`
+    more) and, like a token bucket, `burst_bytes` at once after a pause. A message takes `latency_seconds` in addition
+    to the port's time and the overheads of the calibration. A message that waits for its receiver takes
     `handshake_seconds` more before it leaves, and its sender continues when only `send_buffer_bytes` of the message are
     left. Acknowledgements take `acknowledgement_share` of a flow's rate in the opposite direction. The loopback's
     latency includes overheads; if its rate is 0, SMPI's parameters apply. Without `buffers` the switch never loses
@@ -135,10 +135,10 @@ class Ports:
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Description(HostPlatform):
-    """The contents that all descriptions of clusters behind one switch share.
+    """The fields that the descriptions of homogeneous and heterogeneous clusters share.
 
-    Processes on one node communicate through a loopback. `processes_per_node` is the default, None one per CPU.
-    `published` holds figures from the literature; its keys name the units.
+    Processes on one node communicate through a loopback. `processes_per_node` is the default number; None means one per
+    CPU. `published` holds figures from the literature; its keys name the units.
     """
 
     name: str
@@ -187,8 +187,8 @@ class Platform(Description):
     node has at most the loopback's rate, all together at most `memory_bytes_per_second`. Messages from one socket to
     others share `between_sockets_bytes_per_second`, with a latency of `between_sockets_latency_seconds` (None: as
     within a socket). A flag that a process sets in shared memory is seen by others after `flag_latency_seconds` (None:
-    what the shortest message within a node takes). SMPI ignores these three. No rate means no limit.
-    `memory_bytes_per_node` only limits the messages that the processes of a node can hold.
+    what the shortest message within a node takes). SMPI ignores the last three of these parameters. No rate means no
+    limit. `memory_bytes_per_node` only limits the messages that the processes of a node can hold.
     """
 
     nodes: int

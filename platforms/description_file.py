@@ -88,7 +88,7 @@ _BY_UNIT = {
 
 
 def _keys(names: str, **others: Key) -> dict[str, Key]:
-    """Keys in the order of `names`, optional ones with ?; `others` are keys whose unit the name does not tell."""
+    """Keys in the order of `names`, in which ? marks optional ones; `others` are the keys whose names lack a unit."""
     found = {}
     for word in names.split():
         name = word.rstrip("?")
@@ -540,7 +540,7 @@ def _key_lines(text: str) -> dict[str, int]:
 
 
 def checked(platform: _Described) -> _Described:
-    """The platform itself. Raises UsageError with the first problem that a file with its description would have."""
+    """Returns the platform. Raises UsageError with the first problem that its description in a file would have."""
     problems = read_description(write_description(platform))[1]
     if problems:
         raise UsageError(problems[0].what)

@@ -1,4 +1,4 @@
-"""New descriptions from a few figures, with an interconnect's calibration if one is named."""
+"""New descriptions from a few numbers, with an interconnect's calibration if an interconnect is named."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def new_platform(
         sources += (Source("memory_bytes_per_second", _MEMORY_SOURCE),)
         warn(
             f"the messages within a node are assumed to share {memory / 1e9:g} GB/s of its memory, 20 for each CPU, as "
-            "estimated for shaheen-ii; to set another rate, give --memory-gbytes N to tune or platforms new, about "
-            "half of what a copy over all cores (STREAM) reaches"
+            "estimated for shaheen-ii; to set another rate, give 'collwise tune' or 'collwise platforms new' "
+            "--memory-gbytes N, about half of what a copy over all cores (STREAM) reaches"
         )
     loopback = (picked.loopback_bytes_per_second, picked.loopback_latency_seconds) if picked else (5e9, 5e-7)
     loopback_latency = node.loopback_latency_seconds
@@ -149,9 +149,10 @@ def _check_node(node: Node) -> None:
 
 
 def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
-    """The platform with an interconnect's overheads, and a latency from which these are taken off for short messages.
+    """The platform with an interconnect's overheads, and with these subtracted from the latency of short messages.
 
-    Only processors that send or receive many messages are slower. Long messages have neither `os` nor `or` in SMPI.
+    So a single short message takes as long as before, and only processors with many messages are slower. Long messages
+    have neither `os` nor `or` in SMPI.
     """
     picked, own = interconnect(interconnect_name), platform.calibration
     if charges_overheads(platform.smpi_options()):

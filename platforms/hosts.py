@@ -122,7 +122,7 @@ class HostPlatform(ABC):
         return tuple(rank // processes_per_node for rank in range(procs))
 
     def places(self, procs: int, processes_per_node: int) -> Places:
-        """The position in `hosts` of each rank's host, and its socket; ranks fill a node's sockets in even blocks."""
+        """The position in `hosts` of each rank's host, and the rank's socket; ranks fill sockets in even blocks."""
         positions = self.positions(procs, processes_per_node)
         on_node, seen, found = Counter(positions), Counter[int](), []
         for position in positions:

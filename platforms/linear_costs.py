@@ -23,8 +23,8 @@ Array = NDArray[np.float64]
 class PointToPoint:
     """Costs of an eager message of at least one byte between two of n nodes.
 
-    Overheads and their parts per byte are arrays (n,). `latency_seconds`, with the time of SMPI's envelope, and
-    `network_seconds_per_byte` are arrays (n, n) over sender and receiver, 0 on the diagonal.
+    Overheads and their parts per byte are arrays (n,). `latency_seconds` (which includes the time of SMPI's envelope)
+    and `network_seconds_per_byte` are arrays (n, n) over sender and receiver, 0 on the diagonal.
     """
 
     send_seconds: Array

@@ -126,7 +126,7 @@ def check_file(path: str | Path) -> CheckReport:
 
 
 def _unlikely_figures(platform: Description) -> Iterator[tuple[str, str]]:
-    """The keys of figures that were probably given in a wrong unit: links below 1 MB/s, routes above 10 ms."""
+    """The keys whose values probably have a wrong unit: links below 1 MB/s, routes above 10 ms."""
     links, routes = _links_and_routes(platform)
     for key, rate in links:
         if rate < _MIN_LINK_BYTES_PER_SECOND:

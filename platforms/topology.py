@@ -94,7 +94,7 @@ class Topology(ABC):
         return found
 
     def _collided(self, cable: Cable, nodes: int, node_rate: float) -> Cable:
-        """The cable with the rate that static routes leave to flows of a switch's nodes, or of a group's."""
+        """The cable with the rate that static routes leave to flows of a switch's nodes, or of a group's nodes."""
         flows = self.nodes_per_switch
         if cable.one >= self.switches(nodes):
             flows *= self.group_switches or 1
@@ -131,9 +131,9 @@ class Topology(ABC):
 class FatTree(Topology):
     """A fat tree of two levels, or, if `switches_per_pod` is given, of three.
 
-    The cables up from a switch together have the rate of its nodes' links divided by `oversubscription`, those up from
-    a pod the rate of its switches' cables divided by `pod_oversubscription`. The highest level is one vertex, and so is
-    a pod's second level.
+    The cables up from a switch together have the rate of its nodes' links divided by `oversubscription`, and those up
+    from a pod have the rate of its switches' cables divided by `pod_oversubscription`. The highest level is one vertex,
+    and so is a pod's second level.
     """
 
     oversubscription: float = 1.0
@@ -184,7 +184,7 @@ class FatTree(Topology):
 class Dragonfly(Topology):
     """Groups of switches, with a cable between every two groups.
 
-    The cables from a switch to its group together have `local_bytes_per_second`, those between two groups
+    The cables from a switch to its group together have `local_bytes_per_second`, and those between two groups have
     `global_bytes_per_second`. A message to another group takes three hops: to the switch with the cable, to the other
     group, and to the switch of its receiver.
     """

@@ -46,8 +46,8 @@ def platform_xml(platform: Platform) -> str:
 def _graph_lines(platform: Platform) -> list[str]:
     """A zone of hosts, routers and links, in which SimGrid takes the routes with the fewest links.
 
-    There is a router for each vertex of the topology; on a torus for each dimension of each switch, to keep their
-    order.
+    There is a router for each vertex of the topology; on a torus, there is one for each dimension of each switch, to
+    keep the order of dimensions.
     """
     hosts, topology, rate = platform.hosts, platform.topology, platform.node_bytes_per_second
     cables = topology.cables(len(hosts), rate) if topology else []

@@ -131,7 +131,7 @@ def _router(given: Mapping[str, str]) -> str:
 
 
 def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Element]) -> dict[str, Any]:
-    """The fields of a description that give the network of several clusters, or of one and its host names."""
+    """The fields of a description that give several clusters' network, or one cluster's network and host names."""
     given, fail = elements[0].attrib, partial(_refusal, platform)
     if unknown := next((name for name in _UNKNOWN if given.get(name, "SPLITDUPLEX") != "SPLITDUPLEX"), None):
         raise fail(f"its <cluster> has {unknown}={given[unknown]!r} (valid: none, or SPLITDUPLEX)")

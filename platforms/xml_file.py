@@ -176,7 +176,7 @@ def _host_problems(element: _Element, hosts: dict[str, int]) -> Iterator[Problem
 
 
 def _topology_problems(element: _Element, count: int) -> Iterator[Problem]:
-    """Reports a cluster whose topology, if readable, has another number of nodes than the `count` of its radical."""
+    """Reports a cluster whose radical names `count` hosts, if its topology has another number of nodes."""
     topology = element.attributes.get("topology", "FLAT")
     try:
         size = _topology_size(topology, element.attributes.get("topo_parameters", ""))

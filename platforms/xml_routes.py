@@ -172,9 +172,10 @@ def joined(
     near: Route,
     fail: Fail,
 ) -> dict[str, Any]:
-    """The link, topology and backbone of switches with `sizes` nodes, to which hosts or clusters, the `ends`, belong.
+    """The link, topology and backbone of a network of switches, which have `sizes` nodes.
 
-    `link` is the rate and latency of a node's own link, and `near` the rest of a route between two nodes of a switch.
+    `ends` are the hosts, or clusters, and `switch_of` has the switch of each. `link` is the rate and latency of a
+    node's own link, and `near` the rest of a route between two nodes of a switch.
     """
     rate, latency = link
     together, (flow, within) = rate * sum(sizes), _limit(near)

@@ -1,4 +1,4 @@
-"""Benches, which time cases and make experiments: an engine on a platform, or a method at an execution target."""
+"""Benches time cases and make experiments; a bench is an engine on a platform, or a method at an execution target."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Simulated:
 
     platform: HostPlatform
     context: SimulationContext
-    # The engine may leave out cases of these collectives that are slower than the fastest by more than this share.
+    # By collective: the engine may leave out cases that are slower than the fastest by more than this share.
     margins: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     source = "simulated"
     is_exact = True
@@ -84,7 +84,7 @@ class Simulated:
         return self.run(cases, label).timings
 
     def laboratory(self, procs: int, processes_per_node: int = 1) -> ExperimentLaboratory:
-        """Experiments between the first processes."""
+        """The laboratory for experiments between the first `procs` processes."""
         return self.context.laboratory(self.platform, procs, processes_per_node)
 
 
@@ -92,7 +92,7 @@ class Simulated:
 class Measured:
     """A method at an execution target. Each launch is stopped after `limit_seconds`.
 
-    The default is the sum of the method's own limits. With another value of `run`, everything is measured again.
+    The default limit is the sum of the method's own limits. With another value of `run`, everything is measured again.
     """
 
     target: ExecutionTarget
@@ -144,7 +144,7 @@ class Measured:
         return dict(zip(asked, made, strict=True))
 
     def laboratory(self, procs: int, processes_per_node: int = 1) -> ExperimentLaboratory:
-        """Experiments between the first processes, with the method's precision."""
+        """The laboratory for experiments between the first `procs` processes, with the method's precision."""
         from collwise.simulator.sweeps.experiment_runner import TIME_LIMIT_SECONDS, ExperimentLaboratory
 
         limit = TIME_LIMIT_SECONDS if self.limit_seconds is None else self.limit_seconds

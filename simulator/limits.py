@@ -92,7 +92,7 @@ def _buffers(collective: str, procs: int, here: int) -> tuple[int, int]:
 
 
 def buffers_of_node(collective: str, procs: int, processes_per_node: int) -> int:
-    """The messages in the buffers of all processes on one node, the root's node if the root holds all messages."""
+    """The number of messages in all buffers on one node (on the root's node if the root holds all messages)."""
     return _buffers(collective, procs, min(procs, processes_per_node))[1]
 
 

@@ -97,7 +97,7 @@ class Store:
             raise UsageError(self._complaint(ValueError(f"malformed name: {problem}"))) from None
 
     def _complaint(self, problem: Exception) -> str:
-        text = " ".join(str(problem).split())  # SQLite quotes definitions of tables
+        text = " ".join(str(problem).split())  # SQLite may quote table definitions, which have line breaks
         if "not a database" in text and not _is_begun(self.path):
             return f"{self.path} is not a store of times (SQLite); it was left untouched; name another with --store"
         if "not a database" in text or "malformed" in text:
@@ -224,7 +224,7 @@ class Store:
         return deleted
 
     def rows(self, **wanted: Any) -> Iterator[dict[str, Any]]:
-        """The rows that have the `wanted` values, as dictionaries, also with source, platform, maker and details.
+        """The rows that have the `wanted` values, as dictionaries that include source, platform, maker and details.
 
         `wanted` maps each column to a value, or to a tuple of values, one of which the row must have.
         """
@@ -246,7 +246,7 @@ class Store:
 
 
 def _look_into(path: Path, mode: str) -> tuple[bool, int, int, set[str]]:
-    """Returns whether an SQLite file is sound, its number of pages, layout version and the names of its tables."""
+    """Returns whether an SQLite file is sound, its number of pages, its layout version, and the names of its tables."""
     address = f"{path.resolve().as_uri()}?mode={mode}"
     with contextlib.closing(sqlite3.connect(address, uri=True, timeout=_LOCK_SECONDS)) as connection:
         healthy = connection.execute("pragma quick_check(1)").fetchone()[0] == "ok"

@@ -22,8 +22,8 @@ class Case:
 
     `experiment` is 'collective', an experiment of programs/benchmark.c (`gather_bytes` is then the size m_g of the
     closing gather), 'tasks' or one of its variants (programs/task_times.h), or an experiment between few processes
-    (common/experiments.py), whose processes `peers` names, separated by commas, and whose parameters are `reply_bytes`,
-    `count` and `delay_seconds`.
+    (common/experiments.py). For such an experiment, `peers` names the processes, separated by commas, and
+    `reply_bytes`, `count` and `delay_seconds` are parameters.
     """
 
     collective: str
@@ -54,7 +54,7 @@ class Case:
 
     @property
     def uses_windows(self) -> bool:
-        """True if processes of a node share memory, or read one another's: `within` 1 and 2."""
+        """True if the processes of a node share memory, or read one another's memory (`within` is 1 or 2)."""
         is_one = self.parameter in WINDOWS and self.collective in WITH_WINDOWS
         return is_one and self.entry.count_parameter == "within"
 
@@ -95,7 +95,7 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Timing:
-    """A row: `seconds` until the last process is done (nan when failed), `root_seconds` until the root is.
+    """A row: `seconds` until the last process is done (nan when failed), and `root_seconds` until the root is done.
 
     For experiments between few processes, `seconds` is the time that the experiment defines, and `root_seconds` the
     whole time of a repetition on the first process, which on real MPI includes synchronisation and a share of the

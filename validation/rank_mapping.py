@@ -1,4 +1,4 @@
-"""The optimal mapping of processors to the binomial tree compared with the default mapping, predicted and simulated.
+"""Compares the optimal mapping of processors to the binomial tree with the default one, by prediction and simulation.
 
 O'Flynn 2009, sections 5.1 and 7.1: only a model with parameters for each pair of processors distinguishes mappings.
 """

@@ -10,10 +10,11 @@ from collwise.models.piecewise import Array
 
 
 def linear(points: Points, steps: Steps, conservative: bool = False) -> Array:
-    """The flat tree: one report, and the release of P - 1 processes; T_min of the paper.
+    """The flat tree at best, T_min of the paper: one report, and then the release of P - 1 processes.
 
     `conservative` gives T_max, in which the root receives the other P - 2 reports one after another. For Hockney the
-    paper prints (P - 1) alpha; one receive and P - 1 sends take P alpha, as in its formulas for LogGP and PLogP.
+    paper prints (P - 1) alpha, but one receive and P - 1 sends take P alpha, as in the paper's formulas for LogGP and
+    PLogP.
     """
     further = points.procs - 2
     seconds = 2 * steps.message(EMPTY_BYTES) + further * steps.gap(EMPTY_BYTES, points.procs - 1)
@@ -26,7 +27,7 @@ def double_ring(points: Points, steps: Steps) -> Array:
 
 
 def recursive_doubling(points: Points, steps: Steps) -> Array:
-    """log2 P steps, or floor(log2 P) + 2 if P is not a power of two. The paper prints no floor under Hockney."""
+    """log2 P steps, or floor(log2 P) + 2 if P is not a power of two. The paper's Hockney formula has no floor."""
     whole = np.floor(np.log2(points.procs))
     extra = np.where(2**whole == points.procs, 0.0, 2.0)
     return np.asarray((whole + extra) * steps.round(EMPTY_BYTES))

@@ -29,8 +29,8 @@ def chain(points: Points, steps: Steps) -> Array:
 def binomial(points: Points, steps: Steps) -> Array:
     """ceil(log2 P) (message + (n_s - 1) gap).
 
-    The paper sends the whole message to one child before the next child. The C code takes the same time if P is a power
-    of two, since the root sends n_s ceil(log2 P) messages in both orders.
+    In the paper, a process sends the whole message to one child before it sends to the next. The C code takes the same
+    time if P is a power of two, since the root sends n_s ceil(log2 P) messages in both orders.
     """
     m = points.bytes_each
     children = np.ceil(np.log2(points.procs))
@@ -41,8 +41,8 @@ def binary(points: Points, steps: Steps) -> Array:
     """d (message + gap) + (n_s - 1) fork, d = ceil(log2(P + 1)) - 1; a chain if P = 2.
 
     In print, a step under Hockney takes 2 alpha + m_s beta instead of 2 (alpha + m_s beta), and LogGP's second summand
-    has another factor than n_s - 1. Under PLogP the max applies only for P > 3, where a process both receives and
-    sends.
+    has another factor than n_s - 1. Under PLogP, the max in `fork` applies only if P > 3, since otherwise no process
+    both receives and sends.
     """
     return _down_binary_tree(points, steps, points.segments, points.bytes_each)
 

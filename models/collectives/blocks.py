@@ -58,7 +58,7 @@ def scatter_lmo(points: Points, model: LMO) -> Array:
 
 
 def gather_lmo(points: Points, model: LMO) -> Array:
-    """(4.2), the scatter, below M1; nan up to M2; then (4.3), with the sum over i instead of the maximum."""
+    """(4.2), as for scatter, below M1; nan up to M2; then (4.3), with the sum over i instead of the maximum."""
 
     def seconds(procs: int, m: Array) -> Array:
         root, others = lmo_parts(model, procs, m)
@@ -69,9 +69,10 @@ def gather_lmo(points: Points, model: LMO) -> Array:
 
 
 def lmo_parts(model: LMO, procs: int, message_bytes: Array) -> tuple[Array, Array]:
-    """The parts of a message's seconds that the root and each other process take, for k sizes.
+    """Splits the seconds of messages of k sizes into the root's part and the part of each other process.
 
-    The root's part is C_0 + m t_0, of shape (k,), that of process i is L_0i + C_i + m t_i + m / beta_0i, (P - 1, k).
+    The root's part is C_0 + m t_0, shape (k,). The part of process i is L_0i + C_i + m t_i + m / beta_0i; these parts
+    have shape (P - 1, k).
     """
     pairs = model.as_hockney()
     constant = np.ravel(model.processor_seconds)[0]

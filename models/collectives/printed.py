@@ -1,4 +1,4 @@
-"""Formulas of Pješivac-Grbović et al. 2007, tables 1 to 4, as printed, where ours differ."""
+"""The formulas of Pješivac-Grbović et al. 2007, tables 1 to 4, as printed; only those that differ from ours."""
 
 from __future__ import annotations
 

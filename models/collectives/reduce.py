@@ -18,8 +18,8 @@ from collwise.models.piecewise import Array
 def linear(points: Points, steps: Steps) -> Array:
     """The flat tree: message + (n_s (P - 1) - 1) inflow(0). The C code does not segment messages here.
 
-    LogGP's printed formula has one more (m_s - 1) G, and one g per segment; in PLogP's, the first combining overlaps
-    with the gap.
+    The printed formula for LogGP has one more (m_s - 1) G, and one g per segment. In the one for PLogP, the combining
+    of the first message overlaps with the gap.
     """
     later = points.segments * (points.procs - 1) - 1
     return np.asarray(_message(points, steps) + later * _inflow(points, steps))

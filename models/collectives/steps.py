@@ -29,7 +29,7 @@ class Steps:
         return np.asarray(self.model.predict(message_bytes))
 
     def gap(self, message_bytes: ArrayLike, receivers: ArrayLike = 1) -> Array:
-        """The time between two messages to, or from, `receivers` processes in a row at one process: alpha + m beta."""
+        """The time between two messages that a process exchanges with `receivers` others in a row: alpha + m beta."""
         return self.message(message_bytes)
 
     def receiving(self, message_bytes: ArrayLike) -> Array:
@@ -47,14 +47,14 @@ class Steps:
     def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: Array) -> Array:
         """The time between two messages at a process that combines each: alpha + m beta + m gamma; gamma is `per_byte`.
 
-        `sends` is 1 if the process sends a message of that size after each one, otherwise 0; Hockney sends while it
-        receives.
+        `sends` is 1 if the process sends a message of that size after each one, otherwise 0. Under Hockney the process
+        sends while it receives.
         """
         return np.asarray(self.message(message_bytes) + per_byte * np.asarray(message_bytes, dtype=float))
 
 
 def _further_gap(model: LogGP | PLogP, receivers: ArrayLike) -> Array:
-    """The change of the gap with the number of receivers; 0 in models that have none."""
+    """The change of the gap with the number of receivers; 0 in models without such a change."""
     return np.zeros(np.shape(receivers)) if model.further_gap is None else model.further_gap(receivers)
 
 
@@ -68,7 +68,7 @@ class LogGPSteps(Steps):
         )
 
     def gap(self, message_bytes: ArrayLike, receivers: ArrayLike = 1) -> Array:
-        """g + (m - 1) G, and the change of g with the number of receivers."""
+        """g + (m - 1) G, plus the change of g with the number of receivers."""
         gap = self.model.gap_seconds + _further_gap(self.model, receivers)
         return np.asarray(gap + self._transmission(message_bytes))
 
@@ -91,7 +91,7 @@ class PLogPSteps(Steps):
     """The terms of PLogP."""
 
     def gap(self, message_bytes: ArrayLike, receivers: ArrayLike = 1) -> Array:
-        """g(m), and its change with the number of receivers."""
+        """g(m), plus the change of g with the number of receivers."""
         return np.asarray(self.model.gap(message_bytes) + _further_gap(self.model, receivers))
 
     def receiving(self, message_bytes: ArrayLike) -> Array:

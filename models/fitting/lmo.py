@@ -1,8 +1,8 @@
 """Estimation of the LMO model and its thresholds S, M1 and M2: O'Flynn 2009, section 4.4.
 
-The parameters come from roundtrips and one-to-two experiments. S and M2 are structural changes of piecewise linear
-regressions of linear scatter's and gather's time over message size (Bai & Perron 1998); M1 is searched with ever
-smaller strides.
+The parameters come from roundtrips and one-to-two experiments. S and M2 are structural changes (Bai & Perron 1998) in
+piecewise linear regressions of time over message size, S for linear scatter and M2 for linear gather; M1 is searched
+with ever smaller strides.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> 
     the link's time, and 1 / beta_ij may be negative. The sums in (4.1) to (4.3) are correct nevertheless; for a single
     pair the sum is correct only if links are not shared.
 
-    The averages differ from (4.10), which divides the sums of C_i and t_i by C(n, 2), although i is in C(n - 1, 2)
-    triplets, and averages beta_ij; we average 1 / beta_ij, which may be 0. A pair in no triplet gets the averages of
-    its processors.
+    The averages differ from (4.10) in two ways: it divides the sums of C_i and t_i by C(n, 2), although i is in only
+    C(n - 1, 2) triplets; and it averages beta_ij, whereas we average 1 / beta_ij, which may be 0. A pair in no triplet
+    gets the averages of its processors.
     """
     procs, least = lab.procs, lab.min_bytes
     large = message_size(lab, thresholds)
@@ -106,9 +106,10 @@ def message_size(lab: Laboratory, thresholds: Thresholds) -> int:
 
 
 def triplets(procs: int, each: int) -> NDArray[np.intp]:
-    """Ascending triplets of processors, (number, 3): all, or each processor in at least `each` of them.
+    """Ascending triplets of processors, (number, 3): all, or so many that each processor is in at least `each`.
 
-    Drawn triplets come, with a fixed seed, in rounds of disjoint triplets, which can be measured concurrently.
+    If not all triplets are needed, they are drawn with a fixed seed, in rounds of disjoint triplets, which can be
+    measured concurrently.
     """
     if each >= comb(procs - 1, 2):
         return np.array(list(combinations(range(procs), 3)), dtype=np.intp)
@@ -138,7 +139,10 @@ def _roundtrips(lab: Laboratory, sizes: tuple[int, int]) -> tuple[Array, Array]:
 
 
 def _one_to_two_excess(lab: Laboratory, chosen: NDArray[np.intp], trips: dict[int, Array]) -> dict[int, Array]:
-    """D(m), seconds, by size m: one-to-two minus the slower partner's roundtrip, (triplets, 3), each processor as i."""
+    """D(m), in seconds, by size m: the time of one-to-two minus the slower partner's roundtrip.
+
+    Each array has the shape (triplets, 3), as each processor of a triplet is i once.
+    """
     generator = np.random.default_rng(lab.procs)
     experiments, slower = [], []
     for size, (seconds, half_widths) in trips.items():
@@ -277,7 +281,7 @@ def gather_irregular_from(
 
 
 def escalations(seconds: Sequence[float]) -> NDArray[np.bool_]:
-    """Marks times that are at least ESCALATION times the time of a larger message, which no rising line allows."""
+    """Marks each time that is at least ESCALATION x that of a larger message; a rising line has no such times."""
     times = np.asarray(seconds, dtype=float)
     return np.asarray(times >= ESCALATION * np.minimum.accumulate(times[::-1])[::-1])
 

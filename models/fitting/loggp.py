@@ -1,4 +1,4 @@
-"""Estimation of LogP and LogGP, with saturation (Culler) or without it (Hoefler), and of a gap by receivers.
+"""Estimation of LogP and LogGP, with saturation (Culler) or without it (Hoefler), and of a gap per number of receivers.
 
 Results are means over `pairs` of processes, by default only (0, 1). All functions raise UsageError for invalid
 arguments.
@@ -100,8 +100,8 @@ def hoefler_loggp(lab: Laboratory, pairs: Sequence[Pair] | None = None, heteroge
     - PRTT(1, 0, s) = 2 (L + 2 o + (s - 1) G);
     - without a delay each further message adds g + (s - 1) G, which over several s gives g and G by least squares;
     - with a delay of at least the gap each further message adds the delay and o. This o is the overhead of sending; o_r
-      cannot be distinguished from L and is assumed to equal o_s. So if they differ, L is wrong but L + o_s + o_r is
-      right. Delayed times consist mostly of the delay, so a small error in these times is a large error in o.
+      cannot be distinguished from L and is assumed to equal o_s. So if o_r and o_s differ, L is wrong but L + o_s + o_r
+      is right. Delayed times consist mostly of the delay, so a small error in these times is a large error in o.
     """
     least, most = lab.min_bytes, _largest_eager(lab)
     larger = {size for size in (most // 64, most // 16, most // 4, most // 2, most) if size > least}
@@ -167,11 +167,11 @@ def _loggp(
 def saturated_gap(
     pair: Pair, message_bytes: int, reply_bytes: int, single_seconds: float, doubling: Doubling
 ) -> Procedure[float]:
-    """Seconds from one message of that size to the next, (T(s) - T(1)) / (s - 1); s grows until the gap settles.
+    """The gap from s messages of that size in a row, (T(s) - T(1)) / (s - 1); s grows until the gap settles.
 
-    O'Flynn 2009, sections 2.2.2 and 2.2.4, divides T(s) by s, which still includes 1 / s of a roundtrip; without T(1) =
-    `single_seconds`, as in Hoefler et al. 2007, far fewer messages give the same limit. The last value is returned if
-    the gap does not settle.
+    O'Flynn 2009, sections 2.2.2 and 2.2.4, divides T(s) by s, which still includes 1 / s of a roundtrip. If T(1) =
+    `single_seconds` is subtracted, as in Hoefler et al. 2007, far fewer messages give the same limit. The last value is
+    returned if the gap does not settle.
     """
     count, before = doubling.first, None
     while True:
@@ -186,8 +186,9 @@ def saturated_gap(
 def with_further_gap(lab: Laboratory, measured: WithGap) -> WithGap:
     """The parameters with the change of the gap for 2, 4, 8, ... and all receivers: Pješivac-Grbović et al., section 7.
 
-    A linear scatter of the smallest blocks to k processes takes k - 1 gaps longer than one to a single process, so that
-    its gap is (T(k) - T(1)) / (k - 1). The change is the difference to the gap between messages to one process.
+    A linear scatter of the smallest blocks to k processes takes k - 1 gaps longer than a scatter to one process, so the
+    gap for k receivers is (T(k) - T(1)) / (k - 1). The change is the difference to the gap between messages to one
+    process.
     """
     # Linear trees send no messages for empty blocks.
     least = max(1, lab.min_bytes)

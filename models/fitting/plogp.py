@@ -92,7 +92,7 @@ def fitted_plogp(lab: Laboratory, measured: PLogP) -> PLogP:
 
 
 def _ways(least: int, ways: Sequence[Pair], sizes: Sizes, doubling: Doubling, saturate: bool) -> Procedure[list[PLogP]]:
-    """PLogP for each direction in `ways`: L and g of the first direction, and the overheads of each first process."""
+    """PLogP for each direction in `ways`: L and g of the first direction, and the overheads of every first process."""
     roundtrips: dict[int, float] = {}
 
     def roundtrip(size: int) -> Procedure[float]:

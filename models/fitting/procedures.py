@@ -61,7 +61,10 @@ QUICK = Detail(
 
 @dataclass(frozen=True)
 class FitRequest:
-    """The family of models to fit, the procedure, and whether pairs, processors and numbers of receivers differ."""
+    """The family of models to fit, and the procedure.
+
+    Parameters may differ by pair and processor (`heterogeneous`), and the gap by number of receivers (`by_receivers`).
+    """
 
     family: str
     procedure: str
@@ -73,8 +76,8 @@ class FitRequest:
 class FitProcedure:
     """A procedure that fits a family of models.
 
-    `run` takes a laboratory, the detail, and `pairs`, over which it returns means, or `heterogeneous=True`, for
-    parameters of every pair, unless the procedure is `means_only`.
+    `run` takes a laboratory, the detail and `pairs`, and returns means over these pairs. Unless the procedure is
+    `means_only`, `run` also takes `heterogeneous=True` instead of `pairs`, and then returns parameters of every pair.
     """
 
     what: str
@@ -201,7 +204,7 @@ def request(
 
 
 def max_useful_procs(wanted: FitRequest, available: int, alike: bool = True) -> int:
-    """The default number of processes in experiments: all if they may differ, otherwise at most HOMOGENEOUS_PROCS."""
+    """The default number of processes in experiments: all if processes differ, otherwise at most HOMOGENEOUS_PROCS."""
     few = alike and not wanted.heterogeneous and not wanted.by_receivers
     return min(available, HOMOGENEOUS_PROCS) if few else available
 
@@ -214,7 +217,7 @@ def fit(
     reduce_seconds_per_byte: float = 0.0,
     detail: Detail = CLOSE,
 ) -> FittedParameters:
-    """Runs the procedure. Raises UsageError for fewer than 2 or 3 processes, and the errors of the procedure."""
+    """Runs the procedure. Raises UsageError for fewer than 2 processes (LMO, `by_receivers`: 3), and its errors."""
     least = 3 if wanted.family == "lmo" or wanted.by_receivers else 2
     if lab.procs < least:
         raise UsageError(f"{wanted.family} by {wanted.procedure} needs at least {least} processes, not {lab.procs}")

@@ -66,7 +66,7 @@ class Sizes:
             )
 
     def regular(self, min_bytes: int) -> list[int]:
-        """The sizes that are always measured. They double, or are further apart to give at most `max_count` sizes."""
+        """The sizes that are always measured. They double, or are further apart if doubling gives too many."""
         if min_bytes >= self.smallest_bytes:
             raise UsageError(
                 f"message sizes from {self.smallest_bytes} bytes: they must exceed the smallest message, {min_bytes}"

@@ -23,7 +23,7 @@ Procedure = Generator[list[Experiment], list[float], Result]
 
 
 def alongside(procedures: Sequence[Procedure[Result]]) -> Procedure[list[Result]]:
-    """One procedure that carries out all of these and returns their results in order."""
+    """One procedure that carries out all given procedures and returns their results in order."""
     results: dict[int, Result] = {}
     wanted: dict[int, list[Experiment]] = {}
 

@@ -3,8 +3,8 @@
 `AS_PRINTED` holds formulas (1) and (7) to (11) as printed: with one alpha and beta per algorithm, and with a gamma that
 depends only on p and is taken at the segment size. `BY_PARTS` holds them split into parts whose costs differ:
 
-- Filling the tree is one part, the flow of segments that follows is another, since with several processes per node its
-  segments share the nodes' links.
+- Filling the tree is one part, and the flow of segments that follows is another, since with several processes per node
+  the segments of the flow share the nodes' links.
 - The two phases of split-binary are two parts, since the exchange may reach the eager limit while segments do not.
 - Eager messages of the linear tree run concurrently, as in formula (3); rendezvous messages follow formula (1).
 
@@ -108,7 +108,7 @@ def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (7): the steps along the slowest path, to fill the tree, then gamma(c + 1) (n_s - 1) steps.
 
     c = ceil(log2 P) is the number of the root's children. If these receive a segment one after another, the slowest
-    path takes less than gamma(c + 1) + gamma(c) + ... + gamma(2), as printed, since the first child has the largest
+    path takes less than the printed sum gamma(c + 1) + gamma(c) + ... + gamma(2), since the first child has the largest
     subtree.
     """
     segment = points.bytes_each
@@ -132,7 +132,7 @@ def split_binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def split_binary(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """Formula (9): the steps along the slowest path, 2 (n - 1) for the n segments of a half, and the exchange.
+    """Formula (9): the steps along the slowest path, then 2 (n - 1) for the n segments of a half, then the exchange.
 
     With two processes the root has only one child, so the segments take n - 1 steps instead of 2 (n - 1).
     """
@@ -162,7 +162,7 @@ def knomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
 def two_tree(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Two binary trees, filled in 2 floor(log2(P - 1)) + 2 steps; the n segments of a half then take 2 (n - 1) steps.
 
-    Steps that have no message to wait for, up to a fifth of all, count as cheaper steps.
+    Up to a fifth of the steps have no message to wait for; the fit takes these for cheaper steps.
     """
     half = points.message_bytes / 2
     segments = segment_count(half, points.segment_bytes)
@@ -174,10 +174,10 @@ def scatter_allgather(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Scatter, then recursive doubling: its i-th step exchanges 2^(i-1) blocks of m / P.
 
     If a group of w = 2^(i-1) processes meets a smaller group of r processes, the processes without a partner get the
-    smaller group's blocks in ceil(log2(w / r)) messages of r blocks. Only the longest of these series is waited for,
-    and its first processes are not the last that the scatter reached, so latencies count floor(log2(w / r)) times, at
-    least once; bytes count in full. Steps of the scatter and of the allgather are nearly equal in number, so one part
-    serves both.
+    smaller group's blocks in ceil(log2(w / r)) messages of r blocks. Only the longest of these series of messages
+    delays the broadcast. Its first processes are not the last that the scatter reached, so latencies count only
+    floor(log2(w / r)) times, at least once; bytes count in full. Steps of the scatter and of the allgather are nearly
+    equal in number, so one part serves both.
     """
     block = points.message_bytes / points.procs
     parts = _scatter("main", points)

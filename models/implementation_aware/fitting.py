@@ -55,8 +55,8 @@ def fit_algorithm(
     """alpha and beta of every part and protocol in the observations, fitted with `formula`, by default the model's.
 
     In the model as printed, one alpha and beta also serve the closing gather of 'bcast_gather' (figure 4). In the model
-    by parts, the closing gather has its own, and each of several segment sizes is also fitted alone (section VI).
-    Raises CollwiseError when there are no observations.
+    by parts, the closing gather has its own alpha and beta, and each segment size, if there are several, is also fitted
+    alone (section VI). Raises CollwiseError when there are no observations.
     """
     if not observations:
         raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")

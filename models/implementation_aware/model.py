@@ -18,7 +18,7 @@ from collwise.models.single_messages import Hockney
 
 @dataclass(frozen=True)
 class ImplementationAware(FittedToObservations, RegisteredModel):
-    """One of the models that a parameter file serves: 'by_parts', 'as_printed' or 'traditional'."""
+    """One of the models that share a parameter file: 'by_parts', 'as_printed' or 'traditional'."""
 
     parameters: ModelParameters
     name: str

@@ -1,7 +1,7 @@
 """Cost formulas of the reduce algorithms, which the papers lack, split into parts like those of the broadcasts.
 
-`fill` are the messages on the slowest path up the tree, `inflow` those that wait at one process, which combines one
-while the next is under way, and `steady` those of later segments. beta includes combining.
+`fill` counts the messages on the slowest path up the tree, `inflow` the messages that wait at one process, which
+combines each while the next is under way, and `steady` the messages of later segments. beta includes combining.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def linear(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def pipeline(points: Points, gamma: Gamma) -> Sequence[Messages]:
-    """P - 1 steps to fill the chain, then n_s - 1."""
+    """P - 1 steps to fill the chain, then n_s - 1 steps."""
     return _parts(points, points.procs - 1, np.zeros_like(points.procs), points.segments - 1)
 
 

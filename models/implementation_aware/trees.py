@@ -1,9 +1,9 @@
 """The time that the first segment takes down a tree of algorithms/topology/tree.c.
 
 If the sender's time for each message separates the messages, the i-th of a process's c children has the segment after
-gamma(i + 1) steps; if they share its link, all have it after gamma(c + 1). The time is a mean, weighted by
-`shared_link`. In all these trees a subtree has the shape of a whole tree of the same size, so the sizes of the subtrees
-below the root, in the order in which they are served, describe a tree.
+gamma(i + 1) steps; if the messages share the sender's link, all children have it after gamma(c + 1) steps. The time is
+the mean of the two cases, weighted by `shared_link`. In all these trees a subtree has the shape of a whole tree of the
+same size, so the sizes of the subtrees below the root, in the order in which they are served, describe a tree.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def binary_subtrees(procs: int) -> tuple[int, ...]:
 
 @cache
 def binomial_subtrees(procs: int) -> tuple[int, ...]:
-    """The sizes of the root's subtrees, the nearest child's first; that of 2^k has every 2^(k + 1)-th process."""
+    """The sizes of the root's subtrees, the nearest child's first; the child 2^k has every 2^(k + 1)-th process."""
     return tuple((procs + (1 << k) - 1) >> (k + 1) for k in range((procs - 1).bit_length()))
 
 
@@ -118,7 +118,7 @@ def shared_link(gamma: Gamma, message_bytes: Array) -> Array:
 
 @lru_cache(256)
 def _generations(wanted: tuple[int, ...], subtrees: Subtrees) -> tuple[list[int], list[tuple[list[int], Indices]]]:
-    """The table rows of trees of the `wanted` sizes; and the rows of parents and of their children, children first."""
+    """The table rows of trees of `wanted` sizes; and groups of parents' rows with their children's, lowest first."""
     found: set[int] = set()
     waiting = set(wanted)
     while waiting:

@@ -60,7 +60,7 @@ class Described:
 def described(
     name: str, known: Facts, node: Mapping[str, Any], topology: Mapping[str, Any], figures: Mapping[str, Any]
 ) -> Described:
-    """The description made from the known facts and from the given figures; None stands for one that was not given.
+    """The description made from the known facts and the given values; None stands for a value that was not given.
 
     `node` has the fields of Node, `topology` the keys of a topology and its kind under `topology`, and `figures` the
     other arguments of new_platform, whose errors it raises.
@@ -202,7 +202,7 @@ def _complete_topology(facts: Facts, default: Any) -> None:
 
 
 def _link_rate(preset: str, gbits: float) -> float:
-    """A link's rate, bytes per second: the rate in the interconnect's description, scaled by the nominal rates."""
+    """A link's rate, bytes per second: the rate in the interconnect's description times the ratio of nominal rates."""
     nominal = NOMINAL_GBITS.get(preset)
     rate = interconnect(preset).link_bytes_per_second * gbits / nominal if nominal else gbits * _GBIT
     return float(f"{rate:.6g}")

@@ -1,4 +1,4 @@
-"""Facts about a cluster, how each is known and where it comes from; those about links, from the ports of a node."""
+"""Facts about a cluster, each with its source; the ports of a node give the facts about links."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from math import log
 from typing import Any
 
 LIVE = "live"
-"""The source of facts that stands for Slurm itself, as it answers on a machine of the cluster."""
+"""The source of facts that stands for Slurm itself, which is asked on a machine of the cluster."""
 READ, GIVEN, ESTIMATED, MISSING = "read", "given", "estimated", "missing"
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A figure of a cluster: how it is known (READ, GIVEN, ESTIMATED, MISSING), and its source, or how to find it."""
+    """A fact about a cluster; `how` is READ, GIVEN, ESTIMATED or MISSING, `where` its source or how to find it."""
 
     what: str
     value: Any
@@ -36,7 +36,7 @@ def facts(*found: Fact) -> Facts:
 
 
 def merged(*sources: Facts) -> Facts:
-    """The facts of several sources, of which earlier ones count; all facts about links are from one source."""
+    """The facts of several sources, from the earliest if they differ; all facts about links are from one source."""
     together: Facts = {}
     for source in sources:
         linked = "interconnect" in together
@@ -99,7 +99,7 @@ _ETHERNET_WORD = re.compile(r"(\d+)(?:gbe|gige|geth)")
 
 @dataclass(frozen=True)
 class Port:
-    """A node's port that is up, and `where` it was read; `generation` names that of InfiniBand, such as hdr100."""
+    """An active port of a node, and `where` it was read; `generation` is the InfiniBand generation, such as hdr100."""
 
     kind: str
     gbits: float | None
@@ -145,7 +145,7 @@ def link_facts(ports: Sequence[Port]) -> Facts:
 
 
 def _preset(port: Port) -> str:
-    """The interconnect of a port; of InfiniBand with an unknown rate HDR's, of Ethernet that of the nearest rate."""
+    """The interconnect of a port: HDR for InfiniBand of unknown rate; for Ethernet, the one with the nearest rate."""
     if port.kind == INFINIBAND:
         if port.gbits == NOMINAL_GBITS["infiniband-hdr100"] and "hdr" in port.generation.lower():
             return "infiniband-hdr100"

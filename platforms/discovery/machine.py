@@ -38,7 +38,10 @@ _CONNECTX_GBITS = {"ConnectX-7": 400.0, "ConnectX-6": 200.0, "ConnectX-5": 100.0
 
 
 def machine_facts(saved: Path | None = None, sys: Path | None = None) -> Facts:
-    """The facts of `saved` lstopo XML or lscpu output, of `sys`, a copy of /sys, or else of this machine."""
+    """The facts of a machine, from its files; by default those of this machine.
+
+    `saved` is lstopo's XML or lscpu's output, and `sys` a copy of /sys.
+    """
     of_file: Facts = {}
     if saved is not None:
         text = read_text(saved)

@@ -86,7 +86,7 @@ def slurm_facts(source: str, partition: str | None = None) -> Facts:
     names = [name for item in chosen for name in item.names]
     left_out = all_nodes - count
     where = found.where + whose
-    where += f"; {counted(left_out, 'other node')} left out, --partition selects" if left_out else ""
+    where += f"; {counted(left_out, 'other node')} left out (--partition selects nodes)" if left_out else ""
     return facts(
         read("nodes", count, where),
         read("hosts", hostlist.collect_hostlist(names), found.where),
@@ -97,7 +97,7 @@ def slurm_facts(source: str, partition: str | None = None) -> Facts:
 
 
 def _node_facts(found: SlurmConfiguration, nodes: Sequence[_Nodes]) -> Iterator[Fact]:
-    """Sockets, cores and the smallest memory of nodes. Some parameters make slurmd count other things as sockets."""
+    """Sockets, cores and the smallest memory of nodes. Settings may make slurmd count other parts as sockets."""
     sockets, cores = nodes[0].sockets, nodes[0].cores
     settings = found.settings.get("slurmdparameters", "").lower()
     if cores is not None:
@@ -190,7 +190,7 @@ def _add(found: SlurmConfiguration, output: str) -> None:
 
 
 def _nodes(found: SlurmConfiguration) -> Iterator[_Nodes]:
-    """The nodes that exist, each with the defaults that were set before it."""
+    """The nodes that exist, each with the defaults that the lines before it set."""
     defaults: dict[str, str] = {}
     for record in found.records[_NODE]:
         if record[_NODE].upper() == "DEFAULT":
@@ -227,7 +227,7 @@ def _names(text: str, key: str) -> list[str]:
 
 
 def _selected(found: SlurmConfiguration, nodes: list[_Nodes], partition: str | None) -> tuple[list[_Nodes], str]:
-    """The nodes of a partition, by default of Slurm's default one or else of all, and words that name it."""
+    """The nodes of `partition`, by default Slurm's default partition or else all nodes, and words that name it."""
     partitions = {record[_PARTITION]: record for record in found.records[_PARTITION]}
     defaults = partitions.pop("DEFAULT", {})
     if partition is not None:

@@ -31,7 +31,7 @@ Slots = Mapping[str, int]  # processes that each host takes, in the order of the
 
 
 def read_hosts(text: str) -> Slots:
-    """The hosts of a host file, or of names separated by commas; numbers of a host named twice are added."""
+    """The hosts of a host file, or of names separated by commas; the slots of a host named twice are added."""
     path = Path(text)
     if "," not in text and path.is_file():
         return read_host_file(path)

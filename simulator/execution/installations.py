@@ -105,7 +105,7 @@ class Build:
         command = ["cmake", "-S", str(folders.SOURCES), "-B", str(self.folder), "-G", "Ninja"]
         command += ["-DCMAKE_BUILD_TYPE=Release", f"-DCOLLWISE_MPI={self.mpi}", f"-DCMAKE_C_COMPILER={self.compiler}"]
         command += [f"-DPython3_EXECUTABLE={sys.executable}"]
-        # CMake's checks need the variable; a program that is built with it would not run in the simulator.
+        # CMake's checks need SMPI_PRETEND_CC; programs that are built with it would not run in the simulator.
         self._run(command, {"SMPI_PRETEND_CC": "1"}, lambda how_far: None)
         mark.write_text(wanted, encoding="utf-8")
 
@@ -253,9 +253,9 @@ def _built_smpi() -> dict[str, Installation]:
 
 
 def smpi_installation(version: str | None = None, procs: int = 1) -> Installation:
-    """The SimGrid to use: `version` if it is given, otherwise the system's or the newest one built.
+    """The SimGrid to use: `version` if it is given, otherwise the system's or the newest that collwise built.
 
-    A built one is preferred for 1024 processes or more, since SimGrid before 4.0 searches one list of all messages.
+    The latter is preferred for 1024 processes or more, since SimGrid before 4.0 searches one list of all messages.
     """
     system, built = _system_smpi(), _built_smpi()
     known = ({system.version: system} if system is not None else {}) | built

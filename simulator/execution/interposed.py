@@ -1,6 +1,6 @@
 """Runs an unmodified MPI program with libcollwise.so in place of MPI's collectives, and verifies that it is loaded.
 
-At MPI_Init the library writes a load marker. A run that succeeds without it is reported as an error.
+At MPI_Init the library writes a load marker. A run that succeeds without writing one is reported as an error.
 """
 
 from __future__ import annotations
@@ -175,8 +175,8 @@ def run_interposed(
 ) -> int:
     """Runs the program with our standard streams and returns its exit code; `plain` runs it without libcollwise.
 
-    If no report is requested and no call used a rule of the table, a note says so; under SMPI, only if no rule can
-    apply. Raises UsageError when the MPI library, the program or the platform is missing or unsuitable, and
+    If no report is requested and no call used a rule of the table, a note says so; under SMPI, the note appears only if
+    no rule can apply. Raises UsageError when the MPI library, the program or the platform is missing or unsuitable, and
     CollwiseError when the program succeeds without having called libcollwise.
     """
     mpi = find_installation(library, simgrid, procs)
@@ -244,7 +244,7 @@ def row_taken_for(table: Path, procs: int) -> str:
 
 
 def no_rule_for(table: Path, procs: int, processes_per_node: int) -> str:
-    """The reason why no rule of a table can apply to a run; empty if one may."""
+    """The reason why no rule of a table can apply to a run; empty if a rule may apply."""
     rules = [words for words in _rules_in(table).values() if len(words) >= 5]
     if not rules:
         return "the table has no rules"
@@ -262,7 +262,7 @@ def no_rule_for(table: Path, procs: int, processes_per_node: int) -> str:
 
 
 def _unused(report: Path) -> str:
-    """The reason why no call used a rule, by the run's report; empty without a report or if one did."""
+    """The reason why no call used a rule, from the run's report; empty if a call did, or there is no report."""
     if not report.exists():
         return ""
     rows, reasons = read_profile(report).rows, Counter[str]()
@@ -281,7 +281,7 @@ def following_rules(rules: str, library: Path, folder: Path) -> dict[str, str]:
 
 
 def preloadable(path: Path, directory: Path) -> str:
-    """A path of the library that LD_PRELOAD can take: its own, or a link in `directory` without blanks or colons."""
+    """The library's path if LD_PRELOAD accepts it, otherwise a link in `directory`, without blanks or colons."""
     if not set(str(path)) & set(" :"):
         return str(path)
     link = directory / path.name

@@ -1,4 +1,4 @@
-"""Execution targets by their launchers: this machine and hosts by mpirun, also within OAR, and by srun within SLURM."""
+"""Execution targets by launcher: this machine, named hosts and OAR reservations (mpirun), SLURM jobs (srun)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class RemoteHosts:
-    """The hosts of a run and the processes of each, which are written to `file`."""
+    """The hosts of a run and the number of processes on each, which are written to `file`."""
 
     slots: Slots
     file: Path
@@ -56,7 +56,7 @@ def mpirun_command(
     parameters: Mapping[str, str] | None = None,
     launcher_args: Sequence[str] = (),
 ) -> LauncherCommand:
-    """The mpirun command of Open MPI or MPICH, for this machine or, by blocks, for `hosts`, whose file it writes.
+    """Returns Open MPI's or MPICH's mpirun command, for this machine or, by blocks, for `hosts`; writes their file.
 
     Open MPI's mpirun also starts programs of an MPICH that was built for PMIx. `environment` reaches every process;
     `parameters` are MCA parameters of Open MPI.

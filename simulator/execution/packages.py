@@ -42,16 +42,16 @@ def missing_packages(groups: Iterable[str]) -> list[str]:
 
 
 def require_packages(groups: Iterable[str]) -> None:
-    """Raises UsageError, which says how to install them, if packages of these groups are missing."""
+    """Raises UsageError if packages of these groups are missing; the message says how to install them."""
     if missing := " ".join(missing_packages(groups)):
         raise UsageError(
-            f"missing system packages: {missing}; on Debian and Ubuntu 'apt-get install {missing}' installs them, "
+            f"missing system packages: {missing}; on Debian and Ubuntu 'apt-get install {missing}' installs them; "
             "elsewhere, install packages that provide the same"
         )
 
 
 def require_extra(extra: str) -> None:
-    """Raises UsageError, which says how to install the extra, if Python packages of it are missing."""
+    """Raises UsageError if Python packages of the extra are missing; the message says how to install it."""
     if missing := [*_missing_from(extra)]:
         raise UsageError(
             f"missing Python packages: {' '.join(missing)}; pip install 'collwise[{extra}]' installs them; in a "

@@ -114,8 +114,8 @@ def run_command(
     """Runs a command and captures its output. Its session ends when the command ends, on errors, and at `stop`.
 
     `on_line` gets each line of standard output as it arrives. `end_others` ends processes that the command started
-    outside of its session; another thread calls it when these could block the reading. With `grace_seconds`, the
-    command first gets SIGTERM and this much time to end its processes, also on other hosts.
+    outside of its session; another thread calls it when such processes could block the reading of output. With
+    `grace_seconds`, the command first gets SIGTERM and this much time to end its processes, also on other hosts.
     """
     run = ProgramRun(returncode=None)
     finished, timed_out = threading.Event(), threading.Event()
@@ -200,7 +200,7 @@ def _session(
 
 
 def _end_session(child: subprocess.Popen[Any], grace_seconds: float) -> None:
-    """Ends all processes of the session, which launchers put into other groups but not other sessions."""
+    """Ends all processes of the session; launchers put processes into other groups, but not into other sessions."""
     import psutil
 
     gone = (ProcessLookupError, PermissionError)

@@ -78,7 +78,7 @@ class ProfileRow:
 
 @dataclass(frozen=True)
 class Profile:
-    """The collectives of a program, and the mean process's seconds from MPI_Init to MPI_Finalize.
+    """A program's collectives, and the seconds from MPI_Init to MPI_Finalize, as a mean over the processes.
 
     For several runs, all seconds are medians, and `run_seconds` has each run's seconds within collectives.
     """
@@ -135,7 +135,7 @@ def _row(keys: Keys) -> ProfileRow:
 
 
 def differing_calls(before: Profile, after: Profile) -> tuple[int, int]:
-    """The number of kinds of calls whose counts differ between two runs, and the number of all kinds."""
+    """The number of kinds of calls that two runs made unequally often, and the number of all kinds."""
     first, second = rows_by_key(before.rows), rows_by_key(after.rows)
     kinds = first.keys() | second.keys()
     numbers = ([sum(row.calls for row in rows.get(kind, ())) for kind in kinds] for rows in (first, second))
@@ -151,7 +151,7 @@ def rows_by_key(rows: Iterable[ProfileRow]) -> dict[Key, list[ProfileRow]]:
 
 
 def profile_of_runs(profiles: Sequence[Profile]) -> Profile:
-    """One profile of several runs: the rows of the run with the median time, with seconds of all runs."""
+    """One profile of several runs: the rows of the run with the median time, with seconds summarized over all runs."""
     if len(profiles) == 1:
         return profiles[0]
     if len(sizes := sorted({profile.processes for profile in profiles})) > 1:

@@ -133,7 +133,7 @@ def _run(command: list[str], log: Path, follow: Callable[[str], None] = lambda l
             sink.write(f"{line}\n")
             follow(line)
 
-        # In one stream, errors stay beside what they are about.
+        # In one stream, errors stay next to the output that they belong to.
         return run_command(["sh", "-c", 'exec "$@" 2>&1', "sh", *command], on_line=on_line)
 
 

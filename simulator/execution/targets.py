@@ -14,7 +14,7 @@ from collwise.simulator.execution.installations import Installation
 from collwise.simulator.execution.processes import LauncherCommand, ProgramRun, run_command
 
 EAGER_LIMITS = {"openmpi": 4096, "mpich": 8192}
-"""Bytes, between processes of one machine: Open MPI's btl_vader_eager_limit, and about what MPICH's UCX uses."""
+"""The eager limit, bytes, within a machine: Open MPI's btl_vader_eager_limit, and about the limit of MPICH's UCX."""
 
 TCP_EAGER_LIMIT_BYTES = 65536  # eager limit of Open MPI's TCP transport, btl_tcp_eager_limit, which includes the header
 
@@ -35,10 +35,10 @@ class LaunchRequest:
 class ExecutionTarget(ABC):
     """The place where programs run on a real MPI library."""
 
-    name: str  # of the platform in results
+    name: str  # the name of the platform in results
     installation: Installation
     eager_limit_bytes: int  # messages of at least this size use rendezvous
-    usual_procs: int  # the default of an estimation: as many as there is room for
+    usual_procs: int  # the default number of processes of an estimation: as many as fit on the target
     facts: Mapping[str, str]  # recorded with times, in addition to the installation: hosts, transport, mapping
 
     @abstractmethod
@@ -71,7 +71,7 @@ class ExecutionTarget(ABC):
 
 
 class ModifiedTarget(ExecutionTarget):
-    """Another target with more environment variables and launcher options, which `facts` distinguish."""
+    """A target that adds environment variables and launcher options to another one, and facts that describe them."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class ModifiedTarget(ExecutionTarget):
         self.facts: Mapping[str, str] = {**original.facts, **facts}
 
     def processes_per_node(self, procs: int) -> int:
-        """As many as on the original target."""
+        """The number on the original target."""
         return self._original.processes_per_node(procs)
 
     @contextlib.contextmanager

@@ -10,8 +10,8 @@ first. In random settings such sums were too high by up to 13 %, and by up to 26
 bound is therefore the sum divided by 1.25 or 1.5.
 
 Bounds from work are exact and need no other network: no schedule is done before the busiest process has spent its time
-on overheads and local work, nor before the busiest port has passed all its bytes. In a long pipeline this time is the
-same for each further segment, so it limits the pipeline's rate.
+on overheads and local work, nor before the busiest port has passed all its bytes. In a long pipeline each further
+segment adds the same work, which limits the pipeline's rate.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ _MAY_DIFFER = {*(name for kind in _KINDS for name in kind), *_RATES, *_RATES_WIT
 _OVERHEAD_SECONDS = 1e-6  # the overhead that a network without overheads gets, to find the effect of overheads
 _A_LITTLE = 1e-4  # the share by which the costs of a kind are enlarged to find their part of a time
 MARGIN, _MARGIN_OF_OTHERS = 0.25, 0.5
-"""The shares by which sums may be too high: with the same overheads and protocols, and with different ones."""
+"""The shares by which sums may be too high if overheads and protocols are the same, and if they differ."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of all cases in tables by size, one case after another; each case begins at its entry of `starts`."""
+    """The columns of tables by size that each case uses, one case after another; case i begins at `starts[i]`."""
 
     every: npt.NDArray[np.intp]
     starts: npt.NDArray[np.intp]
 
     @classmethod
     def of(cls, cases: Iterable[npt.NDArray[np.uint32]], sizes: int) -> Columns:
-        """The columns of some cases; each case also has the column after all sizes, which stands for no size."""
+        """Joins the columns of cases; each case also gets the column after the last size, which stands for no size."""
         ended = [np.append(columns, sizes).astype(np.intp) for columns in cases]
         lengths = [len(columns) for columns in ended]
         return cls(np.concatenate(ended), np.cumsum([0, *lengths[:-1]]))
@@ -70,7 +70,10 @@ class Columns:
 
 @dataclass(frozen=True)
 class Anchor:
-    """Lower bounds of the times of cases on a network, and their parts, shape (kinds, cases); nan where unknown."""
+    """A network, lower bounds of the times of cases on it, and the parts of these times; unknown values are nan.
+
+    The shape of `parts` is (kinds, cases).
+    """
 
     tables: NetworkTables
     seconds: Doubles
@@ -82,7 +85,7 @@ class Anchor:
         return cls(tables, seconds, np.full((len(KINDS), len(seconds)), np.nan))
 
     def has(self, kind: int) -> bool:
-        """True if the network has costs of a kind; always for overheads, since a network without them gets some."""
+        """True if the network has costs of a kind; always for overheads, since a network without any is given some."""
         return kind == OVERHEAD or _has(self.tables, kind)
 
     def with_parts(self, found: Doubles, slower: Sequence[Doubles | None]) -> Anchor:
@@ -107,7 +110,7 @@ class Anchor:
         return replace(self.tables, **enlarged)
 
     def min_seconds(self, tables: NetworkTables, columns: Columns) -> Doubles:
-        """A lower bound for each case on a network with tables for the same sizes; 0 where there is none."""
+        """A lower bound of each case's time on a network with tables for the same sizes; 0 if none is known."""
         if not _is_comparable(self.tables, tables):
             return np.zeros(len(self.seconds))
         factors = np.array([columns.least(_factor(self.tables, tables, kind)) for kind in KINDS])
@@ -118,7 +121,7 @@ class Anchor:
         # A message that no longer waits for its receive may make anything faster.
         waits = _waits(self.tables) & ~_waits(tables)
         still = columns.least(np.where(waits, 0.0, 1.0)) > 0
-        # All other costs change when a message begins only by changing how long other messages take.
+        # Other costs affect the start of a message only through the durations of other messages.
         decisive = (*_OVERHEAD, "protocol")
         has_same_order = all(np.array_equal(getattr(self.tables, name), getattr(tables, name)) for name in decisive)
         margin = MARGIN if has_same_order else _MARGIN_OF_OTHERS
@@ -166,7 +169,7 @@ def _factor(before: NetworkTables, after: NetworkTables, kind: int) -> Doubles:
 
 
 def _slower(before: NetworkTables, after: NetworkTables) -> float:
-    """The smallest factor by which rates are lower; a rate of 0 means no limit."""
+    """The smallest factor by which a rate falls; a rate of 0 means no limit."""
     least = np.inf
     for name in _RATES + (_RATES_WITHIN_NODES if before.shares_nodes else ()):
         if getattr(before, name) is not None:
@@ -211,7 +214,7 @@ class Work:
     """The work of several plays. All plays share tables, which have a column for each message size."""
 
     def __init__(self, plays: Sequence[_Play], columns: Sequence[_Columns], sizes: int) -> None:
-        """Counts what the schedules do. `columns` has the columns of each play in tables with `sizes` columns."""
+        """Counts the operations of schedules; `columns` has, by play, the table column of each of its message sizes."""
         rows_of: dict[tuple[int, int], list[_Row]] = {}
         nothing = np.array([_COSTS * sizes])  # after all costs
         numbers: list[npt.NDArray[np.intp]] = []
@@ -245,7 +248,10 @@ def busiest_messages(schedule: Schedule) -> float:
 
 
 def _rows(schedule: Schedule, shorter: Schedule | None) -> list[_Row]:
-    """The operations of each different process, then those of each different outgoing and incoming port."""
+    """The operations of each distinct process, then of each distinct outgoing port, then of each incoming one.
+
+    If `shorter` is given, only the operations beyond those of this schedule count.
+    """
     counts, others = _counts(schedule), None if shorter is None else _counts(shorter)
     if counts is None:
         return []

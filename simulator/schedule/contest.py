@@ -24,12 +24,12 @@ def contest_of(case: Case) -> Case:
 def hold_contests(
     cases: Iterable[Case], play: PlayWithin, tolerance: float, known: Mapping[Case, Mapping[Case, float]]
 ) -> dict[Case, float]:
-    """The seconds of cases that differ in their choice and message size; the cases of each size compete.
+    """The seconds of cases that differ only in their choice and message size; cases of the same size compete.
 
     All cases within `tolerance` of the fastest of their size (0.01: 1 %) get a time, and so do some others. Algorithms
     that run on every P also compete among themselves, since only they are chosen between the timed process counts.
-    Cases are played fastest first, by the previous size, since fast cases limit the others. `known` has earlier
-    seconds, by contest.
+    Cases are played in the order of their times at the previous size, since fast cases limit the others. `known` has
+    earlier seconds, by contest.
     """
     sizes = collections.defaultdict(list)
     for case in cases:

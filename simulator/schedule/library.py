@@ -72,7 +72,7 @@ _ASK = ctypes.CFUNCTYPE(c_int, c_char_p, c_int, c_uint64, POINTER(_Choice))
 
 
 class _Asked:
-    """The decisions as a C function; `problem` is the error that they raised."""
+    """The decisions as a C function; `problem` is the error that `decide` raised, if any."""
 
     def __init__(self, decisions: LibraryDecisions | None) -> None:
         self.problem: CollwiseError | None = None
@@ -163,7 +163,7 @@ PORT, MEMORY, SOCKETS, LINK = range(4)
 
 @dataclass(frozen=True)
 class Played:
-    """The times of a schedule in seconds: until all processes are done, until the root is, and until each process is.
+    """The times at which all processes of a schedule, the root, and each single process are done, in seconds.
 
     With finite buffers, `lost_packets` counts the packets that switches lost, `time_outs` the retransmission time-outs.
     """
@@ -196,7 +196,7 @@ class Trace:
         return self.spans[self.critical]
 
     def bytes_between(self, places: npt.NDArray[np.integer]) -> int:
-        """The bytes of all messages whose ranks are at different `places`, such as nodes or switches."""
+        """The bytes of all messages whose sender and receiver are at different `places`, such as nodes or switches."""
         sent = self.spans[self.spans["spent"] == ON_WAY]
         apart = places[sent["process"]] != places[sent["peer"]]
         return int(self.sizes[sent["size"][apart]].sum())
@@ -222,13 +222,13 @@ class Schedule:
         root_alone: bool = False,
         max_words: int = 0,
     ) -> None:
-        """Records a case. Raises UsageError if its algorithm cannot run on it.
+        """Records a case. Raises UsageError if the algorithm cannot run the case.
 
         `node_of` is the node of each process, or its node and socket, for algorithms that split communicators by these;
         by default processes are placed by blocks. `library` says what runs for the collectives that a mock-up calls.
-        With `root_alone`, only the root and the process after it are recorded, for `own_seconds`; this fails if these
-        two have to know of other processes. With `max_words`, the recording of each process ends after that many
-        operations, for `begins_longer`.
+        With `root_alone`, only the root and the process after it are recorded, for `own_seconds`; recording fails if
+        these two need information from other processes. With `max_words`, the recording of each process ends after
+        that many operations, for `begins_longer`.
         """
         self._library = load_library()
         nodes, sockets = _placed(case, node_of)
@@ -278,8 +278,8 @@ class Schedule:
     def own_seconds(self, network: NetworkTables) -> float:
         """A lower bound on the time of a play, from the root and the process after it alone.
 
-        It is the time that one of the two spends on overheads and local work, or that its messages take at its node's
-        ports.
+        The bound is the longest time that one of the two spends on overheads and local work, or that the messages of
+        one of them take at its node's ports.
         """
         ranks = (self.root, (self.root + 1) % self.procs)
         return max(self._library.schedule_own_seconds(self._made, network.structure, rank) for rank in ranks)
@@ -293,7 +293,7 @@ class Schedule:
     def play_within(self, network: NetworkTables, max_seconds: float) -> Played | None:
         """The times on a network; None as soon as it is clear that they exceed `max_seconds`.
 
-        On networks with finite buffers this is not noticed before the end, and longer times are returned as well.
+        On networks with finite buffers every schedule is played to its end, and longer times are returned as well.
         Raises as `play` does.
         """
         ends = np.zeros(self.procs)
@@ -302,7 +302,7 @@ class Schedule:
         return None if result.is_longer else _played(result, ends)
 
     def begins_longer(self, network: NetworkTables, max_seconds: float) -> float:
-        """Plays a schedule that ends after some operations. Returns infinity if the whole one exceeds `max_seconds`.
+        """Plays a schedule recorded with `max_words`. Returns infinity if the whole schedule exceeds `max_seconds`.
 
         Otherwise returns the time at which the first process has no more operations, or 0 if that is not known.
         """
@@ -345,8 +345,8 @@ class Schedule:
     def trace(self, network: NetworkTables, of_period: bool = False) -> Trace:
         """The trace on a network. Raises as `play` does.
 
-        With `of_period`, the trace contains only the processes that `play` plays if it makes no trace, since all other
-        processes do the same as these; peers are then numbered modulo the number of these processes.
+        With `of_period`, the trace contains only those processes that are played without a trace, since all others do
+        the same as one of them; peers are then numbered modulo the number of processes in the trace.
         """
         trace = _Trace(of_period=of_period)
         try:
@@ -365,7 +365,7 @@ class Schedule:
 
 
 def _placed(case: Case, node_of: NodeOf) -> tuple[npt.NDArray[np.int32] | None, npt.NDArray[np.int32] | None]:
-    """The nodes of processes, None if each has its own, and their sockets, None if each node is one."""
+    """The nodes of processes (None: each has a node of its own), and their sockets (None: each node is one socket)."""
     if node_of is None:
         alone = case.processes_per_node == 1
         return None if alone else np.arange(case.procs, dtype=np.int32) // np.int32(case.processes_per_node), None
@@ -430,7 +430,7 @@ _FUNCTIONS: Mapping[str, tuple[type | None, Sequence[type]]] = {
 
 @cache
 def load_library() -> ctypes.CDLL:
-    """The C library. Raises as `library_file` does, and CollwiseError if its structures have other sizes than here."""
+    """The C library. Raises as `library_file` does, and CollwiseError if its structures have other sizes than ours."""
     file = library_file()
     library = ctypes.CDLL(str(file))
     for name, (result, arguments) in _FUNCTIONS.items():

@@ -6,16 +6,16 @@ played (live_groups.py). The most expensive cases are not played at all:
 - Uneven blocks: If a message is not a multiple of P doubles, its blocks differ by an element, so that the processes of
   a ring differ as well. The case gets the time of the next multiple, for which all processes do the same. Its error is
   the time that another P doubles add, at least 0.2 %, since unequal sizes share ports slightly differently.
-- Long pipelines: Three short pipelines show by how much longer each further period takes. The error, at least 1 %, is
-  the difference between the two times of a period that the three pipelines give, or, if that is larger, the time by
-  which the busiest process or port takes longer than they suggest. Unlike in pipelines.py, comparisons of times are not
-  checked. In trees of reductions, a child runs ahead of the others for up to hundreds of segments before it waits for
-  them, and then the rate changes. Their short pipelines are therefore longer, and if the error is larger than 1 %, the
-  whole pipeline is played.
+- Long pipelines: The times of three short pipelines show how long each further period takes. They give two values; the
+  error, at least 1 %, is the difference of these, or, if that is larger, the time by which the busiest process or port
+  takes longer than the values suggest. Unlike in pipelines.py, comparisons of times are not checked. In trees of
+  reductions, a child runs ahead of the others for up to hundreds of segments before it waits for them, and then the
+  rate changes. The short pipelines of reductions are therefore longer, and if the error is larger than 1 %, the whole
+  pipeline is played.
 
-benchmarks/whatif_map.py compares both with exact times. All other times are exact, and equal those of `play_case`. On
-nodes that differ or have several processes each, and over links between switches, all times are exact, since processes
-rarely do the same there, and pipelines find their rates late.
+benchmarks/whatif_map.py compares both approximations with exact times. All other times are exact, and equal those of
+`play_case`. On nodes that differ or have several processes each, and over links between switches, all times are exact,
+since processes rarely do the same there, and pipelines reach their final rates late.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class LiveCases:
     def times(self, tables_for: TablesFor, every: bool = False) -> LiveTimes:
         """The times, on a network, of all cases that may be the fastest for their size and P.
 
-        Other times may be nan, unless this is the first network or `every` case is wanted. Unless all cases are exact,
-        the network's nodes must be equal and at one switch, with one process each.
+        Other times may be nan, unless this is the first network or `every` is true. Unless the cases were recorded with
+        `exact`, the network's nodes must be equal and at one switch, with one process each.
         """
         found = self._in_groups(lambda procs, group: group.times(tables_for(procs, group.all_sizes), every))
         seconds, errors = np.full(self._count, np.nan), np.zeros(self._count)
@@ -103,7 +103,7 @@ class LiveCases:
         return LiveTimes(seconds, errors)
 
     def find_parts(self) -> None:
-        """Prepares for faster calls of `times`; takes two to three times as long as the first of these calls."""
+        """Makes later calls of `times` faster; takes two to three times as long as the first call of `times`."""
         self._in_groups(lambda procs, group: group.find_parts(self._with_reductions))
 
     def _in_groups(self, what: Callable[[int, Group], _Found]) -> list[tuple[Group, _Found]]:
@@ -115,7 +115,7 @@ class LiveCases:
             return [(group, one) for (_, group), one in zip(groups, found, strict=True)]
 
     def _terms(self, case: Case) -> Terms:
-        """The terms of a case whose blocks are played as they are."""
+        """The terms of a case whose message size is not rounded."""
         group, node_of = self._groups[case.procs], self._node_of(case.procs)
         found = None if self._exact else self._short_pipelines(case, group, node_of)
         return found or Terms([group.position(*recorded(case, node_of))])
@@ -139,7 +139,7 @@ class LiveCases:
         return units if 2 * above.programs <= case.procs else 0
 
     def _rounded_terms(self, case: Case, units: int, plays: Mapping[int, int]) -> Terms:
-        """The terms of a case with uneven blocks; `plays` contains the positions of plays of all sizes, by units."""
+        """The terms of a case with uneven blocks; `plays` maps `units` of each size to the position of its play."""
         others = sorted(plays.keys() - {units}, key=lambda other: (other < units, abs(other - units)))
         # If there is no other size, the next multiple below shows how much one multiple adds; for the first multiple,
         # the second one does.

@@ -1,9 +1,9 @@
 """The cases of one process count in a map that follows a slider, and their plays on a network.
 
 For each message size, only the choices that may be the fastest are played: first the choice with the lowest bound, then
-every choice whose bound is not clearly longer than the fastest time so far. A play stops as soon as it takes longer.
-Bounds follow from the times on the first network, on which all choices were played, and from the work of each choice
-(bounds.py).
+every choice whose bound is not clearly longer than the fastest time so far. A play stops as soon as it takes clearly
+longer than that. Bounds follow from the times on the first network, on which all choices were played, and from the work
+of each choice (bounds.py).
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class LiveTimes:
 
 @dataclass(frozen=True)
 class Terms:
-    """The positions of the plays whose weighted times give a case's time, and the weights that give its error.
+    """The positions of the plays whose weighted sum gives a case's time; other weights of these plays give its error.
 
     The relative error is taken to be at least `min_error`. The time is at least `first_share` of the time of the first
-    play. `whole` is the position of the play of the case itself, for pipelines whose short plays may not reach its
-    rate.
+    play. `whole` is the position of the play of the case itself, for pipelines whose final rate the short plays may not
+    reach.
     """
 
     plays: Sequence[int]
@@ -85,7 +85,7 @@ class Group:
     _anchors: list[Anchor] = field(default_factory=list)
 
     def position(self, schedule: Schedule, sizes: Sizes) -> int:
-        """The position of a play among the plays of the group, which equal schedules share."""
+        """The position of a play in the group; plays of equal schedules with the same sizes share one position."""
         alike = self._position_of.setdefault((schedule.messages, schedule.programs, sizes.tobytes()), [])
         for position in alike:
             if self.schedules[position] is schedule or self.schedules[position].equals(schedule):
@@ -102,7 +102,7 @@ class Group:
         self._terms.append(terms)
 
     def finish(self) -> None:
-        """Makes arrays of the cases, after the last one was added."""
+        """Makes arrays of the cases; called once, after the last case was added."""
         self.all_sizes = np.unique(np.concatenate([*self.sizes, np.zeros(0, np.uint64)]))
         self.columns = [np.searchsorted(self.all_sizes, sizes).astype(np.uint32) for sizes in self.sizes]
         # A case with fewer terms repeats its first play, with no weight.
@@ -126,16 +126,16 @@ class Group:
 
     @cached_property
     def work(self) -> Work:
-        """The work of each play, then the extra work of each case's first play over its second one."""
+        """The work of each play, then the work by which each case's first play exceeds its second play."""
         plays = [(schedule, None) for schedule in self.schedules]
         further = [(self.schedules[first], self.schedules[second]) for first, second, *_ in self._plays]
         columns = [*self.columns, *(self.columns[play] for play in self._plays[:, 0])]
         return Work([*plays, *further], columns, len(self.all_sizes))
 
     def times(self, tables: NetworkTables, every: bool) -> LiveTimes:
-        """The times on a network: of all cases if `every`, on the first network, or with finite buffers or little work.
+        """The times on a network of the cases that may be the fastest.
 
-        Otherwise only the cases that may be the fastest are timed.
+        All cases are timed if `every` is true, on the first network, with finite buffers, and if there is little work.
         """
         plays = _Plays(self, tables)
         if every or not self._anchors or tables.buffers is not None or self._has_little_work:

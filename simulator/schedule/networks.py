@@ -37,7 +37,7 @@ def network_tables(
 
     If the platform describes its ports, these determine the times of messages between nodes. Otherwise ports and links
     have their nominal rates, and SMPI's calibration gives the latencies and the rate of a single flow. In either case
-    the calibration gives the overheads; empty messages have those of its first row.
+    the calibration gives the overheads; empty messages have the overheads in its first row.
 
     `like_smpi` applies SMPI's rules where they differ, for comparisons with SMPI. Every message then has an envelope,
     and eager messages leave when their receives are posted. The sender of a rendezvous message waits until the message
@@ -124,7 +124,7 @@ def places_of(platform: HostPlatform, procs: int, processes_per_node: int) -> di
 def _with_sockets(
     tables: NetworkTables, described: Platform, sockets: Sequence[int], latency_factor: Doubles
 ) -> NetworkTables:
-    """The tables with the times between sockets of a node; the platform describes their rate, latency, or both."""
+    """Adds the times between sockets of a node to the tables; the platform describes the rate, the latency, or both."""
     rate, latency = sockets_of(described)
     local = tables.local_latency_seconds
     longer = 1.0 if rate is None else max(1.0, described.loopback_bytes_per_second / rate)
@@ -140,7 +140,7 @@ def _with_sockets(
 def _with_topology(
     tables: NetworkTables, described: Platform, nodes: Sequence[int], own: Doubles, handshake: Doubles
 ) -> NetworkTables:
-    """The tables with a node's memory and the routes between switches; `own` and `handshake` are latency factors."""
+    """Adds the memory rate and the routes between switches to the tables; `own` and `handshake` are latency factors."""
     tables = replace(tables, memory_rate=described.memory_bytes_per_second or 0.0)
     if described.topology is not None:
         at = [described.topology.switch_of(node) for node in nodes]
@@ -181,7 +181,7 @@ def sockets_of(platform: HostPlatform) -> tuple[float | None, float | None]:
 
 
 def load_of(m: Doubles, header_bytes: float) -> Doubles:
-    """The bytes that, in full packets, keep a port busy as long as a message of m bytes; at least one packet."""
+    """The payload whose full packets keep a port busy as long as a message of m bytes does."""
     packets = np.maximum(np.ceil(m / PACKET_BYTES), 1)
     return (m + packets * header_bytes) * PACKET_BYTES / (PACKET_BYTES + header_bytes)
 

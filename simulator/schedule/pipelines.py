@@ -109,8 +109,8 @@ def begins_longer(
     """True if the beginning of a case of about `messages` messages shows that it takes longer than `max_seconds`.
 
     First a small part of the case is recorded; the time of playing it then suggests how much more to record. `paces`
-    has the seconds per operation found for other message sizes on the same network, by cases with size 0. They suggest
-    how much to record first, and the pace of this case is added.
+    has the seconds per operation found for other message sizes on the same network; its keys are cases with size 0. It
+    suggests how much to record first, and the pace of this case is added to it.
     """
     words = (_STRAND_WORDS if case.entry.does_several_at_once else _WORDS) * messages / case.procs
     kind, paces = replace(case, message_bytes=0), {} if paces is None else paces
@@ -165,7 +165,7 @@ def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: N
 
 
 def sizes_after(schedules: Sequence[Schedule], lengths: Sequence[int], periods: int) -> Sizes | None:
-    """The sizes at the length `periods`; None unless sizes and message counts are linear in `lengths`."""
+    """The sizes of a schedule of `periods` periods; None unless sizes and message counts are linear in `lengths`."""
     found = [schedule.sizes.astype(np.int64) for schedule in schedules]
     if len({len(item) for item in found}) > 1:
         return None
@@ -188,10 +188,10 @@ class _Comparisons:
         return np.bincount(self.entity, minlength=entities)
 
     def begin_of_end(self, longer: _Comparisons) -> npt.NDArray[np.int64] | None:
-        """The position of each entity's first comparison in the two periods before the end of the entity.
+        """The position of each entity's first comparison in the two periods before its final phase.
 
-        Until its end begins, an entity makes the same comparisons as in the pipeline that is a period longer. Returns
-        None if the play is too short.
+        The final phase of an entity begins at the first comparison that differs from that in `longer`, a pipeline that
+        is a period longer. Returns None if the play is too short.
         """
         entities = 1 + int(max(self.entity.max(initial=0), longer.entity.max(initial=0)))
         own, others = self.counts(entities), longer.counts(entities)

@@ -61,9 +61,9 @@ def uncut(case: Case) -> Case | None:
 
 
 def segmented_bytes(case: Case) -> int:
-    """The bytes of a message that consists of one segment, or of one per block in segmented_ring, which cuts blocks.
+    """The bytes of a message that consists of one segment; in segmented_ring, which cuts each block, of one per block.
 
-    The hierarchical allgather cuts all blocks together.
+    The hierarchical allgather cuts all P blocks as one piece.
     """
     if (case.collective, case.algorithm) == ("allgather", "hierarchical"):
         return case.segment_bytes // case.procs
@@ -82,7 +82,7 @@ class _Kept:
         self._lock = threading.Lock()
 
     def get(self, case: Case, node_of: NodeOf) -> Shared | None:
-        """A recording for multiples of the case's message; None if they have no schedule in common."""
+        """A recording for multiples of the case's message; None if these multiples have no schedule in common."""
         key = (case, node_of)
         with self._lock:
             if key in self._found:

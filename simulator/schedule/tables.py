@@ -1,4 +1,4 @@
-"""The costs of messages and computation on a network, as the schedule engine's C library takes them."""
+"""The costs of messages and computation on a network, in the form that the schedule engine's C library expects."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Experiments with tasks on the schedule engine, which show when each node's leader is done with each task.
 
-Schedules have no marks at the ends of tasks. Instead the sequence is played once for each task, up to the task's end,
-without later tasks that other processes would have begun by then.
+Schedules do not mark the ends of tasks. The sequence is therefore played once for each task, up to the end of this
+task, without later tasks that other processes would have begun by then.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def task_count(case: Case) -> int:
 
 
 def _leaders(node_of: Sequence[int], root: int) -> list[int]:
-    """The leader of each node: the process with the root's place in its node, or the last one of the node."""
+    """The leader of each node: the process at the same place as the root in its node, or the node's last one."""
     members: dict[int, list[int]] = {}
     for rank, node in enumerate(node_of):
         members.setdefault(node, []).append(rank)

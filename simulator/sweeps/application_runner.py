@@ -24,9 +24,9 @@ from collwise.simulator.sweeps.smpi_runner import simulated_configuration
 from collwise.simulator.timing import Case, Configuration, Timing
 
 APPLICATION = "application"
-"""The experiment whose time is that of the whole application, until its slowest process is done."""
+"""The experiment that times the whole application, until its slowest process is done."""
 IN_COLLECTIVES = "application_collectives"
-"""The experiment whose time is that within collectives: the mean over processes; `greatest_seconds` is the maximum."""
+"""The experiment that times collectives: their total, as a mean over processes; `greatest_seconds` is the maximum."""
 
 _FOLDED_LIBRARY = "libcollwise_folded.so"
 # Data is folded into one block; larger blocks need fewer mappings, and the kernel allows some 65 thousand of them.
@@ -52,7 +52,7 @@ class ProgramCall:
 
 
 class ApplicationRunner(Runner):
-    """Executions of one application with the same arguments, one after another, for cases of `application_cases`."""
+    """Executes one application, always with the same arguments and one run at a time, for `application_cases`."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class ApplicationRunner(Runner):
         )
 
     def weight(self, case: Case) -> float:
-        """The number of processes, since it is not known beforehand what they send."""
+        """The number of processes, since the number of messages is not known beforehand."""
         return float(case.procs)
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:

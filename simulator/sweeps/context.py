@@ -41,7 +41,7 @@ def without_progress(label: str) -> AbstractContextManager[Progress | None]:
 
 @dataclass(frozen=True)
 class Engine:
-    """A program that simulates. `experiments` is None if it has no experiments between a few processes.
+    """A program that simulates. `experiments` is None if the engine has no experiments between a few processes.
 
     `has_library` says whether the engine has its own collectives, which mock-ups then call; otherwise mock-ups call
     those of the context's `library`. `leaves_out` says whether the engine can leave out cases that are slower than a
@@ -56,7 +56,7 @@ class Engine:
     has_windows: bool = False
 
     def check_windows(self, values: Iterable[int]) -> None:
-        """Raises UsageError if processes of a node are to use its memory, by these values of `within`, and cannot."""
+        """Raises UsageError if these values of `within` need shared memory, which the engine does not simulate."""
         if not self.has_windows and set(values) & set(WINDOWS):
             raise UsageError(
                 f"--within: simulated processes share no memory with engine {self.name}; valid: point-to-point and "
@@ -122,7 +122,7 @@ ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDU
 
 
 def smpi_selecting(collective: str, selector: str) -> Engine:
-    """The engine SMPI in which a selector chooses the algorithms of SMPI's own `collective`, and only of it."""
+    """SMPI as an engine in which a selector chooses the algorithm of SMPI's own `collective`, and of no other one."""
     return _smpi("benchmark", "experiments", {collective: selector})
 
 

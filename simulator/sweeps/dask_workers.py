@@ -121,8 +121,8 @@ def job_options(place: Place) -> dict[str, Any]:
     """The settings of a job for dask-jobqueue: one worker with a thread for each core.
 
     Settings that the place does not have come from Dask's own configuration (jobqueue.slurm, jobqueue.oar). Memory is
-    neither requested nor limited unless it is given, since Dask does not count simulations, which are processes of
-    their own.
+    neither requested nor limited unless it is given, since Dask does not count the memory of simulations, which are
+    separate processes.
     """
     import dask
 
@@ -168,7 +168,7 @@ def _reason(problem: Exception) -> str:
 
 
 def _teller(client: Any, text: str) -> Callable[[], None]:
-    """A function that prints a note when the sweep has no worker, once until there is one again."""
+    """A function that prints a note when the sweep has no worker, but only once until a worker appears."""
     told = False
 
     def tell() -> None:
@@ -182,7 +182,7 @@ def _teller(client: Any, text: str) -> Callable[[], None]:
 
 
 def cancelled_here() -> Cancelled | None:
-    """A function that says whether Dask has cancelled this thread's task, or closes its worker; None outside of tasks.
+    """A function that says whether Dask has cancelled this thread's task or is closing its worker; None outside tasks.
 
     A worker that closes waits for its task, and ignores signals meanwhile.
     """

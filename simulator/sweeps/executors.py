@@ -1,7 +1,7 @@
 """Sweeps on any executor of concurrent.futures: parts of a runner's work become tasks for other processes or machines.
 
-A task carries the platform, the cases and the options. The worker uses the collwise and the simulator that are
-installed there, and raises an error if they differ from those here. dask_workers.py starts Dask.
+A task carries the platform, the cases and the options. A worker uses the collwise and the simulator on its own machine,
+and raises an error if they differ from those of the sender. dask_workers.py starts Dask.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class ExecutorPool(Pool):
     """
 
     def __init__(self, start: Callable[[ExitStack], Started]) -> None:
-        """`start` starts the executor when the first part is to be made, and registers on its argument what ends it."""
+        """`start` starts the executor when the first part is to be made; it registers on the stack how to end it."""
         self._start = start
         self._ends = ExitStack()
         self._started: Started | None = None
@@ -239,7 +239,7 @@ def _result(future: Future[Made], part: Part, lost: tuple[type[Exception], ...])
 
 
 def make_elsewhere(code: Mapping[str, str], order: bytes, part: bytes) -> Made:
-    """Makes a part for a runner in another process. Raises UsageError, naming this host, if its collwise differs.
+    """Makes a part for a runner in another process. Raises UsageError if this host's collwise is not the sender's.
 
     No object of the sender is unpickled before the code is known to be the same.
     """

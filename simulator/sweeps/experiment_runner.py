@@ -99,7 +99,7 @@ class ExperimentRunner(DividedRunner):
 
     @abstractmethod
     def run_program(self, file_name: str, on_line: Callable[[str], None], stop: threading.Event) -> ProgramRun:
-        """Runs the program on a file of experiments, passes on the lines that it prints, and stops at the event."""
+        """Runs the program on a file of experiments until `stop` is set, and passes its output lines to `on_line`."""
 
     def folder(self) -> AbstractContextManager[Path] | None:
         """A directory that all processes can read; None for a temporary one of this machine."""
@@ -171,8 +171,8 @@ class SimulatedExperiments(ExperimentRunner):
 class MeasuredExperiments(ExperimentRunner):
     """Makes experiments among `procs` processes on a target, under its real MPI library.
 
-    Cases without a number in `repetitions` are repeated until they are precise. Timings contain all samples if there
-    are such numbers. Experiments that still run `limit_seconds` after the runner was made are stopped.
+    Cases without a number in `repetitions` are repeated until they are precise. If `repetitions` is not empty, timings
+    contain all samples. Experiments that still run `limit_seconds` after the runner was made are stopped.
     """
 
     def __init__(
@@ -209,7 +209,7 @@ class MeasuredExperiments(ExperimentRunner):
 
 
 def plan_rounds(experiments: Sequence[Experiment], in_parallel: bool) -> list[list[Experiment]]:
-    """The experiments of each round, which have one kind and about one size; one each unless `in_parallel`."""
+    """The experiments of each round: of the same kind and similar sizes, or a single one unless `in_parallel`."""
     if not in_parallel:
         return [[experiment] for experiment in experiments]
     alike: dict[object, list[Experiment]] = {}
@@ -311,8 +311,8 @@ class ExperimentLaboratory:
     def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
         """The measurements in the order of the experiments; makes those that the store does not have.
 
-        Raises UsageError for an experiment that does not fit and CollwiseError when the engine fails; what was measured
-        before that is in the store.
+        Raises UsageError for an experiment that does not fit, and CollwiseError when the engine fails; the store then
+        has all earlier measurements.
         """
         for experiment in experiments:
             experiment.check(self.procs)

@@ -68,12 +68,12 @@ class Method:
     `timing` is 'root' (the root's clock until a closing barrier), 'maximum' (the slowest process's time) or 'global'
     (from the first start to the last end on a global clock). `synchronisation` is 'barriers' (two barriers before each
     repetition) or 'rounds': each repetition starts at an announced instant of the global clock, and is discarded if a
-    process has a start skew above `late_seconds`. `warmup` untimed repetitions come first, at least one. The time of a
-    repetition is the mean of `calls`; nothing separates these, as in the Intel MPI Benchmarks. `nrep` is None, or the
-    relative standard error of one-byte messages in Hunold & Carpen-Amarie's procedure NREP; the K of this procedure is
-    the minimum number of repetitions. No repetition of a case begins after `limit_seconds`; 0 means no limit. If
-    `keep_samples` is true, the timings hold every repetition. All cases are measured in `launches` separate executions
-    of MPI.
+    process has a start skew above `late_seconds`. `warmup` untimed repetitions come first, at least one. A repetition
+    consists of `calls` calls back to back, as in the Intel MPI Benchmarks, and its time is the mean per call. `nrep` is
+    None, or the relative standard error of one-byte messages in Hunold & Carpen-Amarie's procedure NREP; the K of this
+    procedure is the minimum number of repetitions. No repetition of a case begins after `limit_seconds`; 0 means no
+    limit. If `keep_samples` is true, the timings hold every repetition. All cases are measured in `launches` separate
+    executions of MPI.
     """
 
     timing: str = "maximum"

@@ -88,7 +88,7 @@ def in_program_order(cases: Iterable[Case]) -> list[Case]:
 
 
 def in_random_order(cases: Iterable[Case], seed: str) -> list[Case]:
-    """The cases by process count, then algorithms in a random order, each with ascending sizes."""
+    """The cases sorted by process count; within each count, algorithms in a random order, each with ascending sizes."""
     ordered = in_program_order(cases)
     kinds = list(dict.fromkeys(replace(case, message_bytes=0) for case in ordered))
     places = dict(zip(kinds, random.Random(seed).sample(range(len(kinds)), len(kinds)), strict=True))

@@ -46,8 +46,10 @@ _COLLECTIVES = {
 
 @dataclass(frozen=True)
 class _Message:
-    """The seconds of a message that is alone on the network: until it is received, of a blocking send, of starting a
-    send, of completing the receive, and of transferring the bytes over the link.
+    """The times, in seconds, of a message that is alone on the network.
+
+    `seconds` is the time until it is received, `send` that of a blocking send, `start` that of starting a send,
+    `receive` that of completing the receive, and `transfer` that of the bytes on the link.
     """
 
     seconds: float

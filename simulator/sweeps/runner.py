@@ -67,14 +67,14 @@ class DividedRunner(Runner):
 
     @abstractmethod
     def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
-        """The cases in parts, of which `slots` are made at a time. Raises UsageError if one does not fit."""
+        """The cases in parts, of which `slots` are made at a time. Raises UsageError if a case does not fit."""
 
     @abstractmethod
     def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
-        """Times the cases of a part until `stop` is set. Returns how many processes it started for them."""
+        """Times the cases of a part until `stop` is set. Returns the number of processes that were started for them."""
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
-        """Times the cases. Raises UsageError, before anything starts, when one does not fit."""
+        """Times the cases. Raises UsageError, before anything starts, when a case does not fit."""
         self._pool.make(self, self.parts(cases, self._pool.slots), keep)
 
 
@@ -126,7 +126,7 @@ def run_concurrently(tasks: Sequence[Callable[[], Result]], jobs: int, stop: thr
 
 @dataclass(frozen=True)
 class RunResult:
-    """Timings by case, in the order of the request, without cases left out; the store had `reused` of them."""
+    """Timings by case, in the order of the request; cases left out are missing, `reused` cases were in the store."""
 
     timings: dict[Case, Timing]
     reused: int

@@ -59,7 +59,7 @@ class ScheduleRunner(DividedRunner):
         return ScheduleRunner, made_from, {"_tolerances": self._tolerances}
 
     def choose_within(self, tolerances: Mapping[str, float], known: Mapping[Case, Timing]) -> None:
-        """Leaves out, from now on, cases that no choice needs, for the collectives in `tolerances`.
+        """Makes the runner leave out cases that no choice needs, for the collectives in `tolerances`.
 
         Such cases are slower than the fastest case with the same P and m by more than the tolerance (0.01: 1 %).
         `known` has times that were made before.
@@ -120,7 +120,7 @@ class ScheduleRunner(DividedRunner):
         return found
 
     def _choose(self, part: Part, keep: Keep, stop: threading.Event) -> None:
-        """Times the cases of one collective and P that a choice may need; messages of one segment are played once."""
+        """Times the cases of one collective and P that a choice may need; cases of a single segment share a play."""
         whole: dict[Case, Timing | None] = {}
         paces: dict[Case, float] = {}
 
@@ -188,7 +188,7 @@ def _alike(cases: Iterable[Case]) -> list[list[Case]]:
 
 
 def _bundled(groups: Iterable[Sequence[Case]], slots: int) -> Iterator[list[Case]]:
-    """The groups, of which successive ones are joined as long as their messages do not exceed a limit."""
+    """Joins successive groups as long as their messages together do not exceed a limit."""
     weighed = [(sum(map(cost_of, group)), group) for group in groups]
     most = min(_PART_MESSAGES, sum(weight for weight, _ in weighed) // (_PARTS_PER_SLOT * slots))
     bundle: list[Case] = []
@@ -204,7 +204,7 @@ def _bundled(groups: Iterable[Sequence[Case]], slots: int) -> Iterator[list[Case
 
 
 def _shares(contests: Sequence[Sequence[Case]], slots: int) -> list[Sequence[Case]]:
-    """The contests. A contest with over half of a slot's work is split; its shares get the sizes in turn."""
+    """The contests; one with over half of a slot's work is split into shares, to which its sizes are dealt in turn."""
     weights = [sum(map(cost_of, contest)) for contest in contests]
     found: list[Sequence[Case]] = []
     for contest, weight in zip(contests, weights, strict=True):

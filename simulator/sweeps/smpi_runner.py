@@ -86,8 +86,8 @@ class SmpiRunner(DividedRunner):
     """Simulations on a platform, in parts of one process each.
 
     When the simulator fails in a case, or a case of SimGrid's own algorithms exceeds its limit of processor time, this
-    case gets a timing with an error, and the others are simulated. A case is given up only if it also fails alone: in a
-    run of several cases, a simulated process that is ahead may have failed in the next case.
+    case gets a timing with an error, and the others are simulated. A case is given up only if it also fails alone,
+    since in a run of several cases a simulated process that is ahead may have failed in the next case.
     """
 
     def __init__(
@@ -237,9 +237,9 @@ def _timing(cases: Sequence[Case], record: dict[str, Any]) -> Timing:
 
 
 def cost_of(case: Case) -> float:
-    """The approximate number of messages; an upper bound if topologies are several or unknown."""
+    """The approximate number of messages; an upper bound if the algorithm has several topologies or an unknown one."""
     others = case.procs - 1
-    # Other limits are the sizes of pieces into which segments are cut, whatever the size of the message.
+    # `between_segment_bytes` is not a limit on messages, but the size of the pieces into which segments are cut.
     is_limited = 0 < case.limit_bytes < case.message_bytes and case.entry.limit_parameter != "between_segment_bytes"
     is_cut = case.segment_bytes and not is_limited
     segments = max(1, -(-case.message_bytes // case.segment_bytes)) if is_cut else 1

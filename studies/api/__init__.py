@@ -10,7 +10,7 @@ The public interface, for notebooks and scripts::
     search_algorithms(collective, procs)   measured times within a budget, only where the choice is in doubt
     stored(query)                          times that the store has
     import_times(file)                     times that were measured elsewhere, put into the store
-    measured_file(name)                    times of a test bed, its description, parameters of models fitted there
+    measured_file(name)                    a file from a test bed: times, the description, or parameters of models
     results(), configurations()            DataFrames of all times in the store, and of their configurations
     prune(platform=name)                   deletes times from the store
     fit(platform)                          a model whose parameters are estimated on that platform
@@ -36,12 +36,13 @@ The public interface, for notebooks and scripts::
     check_machines(folder, ...)            predictions judged by measured times of machines
     session(...)                           a store, a version of SimGrid and so on, for several calls
 
-Times are in seconds and sizes in bytes. Functions that make times return them by collective, with `frame()` for pandas,
-and `save()`; `select`, `compare` and `figure` take times from any source, or a file of times. Sizes and process counts
-are numbers, lists of numbers, or text as on the command line: '8KiB', '8KiB:4MiB:x2', '2:16:+2'. Wrong arguments raise
-UsageError, and problems found later raise CollwiseError; both say in one line what was wrong.
+Times are in seconds and sizes in bytes. Functions that make times return a dictionary of Times by collective, which has
+`frame()` for pandas, and `save()`; `select`, `compare` and `figure` take times from any source, or a file of times.
+Sizes and process counts are numbers, lists of numbers, or text as on the command line: '8KiB', '8KiB:4MiB:x2',
+'2:16:+2'. Wrong arguments raise UsageError, and problems found later raise CollwiseError; both say in one line what was
+wrong.
 
-Importing this package costs nothing: what a function needs is loaded when it is first used.
+Importing this package takes no time, since modules are loaded only when a function is first used.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ if TYPE_CHECKING:
 
 
 def _complete(found: Any) -> None:
-    """Completes the docstring of a function with what the command line says about its parameters."""
+    """Adds the command line's texts on a function's parameters to the function's docstring."""
     if callable(found) and not isinstance(found, type):
         from collwise.studies.cli.option_texts import with_parameters
 

@@ -1,4 +1,4 @@
-"""Arguments of the functions of the public interface, in all the forms in which people write them."""
+"""Reads the arguments of public functions, in all forms in which people write them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ PlatformLike: TypeAlias = "HostPlatform | str | Path"
 ClusterLike: TypeAlias = "PlatformLike | int"
 """A platform, its name or file, the name of an interconnect, or a number of nodes."""
 FIGURES = {"nodes": "--nodes", "cpus": "--cpus", "memory_bytes_per_second": "--memory-gbytes"}
-"""The options that describe a cluster of which only an interconnect or a number of nodes is given, by parameter."""
+"""The options, by parameter, that describe a cluster given only by its interconnect or number of nodes."""
 NODES, INTERCONNECT = 16, "infiniband-hdr"
-"""The smallest size and the interconnect of a cluster of which nothing else is given."""
+"""The least number of nodes, and the interconnect, that are assumed for a cluster if they are not given."""
 TimesLike: TypeAlias = "Times | Mapping[str, Times] | str | Path"
 """Times of one collective, or of several by name, or a file of times, or store:QUERY."""
 STORED = "store:"
@@ -57,12 +57,13 @@ DecisionsLike: TypeAlias = "Decisions | str | Path"
 
 
 def platform(name: PlatformLike) -> HostPlatform:
-    """The cluster of that name, or the one that a file describes.
+    """The cluster that has the given name, or that the given file describes.
 
     Parameters: `name` is a known platform ('grisou', 'gros', 'boba', ...; `collwise platforms list` has all of them),
     or the path of a .toml description or of a SimGrid platform XML.
 
-    Returns a platform: `name`, `title`, `hosts`, `default_processes_per_node`, and `max_procs(processes_per_node)`.
+    Returns a platform, which has `name`, `title`, `hosts`, `default_processes_per_node`, and
+    `max_procs(processes_per_node)`.
 
     >>> import collwise
     >>> collwise.platform("gros").max_procs(1)
@@ -94,17 +95,18 @@ def platform_or_interconnect(given: ClusterLike) -> HostPlatform | str:
 def cluster(
     given: ClusterLike, ppn: int | None = None, procs: Numbers | None = None, **figures: float | None
 ) -> HostPlatform:
-    """The platform `given`, or one made for an interconnect or a number of nodes, with a warning about assumed values.
+    """The platform `given`, or a new platform for an interconnect or a number of nodes.
 
-    The made one has room for `procs` processes, `ppn` on each node. `figures` are those of FIGURES that the caller has
-    options for, or None for figures that are not given. Raises UsageError for an unknown name.
+    The new platform has room for `procs` processes, `ppn` on each node; a warning names its assumed values. `figures`
+    has the parameters in FIGURES for which the caller has options, with None for values that are not given. Raises
+    UsageError for an unknown name.
     """
     from collwise.platforms import Node, new_platform
 
     found = platform_or_interconnect(given)
     if not isinstance(found, str):
         for option in given_figures(figures):
-            raise UsageError(f"{option} applies only to an interconnect or a number of nodes; {given} has its own")
+            raise UsageError(f"{option} applies only to an interconnect or a number of nodes; {given} is described")
         return found
     interconnect, number = (INTERCONNECT, int(found)) if found.isdecimal() else (found, 0)
     nodes = int(figures.get("nodes") or number)
@@ -119,19 +121,19 @@ def cluster(
     node = Node(cpus or 1, ppn, processes=ppn, memory_bytes_per_second=rate)
     made = new_platform(f"{interconnect}-x{nodes}", nodes, node, interconnect_name=interconnect)
     warn(
-        f"assumed of {made.name}: {', '.join(assumed)}; figures of {interconnect}: {made.calibration.note}. "
+        f"assumed for {made.name}: {', '.join(assumed)}; figures of {interconnect}: {made.calibration.note}. "
         f"'collwise platforms new' describes your cluster"
     )
     return made
 
 
 def _option_of(figure: str, figures: Mapping[str, float | None]) -> str:
-    """The option of a figure in brackets, if the caller has it."""
+    """The option for a figure, in brackets; empty if the caller does not have this option."""
     return f" ({FIGURES[figure]})" if figure in figures else ""
 
 
 def given_figures(figures: Mapping[str, float | None]) -> dict[str, float]:
-    """The given ones of the figures that describe a cluster, by option."""
+    """The values that were given to describe a cluster, by option."""
     return {FIGURES[name]: value for name, value in figures.items() if value is not None}
 
 
@@ -147,13 +149,13 @@ def describe(
 ) -> HostPlatform:
     """A cluster of equal nodes, described by a few figures.
 
-    Parameters: `name`, of small letters, digits and -; `nodes`, how many; `interconnect`, a name that
-    `collwise platforms new --help` lists, which brings overheads, protocol, link and latency; `link_bytes_per_second`
-    and `latency_seconds`, the one-way latency between two nodes at one switch, instead of the interconnect's values;
-    `output`, a .toml file that gets the description; other figures are those of `collwise.platforms.Node` (`cpus`,
-    `cores`, ...), the `topology`, and the keys of that topology in a description (docs/platforms.md).
+    Parameters: `name`, made of small letters, digits and -; `nodes`, their number; `interconnect`, a name that
+    `collwise platforms new --help` lists, which sets overheads, protocol, link and latency; `link_bytes_per_second` and
+    `latency_seconds` (one way, between two nodes at one switch), which override the interconnect's values; `output`, a
+    .toml file that gets the description; `figures`, the fields of `collwise.platforms.Node` (`cpus`, `cores`, ...), the
+    `topology`, and the keys of this topology in a description (docs/platforms.md).
 
-    Returns a platform, which functions accept in place of a platform's name. Raises UsageError for figures that are
+    Returns a platform, which functions accept in place of a platform's name. Raises UsageError for values that are
     missing or contradict each other.
 
     >>> import collwise
@@ -180,16 +182,16 @@ def session(
     library: str = "openmpi-4.1",
     executor: str | Any = None,
 ) -> Iterator[SimulationContext]:
-    """A context that several calls can share, given as their `context`; closes the store at the end.
+    """A context that several calls can share as their argument `context`. The store is closed at the end.
 
-    Parameters: `store`, the SQLite file of timings, by default the one that COLLWISE_STORE names, otherwise
-    results/timings.sqlite in the project or the working directory;
-    `engine`, what simulates; `simgrid`, a version of SimGrid, by default the system's; `jobs`, how many simulations run
-    side by side, by default one per core; `progress`, which shows how far a simulation is, under a label;
-    `library`, the baseline whose decisions the schedule engine follows when a mock-up of a performance guideline calls
-    a collective; `executor`, where simulations run: 'local', 'dask:ADDRESS' or 'slurm:jobs=4,cores=8' as on the command
-    line, by default what COLLWISE_EXECUTOR says, otherwise 'local'; or an executor of concurrent.futures or Dask's
-    Client, on which `jobs` tasks run at a time.
+    Parameters: `store`, the SQLite file of timings, by default the file that COLLWISE_STORE names, otherwise
+    results/timings.sqlite in the project or the working directory; `engine`, the simulator; `simgrid`, a version of
+    SimGrid, by default the system's; `jobs`, the number of simultaneous simulations, by default one per core;
+    `progress`, which shows the progress of a simulation under a label; `library`, the baseline whose decisions the
+    schedule engine follows when a mock-up of a performance guideline calls a collective; `executor`, where simulations
+    run: 'local', 'dask:ADDRESS' or 'slurm:jobs=4,cores=8' as on the command line, by default the value of
+    COLLWISE_EXECUTOR, otherwise 'local'. It may also be an executor of concurrent.futures, or Dask's Client, on which
+    `jobs` tasks run at a time.
 
     >>> import collwise
     >>> with collwise.session(store="timings.sqlite", jobs=2) as context:
@@ -335,9 +337,9 @@ def collectives(given: Names) -> tuple[str, ...]:
 
 
 def algorithms(collective: str, given: Names | None, exclude: Names = ()) -> tuple[str, ...]:
-    """Names of algorithms. A name of GROUPS stands for several algorithms; without names, 'all' is meant.
+    """Names of algorithms. A name in GROUPS stands for several algorithms; without names, 'all' is meant.
 
-    Algorithms of `exclude` are left out; they may belong to other collectives. Raises UsageError for an unknown name,
+    Algorithms in `exclude` are left out; they may belong to other collectives. Raises UsageError for an unknown name,
     for groups without an algorithm of the collective, and if nothing is left.
     """
     catalogue = Catalogue.load()
@@ -349,7 +351,7 @@ def algorithms(collective: str, given: Names | None, exclude: Names = ()) -> tup
             item.name for item in catalogue.collectives.values() if any(getattr(item, GROUPS[name]) for name in wanted)
         ]
         raise UsageError(
-            f"{collective} has no algorithms that are {', '.join(wanted)}; valid collectives: {', '.join(others)}"
+            f"{collective} has no algorithms in the group {', '.join(wanted)}; valid collectives: {', '.join(others)}"
         )
     left_out = names(exclude)
     every = dict.fromkeys(name for item in catalogue.collectives.values() for name in item.algorithms)
@@ -380,5 +382,5 @@ def possible(names: Iterable[str], make: Callable[[str], _Made]) -> dict[str, _M
 
 
 def several(collectives: Sequence[str]) -> str:
-    """'bcast', 'bcast, gather', '16 collectives': for titles."""
+    """The collectives in a title: 'bcast', 'bcast, gather', '16 collectives'."""
     return ", ".join(collectives) if len(collectives) <= 3 else f"{len(collectives)} collectives"

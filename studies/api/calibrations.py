@@ -25,9 +25,9 @@ _FAR, _ALWAYS = 5.0, 10.0
 spread of the figure's logarithm, the second a factor.
 """
 _TO_MEASURE = (64, 4096, 262144, 8388608)
-"""The message sizes of the cases among which the most informative ones are named."""
+"""The message sizes of the cases from which the most useful further measurements are chosen."""
 _USUAL_COLLECTIVES, _USUAL_PROCS = ("allgather", "allreduce", "alltoall", "bcast"), 32
-"""The collectives and P of the cases that are named if no collective was measured."""
+"""The collectives and P of further measurements, if no collective was measured."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,9 @@ class FittedFigures:
 
     The factors were fitted to `used` of `measured` times. `figures` maps the name of a figure to its amount `before`
     the fit, its `fitted` amount, the `factor` with its 95 % interval (`low`, `high`), and `told`, which is true if the
-    times determine the figure. `crossed` predicts each collective or kind of messages from the times of the others.
-    `telling` lists the cases whose measurement would help most to choose. `notes` are sentences about the messages.
+    times determine the figure. `crossed` predicts each collective, and each kind of messages, from the times of all
+    others. `telling` lists the cases whose measurement would help most to choose. `notes` are sentences about the
+    messages.
     """
 
     platform: Platform
@@ -148,7 +149,7 @@ def _figures(before: Platform, made: Platform, fitted: Fitted, machine: str) -> 
 def _not_measured(runs: Sequence[TimedCases]) -> list[Case]:
     """Unsegmented cases at the largest P that were not measured.
 
-    They are of the runs' collectives, or of the usual collectives if no collective was measured.
+    The cases have the runs' collectives, or the usual collectives if no collective was measured.
     """
     known = {case for run in runs for case in run.cases if case.collective != "-"}
     names = sorted({case.collective for case in known}) or _USUAL_COLLECTIVES

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collwise.validation.measurement.training import FromMessages, Trained
 
 MACHINES = Path(collwise.studies.__file__).parent / "machines"
-"""The tables of measured runs that the project has, and maps of machines' nodes."""
+"""The folder of the project's tables of measured runs, and of maps of machines' nodes."""
 
 
 def recovery(platform: PlatformLike | None = None, *, context: SimulationContext | None = None) -> pd.DataFrame:
@@ -132,7 +132,7 @@ def check_machines(
     a new P or job. If messages between two nodes were measured, it also predicts from these alone. Parameters that
     these messages do not determine keep their prior ranges; median errors are then shown for both ends of each range.
 
-    Returns the cells, which `frame()` returns as a DataFrame.
+    Returns JudgedMachines, whose `frame()` has a row for each cell and way of choosing.
 
     >>> import collwise
     >>> from collwise.checks import MACHINES

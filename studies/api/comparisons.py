@@ -32,19 +32,19 @@ Compared: TypeAlias = "TimesLike | DeciderLike"
 def compare(reference: TimesLike, /, *others: Compared) -> AllScores:
     """Compares times, and the choices of decision files or libraries, with reference times.
 
-    `reference` holds the reference times. The others are files of times or store:QUERY, files of decisions, the name of
-    an untuned library (openmpi-4.1), or a rules file of Open MPI. The slowdown of a choice is known only if `reference`
-    contains the time of this choice; 'collwise simulate --deciders' also times the choices of deciders. A library that
-    uses an algorithm which collwise never chooses can have a negative slowdown. With --allocations, medians over the
-    random allocations are compared.
+    `reference` holds the reference times. `others` are times (files or store:QUERY) or deciders: files of decisions,
+    names of untuned libraries (openmpi-4.1), or rules files of Open MPI. The slowdown of a choice is known only if
+    `reference` contains the time of this choice; 'collwise simulate --deciders' also times the choices of deciders. The
+    slowdown of a library is negative where the library uses a faster algorithm that collwise never chooses. Of times
+    simulated with --allocations, the medians over the allocations are compared.
 
     Returns Scores by collective. `table()` has a row for each source. Its columns are the number of `cases`; the
     median, mean, 90th percentile and maximum of the relative errors of the source's times; the mean of the signed
     errors (`bias`); Kendall's rank correlation of the choices (`tau`); the number of `points` at which the source
-    chooses; how often it chooses the best there; and the mean and worst slowdown of its choices, according to the
-    reference times. For rows by other columns, name them: `table(["message_bytes", "source"])`. `trusted()` names, for
-    each collective and size, the source whose choices cost least. Raises UsageError for arguments that are neither
-    times nor deciders, and if no collective is common to all.
+    chooses; the number of these points at which it chooses the best; and the mean and worst slowdown of its choices,
+    according to the reference times. For rows by other columns, name them: `table(["message_bytes", "source"])`.
+    `trusted()` names, for each collective and size, the source whose choices have the smallest slowdown. Raises
+    UsageError for arguments that are neither times nor deciders, and if no collective is common to all.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "bcast", procs="4,8", sizes="8KiB:64KiB:x8", segments=8192)

@@ -1,4 +1,4 @@
-"""Decisions, and the rules that libraries read: `select`, `export`; what libraries decide untuned: `defaults`."""
+"""Decisions (`select`), rules that libraries read (`export`), and decisions of untuned libraries (`defaults`)."""
 
 from __future__ import annotations
 
@@ -106,16 +106,18 @@ def select(
 ) -> Decisions:
     """Decides which algorithm to run for each P, and the message size from which to run it.
 
-    Tables are as short as the tolerance allows: at each timed size, a choice is at most that much slower than the best
-    one. With predicted times, each choice starts at the exact size from which it is faster than the one before. For
-    models with formulas, the output also shows the loss at sizes between the timed ones; `exact` keeps this loss within
-    the tolerance. Measured choices count as equally good if their confidence intervals overlap. An algorithm that needs
-    a power of two or an even number of processes is used only at the P for which it was chosen; from P + 1 on, the best
-    algorithm without such a restriction is used. With `robust`, choices based on simulated times minimise the loss that
-    occurs if predictions are as wrong as the 95th percentile of the errors on measured machines.
+    Tables are as short as the tolerance allows: at each timed size, a choice is slower than the best one by at most the
+    tolerance. With predicted times, each choice starts at the exact size from which it is faster than the choice before
+    it. For models with formulas, the output also shows the loss at sizes between the timed ones; `exact` keeps this
+    loss within the tolerance. Measured choices count as equally good if their confidence intervals overlap. An
+    algorithm that needs a power of two or an even number of processes is used only at the P for which it was chosen;
+    from P + 1 on, the best algorithm without such a restriction is used. With `robust`, choices based on simulated
+    times are those that lose least in bad cases: at the 95th percentile of the loss, given the errors of predictions on
+    measured machines.
 
     Returns Decisions. Raises UsageError for wrong arguments, and for times that cannot decide: rounded times of a
-    decision file, and times of a contest that left out cases which the tolerance, `consumer` or `one_choice` needs.
+    decision file, and times simulated with a margin that lack cases which the tolerance, `consumer` or `one_choice`
+    needs.
 
     >>> import collwise
     >>> times = collwise.predict(collwise.fit("exact", "hockney"), "bcast", procs="2:8:+1")
@@ -173,7 +175,7 @@ def select(
 
 
 def _of_algorithms(found: dict[str, Times], kept: Sequence[str] | None, excluded: Sequence[str]) -> dict[str, Times]:
-    """The times of algorithms with these names, by default all, but not of the excluded ones.
+    """The times of the algorithms in `kept` (None: of all) that are not in `excluded`.
 
     Raises UsageError for a name that no times have, and if no algorithm is left.
     """
@@ -188,7 +190,7 @@ def _of_algorithms(found: dict[str, Times], kept: Sequence[str] | None, excluded
     if not some:
         raise UsageError(f"--algorithms, --exclude: no algorithm is left of {', '.join(known)}")
     if missing := [name for name in found if name not in some]:
-        note(f"{', '.join(missing)} left out: no algorithm of {'it' if len(missing) == 1 else 'them'} is allowed")
+        note(f"{', '.join(missing)} left out: --algorithms, --exclude leave no algorithm")
     return some
 
 
@@ -235,8 +237,8 @@ def _told(times: Times) -> list[str]:
 class ExportedRules:
     """Rules that an MPI library reads, made of decisions by `export`.
 
-    `version` is the library's, if the format depends on it. `checks` are lines that compare the rules with what the
-    installed library ran, and True if they agree, None if nothing was run.
+    `version` is the library's version, if the format depends on the version. Each of `checks` is a line that compares
+    the rules with what the installed library ran, and True if both agree; None if nothing was run.
     """
 
     text: str
@@ -260,9 +262,10 @@ def export(
 ) -> ExportedRules:
     """Writes decisions as rules that an MPI library reads. Give at most one table per collective.
 
-    If a format cannot express a choice, the best choice that it can express is written instead, with a note on the
-    cost. With --format collwise, profiles of PGMPITuneLib (.prf) are converted to a libcollwise table. `procs` is for
-    formats that cover one process count: mpich-variables, mvapich2, smpi, prf. `check` is for openmpi and mpich.
+    If a format cannot express a choice, the best choice that the format can express is written instead, and a note
+    says how much slower that choice is. With --format collwise, profiles of PGMPITuneLib (.prf) are converted to a
+    libcollwise table. `procs` is for formats that cover one process count: mpich-variables, mvapich2, smpi, prf.
+    `check` is for openmpi and mpich.
 
     Returns ExportedRules, whose `text` are the rules.
 
@@ -325,7 +328,7 @@ def _tell(made: Exported, format_name: str, version: str) -> None:
 
 
 def _table_of_profiles(files: Sequence[Path], format_name: str) -> str:
-    """The table of profiles of PGMPITuneLib. Raises UsageError for other files among these, and for another format."""
+    """The table made of profiles of PGMPITuneLib. Raises UsageError for other files, and for another format."""
     from collwise.validation.guidelines.workflow import rules_of
 
     other = next((file for file in files if file.suffix != ".prf"), None)
@@ -337,7 +340,7 @@ def _table_of_profiles(files: Sequence[Path], format_name: str) -> str:
 
 
 def _checks(found: ExportedRules, path: Path) -> Iterator[tuple[str, bool | None]]:
-    """Lines on calls for each table, and whether the installed library ran what the rules say; None without a call.
+    """Lines on checked calls, and whether the installed library ran what the rules say; None if no call was made.
 
     If the version of the installed library differs from the version of the rules, the first line says so.
     """
@@ -375,7 +378,7 @@ def defaults(
     Rows give the P and the message size from which an algorithm runs. The column 'in the catalogue' names our choice
     that sends the same messages; the times of this choice stand for the library's. Decisions are for one process on
     each node, a commutative operation, and blocks of one size. `check` asks Open MPI itself, for any number of
-    processes, without running the algorithms. For MPICH it reads the tables from which MPICH selects.
+    processes, without running the algorithms. For MPICH, `check` reads the tables from which MPICH selects.
 
     >>> import collwise
     >>> found = collwise.defaults("bcast", procs=16, sizes="1KiB", baseline="mpich-4")

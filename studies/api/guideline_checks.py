@@ -34,7 +34,7 @@ RULES = ("rank", "share")
 USUAL = Method(precision=Precision(20, 20), launches=10)
 """The default method of measuring libraries."""
 _PLAYED = ("openmpi-4.1", "mpich-4")
-"""The libraries that the schedule engine plays by default."""
+"""The libraries whose collectives the schedule engine simulates by default."""
 
 
 class Guidelines(dict[str, "GuidelinesResult"]):
@@ -154,7 +154,7 @@ def measured_guidelines(
 
     check_name("rule", rule, RULES)
     if method.launches < 2:
-        raise UsageError(f"--launches {method.launches}: at least 2 are needed, whose medians are compared")
+        raise UsageError(f"--launches {method.launches}: at least 2 are needed, since medians of launches are compared")
     if rule == "rank":
         criterion: Share = RankTest((share or 0) / 100, alpha, correction)
     else:
@@ -193,7 +193,7 @@ def check_decisions(
     share: float = 1.0,
     context: SimulationContext | None = None,
 ) -> OwnChecked:
-    """Checks the choices of DECISIONS against all guidelines.
+    """Checks the choices of `decisions` against all guidelines.
 
     It simulates the choices, and lists combinations of collectives that are faster than a choice.
 

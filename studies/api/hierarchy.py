@@ -98,7 +98,7 @@ def space_of(
     pieces: Numbers,
     engine: Engine,
 ) -> Space:
-    """The space of configurations. Raises UsageError for what the platform, the engine or the target cannot hold."""
+    """The space of configurations. Raises UsageError for those that platform, engine or target cannot run."""
     per_node: tuple[int, ...]
     ways = arguments.within(within)
     if target is not None:
@@ -198,12 +198,12 @@ def search_tasks(
     """Finds the best configuration of hierarchical collectives.
 
     It does so for bcast, reduce or allreduce, and each number of nodes n, processes per node p and message size m.
-    Between nodes the algorithm is chain, binary, binomial or library. The searches are those of Luo et al.
-    2020, and one that predicts all configurations by the schedule engine and times only the decisive ones. Times are
-    stored, so that a stopped search resumes. The machine time of a search is the time of its benchmarks on the machine.
-    If the exhaustive search also runs, the output shows the cost of the other searches' choices and the errors of the
-    times that they assumed; the search by tasks assumes times of the cost model, equations (3) and (4) of that paper.
-    Between two sampled sizes, the choice changes at the size where both choices would take equally long.
+    Between nodes the algorithm is chain, binary, binomial or library. The searches are those of Luo et al. 2020, and
+    one that predicts all configurations by the schedule engine and times only the decisive ones. Times are stored, so
+    that a stopped search resumes. The machine time of a search is the time of its benchmarks on the machine. If the
+    exhaustive search also runs, the output shows how much slower the choices of the other searches are, and the errors
+    of the times by which these searches chose. The search by tasks chooses by the cost model of the paper, equations
+    (3) and (4). Between two sampled sizes, the choice changes at the size where both choices would take equally long.
 
     Returns TaskSearches, which maps each collective to the results that each search `found`, with the `best` choice for
     each input, and `scores`; `decisions` are the decisions of the last search. Raises UsageError for wrong arguments,
@@ -255,7 +255,7 @@ def _check_searches(
     drawn: int | None,
     context: SimulationContext,
 ) -> None:
-    """Raises UsageError for unknown searches, and if the engine would predict itself or has no platform."""
+    """Raises UsageError for unknown searches, and if 'predict' has no platform or would predict its own engine."""
     if not names:
         raise UsageError(f"name a search; valid: {', '.join(SEARCHES)}")
     for name in names:

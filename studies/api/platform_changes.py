@@ -113,8 +113,8 @@ def sweep(
 ) -> Sweeps:
     """Finds how large a change must be before the best choice differs.
 
-    It also says why. The factors cover a range, such as bandwidth=x0.25:x8; 'collwise whatif change --help' lists all
-    changes. With a tolerance, choices that are almost equally fast do not alternate.
+    It also says why the choice differs. The factors cover a range, such as bandwidth=x0.25:x8; 'collwise whatif change
+    --help' lists all changes. With a tolerance, choices that are almost equally fast do not alternate.
 
     Returns a Sweep for each collective, whose `times` have the dimension `factor`.
 
@@ -157,8 +157,8 @@ def live_map(
 
     Parameters: as for `whatif`; `jobs`, the number of threads, by default one per core.
 
-    Returns a LiveMap. Its `on(changes)` gives the Times of the best choice and of all that are about as fast. Inexact
-    times have half-widths (docs/whatif.md). `on(changes, every=True)` gives the times of every choice.
+    Returns a LiveMap. Its `on(changes)` gives the Times of the best choice and of choices about as fast. Inexact times
+    have half-widths (docs/whatif.md). `on(changes, every=True)` gives the times of every choice.
 
     >>> import collwise
     >>> from collwise.platforms.changes import parse_change
@@ -210,7 +210,7 @@ def explorer(
 
 
 def _kept(table: DecisionTable, consumer: str | None) -> Decider:
-    """The choices that run by a table, as rules for the consumer say it. Calls that no known choice runs have none."""
+    """The choices of a table, as rules for the consumer express them; None for calls that no known choice runs."""
     title = f"the table made by {table.made_by}"
     rules = Rules([table], title)
     if consumer is not None:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     Parameters = ModelParameters | PathParameters | FittedParameters
 
 FITTED_BY_ALGORITHM = (IMPLEMENTATION_AWARE, CRITICAL_PATH)
-"""The models with parameters of each algorithm; the others are point-to-point models."""
+"""The models that are fitted to times of algorithms; all other models are point-to-point models."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,13 +89,13 @@ class FittedModel:
 
     @property
     def usual_file(self) -> Path:
-        """The file that the command writes unless another is named. Raises UsageError if its folder is not writable."""
+        """The default file of `collwise fit`. Raises UsageError if the file's folder is not writable."""
         made_for = next(iter(self.models))
         kind = f".{made_for}" if made_for in (CRITICAL_PATH, *PROCEDURE_NAMES) else ""
         return writable_folder(results_folder()) / f"{self.platform}{kind}.parameters.toml"
 
     def save(self, path: str | Path) -> None:
-        """Writes the parameter file (TOML) that `predict` and `select` read. Raises UsageError if writing fails."""
+        """Writes the parameter file (TOML), which `predict` reads. Raises UsageError if writing fails."""
         self.parameters.save(Path(path))
 
     def __repr__(self) -> str:
@@ -132,8 +132,8 @@ def fit(
     of parameters, which all collectives share, and uses schedules instead of formulas. The other models are
     point-to-point models, fitted to experiments between two or three processes.
 
-    Returns a FittedModel, for `predict`, `select` and its own `save`. An execution target may take the place of a
-    platform; experiments are then measured on it. Experiments in the store are not repeated.
+    Returns a FittedModel, which `predict` takes. If `platform` is an execution target, experiments are measured on the
+    target. Experiments in the store are not repeated.
 
     >>> import collwise
     >>> model = collwise.fit("exact", "hockney")
@@ -266,7 +266,7 @@ def predict(
 def message(model: FittedModel | str | Path, pair: str, /, sizes: Numbers | None = None) -> pd.DataFrame:
     """Predicts the time of a message between two processes.
 
-    PAIR is I,J for a message from process I to process J. The model must be a point-to-point model.
+    `pair` is I,J for a message from process I to process J. The model must be a point-to-point model.
     """
     import numpy as np
     import pandas as pd
@@ -295,7 +295,7 @@ def message(model: FittedModel | str | Path, pair: str, /, sizes: Numbers | None
 
 
 def model_from(model: ModelLike, name: str | None = None) -> CollectiveModel:
-    """The model `name`, or the model for which the parameters were made. Raises UsageError if it is missing."""
+    """The model `name`, or the model for which the parameters were made. Raises UsageError if there is none."""
     from collwise.validation.fitting import models_by_name
 
     if isinstance(model, FittedModel):
@@ -346,7 +346,7 @@ def models(collectives: Names | None = None) -> pd.DataFrame:
     formulas for the same algorithms as the model without this ending.
 
     Returns a DataFrame with the columns `name`, `what` (what the model is), `procedures` and `paper`. For given
-    collectives, the columns are `collective`, `algorithm` and `formulas`, which says for each model if it has one.
+    collectives, the columns are `collective`, `algorithm` and `formulas`: for each model, if it has a formula.
     """
     import pandas as pd
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 PRINTED = "-"
-"""The name in place of a report's file that prints the report."""
+"""The value of --report that prints the report instead of writing a file."""
 
 
 def run_program(
@@ -64,9 +64,9 @@ def run_program(
 
     --table or --algorithms says for which calls our algorithms run. The program is not modified; for smpi, it must have
     been built by smpicc. collwise has the programs 'latency', 'asp', 'matmul' and 'training'. The report lists the
-    calls and the time of each algorithm by message size; 'program profile' reads it as JSON. With --repetitions it has
-    the median and range of several runs; a wide range shows disturbed runs. The exit code is the program's, or 1 if the
-    program never calls libcollwise.
+    calls and the time of each algorithm by message size; 'program profile' reads it as JSON. With --repetitions, the
+    report has the median and range of several runs; a wide range shows that runs were disturbed. The exit code is the
+    program's, or 1 if the program never calls libcollwise.
 
     Returns the exit code.
 
@@ -132,8 +132,8 @@ class ProfileResult:
         requested, there are also the algorithms `default` and `tuned`, `default_seconds` and `tuned_seconds` of one
         call, and `saving_seconds` of all calls with the half-width of the confidence interval; unknown values are nan.
         A change of the platform adds `tuned_changed`, `default_changed_seconds` and `tuned_changed_seconds`. A later
-        run adds `ran_after` (the algorithm that ran), `seconds_after` (its time within these calls), and
-        `achieved_seconds` (by how much that time is shorter).
+        run adds `ran_after` (the algorithm that ran), `seconds_after` (the later run's time in these calls), and
+        `achieved_seconds` (by how much this time is shorter).
         """
         known = {} if self.savings is None else {saving.row: saving for saving in self.savings.rows}
         changed = {before.row: after for before, after in self.pairs}
@@ -161,7 +161,7 @@ class ProfileResult:
         return rows
 
     def frame(self) -> pd.DataFrame:
-        """The rows."""
+        """The rows as a DataFrame."""
         import pandas as pd
 
         return pd.DataFrame(self.rows())
@@ -240,12 +240,12 @@ def profile(
 ) -> ProfileResult:
     """Shows a program's time in collectives, and what could be saved.
 
-    REPORTS are JSON reports of libcollwise; if they are of several runs, the medians are used. Times are the seconds in
+    REPORTS are JSON reports of libcollwise; of several runs, the medians are used. Times are the seconds in
     all calls of a collective on a communicator, as means over processes, including the wait for late processes. The
     times of algorithms are simulated on --platform, or come from --decisions. The expected saving is the part of the
-    time that the best algorithm would save. -o writes a table for 'program run --table'. --change also shows the times
-    of the calls on the changed platform, where the untuned calls run the same algorithms as before. --after reads
-    reports of later runs with a table, and shows what these runs saved.
+    time that the best algorithm would save. -o writes a table for 'program run --table'. With --change, the times of
+    the calls on the changed platform are shown as well; there, untuned calls run the same algorithms as before the
+    change. With --after, reports of later runs with a table show what these runs saved.
 
     Returns a ProfileResult. Warns if runs made different calls.
 
@@ -360,11 +360,11 @@ def application(
     """Simulates an application under several choices of collectives.
 
     Computation is modelled. asp broadcasts the rows of a matrix in turn; matmul is a master-worker matrix
-    multiplication; training is an allreduce of AlexNet's gradients. ompi, mpich, mvapich2 and impi are SMPI's
-    selectors; a name with a version stands for our algorithms, chosen as by that untuned library; flat and hierarchical
-    stand for the fastest of our algorithms for each call; flat leaves out the algorithms of the group by-node. The
-    speed-up is relative to the first choice. Executions in the store are not repeated. The exit code is 1 if an
-    execution failed.
+    multiplication; training is an allreduce of AlexNet's gradients. The choices ompi, mpich, mvapich2 and impi are
+    SMPI's selectors. A name with a version, such as openmpi-4.1, stands for our algorithms, chosen as this untuned
+    library would choose. hierarchical stands for the fastest of our algorithms for each call, flat for the fastest
+    without the algorithms of the group by-node. The speed-up is relative to the first choice. Executions in the store
+    are not repeated. The exit code is 1 if an execution failed.
 
     Returns ApplicationTimes.
 
@@ -421,12 +421,12 @@ def gain(
     check: bool = True,
     store: str | Path | None = None,
 ) -> MeasuredGain:
-    """Measures what DECISIONS gain over untuned Open MPI.
+    """Measures what `decisions` gain over untuned Open MPI.
 
-    It times calls of MPI's own collectives under Open MPI in three settings, which are launched in turn: untuned, with
-    a rules file, and with libcollwise preloaded. It runs on this machine, hosts, a batch job's nodes or a test bed. The
-    report of libcollwise proves that the chosen algorithms ran. The messages that Open MPI sends prove that Open MPI
-    follows the rules.
+    It times calls of collectives under Open MPI in three settings, which are launched in turn: untuned, with a rules
+    file, and with libcollwise preloaded. It runs on this machine, hosts, a batch job's nodes or a test bed. The report
+    of libcollwise proves that the chosen algorithms ran; the messages that Open MPI sends prove that Open MPI follows
+    the rules.
 
     In a Slurm job of salloc --exclusive --nodes 2 --ntasks-per-node 32, these options bind and measure 64 processes:
     --launcher srun --ppn 32 --mpirun-args "--cpu-bind=cores" --procs 64 --no-check.

@@ -53,9 +53,9 @@ def results(
 
     It shows all times, or those of one configuration, collective and so on.
 
-    Returns a DataFrame with one row per time, in the order in which they were made: `configuration` (the beginning of
-    its key), `source` (simulated, measured), `platform`, `maker`, the case's columns, `seconds`, further columns as in
-    `measure`, `error`, `made_at` (UTC) and `details`, which are the other facts that the times depend on.
+    Returns a DataFrame with one row per time, oldest first: `configuration` (the beginning of the configuration's key),
+    `source` (simulated, measured), `platform`, `maker`, the case's columns, `seconds`, further columns as in `measure`,
+    `error`, `made_at` (UTC) and `details`, which are the other facts that the times depend on.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "gather", procs=4, sizes="64KiB", algorithms="linear")
@@ -96,7 +96,7 @@ def _opened(store: str | Path | None) -> Store:
 
 
 def stored(query: str, store: str | Path | None = None) -> AllTimes:
-    """The times that the store has, without making any.
+    """Times from the store; nothing is simulated or measured.
 
     Parameters: `query`, words such as 'platform=gros,source=measured': `source` (measured or simulated); `platform`;
     `collective`, by default each one that has such times in the store; `ppn`, processes per node; `procs` and
@@ -163,11 +163,11 @@ def _only(what: str, found: Collection[str], store: Path) -> str:
 
 
 def configurations(store: str | Path | None = None) -> pd.DataFrame:
-    """Lists configurations: all that times depend on besides the case.
+    """Lists the configurations of the times in the store.
 
-    Times of different configurations never mix.
+    A configuration is all that a time depends on besides the case. Times of different configurations never mix.
 
-    Returns a DataFrame: `configuration`, the beginning of its key, which `results` and `prune` take; `source`,
+    Returns a DataFrame: `configuration`, the beginning of the key, which `results` and `prune` take; `source`,
     `platform`, `maker` and `collectives`; `rows` and `failed`, the numbers of all rows and of failed ones; `first_made`
     and `last_made`, when the first and the last row were made (UTC); and `details`. The DataFrame is empty if the store
     does not exist.
@@ -237,11 +237,11 @@ def import_times(
     """Imports times that were measured elsewhere into the store.
 
     The files are results of a collwise script, of the OSU micro-benchmarks, of the Intel MPI Benchmarks (IMB-MPI1), of
-    ReproMPI or of netgauge (LogGP), a CSV of one's own, or a run of PICO (an archive or a folder, next to the metadata
-    of the run). Cases with impossible times are stored as failed, with the reason. Further arguments give what the
-    files lack: `platform` (scripts and runs of PICO name it), `procs` (for OSU), `ppn`, and `library`, such as 'Open
-    MPI 4.1.5' (collwise's own files name it). If one algorithm was forced in all files, `algorithm` is its name in the
-    catalogue, the library's id, or another name.
+    ReproMPI or of netgauge (LogGP), a short CSV of your own (docs/clusters.md), or a run of PICO (an archive or a
+    folder, next to the metadata of the run). Cases with impossible times are stored as failed, with the reason. Further
+    arguments give what the files lack: `platform` (not needed for scripts and runs of PICO), `procs` (for OSU), `ppn`,
+    and `library`, such as 'Open MPI 4.1.5' (not needed for files that collwise wrote). If one algorithm was forced in
+    all files, `algorithm` is its name in the catalogue, the library's id, or another name.
 
     Returns a DataFrame with a row for each file, collective, experiment and P: `times` is the number of times, and
     `failed` how many of them failed. Raises UsageError naming file, line and what was expected, and then stores nothing
@@ -285,7 +285,7 @@ def import_times(
 
 
 def measured_file(name: str) -> Path:
-    """A file of what was measured on a test bed of eight nodes, which docs/models-measured.md shows.
+    """The path of a file from a test bed of eight nodes, whose measurements docs/models-measured.md shows.
 
     Parameters: `name`, such as 'bed.toml' (the bed's description), 'first.csv.gz' and 'second.csv.gz' (times of two
     runs), or 'loggp.toml' (parameters of a model that was fitted there). Raises UsageError for an unknown name.

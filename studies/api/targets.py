@@ -1,4 +1,4 @@
-"""Execution targets, on which times are measured, by the options that name them."""
+"""Makes execution targets, on which times are measured, from the options that name them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def target_from(where: TargetLike) -> ExecutionTarget:
 
 
 def refuse_target_details(where: TargetOptions) -> None:
-    """Raises UsageError for details of a target that no option names; for commands without a default target."""
+    """Raises UsageError for details of a target if no target is named; for commands without a default target."""
     if not where.named:
         refuse_details(where, _DETAILS, "targets")
 

@@ -70,7 +70,8 @@ def simulate(
 
     Cases in the store are not simulated again, so a stopped run resumes when it is started again. `algorithms` may also
     be groups: all (that can be chosen), by-node (hierarchical and other node-aware algorithms), guidelines (mock-ups of
-    performance guidelines). If `consumer` is an Open MPI, the algorithms that run without rules are timed as well.
+    performance guidelines). If `consumer` is a version of Open MPI, the algorithms that untuned Open MPI 4.1 chooses
+    are timed as well.
 
     Returns Times by collective; with `allocations` they have the dimension `allocation`. `frame()` has a row for each
     case, with its `seconds`, or its `error` if it failed. `facts` say how many rows were in the store before (`reused`)
@@ -242,7 +243,7 @@ def _script(path: Path, cases: Sequence[Case], method: Method, where: TargetOpti
     batch = batch_lines(launcher, procs, per_node)
     file = write_script(path, cases, method, launcher=words, batch=batch)
     if launcher == "srun" and not per_node:
-        note("without --ppn the job says how many processes a node gets: salloc --exclusive --ntasks-per-node N")
+        note("without --ppn, the job sets the number of processes per node: salloc --exclusive --ntasks-per-node N")
     name = shlex.quote(file.name)
     return Script(file, len(cases), f"sbatch {name}, or within a job bash {name}" if batch else f"bash {name}")
 
@@ -277,9 +278,9 @@ def search_algorithms(
 ) -> Searched:
     """Measures only where the choice is in doubt, within a budget.
 
-    The budget is machine time (docs/measuring.md). An engine predicts times on the platform, and cases that do not fit
-    in the memory of its nodes are left out. Without a platform or a model to predict times, the search starts without
-    knowledge.
+    The budget is machine time (docs/measuring.md). With `platform`, an engine predicts the times, and cases that do not
+    fit in the memory of the platform's nodes are left out. Without a platform or a model to predict times, the search
+    starts without knowledge.
 
     Returns the choices found, their expected loss, and the saved machine time. The times are in the store as one
     measurement, from which `select` can decide, and from which a stopped search resumes. A line on stderr says when a
@@ -373,7 +374,7 @@ def cases_to_measure(
     platform: HostPlatform | None = None,
     ppn: int | None = None,
 ) -> list[Case]:
-    """Every choice, by collective, at every P and m. Choices that send the same messages come once.
+    """The cases of all choices at every P and m; of choices that send the same messages, only one is included.
 
     There are as many processes per node as on the target, or one if there is no target. If `with_own` is true, the
     cases that call the library's own collectives follow. Cases that the memory of the platform's nodes cannot hold are

@@ -128,10 +128,10 @@ def tune(
     """Simulates a cluster, chooses algorithms, says how sure choices are, and writes rules and a report.
 
     CLUSTER is a known platform or its file, the name of an interconnect, or a number of nodes; unknown values are
-    assumed, with a warning. CLUSTER may also be your own times (a file or store:QUERY); they are used unchanged. Gains
+    assumed, with a warning. CLUSTER may also be your own times (a file or store:QUERY), which are used unchanged. Gains
     are relative to the untuned library that the rules are for. The folder of results contains the rules, a table for
     libcollwise under any MPI library, the decisions, the times and a report. If the cluster had no description, the
-    folder also contains the one that was assumed.
+    folder also contains the assumed description.
 
     Returns a Tuned: its `decisions`, `rules`, `times` and `scores`, and `gains(collective)`.
 
@@ -276,6 +276,6 @@ def _write(tuned: Tuned) -> None:
     tuned.times.save(tuned.file(".times"))
     if tuned.platform is not None and tuned.name not in known():
         base = tuned.platform.base if isinstance(tuned.platform, PlacedPlatform) else tuned.platform
-        with suppress(UsageError):  # SMPI simulates platform XML that has no description, too.
+        with suppress(UsageError):  # Platform XML may have no description; SMPI also simulates such platforms.
             write_text(tuned.file(".toml"), write_description(description_of(base)))
     write_report(tuned)

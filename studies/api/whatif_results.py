@@ -90,10 +90,10 @@ class WhatIf:
         return self.times.slowdown(self.kept).sel({CHANGE: when}, drop=True)
 
     def limit(self, when: str, choice: Choice | None, procs: int, message_bytes: int) -> tuple[str, float, str, float]:
-        """The main limit of a choice at a point, and that limit's share of the critical path.
+        """The main limit of a choice at a point, this limit's share of the critical path, and the relief.
 
-        Then follow the change that halves what the limit comes from, such as 'latency x0.5', and the choice's time
-        with this change, relative to its time without. Texts are '-' and numbers nan if there is none.
+        The relief is a change that halves the limit's cause, such as 'latency x0.5', and the choice's time with this
+        change relative to its time without the change. Without a limit or relief, texts are '-' and numbers nan.
         """
         if choice is None:
             return "-", np.nan, "-", np.nan
@@ -112,9 +112,9 @@ class WhatIf:
         best after the change; `before_seconds`, `after_seconds` and their `ratio`; `kept`, the choice of the kept
         rules; `kept_slowdown`, its slowdown on the changed platform; `kept_slowdown_before`, its slowdown before the
         change. If `limits` is true, there are also `limited_before` and `limited_after`, the largest part of the best
-        choice's critical path, and `share_before` and `share_after`, the share of that part. `relief_before` and
-        `relief_after` are the changes that halve what the part comes from, and `relieved_before` and `relieved_after`
-        the choice's time with them, relative to its time without.
+        choice's critical path, and `share_before` and `share_after`, the share of this part. `relief_before` and
+        `relief_after` are the changes that halve the part's cause, and `relieved_before` and `relieved_after` the
+        choice's time with such a change, relative to its time without the change.
         """
         before, after = self.best(BEFORE), self.best(AFTER)
         points = self.times.grid.points
@@ -241,7 +241,7 @@ class Sweep:
         return said("sweep", points=points, name=name, span=span, tolerance=self.tolerance)
 
     def _parts(self, crossing: CrossOver, procs: int, size: int) -> Iterator[str]:
-        """'latency 65 %, bandwidth 31 %': the two largest limits below and above a cross-over point."""
+        """The two largest limits below and above a cross-over point: 'latency 65 %, bandwidth 31 %'."""
         platform = self.factors.on(self.platform, crossing.value)
         for choice in (crossing.below, crossing.above):
             shares = limits_of(platform, self.times.grid.case(choice, procs, size))
@@ -342,7 +342,7 @@ def _label(choice: Choice | None) -> str:
 
 
 def _amount(platform: HostPlatform, name: str, factor: float) -> str:
-    """' (7.07 Gbit/s)': the bandwidth or latency that a factor stands for; empty if nodes differ."""
+    """The bandwidth or latency that a factor stands for, as ' (7.07 Gbit/s)'; empty if nodes differ."""
     base = getattr(platform, "base", platform)
     if not isinstance(base, Platform):
         return ""

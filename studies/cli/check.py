@@ -86,12 +86,12 @@ def algorithms(
 ) -> Shown:
     """Runs every algorithm on real data, and checks every element.
 
-    Algorithms run under SMPI, Open MPI and MPICH. The cases cover roots, counts, segment sizes, datatypes with holes
-    and differing descriptions, operations that do not commute, communicators that overlap, and threads. Random
-    sequences follow: hundreds of calls in a row, some of them non-blocking, by processes that arrive late, on
+    Algorithms run under SMPI, Open MPI and MPICH. The cases cover roots, counts, segment sizes, datatypes with holes,
+    datatypes that differ between processes, operations that do not commute, communicators that overlap, and threads.
+    Random sequences follow: hundreds of calls in a row, some of them non-blocking, by processes that arrive late, on
     communicators that are made and freed meanwhile. In these sequences, algorithms are either linked to the program or
-    run in libcollwise. --quick leaves them out. --testbed checks only hierarchical algorithms. The exit code is 1 if
-    anything is wrong.
+    run in libcollwise. --quick leaves the sequences out. --testbed checks only hierarchical algorithms. The exit code
+    is 1 if anything is wrong.
     """
     from rich.console import Console
 
@@ -249,11 +249,10 @@ def three_way(
 
     It measures on a test bed or on your own cluster, and writes a report. On a test bed, it calibrates a platform from
     messages between two nodes, and fits models to their own experiments; then it measures, simulates and predicts all
-    algorithms. With several processes per node, it also verifies hierarchical algorithms, and compares them with Open
-    MPI's components tuned and HAN, and no models are fitted. A test bed needs the right to make network namespaces.
-    With --hosts, --launcher srun or --launcher oar, it does the same on a cluster. The simulation then uses --platform
-    as it is, or --nominal, which is first calibrated on the cluster. Finished cases are stored, so a stopped run
-    resumes.
+    algorithms. With several processes per node, it also verifies hierarchical algorithms, compares them with Open MPI's
+    components tuned and HAN, and fits no models. A test bed needs the right to make network namespaces. With --hosts,
+    --launcher srun or --launcher oar, the command does the same on a cluster. The simulation then uses --platform as it
+    is, or --nominal, which is first calibrated on the cluster. Finished cases are stored, so a stopped run resumes.
     """
     if testbed == where.named:
         raise UsageError(
@@ -333,8 +332,8 @@ def _highest_rate(main: plans.Scenario) -> float:
     def tell(rate: float, found: BedCheck) -> None:
         scaling = " and ".join(f"{exchange.scaling:.0%}" for exchange in found.exchanges)
         note(
-            f"{main.nodes} nodes at {format_rate(rate)}: at half the rate, alltoalls take {scaling} of twice the time "
-            "that they take at the full rate"
+            f"{main.nodes} nodes at {format_rate(rate)}: at half the rate, alltoalls should take twice as long, and "
+            f"take {scaling} of that"
         )
 
     assert main.shape is not None

@@ -70,9 +70,9 @@ def option(
 
     options.toml contains the option's help, and its names as typed (by default --KEY). `key` is the option's entry in
     options.toml, by default the parameter's name. `said` maps words in braces in the texts to their values; several
-    values of a word are joined by commas. `type` is a type that click takes. The help shows `default`, or if that is
-    empty or a function the default that options.toml describes. `attributes` are further attributes of click.Option. If
-    `in_project` is true, the project's file may give the default of a required option.
+    values of a word are joined by commas. `type` is a type that click takes. The help shows `default`; if `default` is
+    empty or a function, it shows the text `default` in options.toml. `attributes` are further attributes of
+    click.Option. If `in_project` is true, the project's file may give the default of a required option.
     """
     kind = _ProjectOption if in_project else click.Option
     values = {

@@ -107,8 +107,9 @@ def derived(
     option, and each positional-only parameter an argument. `places` replaces a parameter's usual option by another one
     (as `declare.option` makes it), or by none (None); for a parameter `**others`, a group of options makes the
     dictionary. If the result can be saved, the command has -o. With `figures` the command has --figures, with `report`
-    --report, and with `draw` --draw for the only figure. A parameter `context` gets the open simulation context; words
-    after `args` belong to a program. If the function returns an int (the exit code) or None, nothing more is printed.
+    --report, and with `draw` --draw for the only figure. A parameter `context` gets the open simulation context, and
+    `args` the words of a program's command line. If the function returns an int (the exit code) or None, nothing more
+    is printed.
     """
     parameters = list(inspect.signature(function).parameters.values())
     others = next((parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.VAR_KEYWORD), "")

@@ -194,8 +194,8 @@ def ranks(
     """Finds the best mapping of nodes to ranks for binomial trees.
 
     The best mapping has the least predicted time of a binomial scatter or gather (--collective). Rank 0 stays on the
-    first node. The command compares its predicted and simulated times with those of the default mapping, in which ranks
-    follow the order of nodes.
+    first node. The command compares the predicted and simulated times under the best mapping with those under the
+    default mapping, in which ranks follow the order of nodes.
 
     The file of -o has one host name per line, rank 0 first. To run a program with it:
 
@@ -268,11 +268,11 @@ def calibrate(
     or --published it fits smpi/os, smpi/or, smpi/ois, the eager limit, and the latency and bandwidth factors to the
     times of MPI_Send, MPI_Isend, MPI_Recv and ping-pongs, never to collectives. Finished measurements are in the store,
     so a stopped command resumes. All points are also written as CSV into the folder of the description. With --times it
-    multiplies the figures of --nominal by factors fitted to times that others measured. These are times of messages
-    between two nodes, and of collectives with forced algorithms and one process on each node. It says which figures the
-    times determine, predicts each collective from the others, and names the most useful further measurements. With
-    --published, for clusters that you cannot measure on, it fits three numbers to the figures that a paper gives, and
-    says how well the calibrated simulation meets each figure. It then writes a description only with -o.
+    multiplies parameters of --nominal by factors fitted to times that others measured. These are times of messages
+    between two nodes, and of collectives with forced algorithms and one process on each node. It says which parameters
+    the times determine, predicts each collective from the others, and names the most useful further measurements. With
+    --published, for clusters that you cannot measure on, it fits three parameters to the values that a paper prints,
+    and says how well the calibrated simulation meets each value. It then writes a description only with -o.
     """
     if published is not None:
         declare.refuse_others(("published", "procs", "ppn", "output"), "measured messages, not for --published")

@@ -37,7 +37,7 @@ def schema(command: str | None = None) -> dict[str, Any]:
         "properties": {
             "collwise": {"type": "string", "description": "The version of collwise."},
             "command": {"enum": named, "description": "The command's words."},
-            "call": {"type": "string", "description": "The command line, as a shell takes it."},
+            "call": {"type": "string", "description": "The command line, quoted for a shell."},
             "facts": {"type": "object", "description": "Facts about all rows, or about the result as a whole."},
             "rows": {"type": "array", "items": {"type": "object"}, "description": "The rows of the command's table."},
         },

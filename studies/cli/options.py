@@ -55,7 +55,7 @@ PLACES: dict[str, Any] = {
 def placed(
     platform: HostPlatform | str | None, placement: str, allocation: str | None, node_map: Path | None
 ) -> HostPlatform | str | None:
-    """The platform with ranks placed as the options say, or the name of an interconnect as it is.
+    """The platform with ranks placed as the options say. The name of an interconnect is returned unchanged.
 
     Raises UsageError for options that do not go together.
     """
@@ -74,7 +74,7 @@ def placed(
             )
         return platform
     if node_map is not None and allocation is None:
-        raise UsageError("--node-map is for --allocation")
+        raise UsageError("--node-map works only with --allocation")
     if placement != BLOCK and allocation is not None:
         raise UsageError("--placement and --allocation both say where ranks run; give only one")
     if platform is None or allocation is None:
@@ -242,7 +242,7 @@ def method(usual: Method, *without: str) -> Any:
 
 
 def asked(question: str, consequence: str) -> Any:
-    """The option --yes. Without it, the function that fills the parameter asks; {} stands for what it asks about."""
+    """The option --yes. The parameter gets a function that asks unless --yes is given; its argument replaces {}."""
 
     def answer(yes: bool) -> Callable[[str], None]:
         return lambda what: confirm(question.format(what), consequence.format(what), yes)

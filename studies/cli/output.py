@@ -38,7 +38,7 @@ _TELL_EVERY_SECONDS = 30.0
 
 
 def own_command() -> str:
-    """The command that runs, as a shell takes it."""
+    """The running command, quoted for a shell."""
     return f"{program_name()} {shlex.join(sys.argv[1:])}"
 
 

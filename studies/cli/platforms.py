@@ -285,7 +285,7 @@ _FIGURES: dict[str, click.ParamType] = {
     "cable_gbits": _GBITS,
     "hop_latency_us": _US,
 }
-"""The figures of --topology, and their types."""
+"""The parameters of --topology, and their types."""
 _FIGURES_TEXT = """\b
 Parameters of --topology, which follow the kind and a colon, separated by commas:
   fat-tree:   nodes_per_switch (at each lower switch), oversubscription (total
@@ -300,13 +300,13 @@ Parameters of --topology, which follow the kind and a colon, separated by commas
 
 
 def _topology(text: str) -> dict[str, Any]:
-    """The topology with its figures, by their keys in a description, from text such as fat-tree:oversubscription=2."""
+    """The topology and its parameters, by their keys in descriptions, from text such as fat-tree:oversubscription=2."""
     kind, _, figures = text.partition(":")
     check_name("topology", kind, TOPOLOGIES)
     found: dict[str, Any] = {"topology": kind}
     for figure in arguments.names(figures):
         name, _, value = figure.partition("=")
-        check_name("figure of a topology", name, _FIGURES)
+        check_name("parameter of a topology", name, _FIGURES)
         key = name.replace("_gbits", "_bytes_per_second").replace("_us", "_seconds")
         if key in found:
             raise UsageError(f"{name} is given twice; give each parameter of a topology once")
@@ -350,8 +350,8 @@ def new(
 ) -> None:
     """Writes a description of a cluster of equal nodes.
 
-    Without --interconnect nothing is calibrated, and messages cost processors nothing. docs/platforms.md explains the
-    topologies, and which figures of the interconnects are estimates.
+    Without --interconnect nothing is calibrated, and messages have no overheads. docs/platforms.md explains the
+    topologies, and says which parameters of the interconnects are estimates.
     """
     _check_name(name)
     made = new_platform(name, nodes, Node(**node), link_bytes_per_second, latency_seconds, interconnect, **topology)
@@ -366,9 +366,9 @@ def new(
 
 
 def _known(machine: bool, hardware: Sequence[Path], slurm: str | None, partition: str | None, ask: bool) -> Facts:
-    """The facts from the named sources. If none is named and no question is asked, they are those of this machine."""
+    """The facts from the named sources, or from this machine if no source is named and no question is asked."""
     if partition is not None and slurm is None:
-        raise UsageError("--partition is for --slurm")
+        raise UsageError("--partition works only with --slurm")
     if machine and hardware:
         raise UsageError("--machine is this machine; --hardware names files of another one")
     folders = [path for path in hardware if path.is_dir()]
@@ -411,7 +411,7 @@ def describe(
     """Writes a cluster's description from a node, Slurm and options.
 
     CPUs, cores and network are read from a node (hwloc, /sys), nodes and switches from Slurm. Options override what is
-    read. The command says which figures are read, estimated and missing, and what to measure next.
+    read. The command says which values are read, estimated or missing, and what to measure next.
     """
     _check_name(name)
     path = output or types.checked_new_file(Path(f"{name}.toml"))

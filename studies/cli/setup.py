@@ -85,8 +85,8 @@ def install(
     """Checks the installation and builds all C programs, or SimGrid.
 
     Other commands build the C programs that they need. With --simgrid it builds a newer SimGrid from its PyPI source
-    package (several minutes). Simulations of 1024 or more processes then use it automatically, smaller ones if
-    --simgrid asks for it.
+    package (several minutes). Simulations of 1024 or more processes then use this SimGrid automatically; smaller
+    simulations use it if --simgrid asks for it.
     """
     from collwise.simulator.execution.simgrid_build import install_simgrid
 

@@ -89,7 +89,7 @@ def parameters_text(algorithm: Algorithm) -> str:
 
 
 def ids_text(algorithm: Algorithm) -> str:
-    """'1' if all versions of Open MPI have the same id, otherwise the id of each: '4.1: 3, 5.0: 3'."""
+    """The ids in Open MPI: '3' if all versions have the same id, otherwise the id of each version: '4.1: 3, 5.0: 4'."""
     ids = algorithm.openmpi
     if set(ids) == set(OPENMPI_VERSIONS) and len(set(ids.values())) == 1:
         return str(next(iter(ids.values())))
@@ -125,7 +125,7 @@ def _one_size(
 def _one_way(entry: Algorithm, within: Sequence[str]) -> int:
     """The number of the given kind of communication within a node.
 
-    Raises UsageError for several kinds, and if the algorithm has no choice.
+    Raises UsageError for several kinds, and for a kind that the algorithm does not have.
     """
     ways = arguments.within(within)
     if len(ways) != 1:
@@ -299,11 +299,12 @@ def tasks(
 ) -> Shown:
     """Times the tasks of a hierarchical collective.
 
-    It times those of bcast, reduce or allreduce on each node's leader, in a pipeline and alone. Between nodes the
-    algorithm is chain, binary, binomial or library. A task is what a leader does between two waits. In
-    sbib(3), for example, it broadcasts segment 2 within its node and segment 3 to other nodes. Each task is timed after
+    It times the tasks of bcast, reduce or allreduce on each node's leader, in a pipeline and alone. Between nodes the
+    algorithm is chain, binary, binomial or library. A task is the work of a leader between two waits. In task sbib(3),
+    for example, a leader broadcasts segment 2 within its node and segment 3 to other nodes. Each task is timed after
     the tasks before it, so that it starts as it would in the collective. The stabilised cost is the mean time of the
-    later tasks. The overlap says how much of the shorter part is hidden behind the longer one if both run at once.
+    later tasks. The overlap says how much of a task's shorter part is hidden behind the longer part if both run at
+    once.
     """
     if "by-socket" in asked["within"] and len(asked["within"]) > 1:
         raise UsageError("--within: by-socket cannot be combined with others, since its tasks differ")

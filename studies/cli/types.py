@@ -61,7 +61,7 @@ FOLDER = Written(writable_folder, "dir")
 
 
 class Parsed(click.ParamType):
-    """The type of an option whose value `parse` makes. A UsageError of `parse` then also names the option.
+    """The type of an option whose value `parse` makes from text. A UsageError of `parse` also names the option.
 
     A shell completes the names that `offer` returns for the rest of the command line. If `listed` is true, the shell
     completes each name of a comma-separated list.
@@ -80,7 +80,7 @@ class Parsed(click.ParamType):
         self._listed = listed
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Returns the value that `parse` makes of text. Any other value is a default, and stays as it is."""
+        """Returns the value that `parse` makes from text. Any other value is a default, and is returned unchanged."""
         return parsed(self._parse, value, param) if isinstance(value, str) else value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -174,7 +174,7 @@ class FiniteRange(click.FloatRange):
     """A range of numbers that excludes nan and infinities, which ranges of click include."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Returns the number. Fails for one that is not finite."""
+        """Returns the number. Fails if the number is not finite."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number", param, ctx)
@@ -214,4 +214,4 @@ PLATFORM = PlatformWord("platform", arguments.platform, lambda _: known(), liste
 WORD_OF_CLUSTER = PlatformWord("cluster", str, _clusters, listed=False)
 """The type of a word that names a platform, an interconnect or times, or is a number of nodes."""
 CLUSTER = PlatformWord("cluster", arguments.platform_or_interconnect, _clusters, listed=False)
-"""The type of a platform, or of the name of an interconnect, which stays as it is."""
+"""The type of a word that names a platform, which is loaded, or an interconnect, whose name is kept."""

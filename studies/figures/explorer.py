@@ -19,14 +19,14 @@ from collwise.validation.times.slowdown import slowdown
 from collwise.validation.whatif.live_map import LiveMap, largest_error
 
 _PAUSE_SECONDS = 0.02
-"""The pause after a slider's move. Of several moves within a pause, only the last one counts."""
+"""The pause between a slider's move and the update of the map, which follows all moves within the pause."""
 
 _SAME = "as it is"
 _LIMITS = (_SAME, "4KiB", "16KiB", "64KiB", "256KiB", "1MiB")
 
 
 class Explorer:
-    """Sliders for changes of a platform, above maps of a collective's best choices and of the ratio of times.
+    """Sliders for changes of a platform, above maps of the best choices and of best times after / before.
 
     Notebooks show an Explorer as a widget. `text` says what has changed, and how exact the times are. If `live_map` is
     given, users can also choose the platform and the collective, and `live_map` makes the map for these names.
@@ -142,7 +142,7 @@ class Explorer:
             self._task = loop.create_task(self._follow())
 
     async def _follow(self) -> None:
-        """Updates until no slider has moved in the meantime."""
+        """Updates the map until no slider has moved since the last update."""
         while self._is_behind:
             self._is_behind = False
             await asyncio.sleep(_PAUSE_SECONDS)

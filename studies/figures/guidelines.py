@@ -20,7 +20,7 @@ _TOP = 3.8
 
 
 def guidelines_figure(found: GuidelinesResult, procs: int) -> Figure:
-    """Figure 4 of Hunold & Carpen-Amarie 2018: default, each mock-up and tuned, by collective and message size.
+    """Figure 4 of Hunold & Carpen-Amarie 2018: times of default, mock-ups and tuned, by collective and message size.
 
     Error bars reach from the least to the greatest launch. Times above twice the default are not shown.
     """

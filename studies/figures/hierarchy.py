@@ -30,7 +30,7 @@ from collwise.validation.times.grid import choice_of
 
 _COLUMNS = 3
 _MAX_LEADERS = 8
-"""The most leaders that a figure shows. If there are more leaders, it shows this many, evenly spread."""
+"""The largest number of leaders that a figure shows. If there are more leaders, it shows evenly spread ones."""
 
 
 def task_trend(studies: Sequence[TaskStudy], leader: int, title: str) -> Figure:
@@ -72,7 +72,7 @@ def task_overlap(studies: Sequence[TaskStudy], title: str) -> Figure:
 
 
 def model_by_configuration(tuning: Tuning, one: Input, title: str) -> Figure:
-    """Figures 4 and 7: times of the cost model and of whole collectives over segment sizes, by other parameters."""
+    """Figures 4 and 7: times by the cost model and of whole collectives over segment sizes, by other parameters."""
     modelled, whole = (tuning.found[name].by_input[one] for name in ("tasks", EXHAUSTIVE))
     groups: dict[Choice, list[Choice]] = {}
     for choice in whole:

@@ -50,7 +50,7 @@ NO_FORMULA = NO_CHOICE._replace(label="no formula, or no choice")
 
 
 def borders(centres: Sequence[int]) -> Array:
-    """The borders of cells around centres (one more than centres), evenly spaced if few, otherwise logarithmic."""
+    """The borders of cells around centres. They are evenly spaced if there are few centres, otherwise logarithmic."""
     if len(centres) <= MAX_EVEN:
         return np.arange(len(centres) + 1.0)
     values = np.log(centres)
@@ -130,8 +130,8 @@ def _divide(axis: Axes, across: Array, upwards: Array, best: Indices) -> None:
 def _name_regions(axis: Axes, across: Array, upwards: Array, best: Indices, choices: Sequence[Choice]) -> None:
     """Names regions of equal cells in their largest rectangles, on one line or two, upright if that fits better.
 
-    If no choice of an algorithm has room for its name, the choices of this algorithm form regions together, which get
-    the name of the algorithm alone.
+    If no choice of an algorithm has room for its name, all choices of this algorithm together form regions, which get
+    only the algorithm's name.
     """
     inches = _inches(axis, across, "x"), _inches(axis, upwards, "y")
     named: list[int] = []
@@ -224,7 +224,7 @@ def explain_cells(
 ) -> None:
     """Adds a legend of choices and of cells without a value, if there are any.
 
-    Choices of one algorithm have one key. `layout` has keyword arguments of the legend.
+    All choices of an algorithm share one entry. `layout` has keyword arguments of the legend.
     """
     keys = {choice.algorithm: choice_colour(choice) for choice in choices}
     keys |= {blank.label: blank.face for blank in dict.fromkeys(blanks)}
@@ -256,7 +256,7 @@ def percent_texts(slowdowns: Array) -> dict[tuple[int, int], str]:
 
 
 def percent_values(slowdowns: Array) -> Array:
-    """Slowdowns in percent for colours on a logarithmic scale. Values of 0 or less become a tiny positive one."""
+    """Slowdowns in percent for colours on a logarithmic scale. Values of 0 or less become a tiny positive value."""
     return np.where(np.isnan(slowdowns), np.nan, np.maximum(slowdowns * 100, 1e-9))
 
 

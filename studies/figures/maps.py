@@ -78,7 +78,7 @@ def errors_said(scores: Scores) -> str:
 
 
 def decision_figure(scores: Scores, title: str) -> Figure:
-    """The best method at every (m, P): one panel by the reference times, and one for each model or library."""
+    """Maps over (m, P): the best choices by the reference times, and in further panels each source's picks."""
     right = scores.right
     timed = "measured" if right.source == "measured" else "simulation"
     panels = {timed: right.best.values}
@@ -104,7 +104,7 @@ def method_map(
     """Maps of the method chosen at every (m, P).
 
     `panels` maps the title of a panel to indices into `methods`, shape (P, m). The panel `timed` shows the best method
-    by times; a point without a method was not timed. In other panels, the source chooses nothing at such a point.
+    by times; its points without a method were not timed. In other panels, the source chooses nothing at such points.
     """
     used = choices_shown(methods, panels.values())
     figure, axes = cell_panels(list(panels), procs, sizes)
@@ -150,7 +150,7 @@ def slowdown_map(panels: Mapping[str, Slowdowns], procs: Sequence[int], sizes: S
 
 
 def closeness_map(panels: Mapping[str, Array], procs: Sequence[int], sizes: Sequence[int]) -> Figure:
-    """Maps of the percentage by which the best choice of another algorithm is slower than the best. Paler is closer."""
+    """Maps of how much slower than the best choice the best other algorithm is, in percent. Paler is closer."""
     known = np.concatenate([values[np.isfinite(values)] for values in panels.values()])
     close = f"within {100 * _CLOSE:g} % of the best at {(known <= _CLOSE).sum()} of {known.size} points"
     asked = {name: Slowdowns(values, np.isfinite(values)) for name, values in panels.items()}

@@ -35,11 +35,11 @@ _TITLES = {
 _MAX_PERCENT = 30.0
 _POINTS, _LINES, _LIMIT = PALETTE[0], PALETTE[1], PALETTE[7]
 _LINEAR = 0.1
-"""Up to this regret the axis is linear, beyond it logarithmic."""
+"""The axis is linear up to this regret, and logarithmic above it."""
 
 
 def calibration_figure(result: CalibrationResult, kind: Kind) -> Figure:
-    """Points and segments over message size, with the relative errors below."""
+    """Measured points and fitted segments over message size, and below them the relative errors."""
     points = of_kind(result.points, kind)
     limit = result.platform.calibration.eager_limit_bytes
     if kind in (Kind.SEND, Kind.RECEIVE):
@@ -85,7 +85,7 @@ def _starts(axes: np.ndarray, segments: list[Segment]) -> None:
 
 
 def _errors(axis: Axes, result: CalibrationResult, kind: Kind) -> None:
-    """Errors of simulated times; for receives, which are not simulated alone, errors of the segments."""
+    """Draws errors of simulated times; for receives, which are not simulated alone, those of the fitted segments."""
     found = np.array(result.errors_of(kind))
     sizes, errors = found[:, 0], 100 * found[:, 1]
     axis.axhspan(-5, 5, color=PALETTE[5], alpha=0.25, lw=0)
@@ -175,7 +175,7 @@ def regrets_figure(means: Mapping[str, Mapping[str, float]], deciders: Sequence[
 def sure_figure(
     reliability: Sequence[tuple[float, float, float, Kept]], coverage: tuple[Sequence[float], Sequence[float]]
 ) -> Figure:
-    """Observed shares over predicted probabilities, and the risk of the surest choices over their share of cells."""
+    """Observed over predicted shares of choices that lose little, and the risk of the surest choices by their share."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.6), layout="constrained")
     said = [100 * mean for *_, mean, _ in reliability]
     shares, low, high = (
@@ -183,9 +183,9 @@ def sure_figure(
     )
     left.plot([0, 100], [0, 100], color="0.7", linewidth=1)
     left.errorbar(said, shares, yerr=[shares - low, high - shares], fmt="o", color=PALETTE[0], capsize=3)
-    left.set(xlabel="said probability of losing less than 5 % (%)", ylabel="came out, mean of jobs (%)")
+    left.set(xlabel="said probability of losing less than 5 % (%)", ylabel="observed share, mean of jobs (%)")
     left.set(xlim=(0, 102), ylim=(0, 102))
     right.plot(100 * np.array(coverage[0]), 100 * np.array(coverage[1]), color=PALETTE[1], drawstyle="steps-post")
-    right.set(xlabel="the surest choices (% of the cells that matter)", ylabel="of them lose 5 % or more (%)")
+    right.set(xlabel="the surest choices (% of the cells that matter)", ylabel="share that loses 5 % or more (%)")
     right.set(xlim=(0, 100), ylim=(0, None))
     return figure

@@ -101,7 +101,7 @@ def _picks_figure(scores: Scores, title: str, by_size: bool) -> Figure:
             above.set_ylabel("")
             below.set_ylabel("")
     handles = []
-    # First the algorithms that compete, in their order, then others that a library has.
+    # The algorithms that compete come first, in their order, and then the others that a library picks.
     for name in [name for name in right.grid.names if name in algorithms] + sorted(algorithms - {*right.grid.names}):
         colour, marker = algorithm_style(name)
         handles.append(Line2D([], [], linestyle="", color=colour, marker=marker, markersize=5.5, label=name))
@@ -112,7 +112,7 @@ def _picks_figure(scores: Scores, title: str, by_size: bool) -> Figure:
 
 
 def _lines(scores: Scores) -> list[_Line]:
-    """A line for each decider, for each of the other times, and for the best."""
+    """A line for each decider, for each source of other times, and for the best choices."""
     dotted, dashed = cycle((":", "--", (0, (1, 4)))), cycle(("-.", (0, (5, 1, 1, 1, 1, 1))))
     lines = [_Line(name, next(dotted), "#777777", 1.5, scores.picks[name].values) for name in scores.deciders]
     lines += [_Line(name, next(dashed), "#444444", 1.5, scores.picks[name].values) for name in scores.times]
@@ -120,10 +120,10 @@ def _lines(scores: Scores) -> list[_Line]:
 
 
 def _draw(axis: Axes, x: Array, choices: Sequence[Choice | None], y: Array, line: _Line) -> set[str]:
-    """A source's line with the marker of the algorithm that it picks at each point; returns these algorithms."""
+    """Draws a source's line, with the marker of its picked algorithm at each point; returns the drawn algorithms."""
     axis.plot(x, y, linestyle=line.style, color=line.colour, linewidth=line.width, label=line.label)
     drawn = set()
-    # Where sources pick the same, the marker of the best is the smallest, so that all markers can be seen.
+    # If sources pick the same choice, the marker of the best is the smallest, so that all markers can be seen.
     size, filled = (4.0, True) if line.label == _BEST else (7.0, False)
     for at, value, choice in zip(x, y, choices, strict=True):
         if choice is not None and np.isfinite(value):
@@ -141,7 +141,7 @@ def markers_and_lines(
     errors: Mapping[str, ArrayLike] | None = None,
     builtin: ArrayLike | None = None,
 ) -> Figure:
-    """Times of algorithms over m by two sources, and below them their ratios to the best of the same source.
+    """Times of algorithms over m by two sources, and below them ratios to the source's best time.
 
     The title says which algorithm is the fastest by the times of the markers, followed by the text `drawn`. `errors`
     are half-widths of the markers' times, shape (2, m). `builtin` holds the times of the MPI library's own choice, from
@@ -150,7 +150,7 @@ def markers_and_lines(
     figure, (times, ratios) = plt.subplots(2, 1, figsize=(7.8, 7.4), sharex=True, height_ratios=(3, 2))
     names = list(dict.fromkeys([*markers, *lines]))
     colours = [algorithm_style(name)[0] for name in names]
-    # Of two lines of one colour the second one is dashed.
+    # If two lines have the same colour, the second one is dashed.
     line_styles = {name: "--" if colours[number] in colours[:number] else "-" for number, name in enumerate(names)}
     largest = 1.0
     for of_source, is_line in ((lines, True), (markers, False)):

@@ -74,7 +74,7 @@ def _fit(axes: Axes, points: list[Point], margin: float = 1.0) -> None:
 
 
 def _nodes_below(axes: Axes, at: Point, count: int, width: float = 0.8) -> None:
-    """The nodes of a switch as a block of small squares, or as their number."""
+    """Draws the nodes of a switch as a block of small squares below their number."""
     columns = math.ceil(math.sqrt(count))
     side = width / max(columns, 4)
     for number in range(count):

@@ -21,7 +21,7 @@ from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow
 
 
 def application_figure(times: pd.DataFrame, title: str) -> Figure:
-    """The times under each choice of collectives at the largest P, without failures; of several P also speed-ups."""
+    """The times under each choice of collectives at the largest P, and speed-ups if P varies. Failures are left out."""
     times = times[times.error == ""]
     counts = sorted(times.procs.unique())
     names = list(dict.fromkeys(times.collectives))
@@ -107,5 +107,5 @@ def gain_figure(rows: Sequence[GainRow], title: str) -> Figure:
     bar.set_label("default time / time\n(above 1: faster)")
     explain_cells(figure, blanks, fontsize=9)
     message = f"On average {', '.join(means)}" if means else ""
-    head(figure, message, f"{title}; in brackets: within the confidence intervals")
+    head(figure, message, f"{title}; in brackets: differences within the confidence intervals")
     return figure

@@ -78,10 +78,10 @@ plt.rcParams |= {
 
 
 def algorithm_style(algorithm: str) -> tuple[str, str]:
-    """The colour and the marker of an algorithm: the same in every figure, and for every collective that has it.
+    """The colour and the marker of an algorithm, the same in every figure and for every collective with this algorithm.
 
-    If processes of a node do not communicate point to point, as in 'tasks_chain, shared
-    memory', the algorithm has another marker.
+    If processes of a node do not communicate point to point, as in 'tasks_chain, shared memory', the algorithm has
+    another marker.
     """
     name, _, form = algorithm.partition(", ")
     colour, marker = _algorithm_styles()[name]
@@ -198,7 +198,7 @@ def apart(wanted: Array, heights: Array) -> Array:
     if not len(wanted):
         return wanted
     below = np.concatenate([[0.0], np.cumsum((heights[1:] + heights[:-1]) / 2)])
-    # After the room below each label is subtracted, the nearest centres are the nearest values that never descend.
+    # If the room below each label is subtracted, the centres only have to ascend, as in isotonic regression.
     places = isotonic_regression(wanted - below).x
     found: Array = below + np.clip(places, heights[0] / 2, 1 - heights[-1] / 2 - below[-1])
     return found
@@ -354,7 +354,7 @@ def seconds_axis(axis: Axes) -> None:
     axis.set_ylabel("time")
 
 
-def ratio_axis(axis: Axes, largest: float, label: str = "time / that of the best") -> None:
+def ratio_axis(axis: Axes, largest: float, label: str = "time / best time") -> None:
     """Ratios to the best along y, from 1 to the largest: logarithmic, with every label readable."""
     top = min(max(largest, _MIN_RATIO), MAX_RATIO)
     axis.set_yscale("log")

@@ -19,7 +19,7 @@ from collwise.validation.times.choice import LIBRARY_DECIDES
 
 
 def scatter(every: AllScores, title: str) -> Figure:
-    """A panel for each collective: simulated over measured times, and a band at the limit of the median error."""
+    """Simulated over measured times, a panel for each collective; a grey band shows the limit of the median error."""
     figure, axes = panel_grid(len(every), 3.0, columns=3, width=4.6)
     band = LIMITS[MEDIAN_ERROR]
     for axis, (name, scores) in zip(axes, every.items(), strict=True):
@@ -58,7 +58,7 @@ def times(scores: Scores, title: str) -> Figure:
     measured, simulated = (
         {name: item.array[a, 0] for a, name in names.items()} for item in (right, scores.times[SIMULATED])
     )
-    # Half-widths downwards and upwards. They are 0 for a single repetition; no interval reaches down to zero seconds.
+    # Half-widths downwards and upwards, 0 for a single repetition. They are cut so that no interval reaches 0 seconds.
     widths = np.where(np.isfinite(right.half_widths.values), right.half_widths.values, 0.0)[:, 0]
     errors = {name: np.stack([np.minimum(widths[a], 0.9 * right.array[a, 0]), widths[a]]) for a, name in names.items()}
     own = right.seconds.values[right.index_of(LIBRARY_DECIDES), 0]

@@ -58,7 +58,7 @@ _MIN_RATIO = 1.25
 
 
 def whatif_figure(times: Times, time_ratio: Array, kept_slowdown: Array, title: str) -> Figure:
-    """Maps of the best choices before and after changes, of ratios of times, and of the kept rules' slowdown."""
+    """Maps of the best choices before and after changes, of ratios of times, and of the slowdown of unchanged rules."""
     procs, sizes = times.procs, times.message_bytes
     titles = ("best choice before", "best choice after (dots: another one)", "best time after / before",
               "slowdown of the kept rules, % (grey: none)")  # fmt: skip
@@ -95,7 +95,7 @@ def whatif_figure(times: Times, time_ratio: Array, kept_slowdown: Array, title: 
 def sweep_figure(
     times: Times, crossovers: Sequence[CrossOver], limits: Mapping[float, Mapping[str, float]], over: str, title: str
 ) -> Figure:
-    """The times at one point relative to the best, over the factor; below, what limits the best choice.
+    """The times at one P and m relative to the best, over the factor; below them, the limits of the best choice.
 
     Cross-over points are dashed lines. `limits` has, for each factor, the share of each of LIMITS in the best choice's
     critical path. `over` names what the factor multiplies.
@@ -119,7 +119,7 @@ def sweep_figure(
     above.set_yscale("log", base=2)
     above.set_ylim(0.93, min(_LARGEST_RATIO, 1.15 * float(np.nanmax(ratios))))
     above.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    above.set_ylabel("time / that of the best choice")
+    above.set_ylabel("time / time of the best choice")
     known = sorted(limits)
     shown = [name for name in LIMITS if any(limits[factor][name] for factor in known)]
     colours = [_LIMIT_COLOURS[name] for name in shown]
@@ -178,9 +178,9 @@ def sweep_map(times: Times, crossovers: Sequence[CrossOver], over: str, title: s
 
 
 class LiveFigure:
-    """A map of the best choice and a map of the ratio of times; `draw` redraws both for other times.
+    """A map of the best choice and a map of the ratio of best times after to before; `draw` redraws both.
 
-    The axes, labels and colours are laid out once; `draw` only replaces the cells, so that it keeps up with a slider.
+    The axes, labels and colours are laid out once; `draw` replaces only the cells, so that it keeps up with a slider.
     """
 
     def __init__(self, choices: Sequence[Choice], procs: Sequence[int], message_bytes: Sequence[int]) -> None:
@@ -194,7 +194,7 @@ class LiveFigure:
         self._ratio.set_animated(True)  # not part of the background
         explain_cells(self._panels[0], [], choices, loc="outside lower center", ncols=3)
         self._axes[0].set_title("best choice")
-        self._axes[1].set_title("best time / that before the change")
+        self._axes[1].set_title("best time after / before the change")
         bar = self._panels[1].colorbar(self._ratio, ax=self._axes[1])
         bar.ax.yaxis.set_major_locator(FixedLocator([1 / 16, 1 / 4, 1 / 2, 1, 2, 4, 16]))
         bar.ax.yaxis.set_minor_locator(NullLocator())

@@ -1,4 +1,4 @@
-"""Decisions: rules for each collective, and what choices lose; exported rules; what `tune` chose; untuned libraries."""
+"""Decisions with the time that choices lose, exported rules, results of `tune`, and decisions of untuned libraries."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def rule_rows(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:
 
 
 def _as_rules(table: DecisionTable, decisions: Decisions) -> DecisionTable:
-    """The table as rules of the Open MPI for which `select` decided; the table itself for other consumers."""
+    """The table as rules for the Open MPI version that `select` decided for; unchanged for other consumers."""
     version = openmpi_version(decisions.consumer or "")
     if version is None or not any(table.rules.values()):
         return table
@@ -162,7 +162,7 @@ def _lines(rules: ExportedRules, path: Path) -> Iterator[str]:
         if not (known.consumer.startswith(OPENMPI) and table.wide_steps()):
             yield table.between_procs
         if table.between is not None:
-            yield f"{table.collective}, slower than the best between the sizes: {table.between}"
+            yield f"{table.collective}, between the sizes slower than the best choice by {table.between}"
     if is_openmpi:
         said, _ = for_consumer(rules.tables, openmpi_consumer(rules.version))
         yield from filter(None, (summary_over_untuned(item, openmpi_consumer(rules.version)) for item in said))

@@ -1,4 +1,4 @@
-"""Guidelines of MPI libraries: violations, repairs and gains; combinations faster than the choices of decisions."""
+"""Guidelines of MPI libraries: violations, repairs, gains, and combinations faster than a decision table's choices."""
 
 from __future__ import annotations
 

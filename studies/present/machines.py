@@ -298,7 +298,7 @@ def _interval(found: Kept) -> str:
 
 
 def _reliability(telling: Sequence[Sureness]) -> Iterator[tuple[float, float, float, Kept]]:
-    """Yields the bounds of each bin of predicted probabilities, their mean, and the observed share of right choices."""
+    """Yields the bounds and the mean of each bin of predicted probabilities, and the bin's share of right choices."""
     for low, high in pairwise(_BOUNDS):
         some = [
             sureness for sureness in telling if low <= sureness.probability < high or sureness.probability == high == 1

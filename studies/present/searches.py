@@ -158,7 +158,7 @@ def _record(tuning: Tuning) -> dict[str, Any]:
 
 
 def _figures(name: str, tuning: Tuning) -> dict[str, Callable[[], Figure]]:
-    """Figures of the searches' choices, and of times by tasks for the largest input, against the exhaustive search.
+    """Figures that compare choices, and for the largest input times by tasks, with the exhaustive search.
 
     No figure is drawn if the exhaustive search was not made.
     """

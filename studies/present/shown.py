@@ -65,7 +65,7 @@ MAX_ROWS = 200
 
 
 def cut(table: Table, most: int = MAX_ROWS) -> list[Table | str]:
-    """The first rows of a table, and a sentence that says so if there are more than `most`."""
+    """The table, or its first `most` rows and a sentence that says that there are more."""
     if len(table.rows) <= most:
         return [table]
     more = f"The table has the first {most} of {len(table.rows)} rows; --json prints all."
@@ -144,7 +144,7 @@ def shown(result: Any) -> Shown:
 
 
 def drawing(figure: str, *arguments: Any) -> Callable[[], Figure]:
-    """Returns a function that draws a figure of collwise.studies.figures, which is named module.function.
+    """Returns a function that draws `figure`, which names a 'module.function' of collwise.studies.figures.
 
     The module is imported only when the figure is drawn.
     """

@@ -48,7 +48,7 @@ _ALGORITHMS = ("gather", "blocks", "mean", "worst", "with time-out", "sent again
 
 
 def regions(found: Sequence[Regions]) -> Shown:
-    """The thresholds of each target, and what gather's algorithms cost there; the figures show every repetition."""
+    """The thresholds of each target, and the slowdowns of gather's algorithms; the figures show every repetition."""
     parts: list[Table | str] = []
     drawn = {}
     for item in found:
@@ -65,7 +65,7 @@ def regions(found: Sequence[Regions]) -> Shown:
 
 
 def _thresholds(found: Regions) -> tuple[str, ...]:
-    """The thresholds on one execution target, and what TCP counted during the gather series, if anything."""
+    """The thresholds on one execution target, and TCP's counters for the gather series, if there are any."""
     limits = found.thresholds
     sizes = (limits.gather_irregular_from_bytes, limits.gather_regular_from_bytes, limits.scatter_leap_bytes)
     return (

@@ -162,7 +162,7 @@ def _parts(times: Times) -> Iterator[Table | str]:
 def _fastest(times: Times) -> Iterator[str]:
     """A sentence on the fastest choice at the only point and on the next algorithm, if there are two algorithms.
 
-    Doubtful choices are no answer; another sentence names those that seem faster.
+    Doubtful choices are left out; another sentence names those that seem faster.
     """
     [(procs, size)] = times.grid.points
     seconds = {choice: value for choice, value in times.at_point(procs, size).items() if choice in times.choices}

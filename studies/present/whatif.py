@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MAX_POINTS = 24
-"""The largest number of points of which each has a row in a table that people see."""
+"""The largest number of points for which people see a table with a row for each point."""
 _WORST = 7
 _NEAREST = 12
 
@@ -70,7 +70,7 @@ def _parts(answer: WhatIf, frame: pd.DataFrame) -> Iterator[Table | str]:
 
 
 def _limit(name: str, share: float, relief: str, relieved: float) -> str:
-    """'latency 66 %; latency x0.5: x0.81': a part of the critical path, and the time after its change."""
+    """'latency 66 %; latency x0.5: x0.81': a part's share of the critical path, and the time if the part changes."""
     part = name if math.isnan(share) else f"{name} {share * 100:.0f} %"
     return part if math.isnan(relieved) else f"{part}; {relief}: x{relieved:.2f}"
 

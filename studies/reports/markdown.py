@@ -49,7 +49,7 @@ class Texts:
     def _template(self) -> jinja2.Template:
         import jinja2
 
-        # If a report lacks a number, this raises an error, instead of writing a sentence with a gap.
+        # StrictUndefined raises an error if a report lacks a number; otherwise its sentence would have a gap.
         environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(self._folder),
             undefined=jinja2.StrictUndefined,

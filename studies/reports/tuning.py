@@ -62,7 +62,7 @@ def title_of(tuned: Tuned) -> str:
 
 
 def gain_table(tuned: Tuned) -> Table:
-    """A row for each collective: the gain over the untuned library, slower and sure points, and the largest gain."""
+    """A row for each collective: gain over the untuned library, counts of slower and sure points, largest gain."""
     columns = ["component tuned / rules" if _disables_han(tuned) and column == _GAIN else column for column in _COLUMNS]
     return Table(title_of(tuned), columns, [_gain_row(tuned, name) for name in tuned.scores])
 
@@ -150,7 +150,7 @@ def one_point(tuned: Tuned) -> list[str]:
 
 
 def han_caveat(tuned: Tuned) -> str:
-    """The condition on which to take the file, if it disables a component that the library would run without it."""
+    """The condition on which to take the file, if the rules disable a component that the library runs by default."""
     if not _disables_han(tuned):
         return ""
     return " if programs are faster with it than with Open MPI's component han, which it disables"
@@ -184,7 +184,7 @@ def _said(tuned: Tuned, block: str) -> list[str]:
 
 
 def _sure(tuned: Tuned) -> list[str]:
-    """Sentences on how sure the choices are; the last two say what they are expected to lose."""
+    """Sentences on how sure the choices are; the last two sentences give the expected loss."""
     found = sure_sentences(tuned.said, gains_of(tuned), _compared(tuned))
     return [f"{line[0].upper()}{line[1:]}." for line in found]
 
@@ -227,7 +227,7 @@ def _library(tuned: Tuned) -> str:
 def _compared(tuned: Tuned) -> str:
     """The title of the library that the rules are compared with.
 
-    If the library runs other code with several processes on a node, the title says which of its code is meant.
+    If the library runs other code with several processes on a node, the title says which code is meant.
     """
     if tuned.baseline is None:
         return ""
@@ -239,7 +239,7 @@ def _compared(tuned: Tuned) -> str:
 
 
 def _disables_han(tuned: Tuned) -> bool:
-    """True if the rules are for a library that would run its component han without them."""
+    """True if the library would run its component han without the rules."""
     return bool(_han(tuned)) and tuned.baseline is not None and tuned.baseline.name.startswith(OPENMPI)
 
 
@@ -273,7 +273,7 @@ def changing(tuned: Tuned) -> str:
 
 
 def _assumed_memory(tuned: Tuned) -> float | None:
-    """The rate of a node's memory, in bytes per second, if processes share it and it is a guess."""
+    """The rate of a node's memory, bytes per second, if processes share the memory and the rate is guessed."""
     base = tuned.platform.base if isinstance(tuned.platform, PlacedPlatform) else tuned.platform
     if tuned.per_node == 1 or not isinstance(base, Platform):
         return None

@@ -187,7 +187,7 @@ def test_omni_path_and_a_slurm_tree(tmp_path: Path) -> None:
     assert made.hosts == ("cn1", "cn2", "cn3", "cn4", "cn5", "cn6")
     assert made.topology == FatTree(3, preset.topology.hop_latency_seconds if preset.topology else 0, 2.0)
     assert (made.link_bytes_per_second, made.calibration) == (preset.link_bytes_per_second, preset.calibration)
-    assert "1 other node left out, --partition selects" in output
+    assert "1 other node left out (--partition selects nodes)" in output
     fat, _ = describe(tmp_path, "--slurm", str(OMNI_PATH), "--partition", "bigmem", "--force")
     assert (fat.nodes, fat.cpus_per_node, fat.cores_per_node, fat.topology) == (1, 4, 56, None)
 
@@ -442,7 +442,7 @@ def test_wrong_answers_and_none_end_the_questions(tmp_path: Path, answers: str, 
         (["--slurm", "bad"], "--slurm: malformed list 'n[1-' (nodename); write for example n1 or n[1-16,18]"),
         (["--slurm", str(OMNI_PATH), "--partition", "btch"], "unknown partition 'btch'; did you mean batch?"),
         (["--slurm", str(HDR / "nodes.conf"), "--partition", "main"], "--partition main: no PartitionName in "),
-        (["--partition", "batch"], "--partition is for --slurm"),
+        (["--partition", "batch"], "--partition works only with --slurm"),
         (["--machine", "--hardware", "."], "--machine is this machine; --hardware names files of another one"),
         (
             ["--hardware", "empty"],

@@ -100,7 +100,7 @@ FROM_LINES = Spread(level=0.7, shape=0.5, algorithm=0.2, course=0.8, alone=0.05)
 _UNKNOWN = 10.0
 """The factor on the spread of a case without a prediction if other cases have predictions."""
 _SCALES = 1.0, 2.0
-"""The factors on the spread, among which measured times decide; none is below 1, since longer messages may differ."""
+"""Possible factors on the spread; measured times decide. None is below 1, since longer messages may deviate more."""
 _FAR = (8.0, 4.0, 8.0)
 """The doublings of size, of process count and of segment size over which the similarity of cases falls to 1/e."""
 _GUESSED_NOISE, _GUESSES = 0.03, 4
@@ -177,7 +177,7 @@ class Belief:
         return (MEDIAN_VARIANCE * noise + _BETWEEN_LAUNCHES**2 * self._in_a_round) / repetitions
 
     def imagine(self, number: int, repetitions: int) -> None:
-        """Lowers variances as measuring a case would, which does not depend on the measured time."""
+        """Lowers variances as measuring a case would; the reduction does not depend on the measured time."""
         column = self.covariance[:, number]
         column = column / math.sqrt(self.covariance[number, number] + self.visit_variance(repetitions)[number])
         self.covariance -= np.outer(column, column)
@@ -231,7 +231,10 @@ class Belief:
         )
 
     def _from_lines(self) -> Array:
-        """The logarithm of each case's time on its algorithm's line at the nearest measured P, or else the mean."""
+        """The logarithm of each case's time on its algorithm's line at the nearest measured P.
+
+        Cases of algorithms without a measured time have the mean of the others.
+        """
         prior = np.full(len(self.cases), math.nan)
         for numbers in self._lines.values():
             by_procs: dict[int, list[int]] = {}

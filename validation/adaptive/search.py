@@ -72,7 +72,7 @@ class PointFound:
 class Searched:
     """The result of a search: its points, all timings, their machine time, and the machine time of the full grid.
 
-    `full_seconds` is a lower bound on the machine time of the full grid: it has the fewest repetitions of each case.
+    `full_seconds` is a lower bound on the machine time of the full grid, with the fewest repetitions of each case.
     """
 
     points: tuple[PointFound, ...]
@@ -348,7 +348,7 @@ class _Field:
         return number, float(ratios[number])
 
     def first(self) -> list[Case]:
-        """The first cases to measure, at two sizes: with predictions, each algorithm's predicted best; without, all."""
+        """The first cases to measure, at two sizes: each algorithm's predicted best, or without predictions all."""
         cases, belief = self.belief.cases, self.belief
         sizes = sorted({case.message_bytes for case in cases})
         counts = {min(case.procs for case in cases), max(case.procs for case in cases)}

@@ -81,7 +81,10 @@ class CalibrationPoint:
 
     @property
     def relative_error(self) -> float:
-        """The standard error of the median, from the quartiles as if normal, divided by it; 0 for one repetition."""
+        """The median's standard error relative to the median, from quartiles of assumed normal times.
+
+        The result is 0 for one repetition.
+        """
         if len(self.seconds) < 2:
             return 0.0
         low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
@@ -97,7 +100,7 @@ def case_of_kind(
     count: int = 1,
     delay_seconds: float = 0.0,
 ) -> Case:
-    """The case in the timing table of a measurement between pairs of processes."""
+    """The case under which the timing table has a measurement between pairs of processes."""
     reply_bytes = message_bytes if kind == Kind.PING_PONG else _REPLY_BYTES.get(kind, 0)
     return case_of(
         Experiment(KINDS[kind], processes, message_bytes, reply_bytes, count, delay_seconds), processes_per_node

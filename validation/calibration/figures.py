@@ -1,4 +1,4 @@
-"""The figures of a platform that measured times determine, and platforms with these figures multiplied."""
+"""Platform parameters that can be fitted to measured times (figures), and platforms with multiplied figures."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def _factors(names: Sequence[str], logs: Array) -> Factors:
 
 
 def _deviations(covariance: Array, count: int, place: int) -> list[float]:
-    """The standard deviations of the first block of variables, to which the block at `place`, if not 0, is added."""
+    """Standard deviations of the first block of variables plus the block at `place`; a `place` of 0 adds nothing."""
     chosen = np.zeros((count, len(covariance)))
     chosen[:, :count] = np.eye(count)
     if place:
@@ -225,7 +225,7 @@ def _deviations(covariance: Array, count: int, place: int) -> list[float]:
 
 
 def _misfit(runs: Sequence[TimedCases], factors: Factors) -> Array:
-    """The weighted differences between predicted and measured times, in logarithms: a cell's deviations, then mean."""
+    """Weighted log ratios of predicted to measured times: each cell's deviations from its mean, then the mean."""
     found: list[Array] = []
     alike: list[tuple[str, bool]] = []
     for run in runs:

@@ -44,7 +44,7 @@ def rounded(value: float) -> float:
 
 
 def between(curve: Sequence[MessageTime], message_bytes: float) -> float:
-    """The seconds at a size, interpolated in logarithms; beyond the curve's ends, those of its nearest point."""
+    """The seconds at a size, interpolated in logarithms; beyond the curve's ends, the seconds of its nearest point."""
     sizes, seconds = zip(*((time.message_bytes, time.seconds) for time in curve), strict=True)
     return float(np.exp(np.interp(math.log(message_bytes), np.log(sizes), np.log(seconds))))
 

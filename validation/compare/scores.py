@@ -35,7 +35,11 @@ GOOD = 0.01
 
 @dataclass(frozen=True)
 class Errors:
-    """Relative errors e (0.1: 10 %): median, mean, 90th percentile of |e|, mean e (`bias`), e of the largest |e|."""
+    """Statistics of relative errors e (0.1: 10 %).
+
+    `median`, `mean` and `ninetieth` (the 90th percentile) are of |e|; `bias` is the mean e, `worst` the e with the
+    largest |e|.
+    """
 
     count: int
     median: float
@@ -125,9 +129,9 @@ class Scores:
     """The scores of other sources (Times or deciders), by title, against the times of `right`, for one collective.
 
     `errors` are the relative errors of every choice's time in Times (0.1: 10 % too long). `picks` are indices in
-    `right.grid.timed`, or NOBODY where a source picks nothing. A decider's pick is its choice, and that of Times is the
-    fastest choice (the first of equals) that `right` also has a time for. `slowdown` is the slowdown of the picks by
-    the times of `right`, against the best of all choices that compete.
+    `right.grid.timed`, or NOBODY where a source picks nothing. A decider picks its choice; Times pick their fastest
+    choice (the first of equals) among those that `right` has a time for. `slowdown` is the slowdown of the picks by the
+    times of `right`, against the best of all choices that compete.
     """
 
     right: Times
@@ -224,7 +228,7 @@ class Scores:
         return self.right.choices[a], self.right.procs[i], self.right.message_bytes[j]
 
     def unpredicted(self, title: str) -> int:
-        """The number of reference times of algorithms that the source knows, for which the source has no time."""
+        """The number of reference times that the source does not have, although it knows their algorithms."""
         names = set(self._given(title).grid.names)
         known = [place for place, choice in enumerate(self.right.choices) if choice.algorithm in names]
         right, theirs = (np.isfinite(times.array[known]) for times in (self.right, self.times[title]))
@@ -348,7 +352,7 @@ def compare(right: Times, *others: Times | Decider) -> Scores:
 
 
 def score_table(scores: Sequence[Scores], rows: Sequence[str]) -> pd.DataFrame:
-    """Scores as a table, with a row for each combination of values of the columns `rows`, in order of appearance."""
+    """Scores as a table: a row for each combination of values in the columns that `rows` names, in their order."""
     errors, picks = _together(score.error_rows() for score in scores), _together(score.pick_rows() for score in scores)
     known = dict.fromkeys(name for score in scores for name in _named(score))
     if unknown := [name for name in rows if name not in known]:

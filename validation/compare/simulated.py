@@ -41,7 +41,7 @@ def remarks(scores: Scores) -> list[str]:
 
 
 def one_segment_is_none(times: Times) -> Times:
-    """The times without choices whose segments leave the message whole, if the algorithm was also timed unsegmented.
+    """Removes the times of choices whose segment is the whole message, if the algorithm was also timed unsegmented.
 
     A message of one segment is unsegmented, even if a model has different parameters for segmented messages.
     """

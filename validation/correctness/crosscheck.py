@@ -23,7 +23,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Explanation:
-    """The reason why a library's algorithm differs from ours, and the range of our time divided by the library's.
+    """The reason why a library's algorithm differs from ours, and the allowed range of our time over the library's.
 
     `by_default` says whether the algorithms differ for the default process counts and sizes.
     """

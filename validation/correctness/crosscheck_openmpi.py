@@ -45,7 +45,10 @@ _ALGORITHM_PARAMETERS = {
 
 @dataclass(frozen=True)
 class OpenmpiRow:
-    """An algorithm on one process count; messages and bytes are sums over several sizes, and over two roots if any."""
+    """An algorithm on one process count.
+
+    Messages and bytes are sums over several sizes, and over two roots if the collective has a root.
+    """
 
     collective: str
     algorithm: str

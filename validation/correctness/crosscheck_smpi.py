@@ -48,7 +48,7 @@ class SmpiRow:
 
     @property
     def ratio(self) -> float:
-        """The ratio of ours to theirs; 1 if both are 0."""
+        """Our seconds divided by SMPI's; 1 if both are 0."""
         if self.ours_seconds == self.theirs_seconds:
             return 1.0
         return self.ours_seconds / self.theirs_seconds if self.theirs_seconds > 0 else float("nan")
@@ -135,7 +135,7 @@ def _smpi_choice(algorithm: Algorithm, procs: int, message_bytes: int) -> Choice
 
 
 def _bcast_pipeline(procs: int, message_bytes: int) -> tuple[int, int]:
-    """Open MPI's decision for long messages, but with the first segment size of PIPELINES if none of them fits."""
+    """Open MPI's decision for long messages, but with the first segment size of PIPELINES if no segment size fits."""
     fitting = (segment for slope, intercept, segment in PIPELINES if procs < slope * message_bytes + intercept)
     return next(fitting, PIPELINES[0][2]), 0
 

@@ -4,7 +4,7 @@ The program `verify` (simulator/programs/verify) makes the calls and checks what
 hangs or crashes a run is one failed result, and the run resumes with the next algorithm.
 
 Random sequences of calls verify algorithms both linked to the program and in libcollwise. A seed determines one
-sequence. Its processes note their calls in a file, the board, which shows each one's call after a hang or a crash.
+sequence. The processes note their calls in a file, the board, which shows every process's call after a hang or a crash.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class VerificationResult:
 
     @property
     def ok(self) -> bool:
-        """True if there were cases and all were right; communicators and sequences may have skipped cases only."""
+        """True if no case failed, and some case ran; communicators and sequences may also have only skipped cases."""
         not_offered = self.collective in ("isolation", "sequences") and self.skipped > 0
         return self.failures == 0 and (self.cases > 0 or not_offered)
 

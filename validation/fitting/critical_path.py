@@ -71,8 +71,8 @@ class PathCounts:
     """The parts of a schedule's critical path: the time is `counts` @ (alpha, beta, ...) + `known_seconds`.
 
     For each class of messages, in the order of CLASSES, `counts` has the number of latencies on the path, and the
-    number of bytes that pass ports while the path waits for them. These are the bytes of the path's messages and of
-    other messages that share a port with them.
+    number of bytes that ports pass while the path waits. These bytes belong to the path's messages, and to other
+    messages that share a port with the path's messages.
     """
 
     counts: Array
@@ -234,7 +234,7 @@ class CriticalPath(FittedToObservations, PlayedModel):
         return tuple(self.parameters.fits.get(collective, {}))
 
     def rows(self, sizes: Mapping[Case, Sequence[int]]) -> list[dict[int, float]]:
-        """The rows of `PlayedModel.rows`; if a case has many sizes, `_between` plays only some of the sizes."""
+        """The seconds of each case by size, as in `PlayedModel.rows`; `_between` plays only some of many sizes."""
 
         def at_sizes(row: tuple[Case, Sequence[int]], stop: threading.Event) -> dict[int, float]:
             def seconds(m: int) -> float:
@@ -253,7 +253,7 @@ class CriticalPath(FittedToObservations, PlayedModel):
         return seconds
 
     def seconds_within(self, case: Case, max_seconds: float) -> float | None:
-        """The seconds of a case that its algorithm can run; None if they soon prove to exceed `max_seconds`."""
+        """The seconds of a case that its algorithm can run; None as soon as they are known to exceed `max_seconds`."""
         same = uncut(case) or case
         if same not in self._known:
             pairs = self.parameters.parameters_of(case.collective, case.algorithm)

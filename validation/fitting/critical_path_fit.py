@@ -1,8 +1,8 @@
 """Fits the model by critical paths: alpha and beta of each algorithm by experiments with that algorithm.
 
-As in Nuriyev & Lastovetsky 2021, section IV, what algorithms have in common is estimated first, by other experiments.
-In the paper this is gamma(p). Here it is the processor's time for a message; alpha and beta of single messages, from
-which the regressions start; and whether an eager message waits for its receive.
+As in Nuriyev & Lastovetsky 2021, section IV, the parameters that all algorithms share are estimated first, by other
+experiments. In the paper, gamma(p) is shared. Here the shared parameters are the processor's time for a message, alpha
+and beta of single messages (from which the regressions start), and whether an eager message waits for its receive.
 
 The paper's experiment ends with a gather, since the root's clock does not see when the other processes are done. Here
 the experiment is the collective alone, since simulated times, and measured times of the slowest process, include all
@@ -102,7 +102,7 @@ def plan_cases(plan: PathPlan) -> list[Case]:
     for collective in plan.collectives or tuple(catalogue.collectives):
         usual = SIZES[collective]
         sizes = [size for size in plan.message_bytes if size <= usual[-1]] if usual[-1] else [0]
-        # Models never choose mock-ups, nor algorithms by node, which are many, and some of which have no schedule.
+        # Models choose neither mock-ups nor algorithms by node; the latter are many, and some have no schedule.
         for entry in (
             algorithm
             for algorithm in catalogue.algorithms(collective)

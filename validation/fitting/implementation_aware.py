@@ -79,7 +79,7 @@ class FitPlan:
 
 
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
-    """Three process counts: all of five nodes, 1/4 of the platform's processes, and, as in the paper, about half.
+    """Three process counts: all processes of five nodes, a quarter of the platform, and, as in the paper, about half.
 
     Locality matters most on five nodes. Four nodes would hold a power of two of processes on most platforms. Trees then
     have a single deepest process, which is reached through a neighbour on the root's own node, so filling a pipeline
@@ -237,7 +237,7 @@ def _observation(timing: Timing, barrier_seconds: Mapping[int, float]) -> Observ
 
 
 def observed(case: Case, seconds: float) -> Observation:
-    """The time of an experiment in the form in which parameter files have it."""
+    """The time of an experiment as an observation for parameter files."""
     sizes = (case.message_bytes, case.segment_bytes)
     return Observation(case.experiment, case.procs, *sizes, seconds, case.parameter, case.gather_bytes)
 

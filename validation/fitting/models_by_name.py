@@ -73,7 +73,7 @@ def load_models(path: str | Path) -> dict[str, CollectiveModel]:
 
 
 def model_from_document(document: Mapping[str, Any], path: str | Path) -> CollectiveModel:
-    """The model that a document describes and that its `name` names. Raises UsageError, which names the file `path`."""
+    """The model that a document describes and names. Raises UsageError, which names the file `path`."""
     known = dict(document)
     name, by_schedule = known.pop("name"), known.pop("by_schedule", False)
     found = named_model(_models_from(known, path), name, path)
@@ -93,7 +93,7 @@ def load_model(path: str | Path, name: str | None = None) -> CollectiveModel:
 def parameters_on(
     bench: Bench, wanted: FitRequest, procs: int | None = None, detail: Detail | None = None
 ) -> FittedParameters:
-    """Fits a point-to-point model on a bench, by default with no more processes than change the result.
+    """Fits a point-to-point model on a bench, by default on the fewest processes that give the same result as all.
 
     Raises UsageError for more processes than the bench holds, CollwiseError when the time is up, and the errors of
     `fit`.
@@ -150,10 +150,10 @@ def measured_models(
     """Every model that can be fitted within the time, and its printed form, if it has one.
 
     `bench_within` gives a bench that stops after a number of seconds. Each family of models gets an equal share of the
-    time that is left. Point-to-point models come first: LMO is fitted on `procs` processes, others on no more
-    processes than change the result. Then come models with parameters of each algorithm, on `procs` processes; if
-    `collectives` are named, the models are fitted only for these collectives. A model whose fit fails, or for which no
-    time is left, is missing; `on_note` receives the reason.
+    time that is left. Point-to-point models come first: LMO is fitted on `procs` processes, the others on
+    `max_useful_procs`. Then come models with parameters of each algorithm, on `procs` processes; if `collectives` are
+    named, these models are fitted only for those. A model whose fit fails, or for which no time is left, is missing;
+    `on_note` receives the reason.
     """
     until = time.monotonic() + budget_seconds
     found: dict[str, CollectiveModel] = {}
@@ -188,7 +188,7 @@ def models_on(
 ) -> list[CollectiveModel]:
     """Models fitted on the platform, in the order of `names`; a fit that serves several models is made once.
 
-    Models with parameters of each algorithm are fitted for `collectives`, or for all if it is empty.
+    Models with parameters of each algorithm are fitted for `collectives`, or for all collectives if none is named.
     Implementation-aware models are fitted for the segment sizes `segments`, the first of which is common to all
     algorithms. If nodes differ, the parameters of homogeneous models are the means of heterogeneous parameters, if
     there is a procedure for heterogeneous parameters.

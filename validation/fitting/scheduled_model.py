@@ -107,7 +107,7 @@ class PlayedModel(UnlimitedModel, ABC):
         """The seconds of a case that its algorithm can run; nan if there is no prediction."""
 
     def seconds_within(self, case: Case, max_seconds: float) -> float | None:
-        """The seconds of a case; None without a prediction, or if the seconds soon prove to exceed `max_seconds`."""
+        """The seconds of a case; None without a prediction, or once the seconds are known to exceed `max_seconds`."""
         seconds = self.seconds(case)
         return None if np.isnan(seconds) else seconds
 
@@ -146,7 +146,7 @@ class PlayedModel(UnlimitedModel, ABC):
         return np.array([found.get(row, missing).get(m, np.nan) for row, m in points]).reshape(shaped[0].shape)
 
     def rows(self, sizes: Mapping[Case, Sequence[int]]) -> list[dict[int, float]]:
-        """The seconds of each case at its `sizes`, which replace the case's own size, by size."""
+        """The seconds of each case by size, at the sizes that `sizes` gives in place of the case's own size."""
         return [{m: self.seconds(replace(case, message_bytes=m)) for m in row} for case, row in sizes.items()]
 
 
@@ -178,7 +178,7 @@ class ScheduledModel(PlayedModel):
         return {**self.base.document(), "name": self.base.name, "by_schedule": True}
 
     def seconds(self, case: Case) -> float:
-        """The seconds of a case; nan beyond the processors of a heterogeneous model."""
+        """The seconds of a case; nan if P exceeds the number of processors of a heterogeneous model."""
         base = self.base
         if base.parameters.heterogeneous and case.procs > base.max_procs:
             return float("nan")

@@ -115,7 +115,7 @@ class Verdict:
 class Share:
     """Requires that the second of two calls is faster by a share: 0.1 in Hunold & Carpen-Amarie 2018, section 4.2.
 
-    Its times are the medians of the launches' medians.
+    The times that it compares are the medians of the launches' medians.
     """
 
     share: float = 0.1
@@ -130,7 +130,7 @@ class Share:
         return f"faster by more than {self.share * 100:g} %"
 
     def judge(self, pairs: Sequence[tuple[Launches, Launches]]) -> list[Verdict]:
-        """A verdict on each pair. `pairs` are all pairs of a check, so that a criterion corrects for their number."""
+        """A verdict on each pair. `pairs` must be all pairs of a check, since criteria may correct for their number."""
         return [Verdict(right.seconds < (1 - self.share) * left.seconds) for left, right in pairs]
 
 
@@ -159,7 +159,7 @@ class RankTest(Share):
         return f"faster by {test}, corrected after {CORRECTIONS[self.correction]}{also}"
 
     def judge(self, pairs: Sequence[tuple[Launches, Launches]]) -> list[Verdict]:
-        """A verdict on each pair. If a call failed, the first is not slower, and the correction leaves the pair out."""
+        """A verdict on each pair; a pair with a failed call is 'not slower', and the correction leaves it out."""
         from scipy.stats import false_discovery_control
 
         known = [index for index, (left, right) in enumerate(pairs) if left.medians and right.medians]
@@ -207,7 +207,7 @@ class Comparison:
     """A guideline at one call: the time of the call, and the time that it must not exceed.
 
     `guideline` is GL1 to GL22, 'monotony' or 'split-robustness'. `other_bytes` is the message size on the other side;
-    for split-robustness that of each of the `calls`.
+    for split-robustness, it is the size of each of the `calls`.
     """
 
     guideline: str

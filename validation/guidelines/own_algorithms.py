@@ -36,7 +36,7 @@ UNCHECKED = {"GL9": "in its allgatherv only the root has a block, but allgatherv
 
 @dataclass(frozen=True)
 class Combination:
-    """Collectives with their sizes and choices that, one after another, are faster than a table's choice."""
+    """Collectives, with sizes and choices, that run one after another are faster than a table's choice."""
 
     guideline: Guideline
     call: Call

@@ -150,7 +150,7 @@ class GuidelinesResult:
         return tuple(Outcome(comparison, self._cause(comparison)) for comparison in found)
 
     def _reason(self, violation: Comparison, still: Comparison | None) -> str:
-        """The reason why a violation is left after repair, as the violation `still`; empty if it is repaired."""
+        """The reason why a violation remains after repair (as `still`); empty if it is repaired (`still` is None)."""
         if still is None:
             return ""
         runs = next((repair.guideline for repair in self.repairs if repair.call == violation.call), None)
@@ -179,7 +179,7 @@ class GuidelinesResult:
 
 
 def run(library: Library, plan: Plan) -> GuidelinesResult:
-    """Checks a library, and again with the repairs if `plan.repair` is set and there are any.
+    """Checks a library, and checks it again with repairs if there are any and `plan.repair` is set.
 
     Raises CollwiseError if no call of the library has a time.
     """
@@ -263,9 +263,9 @@ def ranges(found: Sequence[Repair], sizes: Mapping[str, Sequence[int]]) -> tuple
 def rules_text(found: Sequence[RepairedRange], processes_per_node: Mapping[int, int] | None = None) -> str:
     """A table for libcollwise (`collwise program run --table`) with these ranges only; empty if there are none.
 
-    The table applies to the checked process counts, each with its number in `processes_per_node`; if that is None, it
-    applies to any number of processes per node. Since a rule also applies to larger process counts, processes per node
-    and message sizes, up to those of the next rule, each range ends with a rule that names 'default'.
+    The table applies to the checked process counts, each with its number in `processes_per_node`, or with any number of
+    processes per node if `processes_per_node` is None. Since a rule also applies to larger process counts, processes
+    per node and message sizes, up to those of the next rule, each range ends with a rule that names 'default'.
     """
     if not found:
         return ""

@@ -135,7 +135,8 @@ def _off(item: _Item, factor: _Factor) -> _Item:
 def _off_calibration(own: Calibration, factor: _Factor) -> Calibration:
     """A wrong calibration, with random factors on its times, overheads, latency factors and message sizes.
 
-    One factor applies to all latency factors above the first size limit (the handshake), another to all size limits.
+    All size limits share one random factor. All latency factors above the first size limit, those of the handshake,
+    share another.
     """
     move = factor()
 

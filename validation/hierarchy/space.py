@@ -42,7 +42,7 @@ SEARCHES = (EXHAUSTIVE, "tasks", PREDICT)
 """The names of the searches (`tuning`)."""
 
 SEGMENTS = 8
-"""The number of segments with which tasks are timed. Figure 3 shows sbib(1) to sbib(8), stable from the third on."""
+"""The number of segments of timed tasks. Figure 3 shows sbib(1) to sbib(8), whose times are stable from sbib(3) on."""
 
 BUDGET = 0.02
 """The share of the exhaustive search's machine time that `predict` may take."""

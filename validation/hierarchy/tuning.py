@@ -39,12 +39,12 @@ MIN_GAIN = 1e-5
 """A benchmark is made only if choices are expected to become faster by this share, on average over the inputs."""
 
 _FIRST_ROUND, _FURTHER_ROUNDS = 1 / 32, 0.5
-"""The first round's share of the budget, and a further round's time as a share of all time spent before."""
+"""The first round's time, relative to the budget, and a further round's, relative to all time spent before."""
 
 
 @dataclass
 class Billed:
-    """A timer with the bill of one search. Each benchmark is paid for once, however often its time is asked for."""
+    """A timer that adds up the machine time of one search. Each benchmark counts only once."""
 
     timer: Timer
     timings: dict[Case, Timing] = field(default_factory=dict)
@@ -143,8 +143,9 @@ class SearchScore:
     """The cost of a search and the slowdowns of its choices, compared with timing every configuration.
 
     `cost` is the search's machine time relative to that of the exhaustive search. `best_found` is the number of inputs
-    with the best choice, `mean` and `worst` are slowdowns of the choices, and `median_error` is that of the times that
-    the search assumes. Slowdowns and error are nan unless the times of all configurations are known.
+    with the best choice, `mean` and `worst` are the mean and the largest slowdown of the choices, and `median_error` is
+    the median error of the times that the search assumes. Slowdowns and error are nan unless the times of all
+    configurations are known.
     """
 
     search: str
@@ -165,7 +166,7 @@ class Tuning:
 
     `truth`, if known, contains the times of all configurations, which serve to judge choices. `exhaustive_seconds` is
     the machine time of the exhaustive search; if that search was not made, its time is estimated from the times that
-    another search assumes for all configurations. `source` and `maker` are those of the times (`Times`).
+    another search assumes for all configurations. `source` and `maker` say where the times come from (see `Times`).
     """
 
     space: Space
@@ -248,10 +249,10 @@ def _estimate(found: Sequence[Found]) -> float:
 def decision_tables(tuning: Tuning) -> list[DecisionTable]:
     """Decisions that the last search implies for all inputs, with a table for each p.
 
-    Between two message sizes, the choice for the larger size takes over where the times of the two choices are equal,
-    interpolated linearly in logarithms. Between two node counts, or two numbers of processes per node, the nearer one
-    in proportion decides. The row of n nodes starts at P = n p with the table's sampled p, the first
-    row with the smallest p that the table covers.
+    Between two message sizes, the choice for the larger size takes over at the size at which the times of the two
+    choices, interpolated linearly in logarithms, are equal. An input between two sampled node counts takes the decision
+    of the one that is nearer in proportion; the same holds for processes per node. The P at which a row starts is its
+    number of nodes times the table's sampled p, or in the first row, times the smallest p that the table covers.
     """
     space, found = tuning.space, tuning.last
     is_measured = tuning.source == "measured"
@@ -275,10 +276,10 @@ def decision_tables(tuning: Tuning) -> list[DecisionTable]:
 
 
 def starts(sampled: Sequence[int]) -> list[tuple[int, int]]:
-    """Pairs of the smallest number for which a sampled number decides, and the sampled number.
+    """Pairs (smallest, sampled): the smallest number for which a sampled number decides, and the sampled number.
 
-    The smallest is just above the geometric mean of the sampled number and the one before it; the first sampled number
-    has none before, and is its own smallest.
+    The smallest is just above the geometric mean of the sampled number and the sampled number before it. The first
+    sampled number decides only from itself on.
     """
     ordered = sorted(sampled)
     return [
@@ -337,7 +338,7 @@ def usual_choice(tables: Sequence[DecisionTable]) -> Choice:
     ]
     if not every:
         raise UsageError(
-            f"these decisions of {tables[0].collective} include no times, so what suits all sizes best is not known"
+            f"these decisions of {tables[0].collective} include no times, so the best choice for all sizes is not known"
         )
 
     def mean_slowdown(choice: Choice) -> float:

@@ -1,1 +1,1 @@
-"""The formats of MPI libraries: what libraries run untuned, what rules can express, and whether these are followed."""
+"""MPI libraries: what they run untuned, the formats of their rules, and checks that the rules are followed."""

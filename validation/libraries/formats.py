@@ -109,7 +109,7 @@ def how_to_use(format_name: str, file: Path) -> str:
 
 
 def ways_to_use_openmpi_rules(file: Path) -> dict[str, str]:
-    """The commands or the lines of a file that make Open MPI use a rules file; the keys say when each is right."""
+    """Commands and a parameter file's lines that make Open MPI use a rules file; the keys say when each applies."""
     path = file.resolve()
     return {
         "With mpirun": how_to_use(OPENMPI, file),

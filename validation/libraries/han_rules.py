@@ -7,7 +7,7 @@ topological level, communicator size and message size. It is a stream of words; 
         communicator size, message sizes, then for each: message size, component
 
 An entry for a size applies up to the next size; the first communicator size is 1, and the first message size is 0.
-Components are written by name, since Open MPI 4.1.4 rejects the numbers that the header file of its reader describes.
+Components are written by name, since Open MPI 4.1.4 rejects the numbers that its header file documents for components.
 The rules cannot set the segment sizes and the modules of HAN's pipelined algorithms. These are parameters with one
 value for all sizes, which a comment in the file lists for the choice with the smallest mean slowdown over all points.
 The rules of the two lower levels apply to HAN's simple algorithms (`coll_han_use_simple_bcast`), which do not pipeline.
@@ -44,7 +44,7 @@ _ADAPT_ALGORITHMS = {"binomial": 1, "binary": 3, "chain": 4}
 
 
 def han_rules(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) -> str:
-    """Rules that make HAN run collectives where the tables decide, with HAN's parameters in a comment."""
+    """Rules that make HAN run the calls for which the tables decide, with HAN's parameters in a comment."""
     from collwise.validation.hierarchy.tuning import usual_choice
 
     by_name: dict[str, list[DecisionTable]] = {}
@@ -83,7 +83,7 @@ def _collective_lines(name: str, tables: Sequence[DecisionTable]) -> Iterator[st
     """The rules of a collective on three levels: within a node, between node leaders, and the whole communicator."""
     within: dict[int, list[tuple[int, str]]] = {}
     between: dict[int, list[tuple[int, str]]] = {}
-    # HAN of Open MPI 4.1 ends with a segmentation fault where it passes an allreduce on to another component.
+    # HAN of Open MPI 4.1 ends with a segmentation fault when it passes an allreduce on to another component.
     others = "han" if name == "allreduce" else "tuned"
     whole: dict[int, list[tuple[int, str]]] = {1: [(0, others)]}
     for table in sorted(tables, key=lambda item: item.processes_per_node):

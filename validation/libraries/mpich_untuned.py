@@ -21,7 +21,7 @@ Tree = dict[str, Any]
 
 TABLE_PATH = Path(__file__).with_name("mpich.json")
 BARRIER, BARRIER_WITH_RADIX = (f"algorithm=MPIR_Barrier_intra_{name}" for name in ("dissemination", "k_dissemination"))
-"""The dissemination barrier in the tables of MPICH 4.0, and in those of 4.1 and later, with {"k=2": {}} below it."""
+"""The leaf for the dissemination barrier in tables of MPICH 4.0, and that of later tables (above {"k=2": {}})."""
 
 _EXCHANGES_AT_A_TIME = 32
 

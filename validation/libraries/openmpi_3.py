@@ -54,7 +54,7 @@ def decide_allreduce(procs: int, message_bytes: int) -> Choice:
 
 
 def decide_as_listed(collective: str, procs: int, message_bytes: int) -> str:
-    """The algorithm that `decide` chooses, or for a broadcast, the one that Listing 1 of the paper gives."""
+    """The algorithm that `decide` chooses; for long broadcasts, the chain, as in Listing 1 of the paper."""
     listed = collective == "bcast" and message_bytes >= _INTERMEDIATE_BYTES
     return "chain" if listed else decide(collective, procs, message_bytes).algorithm
 

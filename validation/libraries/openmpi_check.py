@@ -258,11 +258,11 @@ _SIZES = {
 }
 _OTHER_SIZES = (1024, 65536)
 _MAX_BYTES = 32 * 2**20
-"""The largest total of P messages that is checked, if rules begin with longer messages than `_SIZES`."""
+"""The largest P times message size that is checked. It matters if rules begin above `_SIZES`."""
 
 
 def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool | None]]:
-    """Checks a short and a long message for each table; yields a line on what ran, and if it followed the rules.
+    """Checks a short and a long message for each table; yields lines on what ran. True marks a followed rule.
 
     If the rules of a table begin with longer messages, the first size of the rules is checked. If they begin with more
     processes than this machine can hold, or with messages that are too long, the table is not checked and its line

@@ -204,8 +204,8 @@ def openmpi_rules(
 ) -> str:
     """The text of a rules file that makes Open MPI run what the tables choose.
 
-    Below the smallest P of a table, Open MPI decides itself. Above the largest P, the last row stays in force. With
-    `skip_inexpressible`, Open MPI also decides where rules cannot express the choice (see `inexpressible`).
+    Below the smallest P of a table, Open MPI decides itself. Above the largest P, the last row stays in force. If
+    `skip_inexpressible` is true, Open MPI also decides for choices that rules cannot express (see `inexpressible`).
     """
     version = series(openmpi_version)
     sections = _sections(tables, version, skip_inexpressible)
@@ -266,7 +266,7 @@ def _names() -> dict[int, str]:
 
 def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) -> str:
     """The comments at the top of a rules file: what the file is made from, how to use it, and warnings."""
-    import jinja2  # which most commands do without
+    import jinja2  # imported here, since most commands do not need it
 
     warnings = [f"WARNING: {text}" for text in _warnings(tables, by_size)]
     text = Path(__file__).with_name("rules_header.txt").read_text(encoding="utf-8")
@@ -351,9 +351,9 @@ def _section(table: DecisionTable, version: str, skip_inexpressible: bool) -> _S
 
 
 def repeated(first: int, end: int, beyond: bool = False) -> Iterator[int]:
-    """P from `first` to below `end`; with `beyond`, also the first P from `end` on.
+    """P from `first` to below `end`; if `beyond` is true, also the first P at or above `end`.
 
-    The steps are 1, and P // 32 from P = 64 on, so that a threshold per block decreases by at most 1/33 per step.
+    The step is 1 below P = 64, and P // 32 above, so that a threshold per block decreases by at most 1/33 per step.
     """
     procs = first
     while procs == first or procs < end:

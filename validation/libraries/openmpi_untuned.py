@@ -21,7 +21,7 @@ BASIC = {"gatherv": "linear", "scatterv": "linear"}
 """Collectives for which the component `tuned` has no algorithm, and the algorithm of the component `basic`."""
 
 ONE_CHAIN = {("bcast", "k_chain"): "chain", ("reduce", "chain"): "pipeline"}
-"""Algorithms that have a single chain if their parameter is 0 or 1, and the algorithm with one chain."""
+"""Algorithms that with parameter 0 or 1 have a single chain, each with its single-chain counterpart."""
 
 ELEMENT_BYTES = 16
 """The bytes of a complex double, the largest element that rules allow for."""

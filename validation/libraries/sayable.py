@@ -3,8 +3,8 @@
 Rules of Open MPI know only bytes, but some algorithms of Open MPI need a minimum number of elements (`min_bytes`).
 Rules name such an algorithm only for sizes at which a message has enough elements even if these are complex doubles.
 
-Rules also leave calls to the MPI library (LIBRARY_DECIDES), for which the library's own decision is as fast as the
-table's choice, or P is far from the process counts that the table was decided for.
+Rules leave a call to the MPI library (LIBRARY_DECIDES) if the library's own decision is as fast as the table's choice,
+or if P is far from the process counts that the table was decided for.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ Says = Callable[[Choice], bool]
 class Substitution:
     """A choice that a format cannot express, and what replaces it: another choice, or the library's decision (None).
 
-    `cost` is the largest slowdown of the replacement against the choice over sizes with known times; nan without any.
-    `too_few` is true if the only reason is that messages may have too few elements for the algorithm.
+    `cost` is the largest slowdown of the replacement against the choice at any size with known times; nan if no times
+    are known. `too_few` is true if the only reason is that messages may have too few elements for the algorithm.
     """
 
     collective: str
@@ -90,7 +90,7 @@ def for_consumer(
 
     A choice that rules cannot express is replaced by the choice with the smallest maximum slowdown over the sizes with
     known times. If rules can express no choice, the library decides. If a message may have too few elements for every
-    choice, the choice for smaller sizes stays in force; for a P without times, the library decides. If `by_size` is
+    choice, the choice for smaller sizes stays in force, or the library decides if P has no times. If `by_size` is
     false, a row has only one choice.
 
     Some calls are left to Open MPI or libcollwise (`left_to_library`). If Open MPI's rules cannot express a table even
@@ -167,7 +167,7 @@ def second_best(
 def _said(
     table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: int | None, says: Says, few: Says
 ) -> tuple[Choice | None, float]:
-    """One choice for all steps up to below `end`, and its cost if it replaces the choice of any step.
+    """One choice for all steps below `end`, and its cost if it replaces the choice of any step.
 
     `few` returns True if there are too few elements for a choice.
     """
@@ -243,10 +243,11 @@ _FASTER = 1.01
 
 
 def with_untuned(table: DecisionTable, untuned: Decider | None) -> DecisionTable:
-    """The table with times of untuned Open MPI's decisions (LIBRARY_DECIDES) among the times that it was made from.
+    """The table, with untuned Open MPI's decisions (LIBRARY_DECIDES) added to the times from which it was made.
 
-    A decision of Open MPI gets the time of our version of the same algorithm, unless times are measured: our version
-    may be faster or slower than Open MPI's. From measured times, those of another library's own collective are removed.
+    A decision of Open MPI gets the time of our version of the same algorithm. Nothing is added to measured times, since
+    our version may be faster or slower than Open MPI's; the times of another library's own collective are removed from
+    them.
     """
     from collwise.validation.times.times import State, Times
 
@@ -268,9 +269,10 @@ def with_untuned(table: DecisionTable, untuned: Decider | None) -> DecisionTable
 def left_to_library(table: DecisionTable, by_size: bool, decided: DecisionTable | None = None) -> DecisionTable:
     """Replaces choices that may be slower than the MPI library's own collective by LIBRARY_DECIDES.
 
-    A measured choice stays where it is faster than MPI's own collective (`is_faster_than_own`), an exact one where
-    MPI's own collective is not over 1 % faster. If `by_size` is false, a row has only one choice, which stays if it is
-    faster at all sizes (measured), or if MPI's own collective is not over 1 % faster on average (exact).
+    If times are measured, a choice stays at the sizes at which it is faster than MPI's own collective
+    (`is_faster_than_own`). If times are exact, it stays unless MPI's own collective is more than 1 % faster. If
+    `by_size` is false, a row has only one choice, which stays if it is faster at all sizes (measured), or unless MPI's
+    own collective is more than 1 % faster on average (exact).
 
     Calls are also left to the library if P lies between two decided process counts and is more than four times the
     smaller one, unless both counts have the same choice for the message size. `decided` is the table before any of its

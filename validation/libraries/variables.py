@@ -78,7 +78,7 @@ _MAX_RANGES = 32
 def mvapich2(tables: Sequence[DecisionTable], procs: int) -> str:
     """Shell lines that set MV2_INTER_COLLECTIVE_TUNING="id:l-m,id:m-+" for a job of P processes.
 
-    MVAPICH2's variables do not see P, and cannot leave some sizes to MVAPICH2. So the first choice begins at 0.
+    MVAPICH2's variables cannot depend on P, and cannot leave some sizes to MVAPICH2. So the first choice begins at 0.
     """
     lines = [f"# For jobs of {procs} processes.", "export MV2_USE_INDEXED_TUNING=0"]
     for table in tables:

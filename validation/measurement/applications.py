@@ -1,4 +1,4 @@
-"""Gains of applications from other choices of collectives: their simulated times, in all and within collectives."""
+"""Gains of applications from other choices of collectives, by simulated times, in total and within collectives."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _in_use(name: str, tables: Sequence[DecisionTable]) -> CollectivesInUse:
 
 @dataclass(frozen=True)
 class _Tuning:
-    """Makes decision tables for an application's calls, which `own` lists, on one process count."""
+    """Makes decision tables for one process count and for the calls of an application, which `own` lists."""
 
     platform: HostPlatform
     own: ApplicationRunner
@@ -216,7 +216,7 @@ class _Tuning:
         return tables
 
     def _tuned(self, by_node: bool) -> list[DecisionTable]:
-        """The fastest simulated algorithm for each call; hierarchical ones compete only if `by_node` is true."""
+        """The fastest simulated algorithm for each call; hierarchical ones are candidates only if `by_node` is true."""
         from collwise.validation.select.consumers import COLLWISE, algorithms_for, sees_sizes
         from collwise.validation.select.select import select
         from collwise.validation.times.memory_limits import warn_of_doubtful

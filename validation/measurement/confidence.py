@@ -34,21 +34,24 @@ BY_MEAN, ROBUST = "least mean loss", "robust"
 """The deciders that use the discrepancy: they choose the least mean loss, or the least 95th percentile of the loss."""
 _DRAWS, _SEED = 2000, 1
 _START = np.array([-1.5, -1.5, -1.5, 1.0])
-"""The centre of the prior of the scales' logarithms and of ln(degrees of freedom - 1)."""
+"""The centre of the prior for the logarithms of the scales, and for ln(degrees of freedom - 1)."""
 _PRIOR_WEIGHT = 0.05
 _FAR, _MAY_BE_FASTEST = 20, 0.1
 """Limits of what is worth measuring.
 
-A choice is no candidate beyond this ratio to the best predicted time, nor an algorithm below this probability of being
-the fastest.
+A choice is a candidate up to this ratio to the best predicted time. An algorithm may be the fastest if this is at least
+so probable.
 """
 _STEPS = 8
-"""The messages of a longer pipeline are extrapolated from those of pipelines of this and twice this many segments."""
+"""The messages of a longer pipeline are extrapolated from those of pipelines with this and with twice this number."""
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """The possible loss of a choice: geometric mean, and probabilities of less than 5 % and of being the fastest."""
+    """The possible loss of a choice.
+
+    `mean` is a geometric mean, `probability` that of a loss below 5 %, and `fastest` that of being the fastest.
+    """
 
     mean: float
     percentile_95: float
@@ -60,7 +63,7 @@ class Outlook:
 class Discrepancy:
     """The scales of the three deviations: each algorithm's own, and those per factor e in messages and in seconds.
 
-    `freedom` is that of the Student t, `machines` are those from which the scales were learned.
+    `freedom` is the degrees of freedom of the Student t; the scales were learned from `machines`.
     """
 
     algorithm: float

@@ -14,11 +14,11 @@ from collwise.validation.measurement.judging import Cell
 from collwise.validation.times.choice import LIBRARY_DECIDES
 
 FIXED, VOTE = "best fixed", "others' vote"
-"""Two deciders: with hindsight, the algorithms with the least mean regret on the machine; the vote of all others."""
+"""Two deciders: the algorithm with the least mean regret on the machine (hindsight), and the other machines' vote."""
 RULES = "robust, or the library"
-"""The decider that takes the robust choice, or the library itself if its own decisions are not known."""
+"""The decider that takes the robust choice, or leaves the call to a library whose own decisions are not known."""
 TABLE = "table of "
-"""The prefix, before a machine's name, of the decider that takes what was the fastest on that machine."""
+"""The prefix of the name of a decider that takes the fastest algorithms of one machine; the machine's name follows."""
 _LIBRARIES = ("mpich-4", "openmpi-5.0")
 _KNOWN = {"Open MPI 4": "openmpi-4.1", "Open MPI 5": "openmpi-5.0", "MPICH 4": "mpich-4"}
 """Libraries whose decisions are known, by the beginning of their names. Cray's, Fujitsu's and Intel's are not known."""
@@ -52,7 +52,10 @@ def choosers_among(cells: Sequence[Cell]) -> dict[str, Chooser]:
 
 
 def best_fixed(cells: Sequence[Cell]) -> Chooser:
-    """Each machine's best fixed algorithm by collective and size class; where it is no candidate, the library's."""
+    """Chooses each machine's best fixed algorithm by collective and size class.
+
+    In a cell that has no time of this algorithm, the call is left to the library.
+    """
     groups: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells:
         groups.setdefault(_group(cell), []).append(cell)
@@ -118,7 +121,7 @@ def known_library(name: str, processes_per_node: int) -> Baseline | None:
 
 
 def _voted(groups: Mapping[tuple[str, str], Sequence[Cell]], machines: Iterable[str], cell: Cell) -> str | None:
-    """The candidate with the smallest mean rank on other machines, of those that the most machines rank."""
+    """The candidate with the smallest mean rank on other machines, among those that most machines rank."""
     ranks: dict[str, list[float]] = {}
     for name in machines:
         if name != cell.place.machine:

@@ -194,7 +194,7 @@ class _Measurements:
     def series(
         self, collective: str, algorithm: str, sizes_by_part: Mapping[str, Sequence[int]], bounds: Thresholds = _NONE
     ) -> Series:
-        """A series over all parts. The LMO algorithms take these thresholds as bounds."""
+        """A series over all parts. `bounds` has the thresholds for the LMO algorithms."""
         seconds, counts = [], dict[str, TcpCounts]()
         for part, sizes in sizes_by_part.items():
             before = self.counters() if self.counters else None

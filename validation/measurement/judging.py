@@ -36,11 +36,11 @@ PREDICTED, UNTUNED, POSSIBLE = "predicted", "untuned", "best candidate"
 """Deciders in each cell: the engine's predictions, the library's own decision, and, with hindsight, the fastest
 candidate. Other deciders are models, by their names, and the deciders of `validation.measurement.deciding`."""
 NODE_MAP = "node_map"
-"""The fact of predicted times, and the column of their file, that contains the name of a job's node map."""
+"""The name of a fact of predicted times and of a column of their file. Both contain the name of a job's node map."""
 SHEETS = "data sheets"
-"""Predictions by the engine from the figures of data sheets alone."""
+"""The predictor that is the engine with values from data sheets alone."""
 _LIBRARYS_OWN = re.compile(r".*_(ompi|mpich)|default-.*|id \d+")
-"""Names of libraries' algorithms that the catalogue does not have. Others belong to other implementations."""
+"""Names of libraries' algorithms that are not in the catalogue. Other unknown names belong to other implementations."""
 _SHAPE = re.compile(r"^\d+(x\d+)+")
 _RESAMPLES = 1000
 _LOSES, _CLOSE = 0.1, 0.05
@@ -156,7 +156,7 @@ def _plain(name: str) -> str:
 
 
 def candidates(times: Times) -> tuple[Choice, ...]:
-    """The unsegmented choices of a measured collective that the catalogue has, one for each code."""
+    """A measured collective's unsegmented choices of the catalogue's algorithms, one for each code that runs."""
     entries = Catalogue.load().collective(times.collective).algorithms
     whole = [choice for choice in times.choices if choice.segment_bytes in (0, WHOLE_BYTES)]
     found = [choice for choice in whole if choice.algorithm in entries]
@@ -189,7 +189,7 @@ def grids(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Grid, Times]]:
 def cells_of(run: MeasuredRun, predicted: Mapping[str, Predictions]) -> Iterator[Cell]:
     """The cells of a run in which at least two candidates were measured and predicted by the engine (PREDICTED).
 
-    Other predictions choose in cells where they have times of at least two candidates.
+    Any other predictor makes a choice only in the cells for which it has times of at least two candidates.
     """
     for place, times in _places(run):
         here = {name: some[place] for name, some in predicted.items() if place in some}
@@ -274,8 +274,9 @@ class Beside:
     """A decider compared with the untuned library.
 
     `better` (or equal), `close` (at most 5 % slower) and `worse` are numbers of collectives, by their mean regrets.
-    `slow` is the number of cells in which the library loses more than 10 %. In `otherwise` of these the decider does
-    not leave the call to the library, and in `faster` of those it loses less.
+    `slow` is the number of cells in which the library loses more than 10 %, `otherwise` the number of slow cells in
+    which the decider does not leave the call to the library, and `faster` the number of the latter in which the decider
+    loses less.
     """
 
     better: int

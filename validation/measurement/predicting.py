@@ -38,7 +38,7 @@ from collwise.validation.times.sources import predicted as predicted_by, simulat
 from collwise.validation.times.times import Times
 
 _MAX_PROCS_OF_SMPI, _MAX_BYTES_OF_SMPI = 128, 8 << 30
-"""SMPI takes minutes for more processes, and may not have the memory for more bytes in all buffers together."""
+"""For more processes, SMPI takes minutes; for more bytes in all buffers together, memory may not suffice."""
 
 Grids = Sequence[tuple[MeasuredPlace, Grid]]
 
@@ -105,7 +105,7 @@ def _predictable(
         name = " over ".join(filter(None, (run.machine, run.facts.get("transport"))))
         platform = platform_of(run.machine, run.facts, run.description)
         if platform is None:
-            on_note(f"no platform is called like {name}: its runs are left out")
+            on_note(f"no platform is named after {name}: its runs are left out")
             continue
         if isinstance(platform, Platform) and run.machine in factors:
             platform = replace(multiplied(platform, factors[run.machine]), name=f"{platform.name}-trained")
@@ -131,7 +131,7 @@ def _where_it_ran(
     read_map: Callable[[Path], NodeMap],
     on_note: Callable[[str], None],
 ) -> HostPlatform:
-    """The platform reduced to the nodes of the run, if a map has all of them. Raises UsageError for a malformed map."""
+    """The platform, reduced to the run's nodes if a map has all of them. Raises UsageError for a malformed map."""
     hosts = hosts_in(run.facts.get("hosts", ""))
     if run.node_map is None or not hosts:
         return platform
@@ -176,7 +176,7 @@ def _small(wanted: Grids) -> Iterator[tuple[MeasuredPlace, Grid]]:
 def _models(
     platform: HostPlatform, wanted: Grids, context: SimulationContext, on_note: Callable[[str], None]
 ) -> list[CollectiveModel]:
-    """Every model for the wanted collectives, fitted with one process on each node by the schedule engine."""
+    """Every model for the wanted collectives, fitted to times of the schedule engine with one process on each node."""
     bench = Simulated(platform, replace(context, engine=SCHEDULE_WITH_EXPERIMENTS))
     collectives = tuple(dict.fromkeys(grid.collective for _, grid in wanted))
     broadcasts = [name for _, grid in wanted if grid.collective == "bcast" for name in grid.names]

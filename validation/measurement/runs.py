@@ -19,7 +19,7 @@ TABLES = (".csv.gz", ".times.csv")
 """The endings by which files with times are recognised in folders."""
 NODE_MAPS = ("_nodes.txt", ".nodes.csv", ".topology.conf", ".topology.conf.gz")
 DESCRIPTION = ".toml"
-"""The endings, after a machine's name, of files with the switches of its nodes and of its description."""
+"""After a machine's name, the endings of files with its nodes' switches (NODE_MAPS), and of its description."""
 _NONE = MissingFacts()
 
 

@@ -103,7 +103,7 @@ def batch_lines(launcher: str, procs: int, per_node: int) -> str:
 
 
 def carried_sources() -> Iterator[tuple[str, str]]:
-    """The paths in the repository, and the texts, of the files that `benchmark` and `whereabouts` are built from."""
+    """Yields path (in the repository) and text of each file from which `benchmark` and `whereabouts` are built."""
     for file in sorted((SOURCES / "algorithms").rglob("*.[ch]")):
         relative = file.relative_to(SOURCES)
         if not {"interpose", "simulated"} & set(relative.parts):

@@ -1,7 +1,7 @@
-"""Figures of platforms, fitted to measured runs of machines, or only to messages between two nodes of one machine.
+"""The figures of platforms (latencies, rates, overheads), fitted to measured runs of machines or only to messages.
 
-In a fit to messages alone, figures that messages do not determine stay as described; the prior of a description says by
-how much such a figure may be wrong.
+Messages are between two nodes of one machine. Figures that they do not determine stay as described; the prior of a
+description says by how much such a figure may be wrong.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Trained:
 
 
 def trained(runs: Sequence[MeasuredRun]) -> Mapping[str, Trained]:
-    """Each machine's figures, fitted to a few of the machine's own times, from the description on.
+    """Each machine's figures, fitted to a few of the machine's own times, starting from its description.
 
     These times are from the job with the most collectives, at its smallest P: every second size of the first three
     collectives by name.
@@ -107,7 +107,7 @@ def trained(runs: Sequence[MeasuredRun]) -> Mapping[str, Trained]:
 
 
 _WITHIN_NODES = {"loopback_latency_seconds": 0.7, "loopback_bytes_per_second": 0.5, "memory_bytes_per_second": 0.5}
-"""The spreads of the logarithms of figures within nodes, which messages between two nodes do not determine."""
+"""Figures within nodes, which messages between two nodes do not determine, and the spreads of their logarithms."""
 _PERCENTILE_95 = 1.645
 """The 95th percentile of a normal distribution, in standard deviations."""
 
@@ -116,7 +116,7 @@ _PERCENTILE_95 = 1.645
 class OtherFigure:
     """A figure that messages do not determine, with the 5th and 95th percentiles of its prior, as factors.
 
-    The errors are those of predictions in which the figure is multiplied by each of them.
+    `errors` are those of predictions in which the figure is multiplied by each of the two factors.
     """
 
     title: str
@@ -126,7 +126,7 @@ class OtherFigure:
 
 @dataclass(frozen=True)
 class FromMessages:
-    """The median error of predictions that were made from a run's messages for its calls of a collective.
+    """The median error with which a run's calls of a collective were predicted from the run's messages.
 
     `described` is the median error with the unchanged description. `told` has the factors of the figures that the
     messages determine, by title.
@@ -168,7 +168,7 @@ def from_messages(runs: Sequence[MeasuredRun]) -> Iterator[FromMessages]:
 
 
 def _calls(run: MeasuredRun, times: Times, procs: int) -> dict[Case, float]:
-    """The measured calls of candidates, or if there are none, of the library if its decisions are known."""
+    """The measured calls of candidates; if there are no candidates, those of a library whose decisions are known."""
     forced, library = candidates(times), known_library(run.library, times.processes_per_node)
     found: dict[Case, float] = {}
     for size in times.message_bytes:

@@ -79,7 +79,7 @@ def openmpi_version(consumer: str) -> str | None:
 
 
 def untuned_of(consumer: str) -> Baseline | None:
-    """The untuned library that rules for a consumer are for; the usual one if they are for any MPI library."""
+    """The untuned library to which rules for a consumer apply; the default one if they apply to any MPI library."""
     return DEFAULT if consumer == COLLWISE else BASELINES.get({"mpich": "mpich-4"}.get(consumer, consumer))
 
 
@@ -134,7 +134,7 @@ def can_choose(consumer: str | None, collective: str, choice: Choice) -> bool:
 
 
 def grid_for(consumer: str | None, grid: Grid) -> Grid:
-    """The grid of the choices for a consumer; for Open MPI, they compete only where messages have enough elements."""
+    """The grid of the choices for a consumer. For Open MPI, choices are left out at points with too few elements."""
     kept = choosable_for(consumer, grid)
     return kept if consumer is None or openmpi_version(consumer) is None else replace(kept, for_openmpi=True)
 

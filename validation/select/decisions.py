@@ -30,7 +30,7 @@ Row = tuple[tuple[int, Choice], ...]
 _FORMAT = "collwise decisions 3"
 _LOSS = ("points", "mean", "worst")
 _SOURCES = {"times measured under": "measured", "model ": "predicted"}
-"""The beginnings of `made_by` in files, and the sources that they stand for; other times are simulated."""
+"""The sources of times by the beginning of `made_by` in files; times with any other beginning are simulated."""
 DIGITS = "digits"
 """The fact with the number of digits to which times are rounded."""
 WIDE_STEP = 4
@@ -76,12 +76,12 @@ _DOUBT = (
 
 
 def is_doubtful(of: DecisionTable | Times, choice: Choice, procs: int) -> bool:
-    """True if a choice seems fast by simulated times because they have no limit of buffers (`is_all_at_once`)."""
+    """True if a choice is fast in simulated times because simulation does not limit buffers (`is_all_at_once`)."""
     return of.source == "simulated" and is_all_at_once(of.collective, choice.algorithm, procs)
 
 
 def without_doubtful(times: Times) -> Times:
-    """The times without doubtful choices, except at points where the grid times them besides those that compete."""
+    """The times without doubtful choices, except at points where the grid times them without making them candidates."""
     import numpy as np
 
     grid, shape = times.grid, times.seconds.shape
@@ -152,7 +152,7 @@ def refined(
 
 
 def merged(steps: Iterable[tuple[int, _Held]]) -> tuple[tuple[int, _Held], ...]:
-    """The steps without repetitions of the step before."""
+    """The steps, without those that repeat the choice of the step before."""
     return tuple(next(equal) for _, equal in groupby(steps, key=lambda step: step[1]))
 
 
@@ -178,10 +178,10 @@ def _listed(procs: Sequence[int]) -> str:
 class DecisionTable:
     """The choices to run: for each process count, ascending, its row.
 
-    `source` says if the times that decided are simulated, measured or predicted. `made_by` names the engine, MPI
+    `source` says if the decisions are based on simulated, measured or predicted times. `made_by` names the engine, MPI
     library or model that these times come from. A point between two entries takes the lower entry, in P and in m.
-    Nothing is decided below the first entries, or where a row is empty. `times` are the times that decided, if they are
-    known. `between` is the loss at sizes between the timed ones, if a model predicts this loss. `platform_procs` is the
+    Nothing is decided below the first entries, or where a row is empty. `times` are these times, if they are known.
+    `between` is the loss at sizes between the timed ones, if a model predicts this loss. `platform_procs` is the
     platform's largest process count, if it is known.
     """
 
@@ -215,9 +215,9 @@ class DecisionTable:
     def between_procs(self) -> str:
         """A sentence on the process counts that were decided, and on the rows that other counts take."""
         known = sorted(self.decided_procs)
-        others = "others take the row of the next smaller one"
+        others = "others take the row of the next smaller P"
         if any(procs - 1 in known and procs not in known for procs in self.rules):
-            others += ", or, if its choices do not run on every P, the row that starts at the P after it"
+            others += ", or, if that row's choices do not run on every P, the row that starts at the following P"
         return f"{self.collective}: decided for P = {_listed(known)}; {others}"
 
     @cached_property
@@ -251,10 +251,11 @@ class DecisionTable:
         return choice_in(self.row(procs), message_bytes)
 
     def seconds_at(self, procs: int, message_bytes: int) -> dict[Choice, float]:
-        """The seconds of the choices at the timed point whose choice applies to P and m.
+        """The seconds of the choices at the timed point that stands for P and m.
 
-        If P or m was not timed, the next lower timed one is taken, or the first one if none is lower. Exact times of
-        the MPI library's own decision are included. Measured ones are not, since no rule asks for this decision.
+        If P or m was not timed, the next lower timed one is taken, or the first one if none is lower. Times of the MPI
+        library's own decision are included if they are exact, but not if they are measured, since no rule asks for this
+        decision.
         """
         if self.times is None:
             return {}
@@ -284,7 +285,7 @@ class DecisionTable:
         return [(low, high) for low, high in pairwise(sorted(decided)) if high > WIDE_STEP * low]
 
     def rests_on_gaps(self, procs: int, start: int, end: int | None) -> bool:
-        """True if the choice's time for P, at any size from `start` to below `end`, is from another source."""
+        """True if a gap-filling source gave any time of the choices for P from `start` to below `end`."""
         from collwise.validation.times.times import State
 
         known = self.times

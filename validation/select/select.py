@@ -87,7 +87,7 @@ def select(
 
 
 def competing_for(times: Times, consumer: str | None) -> tuple[Times, Times]:
-    """The times of the choices that decisions for a consumer may name, and the times that compete.
+    """The times of the choices that decisions for a consumer may name, and the times among them that compete.
 
     Open MPI runs some algorithms only if a message has enough elements (`Grid.competes`). For Open MPI's rules, exact
     times at single points therefore compete only at sizes with enough elements. Measured times always compete, since
@@ -175,7 +175,7 @@ def _loss_between(model: CollectiveModel, grid: Grid, rules: Mapping[int, Row]) 
 
 
 def tied_seconds(times: Times, limit: float = TIE_LIMIT) -> Array:
-    """The seconds, but the best time for choices whose confidence interval overlaps that of the fastest choice.
+    """The seconds; choices whose confidence interval overlaps that of the fastest choice get the best time.
 
     A time above the best one by more than the share `limit` is not a tie, however wide its interval is. An interval
     that is not known counts as empty.

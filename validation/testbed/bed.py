@@ -146,7 +146,7 @@ def down(name: str = USUAL_NAME) -> int:
 
 @contextlib.contextmanager
 def temporarily_up(shape: Shape, name: str) -> Iterator[Bed]:
-    """A test bed that is taken down at the end, or after kill -9 by the next `up`. Raises the errors of `up`."""
+    """A test bed that is taken down at the end or, after kill -9, by the next `up`. Raises the errors of `up`."""
     bed = up(shape, name, temporary=True)
     try:
         yield bed

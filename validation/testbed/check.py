@@ -116,7 +116,7 @@ class Exchange:
 
     @property
     def scaling(self) -> float:
-        """The product of time and rate at half the rate by that at the full rate: 1 if the network limits, else 0.5."""
+        """Time times rate at half the rate, divided by that at full rate: 1 if the network limits, else 0.5."""
         return self.slower_seconds / (2 * self.seconds)
 
 

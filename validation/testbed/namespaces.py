@@ -72,7 +72,7 @@ def existing(names: Iterable[str]) -> list[str]:
 
 def processes(names: Iterable[str], mark: Mapping[str, str] | None = None) -> list[int]:
     """Ids of the processes in these network namespaces; with `mark`, only if they have these environment variables."""
-    import psutil  # which a command's help does without
+    import psutil  # imported here, since a command's help does not need it
 
     wanted = {_identity(_MOUNTS / name) for name in names} - {None}
     found = []

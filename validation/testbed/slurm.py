@@ -126,7 +126,7 @@ def run(bed: Bed, procs: int, words: Sequence[str], **options: Any) -> ProgramRu
 
 
 def _on(bed: Bed, host: str, *words: str) -> list[str]:
-    """The command line that runs a command on a host. Daemons that it starts run until the bed is removed."""
+    """The command line that runs a command on a host. Daemons that the command starts run until the bed is removed."""
     return ["env", "COLLWISE_TESTBED=", str(AGENT), bed.name, host, shlex.join(words)]
 
 

@@ -48,7 +48,7 @@ print(*silent)
 
 
 class TestBed(ExecutionTarget):
-    """A test bed that is up, with `ranks_per_node` processes on each node, by blocks (default: the shape's number).
+    """A test bed that is up. Ranks are placed by blocks of `ranks_per_node` on each node (default: the shape's number).
 
     The bed runs one program at a time. Raises UsageError if Open MPI is missing.
     """

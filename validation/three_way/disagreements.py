@@ -51,7 +51,7 @@ class Pair:
 
     @property
     def gap(self) -> float:
-        """|ln(simulated / measured)|, which is the same for simulated times twice and half the measured time."""
+        """|ln(simulated / measured)|, the same whether the simulated time is twice or half the measured time."""
         return float(abs(np.log(self.simulated_seconds / self.seconds)))
 
 
@@ -79,7 +79,7 @@ class Diagnosis:
 
 
 def disagreements(every: Iterable[Scores]) -> list[Disagreement]:
-    """All disagreements, worst first. Sizes are neighbours if no size between them has both times."""
+    """All disagreements, worst first. Sizes are neighbours if no size between them has times of both kinds."""
     found = []
     for scores in every:
         errors = scores.errors[SIMULATED].values
@@ -101,7 +101,7 @@ def _disagreement(scores: Scores, a: int, i: int, places: Sequence[int]) -> Disa
 
 
 def cause_of(worst: Pair, unchanged: Pair | None, under: Mapping[str, Pair]) -> str:
-    """The condition under which the smallest gap is left, if this is at most half of the original gap.
+    """The condition that leaves the smallest gap, if at most half of the unchanged run's gap is left.
 
     No condition is considered if the gap is smaller than the measurement's interval, or if the second run `unchanged`
     does not show the gap.
@@ -182,7 +182,7 @@ CONDITIONS = (
     ),
     Condition(
         "opposite traffic",
-        "the share that acknowledgements take from the opposite direction left out (or put in), in simulation only",
+        "without (or with) the share that acknowledgements take from the opposite direction, in simulation only",
         platform=lambda platform: _recalibrated(platform, crosstraffic=not platform.calibration.crosstraffic),
     ),
     Condition(

@@ -126,7 +126,7 @@ class Validation:
 
 
 OnStage = Callable[[str, float | None], None]
-"""A function that is called with a stage's name: at its start with None, at its end with its seconds."""
+"""Gets a stage's name, and None at the start of the stage or the stage's seconds at its end."""
 MethodOf = Callable[[Case], Method]
 
 
@@ -134,7 +134,8 @@ MethodOf = Callable[[Case], Method]
 class ThreeWayComparison:
     """One run of a plan: on test beds that it makes, or on `target`, which is simulated as `platform`.
 
-    On test beds, platforms are calibrated first; on the target, only if `calibrate` is true. They go to `folder`.
+    On test beds, platforms are calibrated first; on the target, only if `calibrate` is true. Calibrated platforms are
+    written to `folder`.
     """
 
     plan: ThreeWayPlan
@@ -245,7 +246,7 @@ class ThreeWayComparison:
         self.result.platforms[target.name if on_bed else platform.name] = platform
 
     def _times(self, target: ExecutionTarget, grids: Sequence[Grid], method: MethodOf, place: str) -> list[Times]:
-        """The medians of the launches' medians, since launches may be disturbed, with the intervals of the means."""
+        """The medians of the launches' medians, since a launch may be disturbed. Intervals are those of the means."""
         medians = self._measured(target, [case for grid in grids for case in grid.cases()], method)
         for case, timing in medians.items():
             if math.isfinite(timing.median_seconds):

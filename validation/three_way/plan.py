@@ -28,7 +28,7 @@ RATES = (100e6, 50e6, 25e6, 12.5e6)
 _OTHER_RATE = 0.5
 _OTHER_NODES = (4, 16)
 
-# In these, m is the whole message, in the others the block of each process.
+# In these collectives, m is the size of the whole message; in all others, it is that of a process's block.
 _WHOLE = ("bcast", "reduce", "allreduce")
 _SIZES = tuple(1024 * 2**k for k in (0, *range(2, 11))), tuple(1024 * 2**k for k in range(8))
 _FEW_SIZES = (8192, 65536, 524288), (2048, 16384, 65536)
@@ -38,7 +38,7 @@ _FEW_SHARED_NODES_SIZES = (8192, 32768), (2048, 8192)
 
 
 def hierarchical_choices(collective: str) -> tuple[Choice, ...]:
-    """Every hierarchical algorithm, with every kind of communication within nodes of one socket, messages first."""
+    """Every hierarchical algorithm, first with messages within nodes, then with other kinds for nodes of one socket."""
     names = [algorithm.name for algorithm in Catalogue.load().algorithms(collective) if algorithm.by_node]
     ways = [way for way in range(len(WITHIN)) if way != BY_SOCKET] if collective in _WHOLE else [0]
     found = [candidates(collective, [SEGMENT_BYTES], names, {"within": [way]}) for way in ways if names]
@@ -89,7 +89,10 @@ class Scenario:
 
 @dataclass(frozen=True)
 class ThreeWayPlan:
-    """Scenarios, the main one first. Models are fitted, cases measured twice and causes sought only for this one."""
+    """Scenarios, the main one first.
+
+    Only for the main scenario, models are fitted, some cases are measured twice, and causes are sought.
+    """
 
     scenarios: tuple[Scenario, ...]
     quick: bool = False
@@ -127,8 +130,8 @@ def usual_plan(
 ) -> ThreeWayPlan:
     """The main scenario; unless `quick` or `one_bed`, also 4 and 16 nodes, half the rate, and the other transport.
 
-    The other scenarios have three sizes each. If `ranks_per_node` is above 1, there is only the main scenario, which
-    also has hierarchical algorithms, and no models, since these know only one process on each node.
+    The other scenarios have three sizes each. If `ranks_per_node` is above 1, there is only the main scenario, with
+    hierarchical algorithms and without models, since models know only one process on each node.
     """
     if nodes < 2:
         raise UsageError(f"{nodes} nodes: at least 2 are needed")

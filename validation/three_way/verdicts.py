@@ -196,8 +196,8 @@ def choices_of_kind(every: AllScores, source: str) -> pd.DataFrame:
     """The cost of each choice between the two kinds. Each point at which the source predicts both kinds has a row.
 
     `chosen` is the kind that the source predicts to be the fastest, and `best` the kind of the fastest measured
-    algorithm. `slowdown` compares the measured times of the fastest algorithm of each kind. `certain` is true if it
-    exceeds the intervals of these times.
+    algorithm. `slowdown` compares the measured times of the fastest algorithm of each kind. `certain` is true if these
+    times differ by more than their intervals.
     """
     found = []
     for scores in every.values():

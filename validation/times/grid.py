@@ -74,7 +74,7 @@ def is_all_at_once(collective: str, algorithm: str, procs: int) -> bool:
 
 
 def _counts_of(entry: Algorithm, counts: Mapping[str, Sequence[int]]) -> Sequence[int]:
-    """The numbers of an algorithm, without those that make no difference to it."""
+    """The requested `counts` for an algorithm, without those that make no difference to it."""
     asked = counts.get(entry.count_parameter) or (0,)
     if entry.count_parameter != "within" or entry.collective in WITH_WINDOWS:
         return asked

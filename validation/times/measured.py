@@ -27,7 +27,7 @@ def _of_source(store: Store, source: str) -> list[StoredConfiguration]:
 
 
 def measured_platform(store: Store, name: str) -> str:
-    """The name of a platform's measured times in the store, which may differ in upper and lower case."""
+    """The name under which the store has a platform's measured times; `name` may differ in upper and lower case."""
     known = {configuration.configuration.platform for configuration in _of_source(store, "measured")}
     alike = [text for text in known if text.lower() == name.lower()]
     return alike[0] if name not in known and len(alike) == 1 else name
@@ -168,7 +168,7 @@ def _in_order(collective: str, choices: Iterable[Choice]) -> tuple[Choice, ...]:
 
 
 def _with_repeats(timings: Mapping[Case, Timing]) -> dict[Case, Timing]:
-    """The timings, repeated for cases with a segment size of other points that cuts nothing here."""
+    """The timings, with copies for the algorithm's segment sizes at other points, if these sizes cut nothing either."""
     cuts: dict[str, set[int]] = {}
     for case in timings:
         cuts.setdefault(case.algorithm, set()).add(case.segment_bytes)

@@ -20,7 +20,7 @@ _MAX_NAMED = 4
 
 
 def asked_points(platform: HostPlatform, grids: Iterable[Grid]) -> list[Grid]:
-    """The grids `within_memory`, with remarks on their sizes on stderr. Raises the errors of `within_memory`."""
+    """The grids of `within_memory`; remarks on their sizes go to stderr. Raises the errors of `within_memory`."""
     limited = within_memory(platform, grids)
     remark_on_sizes(limited)
     return limited

@@ -27,7 +27,7 @@ def slowdown(seconds: ArrayLike, best_seconds: ArrayLike) -> Array:
 
 @dataclass(frozen=True)
 class SlowdownSummary:
-    """A summary of slowdowns: their number, mean, worst and its index, and how often the best was chosen."""
+    """A summary of slowdowns: number, mean, the worst one and its index, and how often the best was chosen."""
 
     points: int
     mean: float

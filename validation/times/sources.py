@@ -28,10 +28,10 @@ from collwise.validation.times.times import State, Times, running, timed_at
 
 
 class PlayingModel(CollectiveModel, Protocol):
-    """A model that plays schedules."""
+    """A model that computes times by replaying schedules."""
 
     def seconds_within(self, case: Case, max_seconds: float) -> float | None:
-        """The seconds of a case that the algorithm can run; None if they soon prove to exceed `max_seconds`."""
+        """The seconds of a case that the algorithm can run; None once they prove to exceed `max_seconds`."""
 
 
 def covered_by_model(model: CollectiveModel, grid: Grid) -> tuple[Grid, str]:
@@ -72,7 +72,7 @@ def predicted(
 ) -> Times:
     """The times of a grid by a model; notes name the algorithms that the model cannot predict at every point.
 
-    A model that plays schedules leaves out choices that are slower than the fastest by more than the `margin`, if one
+    A model that replays schedules leaves out choices that are slower than the fastest by more than the `margin`, if one
     is given. Raises UsageError if the model can predict no algorithm of the grid.
     """
     grid, left_out = covered_by_model(model, grid)
@@ -106,7 +106,7 @@ def _seconds(model: CollectiveModel, grid: Grid, progress: ShowProgress) -> Arra
 
 
 def _contested_seconds(model: PlayingModel, grid: Grid, tolerance: float, progress: ShowProgress) -> Array:
-    """Seconds by playing schedules; nan also for choices beyond the tolerance."""
+    """Seconds by replaying schedules; nan also for choices slower than the fastest by more than the tolerance."""
     seconds = np.full((len(grid.timed), len(grid.procs), len(grid.message_bytes)), np.nan)
     stop = threading.Event()
     done = iter(range(1, len(grid.procs) + 1))
@@ -143,8 +143,8 @@ def simulate(
     """The times of each grid on a platform. One sweep over all grids simulates the cases that the store does not have.
 
     For collectives in `margins` an engine may leave out choices that are slower than the fastest one by more than the
-    margin (0.01: 1 %), but never the additional choices. Nor are choices left out for being slower than one that is
-    doubtful (`is_all_at_once`). Raises UsageError when the engine is missing or a case does not fit.
+    margin (0.01: 1 %), but never the additional choices. A choice is never left out because a doubtful choice
+    (`is_all_at_once`) is faster. Raises UsageError when the engine is missing or a case does not fit.
     """
     bench = Simulated(platform, context, margins)
     margins = margins if context.engine.leaves_out else {}

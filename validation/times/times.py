@@ -203,7 +203,7 @@ class Times:
 
     @property
     def has_intervals(self) -> bool:
-        """True if the confidence interval of every time of the choices that compete is known."""
+        """True if the confidence intervals of all times of competing choices are known."""
         return not bool(np.isinf(self.competing(self.half_widths)).any())
 
     @cached_property
@@ -404,7 +404,7 @@ class Times:
         return replace(here, data=data, filled_by=other.maker, facts={**self.facts, "filled_from": other.source})
 
     def nearby(self, a: int, i: int, j: int) -> list[tuple[int, int]]:
-        """The points with a time next to a gap of a choice, by the indices of P and m."""
+        """The points next to a choice's gap at which the choice has a time, as indices of P and m."""
         timed = (self.state.values[a] == State.TIMED) & (self.seconds.values[a] > 0)
         sizes = [(self.message_bytes[n], (i, n)) for n in np.flatnonzero(timed[i]).tolist()]
         procs = [(self.procs[k], (k, j)) for k in np.flatnonzero(timed[:, j]).tolist()]

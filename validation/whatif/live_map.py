@@ -45,7 +45,7 @@ class LiveMap:
     def on(self, changes: Sequence[Change], every: bool = False) -> Times:
         """The times, on the changed platform, of choices within 2 % of the fastest, or of all choices if `every`.
 
-        Times of cases that were not played exactly may be wrong by up to their half-widths, in seconds
+        Times of cases that were not replayed exactly may be wrong by up to their half-widths, in seconds
         (simulator/schedule/live.py). Raises UsageError for changes that cannot be made.
         """
         new = changed(self.platform, changes)

@@ -148,7 +148,7 @@ def sweep_over(
 ) -> tuple[Times, list[CrossOver]]:
     """The times of a grid at each factor, in the dimension `factor`, and the cross-over points (`crossovers`).
 
-    Choices that are slower than the best by more than the tolerance may be left out. Without `doubtful`, doubtful
+    Choices that are slower than the best by more than the tolerance may be left out. If `doubtful` is false, doubtful
     choices do not compete.
     """
     failed: list[Timing] = []
@@ -173,7 +173,7 @@ def sweep_over(
 
 
 def with_left_out(times: Times, platform: HostPlatform, factors: Factors) -> Times:
-    """The times at several factors, where choices that the schedule engine left out are played or fail."""
+    """The times at several factors, with times or failures also for choices that the schedule engine left out."""
     data = times.data.copy(deep=True)
     seconds, widths, state = (data[name].values for name in ("seconds", "half_width_seconds", "state"))
     left_out = np.argwhere(state == State.LEFT_OUT)
@@ -331,15 +331,15 @@ _RELIEF = {
     "bandwidth": Change("bandwidth", "x2"),
     "reduction": Change("reduction", "x0.5"),
 }
-"""The change that halves what each limit comes from, for limits that a change of a platform can halve."""
+"""By limit, the change of a platform that halves the limit's cause. Other limits have no such change."""
 
 
 def relieved(platform: HostPlatform, case: Case) -> tuple[str, float, Change | None, float]:
-    """The limit with the largest share in the critical path of a case, its share, and what halving it changes.
+    """The limit with the largest share in a case's critical path, its share, its relief, and the relief's effect.
 
-    That is the change that halves what the limit comes from, and the case's time with this change, relative to that
-    without: None and nan if no change of this platform halves it. Another path may be nearly as long as the critical
-    one, so that the time may change little.
+    The relief is the change that halves the limit's cause, and the effect is the case's time with the change, divided
+    by the time without it: None and nan if no change of this platform halves the cause. The time may change little,
+    since another path may be nearly as long as the critical one.
     """
     shares, seconds, schedule = _path_of(platform, case)
     limit = main_limit(shares)

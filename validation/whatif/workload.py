@@ -31,14 +31,14 @@ from collwise.validation.times.times import Times
 _ELEMENT_BYTES = 8
 
 AS_RUN, AS_MEASURED, BEST_BEFORE = "as it ran", "as measured", "best before"
-"""Names for the defaults of calls if these are not a library's decision.
+"""Names of calls' defaults that are not decisions of a library.
 
-In this order, the default is the algorithm of ours that ran; MPI's own algorithm, as it was measured; or, if the
-catalogue lacks the library's algorithm, the best algorithm before a change.
+They stand, in this order, for the algorithm of ours that ran; for MPI's own algorithm, as it was measured; and, if the
+catalogue lacks the library's algorithm, for the best algorithm before a change.
 """
 
 Default = Callable[["Calls", Choice], tuple[Choice, str] | None]
-"""Returns the untuned choice for calls and a tuned choice, with the reason; None if the untuned choice is unknown."""
+"""Returns the untuned choice for calls, given a tuned one, and the reason; None if the untuned choice is unknown."""
 
 
 @dataclass(frozen=True)
@@ -289,8 +289,8 @@ def achieved_between(before: Profile, after: Profile) -> tuple[Achieved, ...]:
 def rules_of(found: Savings) -> str:
     """The text of a table for libcollwise with the tuned choices for those profiled calls that become faster.
 
-    The saving must exceed the half-width of its interval, if this is known. All other process counts and sizes keep
-    MPI's own algorithms.
+    The saving must exceed the half-width of its interval, if that half-width is known. All other process counts and
+    sizes keep MPI's own algorithms.
     """
     steps: dict[tuple[str, int, int], dict[int, Choice]] = {}
     for row in found.rows:

@@ -147,7 +147,7 @@ def compared(found: Mapping[Setting, GuidelinesResult], findings: Sequence[State
 
 
 def _row(finding: StatedViolation, setting: Setting, simulated: GuidelinesResult) -> dict[str, object]:
-    """A row of the table, which says if the simulation agrees with the finding.
+    """A row of the table, with an entry on whether the simulation agrees with the finding.
 
     The simulation agrees if at least half of the checked sizes show the violation, and if the largest ratio exceeds 1
     by at least half as much as the stated gain does.
@@ -226,7 +226,7 @@ def mock_ups(setting: Setting, collective: str, found: GuidelinesResult) -> pd.D
 
 
 def combined(setting: Setting, times: AllTimes, context: SimulationContext) -> OwnChecked:
-    """Compares mock-ups of the fastest algorithms of their parts with Open MPI's fastest algorithm: contribution 5."""
+    """Compares mock-ups whose parts use their fastest algorithms with Open MPI's fastest algorithm (contribution 5)."""
     return collwise.check_decisions(collwise.select(times), setting.machine, [*times], context=context)
 
 
@@ -289,11 +289,11 @@ def judged_anew(exact: GuidelinesResult, criterion: Share, seeds: Sequence[int] 
 
 
 def nrep_choices() -> tuple[pd.DataFrame, dict[str, str]]:
-    """Repetitions that NREP chose under a real Open MPI, and errors of its medians; and facts on the measurement.
+    """Repetitions that NREP chose under a real Open MPI with the errors of their medians, and facts on the measurement.
 
     A row for each place, standard error of one-byte messages, collective and size. `repetitions` are those of each
-    launch; `error` and `worst_error` are the median and the greatest relative error of a launch's median, compared with
-    the median over launches of many repetitions, which the file has with a standard error of 0.
+    launch; `error` and `worst_error` are the median and the greatest relative error of the launches' medians. The
+    reference is the median over launches with many repetitions; in the file, these have a standard error of 0.
     """
     measured, facts = measured_for("hunold2018", "nrep")
     case = ["where", "collective", "message_bytes"]

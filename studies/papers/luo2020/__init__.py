@@ -1,1 +1,1 @@
-"""Luo et al. 2020, HAN: hierarchical collectives tuned by their tasks, beside simulation."""
+"""Luo et al. 2020 (HAN): hierarchical collectives, their tasks and their tuning, in simulation."""

@@ -45,7 +45,7 @@ def worth_testing(case: Case) -> bool:
 
 
 def allowed(space: Space) -> list[Case]:
-    """The configurations that the rules of thumb allow; if they allow none for an input, all of that input."""
+    """The configurations that the rules of thumb allow; if they allow none for an input, all of its configurations."""
     groups = by_input(space.cases()).values()
     return [case for group in groups for case in list(filter(worth_testing, group)) or group]
 

@@ -85,8 +85,8 @@ best, picks = (
     for name in ("exhaustive", "tasks")
 )
 here.table(
-    f"Tables I and II: best on {NODES} nodes of {machine.title}, simulated, and on the test bed below, "
-    "measured: of all, and of those with imod library",
+    f"Tables I and II: best configurations on {NODES} nodes of {machine.title} (simulated), and on the test bed below "
+    "(measured; of all configurations, and of those with imod library)",
     pd.concat([
         pd.DataFrame([printed["table_1"] | printed["table_2"]]),
         *(paper.configuration(NODES, PER_NODE, 4 * paper.MIB, name, choice) for name, choice in best.items()),

@@ -166,7 +166,7 @@ def default_choice(collective: str, procs: int, message_bytes: int) -> Choice:
 
 
 def han_picks(machine: Machine, collective: str, sizes: Sequence[int], context: SimulationContext) -> dict[int, Choice]:
-    """HAN's pick for each size: the choice of least cost by the cost model, from times of tasks alone."""
+    """HAN's pick for each size: the choice with the least cost by the cost model, which needs only times of tasks."""
     names = tuple(name for name in BETWEEN if PREFIX + name not in _LEFT_OUT)
     nodes = machine.procs // machine.per_node
     space = Space(collective, (nodes,), (machine.per_node,), tuple(sizes), SEGMENTS, names)
@@ -204,7 +204,7 @@ def simulate_whole(
     """
     label = f"{machine.title}: {collective}"
     picks, sources = han_picks(machine, collective, sizes, context), _sources(collective)
-    # The oracle knows HAN's picks, too, since some have more segments than the other choices that compete.
+    # The best hierarchical choice may also be HAN's pick, since some picks have more segments than `choices_at` offers.
     sources[HIERARCHICAL] = lambda procs, size: [*choices_at(collective, True, procs, size), picks[size]]
     sources = {HAN: lambda _, size: [picks[size]], **sources}
     best, seconds = _fastest(machine, sizes, sources, context, collective, label)
@@ -296,9 +296,9 @@ def measured_configuration(measured: Mapping[str, Any], which: str) -> pd.DataFr
 
 
 def parts(machine: Machine, sizes: Sequence[int], context: SimulationContext) -> pd.DataFrame:
-    """Seconds of the best flat broadcast among the leaders alone and among the processes of one node alone, by size.
+    """Seconds, by size, of the best flat broadcast among only the leaders, and of that among only one node's processes.
 
-    The first needs only the network, the second only the node's memory.
+    The first broadcast needs only the network, the second only the node's memory.
     """
     leaders = replace(machine, procs=machine.procs // machine.per_node, per_node=1)
     node, flat = replace(machine, procs=machine.per_node), partial(choices_at, "bcast", False)

@@ -79,11 +79,11 @@ rows = [
     ("broadcast, (7) as a product", *by_product),
     ("gather, of five", *(counted[gather, "table 6", cluster] for cluster in ("grisou", "gros")), "-"),
 ]
-here.table("Rows, of ten, in which the formulas choose what the paper prints", rows,
+here.table("Number of rows, out of ten, in which the formulas choose the algorithm that the paper prints", rows,
            columns=["", *published.BCAST_CLUSTERS.values()])  # fmt: skip
 found = paper.fitted_beside_printed([*tables, shaheen_ii.table])
 here.table(
-    "Tables 4, 5 and 7: printed/fitted here, for the model as printed; m is the segment of 8 KB, for gathers 64 KB",
+    "Tables 4, 5 and 7: parameters of the model as printed (printed/fitted here); m is a segment, 8 KB (gather: 64 KB)",
     paper.parameter_rows(found),
 )
 here.say("alpha_and_beta")
@@ -119,7 +119,7 @@ faster = ", ".join(f"{kind} {(of.binomial < of.binary).sum()}" for kind, of in c
 title, sizes = "Binary and binomial broadcast on Grisou, P = 90", tables[0].scores.right.message_bytes
 figure, axes = panels(curves, in_order(curves["simulated"]), title, (4.2, 3.6), sizes=sizes, sharey=True)
 label_lines(*axes)
-here.figure(figure, "Figure 3: by traditional formulas, simulated, and by the fitted model by parts.")
+here.figure(figure, "Figure 3: times by traditional formulas, in simulation, and by the fitted model by parts.")
 here.say("traditional")
 
 # %% [markdown]

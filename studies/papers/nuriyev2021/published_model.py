@@ -151,7 +151,7 @@ READINGS = {
     collective: {name: {**MODELS[AS_PRINTED].formulas[collective], **replaced} for name, replaced in readings.items()}
     for collective, readings in _REPLACED.items()
 }
-"""Formulas by collective, reading and algorithm: those of the model as printed, of which the reading replaces some."""
+"""Formulas by collective, reading and algorithm. Each reading replaces some formulas of the model as printed."""
 # The reading of the project's models. For (7) it follows from (6), which adds the times of the stages.
 ADOPTED = {collective: next(iter(readings)) for collective, readings in READINGS.items()}
 # Formula (7) word for word: the text of the article has no sign between the two terms.
@@ -159,7 +159,7 @@ LITERAL = f"(7) with {PRODUCT}, {FLOOR}, {OUTSIDE}"
 
 
 def predicted_seconds(table: pd.DataFrame, reading: str, gamma: str) -> pd.DataFrame:
-    """Seconds of every algorithm, a column each, at the rows of a table, with the published parameters."""
+    """Seconds of every algorithm (columns) at the points of a table (rows), by the published parameters."""
     cluster, collective, procs = table[["cluster", "collective", "procs"]].iloc[0]
     seconds = {}
     for algorithm, pair in PARAMETERS[cluster, collective].items():
@@ -192,7 +192,7 @@ def all_matches() -> pd.DataFrame:
 
 
 def openmpi_contradictions() -> pd.DataFrame:
-    """Rows whose printed Open MPI choice is not what its decision function (Listing 1 for broadcast) gives."""
+    """Rows whose printed Open MPI choice contradicts Open MPI's decision function (for broadcast, Listing 1)."""
     rows = pd.concat(TABLES)
     points = zip(rows.collective, rows.procs, rows.message_bytes, strict=True)
     rows["decided"] = [decide_as_listed(*point) for point in points]
@@ -205,10 +205,10 @@ def half_digit(value: float) -> float:
 
 
 def alpha_beta_ratios() -> pd.DataFrame:
-    """The ratios m_s alpha / beta of the broadcasts in tables 4, 5 and 7, with the range that their rounding allows.
+    """The ratios m_s alpha / beta of broadcasts in tables 4, 5 and 7, with the ranges that rounding allows.
 
-    A ratio of 1 means alpha : beta = 1 : m_s as numbers. The pair of least norm with a given alpha + m_s beta has this
-    ratio.
+    A ratio of 1 means beta = m_s alpha, units aside. Among all pairs with the same alpha + m_s beta, the pair of least
+    norm has a ratio of 1.
     """
     rows = []
     for cluster in BCAST_CLUSTERS:

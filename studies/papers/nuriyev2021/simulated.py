@@ -59,7 +59,7 @@ PRODUCT_ROW = "binomial, (7) as a product"
 
 
 class LiteralModel(ImplementationAware):
-    """The fitted model AS_PRODUCT."""
+    """The fitted model AS_PRODUCT, which reads formula (7) literally."""
 
     @classmethod
     def of(cls, parameters: ModelParameters) -> LiteralModel:
@@ -72,7 +72,7 @@ class LiteralModel(ImplementationAware):
         return cls(replace(parameters, fits={**parameters.fits, AS_PRINTED: fits}), AS_PRINTED)
 
     def formula(self, collective: str, algorithm: str) -> Formula:
-        """The formula in the literal reading."""
+        """The formula of an algorithm; broadcasts have the formula in the literal reading."""
         ours = READINGS[collective][LITERAL] if collective == "bcast" else self.kind.formulas[collective]
         return ours[algorithm]
 
@@ -112,7 +112,7 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class FittedTable:
-    """The scores of both models and of Open MPI by simulated times, for one collective on a cluster."""
+    """The scores of the models and of Open MPI against simulated times, for one collective on one cluster."""
 
     cluster: ClusterUse
     collective: str
@@ -126,21 +126,21 @@ class FittedTable:
 
     @property
     def printed_places(self) -> list[tuple[int, int]]:
-        """The indices of P and m in the scores, for the process count of tables 2 and 3."""
+        """The indices (of P, of m) in the scores at which P is that of tables 2 and 3."""
         at = self.scores.right.procs.index(self.cluster.table_procs)
         return [place for place in self.scores.places(*self.scores.times) if place[0] == at]
 
     def seconds(self, times: Times | None = None) -> pd.DataFrame:
-        """Seconds, by default simulated, at the process count of tables 2 and 3, by message size and algorithm."""
+        """Seconds by message size and algorithm at the process count of tables 2 and 3; simulated ones by default."""
         return over_sizes(times or self.scores.right, self.cluster.table_procs)
 
     def slowdowns(self) -> dict[str, SlowdownSummary]:
-        """The slowdowns of the picks of SOURCES over all process counts and sizes."""
+        """The slowdowns of each source's picks over all process counts and sizes, by label in SOURCES."""
         return {label: self.scores.summary(title) for label, title in SOURCES.items()}
 
 
 def over_all(tables: Sequence[FittedTable], label: str) -> SlowdownSummary:
-    """The slowdowns of the picks of one of SOURCES at the points of all tables."""
+    """Summarizes one source's slowdowns over the points of all tables; `label` is the source's key in SOURCES."""
     return summary_of(np.concatenate([table.scores.slowdown[SOURCES[label]].values.ravel() for table in tables]), 0)
 
 
@@ -150,7 +150,7 @@ def mean_and_worst(found: SlowdownSummary) -> dict[str, float]:
 
 
 def with_algorithm_1(context: SimulationContext) -> SimulationContext:
-    """The context; for SMPI, one whose broadcasts run the paper's Algorithm 1, which posts no receive ahead."""
+    """The context, but with SMPI, broadcasts run the paper's Algorithm 1, which posts no receive ahead."""
     return replace(context, engine=SMPI_ALGORITHM_1) if context.engine is SMPI else context
 
 
@@ -180,7 +180,7 @@ def _grid(cluster: ClusterUse, collective: str, procs: Sequence[int], sizes: Seq
 def _compared(
     cluster: ClusterUse, grid: Grid, parameters: ModelParameters, models: Sequence[str], context: SimulationContext
 ) -> Scores:
-    """The scores of models and of Open MPI, both with the paper's common segments and with Open MPI's own."""
+    """The scores of models and of Open MPI, the latter with the paper's common segment size and with its own."""
     predictions = [predicted(ImplementationAware(parameters, name), grid) for name in models]
     scores = beside_simulation(load(cluster.name), predictions[0].grid, predictions, context, PAPERS)
     scores.right.complete()
@@ -243,7 +243,7 @@ def engines_apart(of: Shaheen) -> pd.Series:
 def picks_of_models(of: Shaheen, rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of table 8 (`agreement_with_measured_best`) with the picks of the models, slowdowns in percent.
 
-    SMPI's column ends with the sizes that it reaches.
+    SMPI's column has '-' for the sizes that SMPI cannot simulate.
     """
     pick = of.table.scores.pick
     shown = agreement_rows({"engine": rows})
@@ -284,7 +284,7 @@ def printed_picks(of: Shaheen) -> pd.DataFrame:
 
 
 def traditional_and_ours(table: FittedTable) -> dict[str, pd.DataFrame]:
-    """Figure 3: seconds of binary and binomial by message size, by kind of curve."""
+    """Figure 3: seconds of binary and binomial broadcasts by message size, a table for each kind of curve."""
     sizes, names = table.scores.right.message_bytes, list(bcast.TRADITIONAL)
     traditional = ImplementationAware(table.parameters, TRADITIONAL)
     predicted = {name: traditional.predict("bcast", name, table.cluster.table_procs, sizes) for name in names}
@@ -321,7 +321,7 @@ def fitted_beside_printed(tables: Sequence[FittedTable]) -> pd.DataFrame:
 
 
 def parameter_rows(found: pd.DataFrame) -> pd.DataFrame:
-    """`fitted_beside_printed` for readers: printed/here."""
+    """The parameters of `fitted_beside_printed` as text, each as 'printed/fitted here'."""
 
     def both(printed: pd.Series, ours: pd.Series, unit: float) -> pd.Series:
         return (unit * printed).map("{:.2g}".format) + "/" + (unit * ours).map("{:.2g}".format)
@@ -382,10 +382,10 @@ def _agreement(printed: pd.DataFrame, seconds: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement_rows(by_engine: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Rows of `agreement_with_measured_best` by several engines for readers, slowdowns in percent.
+    """Rows of `agreement_with_measured_best` by several engines as text, with slowdowns in percent.
 
     The column of an engine has the engine's best algorithm, and the slowdown of the measured best. The column of a pick
-    has the pick and its slowdowns, measured and by each engine.
+    has the pick, its measured slowdown, and its slowdown by each engine.
     """
     first = next(iter(by_engine.values()))
     shown = {"m (KB)": first.kib, "measured best": first.best}

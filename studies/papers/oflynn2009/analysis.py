@@ -337,7 +337,7 @@ def with_true_parameters(name: str, platform: HostPlatform) -> PointToPointModel
 
 
 def without_shared_links(platform: HeterogeneousPlatform, context: SimulationContext) -> pd.DataFrame:
-    """Errors of 'lmo' and 'hockney' with true parameters for an eager binomial scatter where no link is shared.
+    """Errors of 'lmo' and 'hockney', with true parameters, for an eager binomial scatter if no link is shared.
 
     Wires still limit each single message.
     """
@@ -350,7 +350,7 @@ def without_shared_links(platform: HeterogeneousPlatform, context: SimulationCon
 
 
 def binomial_regions(eager_limit_bytes: int) -> dict[str, np.ndarray]:
-    """Masks of SIZES by how many messages of a binomial tree's root, of 1 to PROCS / 2 blocks, are eager."""
+    """Masks of SIZES: all, some or none of a binomial root's messages (1 to PROCS / 2 blocks) are eager."""
     sizes = np.array(SIZES)
     every, none = sizes * (PROCS // 2) < eager_limit_bytes, sizes >= eager_limit_bytes
     return {"all eager": every, "some eager": ~every & ~none, "none eager": none}
@@ -374,9 +374,9 @@ def all_mapping_gains(
 def on_the_exact_platform(context: SimulationContext) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Estimation and scatters on the platform whose parameters are known exactly.
 
-    Returns LMO's true and estimated parameters, and the errors for simulated scatters: `scatter` and `hockney_scatter`
-    for the linear scatter with ranks in the platform's order, `slowest_last` for (4.1) with the slowest nodes served
-    last, and `binomial` for the binomial scatter by LMO.
+    Returns LMO's true and estimated parameters, and the errors for simulated scatters: `scatter` (by LMO) and
+    `hockney_scatter` for the linear scatter with ranks in the platform's order, `slowest_last` (by LMO's (4.1)) for the
+    linear scatter that serves the slowest nodes last, and `binomial` (by LMO) for the binomial scatter.
     """
     platform = load(EXACT)
     fits = estimates(platform, context, ("LMO", "Hockney"))
@@ -441,7 +441,7 @@ SERIES_SIZES = "1KiB:128KiB"
 
 
 def back_to_back(platform: HostPlatform, context: SimulationContext) -> dict[str, pd.DataFrame]:
-    """Simulated seconds of linear scatters and gathers that each process sees, by block size.
+    """Seconds that processes spend in simulated linear scatters and gathers, by block size.
 
     The columns are the minimum and the maximum over processes, for each of SERIES. Raises CollwiseError if a run fails.
     """
@@ -460,7 +460,7 @@ def back_to_back(platform: HostPlatform, context: SimulationContext) -> dict[str
 
 
 def measured_series() -> dict[str, pd.DataFrame]:
-    """Seconds as from `back_to_back`, measured on a bed: means over launches."""
+    """The seconds that `back_to_back` simulates, as measured on a test bed: means over launches."""
     measured, _ = measured_for("oflynn2009", "series")
     means = measured.groupby(["collective", "message_bytes", "kind"])[["minimum", "maximum"]].mean().unstack()
     means.columns = [f"{kind}, {what}" for what, kind in means.columns]
@@ -470,8 +470,8 @@ def measured_series() -> dict[str, pd.DataFrame]:
 def measured_timings() -> tuple[pd.DataFrame, str]:
     """Methods of timing linear scatter and gather on a test bed, and the date of the measurement.
 
-    A row for each method and collective: the benchmark's seconds for one repetition of each size, and the median, the
-    least and the greatest ratio of the times of a size to those by global time.
+    A row for each method and collective has the benchmark's seconds for one repetition of each size. It also has the
+    median, least and greatest ratio, over the sizes, of the method's time to the time by the global clock.
     """
     measured, facts = measured_for("oflynn2009", "timing")
     barrier, timed = (measured[measured.collective.isin(of)] for of in (["barrier"], ["scatter", "gather"]))
@@ -506,7 +506,7 @@ BED_PROCS, MYRINET_PROCS = 8, 64
 
 
 def gathers_with(thresholds: Thresholds) -> dict[str, Choice]:
-    """Gathers by name. LMO_Gather cuts at M1 of the thresholds, or at half of M1."""
+    """Gathers by name. The bound of LMO_Gather is M1 of the thresholds, or half of M1."""
     first, limit = thresholds.gather_irregular_from_bytes or 0, thresholds.last_irregular_bytes
     return {
         "linear": LINEAR,
@@ -518,9 +518,9 @@ def gathers_with(thresholds: Thresholds) -> dict[str, Choice]:
 
 
 def predicted_gathers(context: SimulationContext, file: Path, procs: int, thresholds: Thresholds) -> pd.DataFrame:
-    """Seconds of gathers by the schedule engine where ports have buffers, by block size and algorithm.
+    """Seconds of gathers by the schedule engine if switch ports have finite buffers, by block size and algorithm.
 
-    'no losses' is the linear gather where buffers are boundless.
+    'no losses' is the linear gather with unlimited buffers.
     """
     choices = gathers_with(thresholds)
     platform = load(str(file))
@@ -535,9 +535,9 @@ def predicted_gathers(context: SimulationContext, file: Path, procs: int, thresh
 
 
 def leaping_scatters(context: SimulationContext) -> tuple[int | None, Array]:
-    """S of the linear scatter in SMPI on the nodes of figure 7.4, and LMO_Scatter's times over it.
+    """S of the linear scatter in SMPI on the nodes of figure 7.4, and LMO_Scatter's times relative to linear.
 
-    The second are those of blocks from the thesis's S on. Raises CollwiseError when a case fails.
+    The relative times are for blocks from the thesis's S on. Raises CollwiseError when a case fails.
     """
     sizes, least = tuple(range(4 * KIB, 128 * KIB + 1, 4 * KIB)), THRESHOLDS.scatter_leap_bytes or 0
     grid = Grid("scatter", (LINEAR, Choice("lmo", least)), (MYRINET_PROCS,), sizes)
@@ -547,10 +547,10 @@ def leaping_scatters(context: SimulationContext) -> tuple[int | None, Array]:
 
 
 def measured_gathers() -> pd.DataFrame:
-    """Repetitions of gathers of blocks from M1 to M2 on the bed: a row for each.
+    """Repetitions of gathers of blocks from M1 to M2 on the test bed, one row each.
 
-    `ratio` is that of the seconds to a linear gather without escalation, `late` is true after a time-out. Without
-    escalation a gather takes the 10 % quantile, since blocks that wait for a root that comes late shorten its time.
+    `ratio` is the time relative to a linear gather without escalation; `late` is true after a time-out. The time
+    without escalation is the 10 % quantile, not the minimum: blocks that already wait for a late root shorten its time.
     """
     found, _ = measured_for("oflynn2009", "escalations")
     without = found[found.gather == "linear"].groupby("message_bytes").seconds.quantile(0.1)

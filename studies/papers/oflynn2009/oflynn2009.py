@@ -393,7 +393,7 @@ here.say("exact")
 
 # %%
 def lmo_is_better(algorithm: str, region: str) -> str:
-    """'yes' or 'no', and the mean errors of LMO and of the better Hockney for a scatter."""
+    """'yes' if LMO predicts a scatter better than both Hockney models, else 'no', and the mean errors compared."""
     mean = errors["mean"]["scatter", algorithm, region]
     lmo, *others = (mean[name] for name in ("lmo_heterogeneous", "hockney_heterogeneous", "hockney"))
     return f"{'yes' if lmo < min(others) else 'no'}, {percent(lmo)} % against {percent(min(others))} %"

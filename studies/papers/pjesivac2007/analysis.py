@@ -117,8 +117,8 @@ PROCEDURES = ("culler", "hoefler", "kielmann", "fitted")
 def table_5(platform: Platform, context: SimulationContext) -> dict[str, LogGP]:
     """LogGP as published, as the description has it, and as each procedure estimates it in simulation.
 
-    The g of the description is its send overhead. Raises UsageError for a platform whose parameters are not straight
-    lines.
+    The description's send overhead serves as its g. Raises UsageError if the platform's costs are not linear in the
+    message size.
     """
     truth, printed = point_to_point(platform), platform.published["loggp"]
     send, receive = float(truth.send_seconds[0]), float(truth.receive_seconds[0])
@@ -150,14 +150,14 @@ def table_5_text(parameters: pd.DataFrame) -> pd.DataFrame:
 
 
 def worst_difference(parameters: pd.DataFrame, procedure: str) -> float:
-    """The largest relative difference of L, o, g and G from the description's."""
+    """The largest relative difference between a procedure's L, o, g and G and those of the description."""
     four = parameters.loc[["L", "o", "g", "G"]]
     return float((four[procedure] / four.description - 1).abs().max())
 
 
 @dataclass(frozen=True)
 class Figure1:
-    """The parameters of Hockney and of PLogP on a platform as functions of m. PLogP is measured and fitted."""
+    """The parameters of Hockney, of PLogP as measured and of PLogP as fitted, on a platform as functions of m."""
 
     hockney: HockneyBySize
     measured: PLogP
@@ -208,14 +208,17 @@ FEW_BROADCASTS = replace(BROADCASTS, procs=(3, 8, 16, 32), message_bytes=doublin
 
 
 def segmentation_by_hockney(hockney: HockneyBySize, sizes: Sequence[int]) -> pd.DataFrame:
-    """alpha(m) / m + beta(m) > alpha(m_s) / m_s + beta(m_s): both sides in seconds per byte."""
+    """Both sides of alpha(m) / m + beta(m) > alpha(m_s) / m_s + beta(m_s), in seconds per byte."""
     m = np.asarray(sizes, dtype=float)
     segmented = float(hockney.predict(SMALL_SEGMENT)) / SMALL_SEGMENT
     return pd.DataFrame({"whole": hockney.predict(m) / m, "segmented": segmented}, index=sizes)
 
 
 def segmentation_by_plogp(plogp: PLogP, sizes: Sequence[int], per_byte: float) -> pd.DataFrame:
-    """max{g(m), o_r(m) + o_s(m) + gamma m} > max{n_s g(m_s), n_s (o_r(m_s) + o_s(m_s)) + gamma m}, in seconds."""
+    """Both sides of max{g(m), o_r(m) + o_s(m) + gamma m} > max{n_s g(m_s), n_s (o_r(m_s) + o_s(m_s)) + gamma m}.
+
+    They are in seconds.
+    """
     m = np.asarray(sizes, dtype=float)
 
     def step(size: Array | float, count: Array | float) -> Array:
@@ -227,7 +230,7 @@ def segmentation_by_plogp(plogp: PLogP, sizes: Sequence[int], per_byte: float) -
 
 
 def segmentation_conditions(found: Figure1, sizes: Sequence[int], per_byte: float) -> dict[str, pd.DataFrame]:
-    """The conditions of Hockney, and of PLogP measured and fitted, at the sizes that are cut into segments.
+    """The conditions by Hockney, by PLogP as measured and by PLogP as fitted, at the sizes above a segment.
 
     Segments would help where `whole` is larger than `segmented`. `per_byte` is the time of the local reduction,
     seconds per byte.

@@ -33,7 +33,7 @@ YES, IN_PART, NO = "yes", "in part", "no"
 SMALL, LARGE = SIZES["small"], SIZES["large"]
 
 NEARLY_ALL, A_FEW = 0.9, 0.1
-"""The least share of points at which a claim about points holds, and the largest share at which it fails."""
+"""A claim about points holds if true at NEARLY_ALL of them, and fails if true at A_FEW or less."""
 
 # The paper's words as shares. _ABOUT also stands for "largely", and _SAME for the least difference worth mentioning.
 _ABOUT, _REASONABLE, _SAME = 0.5, 0.25, 0.1
@@ -120,7 +120,7 @@ def same_order(claim: str, text: str, scores: Scores, labels: Iterable[str] | No
 
 
 def mean_errors(scores: Scores, label: str) -> dict[str, float]:
-    """The mean relative error of each model for a method, regardless of its sign."""
+    """The mean absolute relative error of each model for a method."""
     ours, models = _methods(scores)
     return {name: float(np.mean(np.abs(of[label] / ours[label] - 1))) for name, of in models.items()}
 
@@ -247,7 +247,7 @@ class Map:
 
     @property
     def picks(self) -> DataArray:
-        """The indices of the picks; NOBODY for none."""
+        """The indices of the picks; NOBODY where nothing is picked."""
         return self.scores.right.best if self.source == BEST else self.scores.picks[self.title]
 
     def labels(self, claim: Claim) -> list[str]:
@@ -274,7 +274,7 @@ class Map:
         return float(cost), f"{percent(float(cost))} ({where})"
 
     def settles_from(self, claim: Claim) -> Array:
-        """The size from which on all picks are among the claim's, by P; infinite if the last pick is not."""
+        """The sizes, by P, from which on the claim names all picks; infinite if the last pick is not named."""
         sizes = self.picks.message_bytes.values
         wanted = [index for index, choice in enumerate(self.scores.right.grid.timed) if choice.label in claim.picks]
         settled = np.logical_and.accumulate(np.isin(self.picks.values, wanted)[:, ::-1], axis=1)[:, ::-1]
@@ -386,7 +386,7 @@ def tally(found: Iterable[CheckedClaim]) -> dict[str, int]:
 
 
 def findings_table(first: Mapping[str, CheckedClaim], *others: Mapping[str, CheckedClaim]) -> Iterator[tuple[str, ...]]:
-    """The claims that do not hold in full by every engine, with the engines' verdicts, grouped by `reason`."""
+    """The claims that some engine does not confirm in full, with the engines' verdicts, grouped by `reason`."""
     by_reason: dict[str, list[str]] = {}
     for name, claim in first.items():
         verdicts = list(dict.fromkeys(found[name].verdict for found in (first, *others)))

@@ -43,7 +43,7 @@ def parameters(found: Mapping[str, Figure1], title: str) -> Figure:
         one = list(found.values())[number // 3]
         limit = axis.axvline(one.eager_limit_bytes, color="#999999", linewidth=1)
         largest = one.hockney.time.message_bytes[-1]
-        # Near the bends of the functions, their sizes are too close together for ticks.
+        # The sizes are too close together for ticks near the bends of the functions.
         size_axis(axis, [32**k for k in range(1 + int(np.log(largest) / np.log(32) + 0.5))])
         if number % 3 == 2:
             seconds_axis(axis)

@@ -65,7 +65,7 @@ def test_what_cannot_be_compared_is_refused(right: AllTimes) -> None:
 
 def test_times_are_a_figure_a_table_and_arrays(right: AllTimes) -> None:
     figure = collwise.figure({"bcast": right["bcast"]})
-    assert [axis.get_ylabel() for axis in figure.axes] == ["time", "time / that of the best"]
+    assert [axis.get_ylabel() for axis in figure.axes] == ["time", "time / best time"]
     assert "P = 8" in figure.get_suptitle()
     with pytest.raises(UsageError, match="a figure shows one collective, not bcast, gather"):
         collwise.figure(right)

@@ -58,6 +58,6 @@ def test_choices_are_made_among_mock_ups_and_algorithms_by_node_only_where_they_
 def test_what_cannot_be_asked_for_is_named() -> None:
     with pytest.raises(
         collwise.UsageError,
-        match="barrier has no algorithms that are guidelines; valid collectives: bcast, gather, scatter",
+        match="barrier has no algorithms in the group guidelines; valid collectives: bcast, gather, scatter",
     ):
         collwise.simulate("gros", "barrier", 8, algorithms="guidelines")

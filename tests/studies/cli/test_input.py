@@ -129,7 +129,7 @@ def test_a_script_goes_into_a_folder_and_starts_as_many_processes_on_a_node(told
     assert "launcher=${LAUNCHER:-srun --mpi=pmi2 --cpu-bind=cores}" in script.read_text()
     assert "#SBATCH" not in script.read_text()
     assert out.endswith("on the machine to be measured, run: bash collwise-measure.sh\n")
-    assert "without --ppn the job says how many processes a node gets" in err
+    assert "without --ppn, the job sets the number of processes per node" in err
     for library, words in (("openmpi", "mpirun --map-by ppr:32:node}"), ("mpich", "mpirun -ppn 32}")):
         assert told([*asked, "--force", "--ppn", "32", "--launcher", "mpirun", "--library", library])[0] == 0
         assert words in script.read_text()

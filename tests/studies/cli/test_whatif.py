@@ -106,7 +106,7 @@ def test_an_interconnect_is_a_platform_with_room_for_the_processes(capsys: Captu
     asked = "--platform infiniband-hdr100 --ppn 2 --procs 40 --sizes 1KiB --collective bcast"
     shown, said = done(f"whatif change {asked} --change latency=x2", capsys)
     assert "bcast on infiniband-hdr100-x20, latency x2" in shown
-    assert "assumed of infiniband-hdr100-x20: 20 nodes, one switch" in said
+    assert "assumed for infiniband-hdr100-x20: 20 nodes, one switch" in said
     code, _, said = run(f"whatif change {asked} --change latency=x2 --placement cyclic", capsys)
     assert (code, said.count("\n")) == (2, 1)
     assert "--placement needs the description of a cluster" in said

@@ -237,7 +237,7 @@ def test_the_map_of_gains_marks_what_is_not_sure_and_what_rules_cannot_say() -> 
     assert legend(figure) == ["rules cannot express the choice"]
     assert figure.get_suptitle() == (
         "On average x 1.43 as fast by Open MPI's rules, x 2.00 as fast by libcollwise\n"
-        "title; in brackets: within the confidence intervals"
+        "title; in brackets: differences within the confidence intervals"
     )
 
 

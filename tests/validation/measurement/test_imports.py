@@ -215,7 +215,7 @@ def test_repro_mpis_summary(tmp_path: Path) -> None:
         (REPRO.replace("1024", "many"), MissingFacts("there"), "expected a number after #@nprocs="),
         (REPRO, MissingFacts("there", 7), "--procs 7: .* has times of 1024 processes"),
         ("", MissingFacts("there"), "the file is empty"),
-        ("hello\n", MissingFacts("there"), "unknown format; valid: results of a collwise script, OSU"),
+        ("hello\n", MissingFacts("there"), "unknown format; valid: results of a collwise script, of OSU"),
     ],
 )
 def test_malformed_files_store_nothing(tmp_path: Path, text: str, missing: MissingFacts, message: str | None) -> None:

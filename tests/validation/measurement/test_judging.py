@@ -401,7 +401,7 @@ def test_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {decider for machine, decider in found if machine == "mare_nostrum"} == expected
     row = found["mare_nostrum", UNTUNED]
     assert (row["cells"], row["mean"], row["median_error"]) == (2, pytest.approx(0.5), None)
-    assert "no platform is called like unknown: its runs are left out" in output.parts
+    assert "no platform is named after unknown: its runs are left out" in output.parts
     assert "fugaku: P = 16 are left out: fugaku has 8 nodes of 48 cores" in output.parts
     assert "no cell, since no point has two algorithms of the catalogue: fugaku (other)" in output.parts
     tables = {part.title: part for part in output.parts if isinstance(part, Table)}

@@ -133,12 +133,12 @@ def test_a_table_says_for_which_process_counts_it_was_decided() -> None:
     row = ((0, Choice("chain")),)
     table = DecisionTable("bcast", "gros", 1, "simulated", "x", {16: row, 64: row})
     assert table.decided_procs == (16, 64)
-    assert table.between_procs == "bcast: decided for P = 16, 64; others take the row of the next smaller one"
+    assert table.between_procs == "bcast: decided for P = 16, 64; others take the row of the next smaller P"
     many = DecisionTable("bcast", "gros", 1, "simulated", "x", {procs: row for procs in range(2, 31)})
     assert "P = 2, 3, ..., 30;" in many.between_procs
     followed = timed(replace(table, rules={16: row, 17: ((0, LINEAR),)}), (16,), (8,))
     assert followed.between_procs.endswith(
-        "or, if its choices do not run on every P, the row that starts at the P after it"
+        "or, if that row's choices do not run on every P, the row that starts at the following P"
     )
 
 

@@ -14,8 +14,8 @@ from collwise.validation.measurement.imports.programs import READERS
 from collwise.validation.measurement.imports.reading import Lines, MissingFacts
 
 FORMATS = (
-    "results of a collwise script, OSU micro-benchmarks, Intel MPI Benchmarks (IMB-MPI1), ReproMPI, netgauge's LogGP "
-    "output, a CSV of times (collective,algorithm,procs,bytes,us), or a run of PICO (archive or folder)"
+    "results of a collwise script, of OSU micro-benchmarks, of Intel MPI Benchmarks (IMB-MPI1), of ReproMPI or of "
+    "netgauge (LogGP), a CSV of times (collective,algorithm,procs,bytes,us), or a run of PICO (archive or folder)"
 )
 
 
@@ -23,8 +23,8 @@ FORMATS = (
 class Imported:
     """The times in a file, and the number of cases that its run was to measure.
 
-    `asked` is larger than the number of times if the run ended early. If `marked` is true, cases without a time have
-    times that cannot be true; otherwise they failed in one of our own scripts.
+    `asked` is larger than the number of times if the run ended early. If `marked` is true, a case has no time because
+    the time in the file is impossible; otherwise it failed in one of our own scripts.
     """
 
     timings: Sequence[Timing]

@@ -1,4 +1,4 @@
-"""Algorithms of imported times: the catalogue's ones by other programs' names, and times that cannot be theirs."""
+"""The algorithms of imported times, found in the catalogue by other programs' names, and marks on impossible times."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _IN_ROUNDS = ("bcast", "allreduce", "allgather", "reduce_scatter", "barrier")
 _FLOOR, _UNKNOWN_FLOOR = 0.02, 0.2
 """Relative differences up to which times within a run count as equal, with and without known intervals."""
 _ALIKE, _MIN_SIZES = 0.8, 4
-"""The share of sizes at which times equal the default's if forcing had no effect; the least number of sizes."""
+"""Forcing had no effect if times equal the default's at this share of the sizes. At least so many sizes are needed."""
 
 _USUAL_ELEMENT_BYTES = 4
 """The size of elements in reductions of OSU's, Intel's and PICO's benchmarks."""
@@ -69,7 +69,8 @@ _USUAL_ELEMENT_BYTES = 4
 def openmpi_choice(collective: str, name: str, procs: int, *, by_rules: bool = True) -> Choice | None:
     """The choice of an algorithm with this name in Open MPI's variables; None if the catalogue does not have it.
 
-    If `by_rules` is true, it has a single chain, since several chains become one in a rule whose parameters are 0.
+    If `by_rules` is true, an algorithm with several chains gets one chain, which is what parameters of 0 in a rule
+    mean.
     """
     plain = name.lower().replace("-", "_")
     found = next((place for place, names in enumerate(_OPENMPI.get(collective, ()), 1) if plain in names.split()), 0)
@@ -111,7 +112,7 @@ def choice_of(collective: str, name: str, library: str, procs: int) -> tuple[Cho
 
 
 def code_of(collective: str, choice: Choice) -> str:
-    """The algorithm whose code runs. With a single chain or no limit of requests, it is another algorithm's code."""
+    """The algorithm whose code runs: another one than named if there is a single chain, or no limit on requests."""
     if (collective, choice.algorithm) == ("alltoall", "linear_sync"):
         return "linear"
     single = ONE_CHAIN.get((collective, choice.algorithm)) if choice.parameter == 1 else None
@@ -176,7 +177,7 @@ def _reason(timing: Timing, library: str, to_last: bool, element_bytes: int) -> 
         return "0 s: the call did nothing"
     rounds = math.ceil(math.log2(case.nodes)) if to_last and case.collective in _IN_ROUNDS else 0
     if timing.seconds < rounds * _MIN_MESSAGE_SECONDS:
-        return f"less than {rounds} messages one after another can take ({rounds * _MIN_MESSAGE_SECONDS:.3g} s)"
+        return f"less than {rounds} messages one after another need (at least {rounds * _MIN_MESSAGE_SECONDS:.3g} s)"
     if not _is_forced(timing):
         return ""
     entry = entry_of(case.collective, asked_choice(case))

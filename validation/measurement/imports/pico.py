@@ -85,8 +85,8 @@ class _Test:
 def read(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[Configuration, list[Timing]]]:
     """The times of all runs in a folder or an archive, by configuration. Impossible cells are marked.
 
-    By default, the platform has the name that the metadata file begins with. If `values` is false, files with times are
-    not read; each cell has the error NOT_READ.
+    By default, the platform's name is the first part of the metadata file's name. If `values` is false, files with
+    times are not read; each cell has the error NOT_READ.
     """
     files = files_in(path)
     tests: dict[tuple[str, str], list[tuple[re.Match[str], str]]] = {}

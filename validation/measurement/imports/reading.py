@@ -34,8 +34,8 @@ _MAX_BYTES = 1 << 40
 class MissingFacts:
     """Facts that files of other programs do not contain.
 
-    `library` has its version. `algorithm` is the forced one, by the catalogue's name or the library's id (empty: none).
-    `about` has other facts about the times, such as job, source and licence.
+    `library` is its name and version. `algorithm` is the forced one, by the catalogue's name or the library's id
+    (empty: none). `about` has other facts about the times, such as job, source and licence.
     """
 
     platform: str = ""

@@ -36,9 +36,9 @@ DEFAULT = "default"
 OUTSIDE = "outside"
 """The fact that lists algorithms, separated by commas, that are known not to be in the catalogue."""
 COLLECTIVE = "collective"
-"""The experiment of a collective by an algorithm."""
+"""The name of the experiment that runs a collective by an algorithm."""
 LATENCY, STREAM = "latency", "stream"
-"""Messages between two processes in the column `collective`: half of a roundtrip; 64 messages with a short reply."""
+"""Entries of the column `collective` for two processes: half of a roundtrip, and 64 messages with a short reply."""
 _TO_LAST = "maximum"
 _FACT = re.compile(r"^#\s*([a-z_]+)\s*:\s*(.*?)\s*$")
 _LIKE = 0.8

@@ -105,13 +105,13 @@ class Keys:
         return self._numbers(key, self.get(key), minimum)
 
     def rows(self, key: str, count: int, minimum: float = -math.inf) -> tuple[tuple[float, ...], ...]:
-        """`count` lists of finite numbers of at least `minimum`, all of one length, not empty."""
+        """`count` lists of finite numbers of at least `minimum`, equally long and not empty."""
         value = self.get(key)
         if not _is_list(value, count):
             raise self.wrong(key, f"{count} lists of numbers")
         found = tuple(self._numbers(key, row, minimum) for row in value)
         if len(set(map(len, found))) != 1 or not found[0]:
-            raise self.wrong(key, f"{count} lists of numbers, all of one length")
+            raise self.wrong(key, f"{count} lists of numbers, all equally long")
         return found
 
     def _numbers(self, key: str, value: Any, minimum: float) -> tuple[float, ...]:

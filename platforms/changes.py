@@ -375,8 +375,8 @@ def _slow_node(platform: Described, text: str) -> Described:
         return _with_other_node(platform, node, lambda kind: _slower(kind, factor))
     if not _has_overheads(platform.calibration):
         raise UsageError(
-            f"platform '{platform.name}' has no overheads (os, or, ois) to slow down; first make a change "
-            "such as overheads=1us"
+            f"platform '{platform.name}' has no overheads (smpi/os, smpi/or, smpi/ois) to multiply; first make "
+            "a change such as overheads=1us"
         )
     return _with_node_fault(platform, node, overheads=factor)
 

@@ -139,7 +139,7 @@ def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Elemen
     kind = given.get("topology", "FLAT").upper()
     shape = _SHAPES.get(kind)
     if shape is None or (len(elements) > 1 and kind != "FLAT"):
-        raise fail(f"its topology is {kind} (valid: {', '.join(_SHAPES)}; with several clusters FLAT)")
+        raise fail(f"its topology is {kind} (valid: {', '.join(_SHAPES)}; if there are several clusters, FLAT)")
     sizes = [len(parse_radical(element.attrib["radical"])) for element in elements]
     # Flows between clusters pass the backbone in both directions.
     backbone = _backbone(given, rate * max(sizes) * min(2, len(elements)))
@@ -161,7 +161,9 @@ def _of_clusters(platform: XmlPlatform, zone: Element, elements: Sequence[Elemen
             for end in ("src", "dst"):
                 if way.get(f"gw_{end}") != routers.get(way.attrib[end], way.get(f"gw_{end}")):
                     gateway = way.get(f"gw_{end}")
-                    raise fail(f"the route of cluster '{way.get(end)}' uses gateway '{gateway}'; expected its router")
+                    raise fail(
+                        f"the route of cluster '{way.get(end)}' uses gateway '{gateway}'; expected the cluster's router"
+                    )
 
         def between(one: int, other: int) -> Route:
             return (*near, *route_between(routes, names[one], names[other], fail), *near)

@@ -220,8 +220,8 @@ def joined(
         )
     if any(size != sizes[0] for size in sizes[:-1]) or sizes[-1] > sizes[0]:
         raise fail(
-            f"switches have {', '.join(map(str, sizes))} hosts; all switches must have the same number of hosts, and "
-            "the last may have fewer"
+            f"switches have {', '.join(map(str, sizes))} hosts; all switches but the last must have the same number "
+            "of hosts, and the last may have fewer"
         )
     hop = (beyond - within) / 2
     over = max(1.0, sizes[0] * rate / rates[0]) if rates else 1.0

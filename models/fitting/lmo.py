@@ -159,7 +159,10 @@ def _one_to_two_excess(lab: Laboratory, chosen: NDArray[np.intp], trips: dict[in
 
 
 def _network(between: Array, chosen: NDArray[np.intp], values: Array) -> Array:
-    """Subtracts the two processors' shares, averaged over the triplets of each pair, from `between`; shape (n, n)."""
+    """The network's part of `between`: each pair's value minus the shares of its two processors; shape (n, n).
+
+    The shares are averages over all triplets that contain the pair.
+    """
     procs = len(between)
     sums, times = np.zeros((procs, procs)), np.zeros((procs, procs))
     for first, second in combinations(range(3), 2):

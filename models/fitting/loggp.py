@@ -30,7 +30,10 @@ _ROW = 16
 
 @dataclass(frozen=True)
 class Doubling:
-    """The number of messages in a row: `first`, doubled up to a limit until the gap changes by less than `change`."""
+    """The number of messages that are sent back to back.
+
+    It starts at `first` and doubles until the gap changes by less than `change`, or until it reaches a limit.
+    """
 
     first: int = 100
     change: float = 0.01

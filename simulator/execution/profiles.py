@@ -156,7 +156,7 @@ def profile_of_runs(profiles: Sequence[Profile]) -> Profile:
         return profiles[0]
     if len(sizes := sorted({profile.processes for profile in profiles})) > 1:
         raise UsageError(
-            f"the reports are of runs of {' and '.join(map(str, sizes))} processes; give reports of equal runs"
+            f"the reports are of runs of {' and '.join(map(str, sizes))} processes; give those of one process count"
         )
     if any(profile.run_seconds for profile in profiles):
         raise UsageError("a report already covers several runs; give reports of one run each")

@@ -71,7 +71,7 @@ class ExecutionTarget(ABC):
 
 
 class ModifiedTarget(ExecutionTarget):
-    """A target that adds environment variables and launcher options to another one, and facts that describe them."""
+    """Another target with more environment variables and launcher options, and with facts that describe these."""
 
     def __init__(
         self,

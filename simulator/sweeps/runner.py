@@ -93,7 +93,7 @@ class Pool(Protocol):
 
 
 class LocalThreads(Pool):
-    """Threads of this process, in which parts start processes of their own or call C code."""
+    """Runs parts in threads of this process; each part starts processes of its own, or calls C code."""
 
     def __init__(self, jobs: int | None = None) -> None:
         """`jobs` is the number of parts at a time, by default one per core."""

@@ -362,8 +362,8 @@ def application(
     Computation is modelled. asp broadcasts the rows of a matrix in turn; matmul is a master-worker matrix
     multiplication; training is an allreduce of AlexNet's gradients. The choices ompi, mpich, mvapich2 and impi are
     SMPI's selectors. A name with a version, such as openmpi-4.1, stands for our algorithms, chosen as this untuned
-    library would choose. hierarchical stands for the fastest of our algorithms for each call, flat for the fastest
-    without the algorithms of the group by-node. The speed-up is relative to the first choice. Executions in the store
+    library would choose. hierarchical stands for the fastest of our algorithms for each call; flat stands for the
+    fastest one that is not in the group by-node. The speed-up is relative to the first choice. Executions in the store
     are not repeated. The exit code is 1 if an execution failed.
 
     Returns ApplicationTimes.

@@ -205,7 +205,8 @@ def prune(
 ) -> Deleted:
     """Deletes the times of some configurations, sources or platforms.
 
-    With --before, only older times are deleted. Everything is deleted at once, so a stopped command deletes nothing.
+    With --before, only older times are deleted. The times go in one transaction, so a stopped command
+    deletes nothing.
 
     Returns the number of rows that were deleted.
 

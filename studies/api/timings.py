@@ -203,7 +203,7 @@ def measure(
     how = replace(method or Method(), keep_samples=raw is not None)
     if script is not None:
         if with_own or raw is not None:
-            raise UsageError("--algorithms library and --raw are for times that are measured now, not for --script")
+            raise UsageError("--algorithms library and --raw are for commands that measure, not for --script")
         where = TargetOptions(target) if isinstance(target, str) else target
         if isinstance(where, ExecutionTarget):
             raise UsageError(

@@ -165,9 +165,9 @@ def others(
 ) -> Shown:
     """Compares our algorithms with those of Open MPI and SMPI.
 
-    For SMPI, it compares simulated times on one platform. For Open MPI, it forces the library's algorithms in turn, and
-    compares every byte of the results, and the messages and bytes from each process to every other. The exit code is 1
-    if something differs for no known reason.
+    For SMPI, it compares simulated times on one platform. For Open MPI, it forces each of the library's algorithms.
+    It compares their results with ours byte by byte, and counts the messages and bytes that each process sends to each
+    other process. The exit code is 1 if something differs for no known reason.
     """
     from rich.console import Console
 
@@ -359,7 +359,7 @@ def study(
     \b
     hunold2018       Hunold & Carpen-Amarie 2018: guidelines that libraries violate, on the paper's machines
     luo2020          Luo et al. 2020 (HAN): hierarchical collectives, their tasks and tuning (about 20 minutes)
-    nuriyev2021      Nuriyev & Lastovetsky 2021 against its own data and simulation
+    nuriyev2021      Nuriyev & Lastovetsky 2021: the paper's results beside ours, in simulation
     oflynn2009       O'Flynn 2009: models of a heterogeneous cluster, LMO among them
     pjesivac2007     Pješivac-Grbović et al. 2007: table, figures and claims (about 20 minutes on two cores)
     getting_started  which broadcast to use on Dahu, and what it gains over untuned Open MPI

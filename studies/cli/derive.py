@@ -134,7 +134,7 @@ def derived(
 
             checked_ending(asked["output"])
         if asked.get("output") is not None and given.get("script") is not None:
-            raise UsageError(f"-o {asked['output']} is for times that are measured now, not for --script")
+            raise UsageError(f"-o {asked['output']} is for commands that measure, not for --script")
         check_pictures(draw=asked.get("draw"))
         if others:
             given |= given.pop(others)

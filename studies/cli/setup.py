@@ -126,7 +126,8 @@ def completion(shell: str = argument(NamedChoice("shell", _SHELLS))) -> None:
 
     \b
     bash: put eval "$(/path/to/collwise setup completion bash)" into ~/.bashrc.
-    zsh: put the same with zsh into ~/.zshrc, after compinit; collwise must be on the PATH.
+    zsh: put eval "$(/path/to/collwise setup completion zsh)" into ~/.zshrc, after compinit; collwise must be on
+    the PATH.
     fish: collwise setup completion fish > ~/.config/fish/completions/collwise.fish; collwise must be on the PATH.
     """
     root = click.get_current_context().find_root()

@@ -166,8 +166,8 @@ def schedule(
     """Shows an algorithm's messages, rounds and critical path.
 
     The schedule is recorded from the algorithm's own code and timed by the schedule engine (docs/engine.md). The time
-    is the sum of the parts of the critical path. If a part takes twice as long, and the path stays the same, the
-    collective takes longer by the time of that part.
+    is the sum of the parts of the critical path. As long as the path stays the same,
+    whatever a part takes longer, the collective takes longer.
     """
     from collwise.simulator.schedule.critical_path import path_parts
     from collwise.simulator.schedule.networks import places_of

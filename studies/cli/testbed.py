@@ -67,8 +67,8 @@ def up(
 ) -> Shown:
     """Makes a test bed, which replaces one of the same name.
 
-    The default rate should leave two processors enough time for the MPI processes; 'testbed status --check' says
-    whether it does.
+    The default rate is low, so that two processors can emulate the network and still run the MPI processes on time;
+    'testbed status --check' says whether they can.
     """
     bed = beds.up(shape, name, slurm=slurm)
     if (used := bed.facts["congestion_control"]) != shape.congestion_control:

@@ -26,7 +26,9 @@ _LIMITS = (_SAME, "4KiB", "16KiB", "64KiB", "256KiB", "1MiB")
 
 
 class Explorer:
-    """Sliders for changes of a platform, above maps of the best choices and of best times after / before.
+    """Sliders for changes of a platform, above two maps: the best choices, and the ratio of their times.
+
+    The ratio is the best time after the changes to the best time before them.
 
     Notebooks show an Explorer as a widget. `text` says what has changed, and how exact the times are. If `live_map` is
     given, users can also choose the platform and the collective, and `live_map` makes the map for these names.

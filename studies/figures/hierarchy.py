@@ -72,7 +72,10 @@ def task_overlap(studies: Sequence[TaskStudy], title: str) -> Figure:
 
 
 def model_by_configuration(tuning: Tuning, one: Input, title: str) -> Figure:
-    """Figures 4 and 7: times by the cost model and of whole collectives over segment sizes, by other parameters."""
+    """Figures 4 and 7: the cost model's times and those of whole collectives, over segment sizes.
+
+    Each combination of the other parameters has a panel.
+    """
     modelled, whole = (tuning.found[name].by_input[one] for name in ("tasks", EXHAUSTIVE))
     groups: dict[Choice, list[Choice]] = {}
     for choice in whole:

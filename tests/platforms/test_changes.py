@@ -254,7 +254,7 @@ def test_a_changed_platform_has_another_name_and_can_be_written(tmp_path: Path) 
         (["bandwidth=x1.2.3"], "'x1.2.3' is not a number above 0"),
         (["latency=fast"], "'fast' is neither a factor nor a time; write for example x0.5 or 2us"),
         (["overheads=x2"], "platform 'gros' has no overheads to scale; give a time, for example overheads=1us"),
-        (["slow_node=3:x2"], "platform 'gros' has no overheads (os, or, ois) to slow down"),
+        (["slow_node=3:x2"], "platform 'gros' has no overheads (smpi/os, smpi/or, smpi/ois) to multiply"),
         (["degraded_link=3"], "'3' is not a node and a factor; write for example 3:x4 (nodes are numbered from 0)"),
         (["degraded_link=124:x0.5"], "there is no node 124 (valid: 0 to 123)"),
         (["degraded_link=switch1:x0.5"], "platform 'gros' has only one switch; name the link of a node, 3:x0.1"),

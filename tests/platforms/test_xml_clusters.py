@@ -203,7 +203,7 @@ def test_smpi_takes_as_long_on_clusters_and_hosts_that_links_join(
         (
             CLUSTERS.replace("0-4", "0-3", 1) + UPLINKS,
             "Full",
-            "switches have 4, 5, 3 hosts; all switches must have the same number",
+            "switches have 4, 5, 3 hosts; all switches but the last must have the same number",
         ),
         (
             cluster("a", "0-4") + cluster("b", "0-4", core="2") + UPLINKS,
@@ -225,7 +225,7 @@ def test_smpi_takes_as_long_on_clusters_and_hosts_that_links_join(
         (
             TWO + link("x", "5Gbps") + route("a", "b", "x:UP").replace('gw_src="ar"', 'gw_src="a-0"'),
             "Full",
-            "the route of cluster 'a' uses gateway 'a-0'; expected its router",
+            "the route of cluster 'a' uses gateway 'a-0'; expected the cluster's router",
         ),
         (STAR.replace("h5", "h6", 1), "Floyd", "there is no route from 'h0' to 'h6'"),
         (STAR + route("h0", "h1", "l0:UP"), "Floyd", "zone 'site' has several routes between two hosts"),

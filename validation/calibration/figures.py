@@ -84,7 +84,7 @@ def from_data_sheets(platform: Platform) -> Platform:
 def published(platform: Platform, factors: Factors) -> Platform:
     """The platform with these factors in place of those that its description publishes.
 
-    The description of the result publishes the new factors.
+    The new platform's description lists the new factors.
     """
     rounded = {name: float(f"{factor:.3g}") for name, factor in factors.items()}
     made = multiplied(from_data_sheets(platform), rounded, six_digits)

@@ -89,7 +89,7 @@ def compare_with_openmpi(
 ) -> list[OpenmpiRow]:
     """Rows by algorithm, segment size and process count; none where an algorithm does not apply.
 
-    If a run fails or hangs, its row has the problem. Raises UsageError when Open MPI is missing.
+    If a run fails or hangs, its row says why. Raises UsageError when Open MPI is missing.
     """
     version = series(find_installation("openmpi").version)
     rows = []

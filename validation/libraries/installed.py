@@ -44,9 +44,10 @@ class CheckedDecision:
 
 
 def check(baseline: Baseline, points: Sequence[Point]) -> list[CheckedDecision]:
-    """Asks the installed library about calls. Raises UsageError if it is not installed, and CollwiseError if it fails.
+    """Asks the installed library what it would choose at each point.
 
-    Open MPI is not asked about collectives that its component `tuned` does not decide.
+    Raises UsageError if the library is not installed, and CollwiseError if it fails. Open MPI is not asked about
+    collectives that its component `tuned` does not decide.
     """
     library, _, version = baseline.name.partition("-")
     installation = mpi_installation(library)

@@ -92,7 +92,10 @@ class RegionsPlan:
 
 @dataclass(frozen=True)
 class Series:
-    """An algorithm's times over block sizes, shape (rounds, sizes), and the TCP counts by part of the sizes, if any."""
+    """An algorithm's times over block sizes, shape (rounds, sizes).
+
+    `counts` has TCP's counters for each range of sizes, if they were read.
+    """
 
     collective: str
     algorithm: str
@@ -160,11 +163,12 @@ def find_regions(
 def thresholds_of(
     gather: Series, scatter: Series, finer: Callable[[Sequence[int]], Sequence[float] | Array], finest_bytes: int
 ) -> Thresholds:
-    """The thresholds S (of the medians), M1 (of the round that escalates first) and M2 (the median over rounds).
+    """The thresholds S, M1 and M2 of linear scatters and gathers.
 
-    To locate M1, `finer` measures the worst times at more sizes. If nearly all repetitions of some sizes wait for a
-    time-out, their times also lie on a line and look regular. So if a size at or above M2 escalated, M2 becomes the
-    next size above the last size that escalated, if there is one. An M2 at or below M1 is dropped.
+    S is from the medians, M1 from the round that escalates at the smallest size, and M2 the median over the rounds. To
+    locate M1, `finer` measures the worst times at more sizes. If nearly all repetitions of some sizes wait for a time-
+    out, their times also lie on a line and look regular. So M2 is at least the size after the largest one that
+    escalated, if there is a larger one. An M2 at or below M1 is dropped.
     """
     sizes, rounds = gather.message_bytes, [list(row) for row in gather.seconds]
     first = None

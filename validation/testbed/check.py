@@ -82,7 +82,9 @@ def _output(program: subprocess.Popen[str]) -> str:
     except subprocess.TimeoutExpired:
         raise CollwiseError(f"test bed: a stream of bytes did not end within {_PATIENCE_SECONDS:g} s") from None
     if program.returncode != 0:
-        raise CollwiseError(f"test bed: a stream of bytes failed: {(errors.strip() or 'killed').splitlines()[-1]}")
+        raise CollwiseError(
+            f"test bed: a TCP transfer between two nodes failed: {(errors.strip() or 'killed').splitlines()[-1]}"
+        )
     return output
 
 

@@ -57,7 +57,7 @@ def before_and_after(
     kept: Decider | None = None,
     doubtful: bool = False,
 ) -> Times:
-    """The times of a grid on a platform and on the changed one, in the dimension `change`.
+    """The times of a grid before and after a change of the platform, along the dimension `change`.
 
     Choices that cannot be the best may be left out, except the choices that `kept` returns for each P and m. If `kept`
     is None, the best choices before the change are also timed after it. If `doubtful` is false, a doubtful choice is

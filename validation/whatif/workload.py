@@ -191,7 +191,7 @@ class Savings:
 
 
 def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable], default: Default) -> Savings:
-    """The savings of a workload by the choices that are best according to times, or by those of decision tables.
+    """The seconds that a workload saves with the fastest choices, or with the choices of decision tables.
 
     If P or m is not among a table's points, the next lower one counts. `default` gives the untuned choice if MPI's own
     collectives are not measured. Raises UsageError for tables without times.

@@ -151,7 +151,7 @@ def _metadata(path: Path, files: Mapping[str, bytes]) -> _Metadata:
 def _test(path: Path, files: Mapping[str, bytes], metadata: _Metadata, run: str, number: str) -> _Test:
     if (run, number) not in metadata:
         places = f"in MACHINE{_METADATA}, in the run, next to it or in the folder above"
-        raise UsageError(f"{path}: no metadata of test {number} of run {run}; expected its row {places}")
+        raise UsageError(f"{path}: no metadata of test {number} of run {run}; expected a row {places}")
     machine, row = metadata[run, number]
     collective = collective_of(row["collective_type"])
     nodes = re.findall(r"\d+", row["nnodes"])
@@ -241,7 +241,9 @@ def _values(path: Path, name: str, text: str) -> list[float]:
         except ValueError:
             value = math.nan
         if not 0 <= value <= LONGEST_SECONDS / _NS:
-            raise UsageError(f"{path}: {name}:{number}: expected nanoseconds up to an hour, not '{line[:80]}'")
+            raise UsageError(
+                f"{path}: {name}:{number}: expected a time in nanoseconds, at most an hour, not '{line[:80]}'"
+            )
         found.append(value)
     return found
 

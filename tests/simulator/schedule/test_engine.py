@@ -36,6 +36,17 @@ def test_one_message() -> None:
     assert schedule.play(with_overheads).seconds == pytest.approx(ALPHA + 1000 * BETA + 5e-6)
 
 
+@pytest.mark.parametrize("root", range(5))
+@pytest.mark.parametrize("over_ports", [False, True])
+def test_the_roots_time_is_when_the_root_ends(root: int, over_ports: bool) -> None:
+    """A root that sends is done first, and one that gathers is done last."""
+    for collective in ("bcast", "gather"):
+        schedule = Schedule(Case(collective, "binomial", 5, 1000, root=root))
+        played = schedule.play(flat_network(schedule, ALPHA, BETA, over_ports=over_ports))
+        assert played.root_seconds == played.ends[root]
+        assert (played.root_seconds == played.seconds) == (collective == "gather")
+
+
 def test_a_port_divides_its_rate_among_connections() -> None:
     """All messages of a linear scatter, or gather, end together; a sender that waits serves one after another."""
     for collective in ("scatter", "gather"):

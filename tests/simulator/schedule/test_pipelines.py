@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from collwise.algorithms.catalogue import Algorithm
 from collwise.simulator.schedule import pipelines
 from collwise.simulator.schedule.library import Schedule
-from collwise.simulator.schedule.pipelines import play_case
+from collwise.simulator.schedule.pipelines import play_case, sizes_after
 from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, NetworkTables
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS
@@ -156,3 +157,21 @@ def test_a_slower_path_that_overtakes_later_is_seen() -> None:
     for burst in (0.0, 3e5, 1e6):
         found = play_case(case, lambda sizes, burst=burst: network(8, sizes, burst=burst, **kind))  # type: ignore[misc]
         assert found.ends == pytest.approx(whole(case, burst=burst, **kind), rel=1e-9)
+
+
+def test_sizes_are_known_only_where_sizes_and_messages_grow_evenly() -> None:
+    def after(sizes: list[tuple[int, ...]], messages: tuple[int, int, int]) -> list[int] | None:
+        schedules = [
+            SimpleNamespace(sizes=np.array(own, dtype=np.uint64), messages=count)
+            for own, count in zip(sizes, messages, strict=True)
+        ]
+        found = sizes_after(cast("list[Schedule]", schedules), range(3), 10)
+        return None if found is None else found.tolist()
+
+    even = [(8, 100), (8, 120), (8, 140)]
+    assert after(even, (4, 6, 8)) == [8, 300]
+    assert after([(8, 100), (8, 120), (8, 141)], (4, 6, 8)) is None
+    assert after([(8, 100), (8, 120), (8, 140, 1)], (4, 6, 8)) is None
+    assert after(even, (4, 6, 9)) is None
+    assert after(even, (4, 4, 4)) is None
+    assert after([(8, 100), (8, 80), (8, 60)], (4, 6, 8)) is None

@@ -101,6 +101,23 @@ def test_times_of_mirrored_processes_are_those_of_a_play_of_all(
     assert plays[0] == pytest.approx(plays[1], rel=1e-12)
 
 
+@pytest.mark.parametrize("over_ports", [False, True])
+def test_a_slow_node_is_noticed_wherever_it_is(over_ports: bool) -> None:
+    """Recursive doubling looks the same from every process, and so takes as long with any one of them slow."""
+    procs, slowed = 8, 10 * np.eye(8, 1, -1) + 1  # the second class of nodes
+    schedule = Schedule(Case("allreduce", "recursive_doubling", procs, 8))
+    tables = network(schedule, 1, over_ports=over_ports, protocol=EAGER, apart=True)
+    tables = replace(
+        tables, start_seconds=slowed * tables.start_seconds, receive_seconds=slowed * tables.receive_seconds
+    )
+
+    def seconds(slow: int) -> float:
+        return schedule.play(replace(tables, class_of=(np.arange(procs) == slow).astype(np.intp))).seconds
+
+    assert [seconds(slow) for slow in range(procs)] == pytest.approx([seconds(0)] * procs)
+    assert seconds(0) > 1.1 * seconds(procs)  # of which none is slow
+
+
 def test_processes_whose_partners_differ_in_a_bit_share_a_program() -> None:
     doubling = Schedule(Case("allreduce", "recursive_doubling", 1024, 8))
     # Every second one ends with its sum in the other buffer, and copies it.

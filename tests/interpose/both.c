@@ -90,24 +90,46 @@ static void compose(void *in, void *inout, int *count, MPI_Datatype *type) {
     }
 }
 
-/* Sets MPI_IN_PLACE where the arguments of a collective may have it. */
+/* Sets MPI_IN_PLACE where the arguments of a collective may have it. Other processes than the root leave out the
+ * arguments that count at the root only. */
 static void put_in_place(one_call *made, int rank) {
-    int is_root = rank == made->call.root;
+    collwise_call *call = &made->call;
+    int is_root = rank == call->root;
     switch (made->kind) {
     case COLLWISE_BCAST:
     case COLLWISE_BARRIER:
         return;
     case COLLWISE_SCATTER:
     case COLLWISE_SCATTERV:
-        made->call.receive = is_root ? MPI_IN_PLACE : made->call.receive;
+        if (is_root) {
+            call->receive = MPI_IN_PLACE;
+        } else {
+            call->send = NULL;
+            call->send_count = -1;
+            call->send_counts = call->send_displacements = NULL;
+            call->send_type = MPI_DATATYPE_NULL;
+        }
         return;
     case COLLWISE_GATHER:
     case COLLWISE_GATHERV:
+        if (is_root) {
+            call->send = MPI_IN_PLACE;
+        } else {
+            call->receive = NULL;
+            call->receive_count = -1;
+            call->receive_counts = call->receive_displacements = NULL;
+            call->receive_type = MPI_DATATYPE_NULL;
+        }
+        return;
     case COLLWISE_REDUCE:
-        made->call.send = is_root ? MPI_IN_PLACE : made->call.send;
+        if (is_root) {
+            call->send = MPI_IN_PLACE;
+        } else {
+            call->receive = NULL;
+        }
         return;
     default:
-        made->call.send = MPI_IN_PLACE;
+        call->send = MPI_IN_PLACE;
     }
 }
 

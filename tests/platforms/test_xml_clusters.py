@@ -16,6 +16,7 @@ from collwise.common.errors import UsageError
 from collwise.platforms import Dragonfly, FatTree, HostPlatform, Platform, Torus, known, load
 from collwise.platforms.xml_clusters import description_of
 from collwise.platforms.xml_file import seconds
+from collwise.platforms.xml_routes import Leg
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.runner import run_cases
@@ -321,6 +322,14 @@ def test_all_that_takes_descriptions_takes_the_file(tmp_path: Path, monkeypatch:
     tuned = collwise.tune(file, "bcast", procs=4, sizes="64KiB", output="tuned")
     assert load(tuned.file(".toml")).hosts == load(file).hosts
     run(*shlex.split(changing(tuned))[1:])
+
+
+def test_a_link_that_carries_all_that_hosts_send_in_both_directions_limits_no_flow() -> None:
+    """The directions of a SHARED link have its rate together; connections over a FATPIPE do not compete."""
+    carried = {"SHARED": 2e9, "SPLITDUPLEX": 1e9, "FATPIPE": 0.0}
+    for policy, rate in carried.items():
+        limits = [Leg("l", "", share * rate, 0.0, policy).limits(1e9) for share in (0.6, 0.9, 1.1, 2.1)]
+        assert limits == [rate > 0, rate > 0, False, False], policy
 
 
 def test_quantities_without_a_unit_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

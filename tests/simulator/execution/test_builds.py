@@ -282,6 +282,23 @@ def test_an_installed_package_has_no_tests(
     assert "./collwise test in a clone" in capsys.readouterr().err
 
 
+def test_setup_says_which_engines_are_missing_and_makes_the_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(*_: object) -> None:
+        raise UsageError("no MPI here")
+
+    monkeypatch.setattr("collwise.studies.cli.setup.smpi_installation", missing)
+    monkeypatch.setattr("collwise.studies.cli.setup.mpi_installation", missing)
+    with pytest.raises(SystemExit) as ended:
+        main(["setup", "install"])
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[:3] == ["missing: no MPI here"] * 3
+    assert "schedule engine: " in shown.out
+    assert "3 of 3 engines are missing" in shown.err
+    assert ended.value.code == 1
+
+
 @pytest.mark.parametrize(
     ("words", "files"),
     [

@@ -92,6 +92,8 @@ def test_a_finding_agrees_in_part_where_few_sizes_or_little_gain_show_it() -> No
         found = analysis.compared({setting: _library(ratios)}, [finding])
         assert list(found.agrees) == [verdict]
         assert list(found["largest ratio"]) == [f"{max(ratios):.2f}"]
+        violated = [f"{8 * 2**n} B" for n, ratio in enumerate(ratios) if ratio > 1]
+        assert list(found["violated at"]) == [", ".join(violated) or "-"]
 
 
 def _library(ratios: tuple[float, ...]) -> GuidelinesResult:

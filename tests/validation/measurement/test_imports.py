@@ -214,6 +214,11 @@ def test_repro_mpis_summary(tmp_path: Path) -> None:
         (REPRO + "MPI_Alldance 0 8 0.1\n", MissingFacts("there"), ":11: expected a known MPI collective"),
         (REPRO.replace("1024", "many"), MissingFacts("there"), "expected a number after #@nprocs="),
         (REPRO, MissingFacts("there", 7), "--procs 7: .* has times of 1024 processes"),
+        (
+            "collective,algorithm,procs,bytes,us,node\nbcast,chain,8,64,1,2\n",
+            MissingFacts("there", library="Open MPI 4.1"),
+            r":1: unknown column 'node'; valid: collective, algorithm",
+        ),
         ("", MissingFacts("there"), "the file is empty"),
         ("hello\n", MissingFacts("there"), "unknown format; valid: results of a collwise script, of OSU"),
     ],

@@ -512,6 +512,9 @@ def test_training_on_a_machine_shows_its_other_cells_apart(tmp_path: Path, monke
     assert all(name.startswith("mare_nostrum, ") for name in kinds)
     assert len(found.cells) == len(plain.cells)
     assert found.sha256 != plain.sha256
+    for judged, decider in ((found, ""), (plain, f", {RULES}")):  # of which the main table has the percentile
+        main = next(part for part in shown(judged).parts if isinstance(part, Table))
+        assert f"95th percentile{decider}" in main.columns
 
 
 @pytest.mark.parametrize(("library", "expected"), [("Open MPI 4.1.5", "linear"), ("Fujitsu MPI 4", "library decides")])

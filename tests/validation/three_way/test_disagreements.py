@@ -1,11 +1,21 @@
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Sequence
+from typing import Any, cast
 
+import pytest
+
+from collwise.simulator.timing import Case
+from collwise.validation.testbed.shape import Shape
 from collwise.validation.three_way.disagreements import (
+    CONDITIONS,
     NOT_FOUND,
     NOT_SEEN_AGAIN,
     WITHIN_INTERVAL,
+    Condition,
+    Diagnoser,
     Pair,
     cause_of,
     disagreements,
@@ -60,3 +70,29 @@ def test_every_collective_gets_its_worst_looked_at_first() -> None:
         ("bcast", "binary"),
     ]
     assert spread([], 3) == []
+
+
+def test_test_beds_are_up_for_disagreements_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times are the same under all conditions but one, which closes the gap."""
+    module, beds, closing = "collwise.validation.three_way.disagreements", [], CONDITIONS[-1]
+    [found] = disagreements([made_up({"chain": [1.0]}, {SIMULATED: {"chain": [2.0]}})])
+
+    def up(shape: Shape, _: str) -> contextlib.AbstractContextManager[None]:
+        beds.append(shape)
+        return contextlib.nullcontext()
+
+    def under(_: Diagnoser, condition: Condition, bed: object, cases: Sequence[Case]) -> dict[Case, Pair]:
+        return dict.fromkeys(cases, Pair(1.0 if condition is closing else 2.0, 1.0))
+
+    monkeypatch.setattr(f"{module}.temporarily_up", up)
+    monkeypatch.setattr(f"{module}.TestBed", lambda up: up)
+    monkeypatch.setattr(Diagnoser, "_under", under)
+    monkeypatch.setattr(Diagnoser, "_counted", lambda *_: {})
+    nothing = cast("Any", None)
+    diagnoser = Diagnoser(Shape(4), nothing, nothing, "bed", nothing, nothing)
+    assert diagnoser.diagnose([]) == []
+    assert not beds
+    [diagnosis] = diagnoser.diagnose([found])
+    assert (diagnosis.disagreement, diagnosis.cause) == (found, closing.cause)
+    assert diagnosis.unchanged == Pair(2.0, 1.0)
+    assert beds[0] == Shape(4)

@@ -51,28 +51,7 @@ typedef struct {
     task_times tasks;
 } preparation;
 
-static void fail(const char *what, const char *detail) {
-    fprintf(stderr, "benchmark: %s %s\n", what, detail);
-    program_abort();
-}
-
 enum { MAX_BYTES = 1 << 30 };
-
-static bench_case parse_case(work_line *line, int world_procs) {
-    bench_case one = {.id = program_work_integer(line, "id", 0, LONG_MAX)};
-    one.id = program_work_is_right(line) ? one.id : -1;
-    program_work_word(line, "experiment", one.experiment, sizeof one.experiment);
-    program_work_word(line, "collective", one.collective, sizeof one.collective);
-    program_work_word(line, "algorithm", one.algorithm, sizeof one.algorithm);
-    one.procs = (int)program_work_integer(line, "procs", 1, world_procs);
-    one.root = (int)program_work_integer(line, "root", 0, one.procs - 1);
-    one.message_bytes = program_work_integer(line, "message_bytes", 0, MAX_BYTES);
-    one.part_bytes = program_work_integer(line, "part_bytes", 0, LLONG_MAX);
-    one.count = (int)program_work_integer(line, "count", INT_MIN, INT_MAX);
-    one.gather_bytes = program_work_integer(line, "gather_bytes", 0, MAX_BYTES);
-    one.limit_bytes = program_work_integer(line, "limit_bytes", 0, LLONG_MAX);
-    return one;
-}
 
 static int is(const bench_case *one, const char *experiment) { return strcmp(one->experiment, experiment) == 0; }
 
@@ -112,6 +91,27 @@ static const char *objection(const bench_case *one) {
     }
     const char *wrong_count = collwise_count_objection(algorithm, one->count);
     return wrong_count != NULL ? wrong_count : collwise_procs_objection(algorithm, one->procs);
+}
+
+static bench_case parse_case(work_line *line, int world_procs) {
+    bench_case one = {.id = program_work_integer(line, "id", 0, LONG_MAX)};
+    one.id = program_work_is_right(line) ? one.id : -1;
+    program_work_word(line, "experiment", one.experiment, sizeof one.experiment);
+    program_work_word(line, "collective", one.collective, sizeof one.collective);
+    program_work_word(line, "algorithm", one.algorithm, sizeof one.algorithm);
+    one.procs = (int)program_work_integer(line, "procs", 1, world_procs);
+    one.root = (int)program_work_integer(line, "root", 0, one.procs - 1);
+    one.message_bytes = program_work_integer(line, "message_bytes", 0, MAX_BYTES);
+    one.part_bytes = program_work_integer(line, "part_bytes", 0, LLONG_MAX);
+    one.count = (int)program_work_integer(line, "count", INT_MIN, INT_MAX);
+    one.gather_bytes = program_work_integer(line, "gather_bytes", 0, MAX_BYTES);
+    one.limit_bytes = program_work_integer(line, "limit_bytes", 0, LLONG_MAX);
+    program_work_end(line);
+    const char *wrong = program_work_is_right(line) ? objection(&one) : NULL;
+    if (wrong != NULL) {
+        program_work_refuse(line, "%s", wrong);
+    }
+    return one;
 }
 
 /* The collective of a case; experiments without one use a broadcast's buffer. */
@@ -255,7 +255,7 @@ static MPI_Comm communicator_for(bench_state *state, int procs) {
     if (!COLLWISE_IS_SIMULATED && comm != MPI_COMM_NULL && state->session == NULL) {
         state->session = cw_open(comm, NULL, NULL);
         if (state->session == NULL) {
-            fail("out of memory for", "a session");
+            program_fail("benchmark", "out of memory for", "a session");
         }
         state->steady.procs = 0;
     }
@@ -326,7 +326,7 @@ static void run_case(bench_state *state, const bench_case *one, MPI_Comm comm, c
     if (comm != MPI_COMM_NULL) {
         ready = prepare(one, comm);
         if (!ready.made) {
-            fail("out of memory for", one->algorithm);
+            program_fail("benchmark", "out of memory for", one->algorithm);
         }
     }
     simulate(one, &ready, comm, &state->start);
@@ -340,19 +340,12 @@ static void run_cases(char *text, const method_options *options) {
     MPI_Comm_size(MPI_COMM_WORLD, &world_procs);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     bench_state state = {.communicator = {MPI_COMM_NULL, 0}, .start = program_common_start()};
-    char *rest; /* strtok's state would be in the C library, which simulated processes share */
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-        work_line fields = program_work_line_of(line);
-        bench_case one = parse_case(&fields, world_procs);
-        program_work_end(&fields);
-        const char *wrong = program_work_is_right(&fields) ? objection(&one) : NULL;
-        if (wrong != NULL) {
-            program_work_refuse(&fields, "%s", wrong);
-        }
-        if (program_work_is_right(&fields)) {
+    for (work_line line; program_work_next(&text, &line);) {
+        bench_case one = parse_case(&line, world_procs);
+        if (program_work_is_right(&line)) {
             run_case(&state, &one, communicator_for(&state, one.procs), options);
         } else if (world_rank == 0) {
-            program_work_print_refusal(one.id, &fields);
+            program_work_print_refusal(stdout, one.id, &line);
         }
         fflush(stdout);
     }
@@ -363,19 +356,9 @@ static void run_cases(char *text, const method_options *options) {
 
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
-    if (argc < 2) {
-        fail("usage:", "benchmark CASES [OPTION...]");
-    }
     method_options options;
-    const char *wrong = program_method_options(&options, argv + 2);
-    if (wrong != NULL) {
-        fail("wrong option or value:", wrong);
-    }
+    char *text = program_read_work("benchmark", argv, &options);
     collwise_limit_memory(options.memory);
-    char *text = program_read_text(argv[1]);
-    if (text == NULL) {
-        fail("cannot read", argv[1]);
-    }
     run_cases(text, &options);
     free(text);
     MPI_Finalize();

@@ -8,8 +8,10 @@
  * average, the minimum and the maximum over the processes of each one's mean over the iterations. A barrier separates
  * each call from the one before, or stands once before all of them: then calls overlap, as in the Intel MPI
  * Benchmarks. */
+#include "options.h"
 #include "workload.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,35 +21,23 @@
 
 typedef struct {
     int wanted[COLLWISE_COLLECTIVES];
-    size_t least, most;
-    long iterations, warmup;
-    int separated; /* by a barrier before each call */
+    long least, most, iterations, warmup;
+    int once; /* there is a barrier once before all calls, not before each */
 } options;
 
-static int want(options *chosen, const char *names) {
-    while (*names != '\0') {
-        size_t length = strcspn(names, ",");
-        int found = 0;
-        for (int kind = 0; kind < COLLWISE_COLLECTIVES; kind++) {
-            const char *name = collwise_collective_names[kind];
-            if (strncmp(names, "all", length) == 0 && length == strlen("all")) {
-                found = chosen->wanted[kind] = 1;
-            } else if (strlen(name) == length && strncmp(names, name, length) == 0) {
-                found = chosen->wanted[kind] = 1;
-            }
+static void want(options *chosen, const char *names, work_line *read) {
+    work_line line = program_work_line_of(names);
+    do {
+        char name[32];
+        program_work_word(&line, "a name", name, sizeof name);
+        int kind = (int)program_workload_kind(name), all = strcmp(name, "all") == 0;
+        if (kind == COLLWISE_COLLECTIVES && !all) {
+            program_work_refuse(read, "'%s' is not a collective", name);
         }
-        if (!found) {
-            return 0;
+        for (int i = 0; i < COLLWISE_COLLECTIVES; i++) {
+            chosen->wanted[i] |= all || i == kind;
         }
-        names += length + (names[length] == ',');
-    }
-    return 1;
-}
-
-static int read_count(const char *text, long low, long *value) {
-    char *stop;
-    *value = strtol(text, &stop, 10);
-    return stop != text && *stop == '\0' && *value >= low;
+    } while (!program_work_is_over(&line));
 }
 
 /* The forms of the command line: 8192, 8KiB, 1M, 64KB; in `text` as far as `end`. */
@@ -74,48 +64,33 @@ static int read_size(const char *text, char end, long *value, const char **rest)
     return 0;
 }
 
-static int read_sizes(options *chosen, const char *text) {
-    long least, most;
+static void read_sizes(options *chosen, const char *text, work_line *read) {
     const char *rest;
-    if (!read_size(text, ':', &least, &rest) || !read_size(rest, '\0', &most, &rest) || most < least) {
-        return 0;
+    if (!read_size(text, ':', &chosen->least, &rest) || !read_size(rest, '\0', &chosen->most, &rest) ||
+        chosen->most < chosen->least) {
+        program_work_refuse(read, "--sizes is not a smaller and a larger size of at most 1GiB, such as 8:64KiB");
     }
-    chosen->least = (size_t)least;
-    chosen->most = (size_t)most;
-    return 1;
 }
 
-static int read_option(options *chosen, const char *name, const char *value) {
-    if (strcmp(name, "--collectives") == 0) {
-        memset(chosen->wanted, 0, sizeof chosen->wanted);
-        return want(chosen, value);
-    }
-    if (strcmp(name, "--sizes") == 0) {
-        return read_sizes(chosen, value);
-    }
-    if (strcmp(name, "--iterations") == 0) {
-        return read_count(value, 1, &chosen->iterations);
-    }
-    if (strcmp(name, "--barriers") == 0) {
-        chosen->separated = strcmp(value, "each") == 0;
-        return chosen->separated || strcmp(value, "once") == 0;
-    }
-    return strcmp(name, "--warmup") == 0 && read_count(value, 0, &chosen->warmup);
-}
-
-static options read_options(int argc, char **argv) {
-    options chosen = {.least = 1, .most = 65536, .iterations = 20, .warmup = 2, .separated = 1};
-    int fine = want(&chosen, "all") && argc % 2 == 1;
-    for (int i = 1; fine && i + 1 < argc; i += 2) {
-        fine = read_option(&chosen, argv[i], argv[i + 1]);
-    }
-    int rank;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (!fine && rank == 0) {
-        fprintf(stderr, "usage: latency [--collectives bcast,allreduce,...|all] [--sizes MIN:MAX] [--iterations N] "
-                        "[--warmup N] [--barriers each|once]\n");
-    }
-    if (!fine) {
+static options read_options(char **words) {
+    options chosen = {.iterations = 20, .warmup = 2};
+    const char *collectives = "all", *sizes = "1:65536";
+    const program_option all[] = {
+        {.name = "--collectives", OPTION_TEXT, &collectives, .words = "bcast,allreduce,...|all"},
+        {.name = "--sizes", OPTION_TEXT, &sizes, .words = "MIN:MAX"},
+        {"--iterations", OPTION_LONG, &chosen.iterations, 1, INT_MAX, NULL},
+        {"--warmup", OPTION_LONG, &chosen.warmup, 0, INT_MAX, NULL},
+        {.name = "--barriers", OPTION_CHOICE, &chosen.once, .words = "each|once"},
+        {0}};
+    work_line read = program_read_options(all, words);
+    want(&chosen, collectives, &read);
+    read_sizes(&chosen, sizes, &read);
+    if (!program_work_is_right(&read)) {
+        int rank;
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        if (rank == 0) {
+            program_print_usage("latency", all, &read);
+        }
         MPI_Finalize();
         exit(2);
     }
@@ -128,7 +103,7 @@ static void *allocate(size_t bytes) { return calloc(bytes, 1); }
 static double mean_seconds(const workload *load, const options *chosen) {
     double total = 0;
     for (long i = 0; i < chosen->warmup + chosen->iterations; i++) {
-        if (chosen->separated || i == 0 || i == chosen->warmup) {
+        if (!chosen->once || i == 0 || i == chosen->warmup) {
             MPI_Barrier(MPI_COMM_WORLD);
         }
         double start = MPI_Wtime();
@@ -167,14 +142,14 @@ static void measure_sizes(collwise_collective kind, const options *chosen) {
         measure(kind, 0, chosen, procs, rank);
         return;
     }
-    for (size_t bytes = chosen->least; bytes <= chosen->most; bytes = bytes == 0 ? 1 : 2 * bytes) {
-        measure(kind, bytes, chosen, procs, rank);
+    for (long bytes = chosen->least; bytes <= chosen->most; bytes = bytes == 0 ? 1 : 2 * bytes) {
+        measure(kind, (size_t)bytes, chosen, procs, rank);
     }
 }
 
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
-    options chosen = read_options(argc, argv);
+    options chosen = read_options(argv + 1);
     for (int kind = 0; kind < COLLWISE_COLLECTIVES; kind++) {
         if (chosen.wanted[kind]) {
             measure_sizes((collwise_collective)kind, &chosen);

@@ -1,111 +1,58 @@
 #include "method_options.h"
 
 #include "internal.h"
+#include "options.h"
+#include "timing.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The index in `names`, which ends in NULL; -1 if it is not there. */
-static int choice(const char *const *names, const char *name) {
-    for (int i = 0; names[i] != NULL; i++) {
-        if (strcmp(names[i], name) == 0) {
-            return i;
-        }
-    }
-    return -1;
-}
-
-static int read_number(const char *text, double *value) {
-    char *end;
-    *value = strtod(text, &end);
-    return end != text && *end == '\0' && isfinite(*value);
-}
-
-static int read_count(const char *text, int least, int *count) {
-    double value;
-    if (!read_number(text, &value) || value < least || value > 1000000 || value != floor(value)) {
-        return 0;
-    }
-    *count = (int)value;
-    return 1;
-}
-
-static int read_size(const char *text, size_t *bytes) {
-    double value;
-    if (!read_number(text, &value) || value < 1 || value > (double)((size_t)1 << 50) || value != floor(value)) {
-        return 0;
-    }
-    *bytes = (size_t)value;
-    return 1;
-}
-
-/* Whether the option is known and its value valid. */
-static int read_option(method_options *options, const char *name, const char *value) {
-    static const char *const timings[] = {"root", "maximum", "global", NULL};
-    static const char *const synchronisations[] = {"barriers", "rounds", NULL};
-    cw_method *method = &options->method;
-    if (strcmp(name, "--timing") == 0) {
-        int found = choice(timings, value);
-        method->timing = found < 0 ? CW_ROOT : (cw_timing)found;
-        return found >= 0;
-    }
-    if (strcmp(name, "--synchronisation") == 0) {
-        int found = choice(synchronisations, value);
-        method->synchronisation = found < 0 ? CW_BARRIERS : (cw_synchronisation)found;
-        return found >= 0;
-    }
-    if (strcmp(name, "--nrep") == 0) {
-        options->by_nrep = 1;
-        double *error = &options->nrep.relative_standard_error;
-        return read_number(value, error) && *error > 0 && *error < 1;
-    }
-    if (strcmp(name, "--min-repetitions") == 0) {
-        return read_count(value, 1, &method->min_repetitions);
-    }
-    if (strcmp(name, "--max-repetitions") == 0) {
-        return read_count(value, 1, &method->max_repetitions);
-    }
-    if (strcmp(name, "--warmup") == 0) {
-        return read_count(value, 1, &method->warmup);
-    }
-    if (strcmp(name, "--calls") == 0) {
-        return read_count(value, 1, &method->calls);
-    }
-    if (strcmp(name, "--confidence") == 0) {
-        return read_number(value, &method->confidence);
-    }
-    if (strcmp(name, "--relative-error") == 0) {
-        return read_number(value, &method->relative_error);
-    }
-    if (strcmp(name, "--late-seconds") == 0) {
-        return read_number(value, &method->late_seconds);
-    }
-    if (strcmp(name, "--message-buffer") == 0) {
-        return read_size(value, &options->memory.message_bytes);
-    }
-    if (strcmp(name, "--integer-buffer") == 0) {
-        return read_size(value, &options->memory.integer_bytes);
-    }
-    return strcmp(name, "--limit-seconds") == 0 && read_number(value, &method->limit_seconds);
-}
-
-const char *program_method_options(method_options *options, char **words) {
+char *program_read_work(const char *program, char **argv, method_options *options) {
+    enum { MOST = 1000000 };
+    const double most_bytes = (double)(1L << 50);
+    double error = 0;
     *options = (method_options){.method = cw_usual_method(),
                                 .nrep = cw_usual_nrep(),
                                 .memory = {COLLWISE_MESSAGE_BUFFER_BYTES, COLLWISE_INTEGER_BUFFER_BYTES}};
-    for (; *words != NULL; words++) {
-        if (strcmp(words[0], "--samples") == 0) {
-            options->samples = 1;
-        } else if (words[1] == NULL || !read_option(options, words[0], words[1])) {
-            return words[0];
-        } else {
-            words++;
-        }
+    cw_method *method = &options->method;
+    const program_option all[] = {
+        {.name = "--timing", OPTION_CHOICE, &method->timing, .words = "root|maximum|global"},
+        {.name = "--synchronisation", OPTION_CHOICE, &method->synchronisation, .words = "barriers|rounds"},
+        {"--nrep", OPTION_NUMBER, &error, 1e-9, 1 - 1e-9, NULL},
+        {"--min-repetitions", OPTION_INT, &method->min_repetitions, 1, MOST, NULL},
+        {"--max-repetitions", OPTION_INT, &method->max_repetitions, 1, MOST, NULL},
+        {"--warmup", OPTION_INT, &method->warmup, 1, MOST, NULL},
+        {"--calls", OPTION_INT, &method->calls, 1, MOST, NULL},
+        {"--confidence", OPTION_NUMBER, &method->confidence, 0, 1, NULL},
+        {"--relative-error", OPTION_NUMBER, &method->relative_error, 0, 1, NULL},
+        {"--late-seconds", OPTION_NUMBER, &method->late_seconds, 0, MOST, NULL},
+        {"--limit-seconds", OPTION_NUMBER, &method->limit_seconds, 0, MOST, NULL},
+        {"--message-buffer", OPTION_LONG, &options->memory.message_bytes, 1, most_bytes, NULL},
+        {"--integer-buffer", OPTION_LONG, &options->memory.integer_bytes, 1, most_bytes, NULL},
+        {"--samples", OPTION_FLAG, &options->samples, 0, 1, NULL},
+        {0}};
+    if (argv[1] == NULL) {
+        program_fail(program, "needs", "a file");
     }
-    options->nrep.least = options->method.min_repetitions;
-    return cw_objection(&options->method);
+    work_line read = program_read_options(all, argv + 2);
+    options->by_nrep = error > 0;
+    options->nrep.relative_standard_error = options->by_nrep ? error : options->nrep.relative_standard_error;
+    options->nrep.least = method->min_repetitions;
+    const char *wrong = cw_objection(method);
+    if (wrong != NULL) {
+        program_work_refuse(&read, "%s", wrong);
+    }
+    if (!program_work_is_right(&read)) {
+        program_print_usage(program, all, &read);
+        program_abort();
+    }
+    char *text = program_read_text(argv[1]);
+    if (text == NULL) {
+        program_fail(program, "cannot read", argv[1]);
+    }
+    return text;
 }
 
 void program_print_number(const char *name, double value) {

@@ -24,8 +24,9 @@ typedef struct {
     collwise_memory memory;
 } method_options;
 
-/* Reads arguments up to a NULL. Returns what is wrong with them, naming the option, or NULL. */
-const char *program_method_options(method_options *options, char **words);
+/* Reads the words of a command line, `program FILE [OPTION...]`, and returns the text of the file, on every process.
+ * Ends the program where something is wrong. Collective; freed with free(). */
+char *program_read_work(const char *program, char **argv, method_options *options);
 
 /* Print `, "name": value` within a JSON record; null for what JSON has no number for. */
 void program_print_number(const char *name, double value);

@@ -6,13 +6,13 @@
  * 'ompi_coll_base_'. Instead of the algorithms, whose functions a program can define itself, only their names are
  * recorded, and the communicator's number of processes is set to the one asked for: nothing is sent. Where that number
  * is in memory shows when changing it changes what MPI_Comm_size says. */
+#include "timing.h"
 #include "work_line.h"
 #include "workload.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char *ran;
 
@@ -120,11 +120,6 @@ static void *a_little(size_t bytes) {
     return malloc(1);
 }
 
-static void fail(const char *what) {
-    fprintf(stderr, "openmpi_defaults: %s\n", what);
-    MPI_Abort(MPI_COMM_WORLD, 2);
-}
-
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     int rank, whole;
@@ -134,16 +129,13 @@ int main(int argc, char **argv) {
     MPI_Comm_size(comm, &whole);
     int *size = whole == 2 ? find_size(comm) : NULL;
     if (size == NULL) {
-        fail("needs two processes, and an Open MPI whose communicators can be changed");
+        program_fail("openmpi_defaults", "needs", "two processes, and an Open MPI whose communicators can be changed");
     }
-    FILE *points = argc == 2 ? fopen(argv[1], "r") : NULL;
-    if (points == NULL) {
-        fail("usage: openmpi_defaults FILE");
+    char *text = argc == 2 ? program_read_text(argv[1]) : NULL, *rest = text;
+    if (text == NULL) {
+        program_fail("openmpi_defaults", "needs", "a file");
     }
-    char line[128];
-    while (rank == 0 && fgets(line, sizeof line, points) != NULL) {
-        line[strcspn(line, "\n")] = '\0';
-        work_line fields = program_work_line_of(line);
+    for (work_line fields; rank == 0 && program_work_next(&rest, &fields);) {
         char collective[32];
         program_work_word(&fields, "collective", collective, sizeof collective);
         int procs = (int)program_work_integer(&fields, "procs", 2, INT_MAX);
@@ -160,7 +152,7 @@ int main(int argc, char **argv) {
         }
         *size = procs;
         if (!program_workload_make(&work, kind, bytes, 0, comm, (workload_memory){a_little, free})) {
-            fail("out of memory");
+            program_fail("openmpi_defaults", "out of", "memory");
         }
         ran = NULL;
         program_workload_call_mpi(work.kind, &work.call, NULL);
@@ -168,7 +160,7 @@ int main(int argc, char **argv) {
         printf("%s\n", ran == NULL ? "nothing" : ran);
         program_workload_free(&work);
     }
-    fclose(points);
+    free(text);
     fflush(stdout);
     MPI_Finalize();
     return 0;

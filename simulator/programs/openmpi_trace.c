@@ -23,9 +23,12 @@
  * Open MPI's collectives call its point-to-point layer through a table of functions, `mca_pml`, and wait through
  * another one, `ompi_request_functions`. Both are symbols of its library, and their entries are known by the names of
  * the functions in them, so that no header of Open MPI's own is needed. */
+#include "timing.h"
+#include "work_line.h"
 #include "workload.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,11 +48,6 @@ static int request_count;
 static size_t allocations[MAX_ALLOCATIONS];
 static int allocation_count;
 static const char *allocates_for; /* the file of the library or program whose allocations count, NULL: none */
-
-static void fail(const char *what, const char *detail) {
-    fprintf(stderr, "openmpi_trace: %s %s\n", what, detail);
-    MPI_Abort(MPI_COMM_WORLD, 2);
-}
 
 static void tell(const char *format, ...) {
     char word[64];
@@ -101,7 +99,7 @@ static void tell_message(char kind, size_t count, MPI_Datatype type, int peer, i
 
 static void keep(MPI_Request request, char *posting) {
     if (request_count == MAX_REQUESTS) {
-        fail("too many", "requests");
+        program_fail("openmpi_trace", "too many", "requests");
     }
     requests[request_count] = request;
     postings[request_count++] = posting;
@@ -180,7 +178,7 @@ static int traced_start(size_t count, MPI_Request *started) {
     for (size_t i = 0; is_on && i < count; i++) {
         int number = number_of(started[i]);
         if (number < 0 || postings[number] == NULL || (i > 0 && number_of(started[i - 1]) != number - 1)) {
-            fail("persistent requests", "start in another order than they were made in");
+            program_fail("openmpi_trace", "persistent requests", "start in another order than they were made in");
         }
         tell("%s", postings[number]);
     }
@@ -221,7 +219,7 @@ static int traced_wait_all(size_t count, MPI_Request *waited, MPI_Status *status
 
 static int traced_wait_any(size_t count, MPI_Request *waited, int *index, MPI_Status *status) {
     if (is_on) {
-        fail("a wait for any request", "has no order to compare");
+        program_fail("openmpi_trace", "a wait for any request", "has no order to compare");
     }
     return real_wait_any(count, waited, index, status);
 }
@@ -321,13 +319,13 @@ static void replace(void **table, int entries, const char *ending, void *traced,
             return;
         }
     }
-    fail("Open MPI's tables have no function", ending);
+    program_fail("openmpi_trace", "Open MPI's tables have no function", ending);
 }
 
 static void replace_all(void) {
     void **messages = dlsym(RTLD_DEFAULT, "mca_pml"), **waits = dlsym(RTLD_DEFAULT, "ompi_request_functions");
     if (messages == NULL || waits == NULL) {
-        fail("this is no Open MPI whose", "tables of functions are known");
+        program_fail("openmpi_trace", "this is no Open MPI whose", "tables of functions are known");
     }
     replace(messages, TABLE_ENTRIES, "_send", (void *)traced_send, &real_send);
     replace(messages, TABLE_ENTRIES, "_recv", (void *)traced_recv, &real_recv);
@@ -351,13 +349,13 @@ static void set(const char *collective, const char *name, int value) {
     snprintf(variable, sizeof variable, "coll_tuned_%s_algorithm%s", collective, name);
     if (MPI_T_cvar_get_index(variable, &index) != MPI_SUCCESS) {
         if (*name == '\0') {
-            fail("no variable", variable);
+            program_fail("openmpi_trace", "no variable", variable);
         }
         return;
     }
     if (MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) != MPI_SUCCESS ||
         MPI_T_cvar_write(handle, &value) != MPI_SUCCESS) {
-        fail("cannot set", variable);
+        program_fail("openmpi_trace", "cannot set", variable);
     }
     MPI_T_cvar_handle_free(&handle);
 }
@@ -383,7 +381,7 @@ static void trace(const collwise_algorithm *algorithm, collwise_parameters with,
     MPI_Comm_dup(MPI_COMM_WORLD, &comm); /* component tuned reads its variables when a communicator is made */
     collwise_private(comm);
     if (!program_workload_make(&work, algorithm->kind, bytes, 0, comm, (workload_memory){zeros, free})) {
-        fail("out of", "memory");
+        program_fail("openmpi_trace", "out of", "memory");
     }
     work.call.op = op;
     request_count = allocation_count = 0;
@@ -407,41 +405,65 @@ static void trace(const collwise_algorithm *algorithm, collwise_parameters with,
     MPI_Comm_free(&comm);
 }
 
-static FILE *opened(const char *name, const char *mode) {
-    FILE *file = fopen(name, mode);
-    if (file == NULL) {
-        fail("cannot open", name);
+/* What a line asks for. */
+typedef struct {
+    char collective[64];
+    int id; /* of Open MPI's algorithm that is forced */
+    size_t bytes;
+    const collwise_algorithm *algorithm; /* of a call, else NULL */
+    collwise_parameters with;
+} request;
+
+static request parse_request(work_line *line) {
+    char kind[8], name[64];
+    request one = {.id = 0};
+    program_work_word(line, "kind", kind, sizeof kind);
+    program_work_word(line, "collective", one.collective, sizeof one.collective);
+    if (strcmp(kind, "force") == 0) {
+        one.id = (int)program_work_integer(line, "id", 0, INT_MAX);
+    } else {
+        one.bytes = (size_t)program_work_integer(line, "bytes", 0, 1 << 30);
+        program_work_word(line, "algorithm", name, sizeof name);
+        one.with.part_bytes = (size_t)program_work_integer(line, "part_bytes", 0, LLONG_MAX);
+        one.with.count = (int)program_work_integer(line, "count", 0, INT_MAX);
+        one.algorithm = collwise_find(one.collective, name);
+        if (one.algorithm == NULL) {
+            program_work_refuse(line, "not force, nor call of a known algorithm");
+        }
     }
-    return file;
+    program_work_end(line);
+    return one;
 }
 
 int main(int argc, char **argv) {
-    char kind[8], collective[64], name[64], written[4096];
-    int id, rank, provided;
-    size_t bytes;
-    collwise_parameters with = {.part_bytes = 0};
+    char written[4096];
+    int rank, provided;
     MPI_Op op;
     MPI_Init(&argc, &argv);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (argc != 2) {
-        fail("usage:", "openmpi_trace FILE");
+    char *text = argc == 2 ? program_read_text(argv[1]) : NULL, *rest = text;
+    if (text == NULL) {
+        program_fail("openmpi_trace", "usage:", "openmpi_trace FILE");
     }
     snprintf(written, sizeof written, "%s.%d", argv[1], rank);
-    FILE *lines = opened(argv[1], "r"), *to = opened(written, "w");
+    FILE *to = fopen(written, "w");
+    if (to == NULL) {
+        program_fail("openmpi_trace", "cannot write", written);
+    }
     MPI_Op_create(sum, 1, &op);
     replace_all();
-    while (fscanf(lines, "%7s %63s", kind, collective) == 2) {
-        if (strcmp(kind, "force") == 0 && fscanf(lines, "%d", &id) == 1) {
-            force(collective, id);
-        } else if (fscanf(lines, "%zu %63s %zu %d", &bytes, name, &with.part_bytes, &with.count) == 4 &&
-                   collwise_find(collective, name) != NULL) {
-            trace(collwise_find(collective, name), with, bytes, op, to);
+    for (work_line line; program_work_next(&rest, &line);) {
+        request one = parse_request(&line);
+        if (!program_work_is_right(&line)) {
+            program_work_print_refusal(to, -1, &line);
+        } else if (one.algorithm == NULL) {
+            force(one.collective, one.id);
         } else {
-            fail("not a line to follow:", kind);
+            trace(one.algorithm, one.with, one.bytes, op, to);
         }
     }
-    fclose(lines);
+    free(text);
     fclose(to);
     MPI_Op_free(&op);
     MPI_T_finalize();

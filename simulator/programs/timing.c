@@ -15,6 +15,11 @@
 #define STEP_SECONDS 0.125
 #define FIRST_START_SECONDS 16384.0
 
+void program_fail(const char *program, const char *what, const char *detail) {
+    fprintf(stderr, "%s: %s %s\n", program, what, detail);
+    program_abort();
+}
+
 void program_allreduce_max(double *values, int count, MPI_Comm comm) {
     int procs, rank;
     MPI_Comm_size(comm, &procs);

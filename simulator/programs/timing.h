@@ -11,8 +11,9 @@
 void *program_allocate_payload(size_t bytes);
 void program_free_payload(void *memory);
 
-/* Ends the program with exit code 2. */
+/* Ends the program with exit code 2; says why before that. */
 void program_abort(void);
+void program_fail(const char *program, const char *what, const char *detail);
 
 /* Keep the process busy without communication; the second lets other processes of this core run meanwhile. */
 void program_busy_wait(double seconds);

@@ -6,10 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLANKS " \t\r"
-#define MAX_SECONDS 1e6
+#define BLANKS " \t\r,"
 
 work_line program_work_line_of(const char *text) { return (work_line){.rest = text}; }
+
+int program_work_next(char **text, work_line *next) {
+    do {
+        next->rest = strsep(text, "\n"); /* strtok's state would be in the C library, which simulated processes share */
+    } while (next->rest != NULL && program_work_is_over(next));
+    next->wrong[0] = '\0';
+    return next->rest != NULL;
+}
 
 void program_work_refuse(work_line *of, const char *format, ...) {
     if (program_work_is_right(of)) {
@@ -44,16 +51,16 @@ long long program_work_integer(work_line *of, const char *name, long long min, l
     return min;
 }
 
-double program_work_seconds(work_line *of, const char *name) {
+double program_work_number(work_line *of, const char *name, double min, double max) {
     const char *field;
     size_t length = next_field(of, &field);
     char *end = NULL;
-    double value = length > 0 ? strtod(field, &end) : -1;
-    if (length > 0 && end == field + length && 0 <= value && value <= MAX_SECONDS) {
+    double value = length > 0 ? strtod(field, &end) : 0;
+    if (length > 0 && end == field + length && min <= value && value <= max) {
         return value;
     }
-    program_work_refuse(of, "%s is not a number of seconds from 0 to %g", name, MAX_SECONDS);
-    return 0;
+    program_work_refuse(of, "%s is not a number from %g to %g", name, min, max);
+    return min;
 }
 
 void program_work_word(work_line *of, const char *name, char *word, size_t room) {
@@ -66,13 +73,15 @@ void program_work_word(work_line *of, const char *name, char *word, size_t room)
 }
 
 void program_work_end(work_line *of) {
-    if (of->rest[strspn(of->rest, BLANKS)] != '\0') {
+    if (!program_work_is_over(of)) {
         program_work_refuse(of, "there is more on the line than its fields");
     }
 }
 
 int program_work_is_right(const work_line *of) { return of->wrong[0] == '\0'; }
 
-void program_work_print_refusal(long long id, const work_line *of) {
-    printf("{\"id\": %lld, \"error\": \"%s\"}\n", id, of->wrong);
+int program_work_is_over(const work_line *of) { return of->rest[strspn(of->rest, BLANKS)] == '\0'; }
+
+void program_work_print_refusal(FILE *to, long long id, const work_line *of) {
+    fprintf(to, "{\"id\": %lld, \"error\": \"%s\"}\n", id, of->wrong);
 }

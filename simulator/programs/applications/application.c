@@ -2,62 +2,23 @@
 
 #include "timing.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* --- Options ----------------------------------------------------------------------------------------------------- */
+/* --- Start ------------------------------------------------------------------------------------------------------- */
 
-static int read_whole(application_option *option, const char *text) {
-    char *stop;
-    option->value = strtol(text, &stop, 10);
-    return stop != text && *stop == '\0' && option->value >= option->least && option->value <= option->most;
-}
-
-static int read_option(application *app, const char *name, const char *text, application_option *options, int count) {
-    char *stop;
-    if (strcmp(name, "--rate") == 0) {
-        app->rate = strtod(text, &stop);
-        return stop != text && *stop == '\0' && app->rate > 0 && isfinite(app->rate);
-    }
-    if (strcmp(name, "--calls") == 0) {
-        app->lists_calls = strcmp(text, "1") == 0;
-        return app->lists_calls;
-    }
-    for (int i = 0; i < count; i++) {
-        if (strncmp(name, "--", 2) == 0 && strcmp(name + 2, options[i].name) == 0) {
-            return read_whole(&options[i], text);
-        }
-    }
-    return 0;
-}
-
-static void print_usage(const application *app, const application_option *options, int count) {
-    fprintf(stderr, "usage: %s [--rate OPERATIONS_PER_SECOND] [--calls 1]", app->name);
-    for (int i = 0; i < count; i++) {
-        fprintf(stderr, " [--%s %ld..%ld]", options[i].name, options[i].least, options[i].most);
-    }
-    fprintf(stderr, "\n");
-}
-
-application application_start(const char *name, int *argc, char ***argv, application_option *options, int count) {
-    application app = {.name = name};
+void application_start(application *app, int *argc, char ***argv, const program_option *options) {
     MPI_Init(argc, argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &app.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &app.procs);
-    int fine = *argc % 2 == 1;
-    for (int i = 1; fine && i + 1 < *argc; i += 2) {
-        fine = read_option(&app, (*argv)[i], (*argv)[i + 1], options, count);
-    }
-    if (!fine) {
-        if (app.rank == 0) {
-            print_usage(&app, options, count);
+    MPI_Comm_rank(MPI_COMM_WORLD, &app->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &app->procs);
+    work_line read = program_read_options(options, *argv + 1);
+    if (!program_work_is_right(&read)) {
+        if (app->rank == 0) {
+            program_print_usage(app->name, options, &read);
         }
         MPI_Finalize();
         exit(2);
     }
-    return app;
 }
 
 void application_list_call(const application *app, const char *collective, size_t message_bytes, long times) {

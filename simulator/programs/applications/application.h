@@ -7,14 +7,10 @@
 #ifndef COLLWISE_APPLICATION_H
 #define COLLWISE_APPLICATION_H
 
+#include "options.h"
+
 #include <mpi.h>
 #include <stddef.h>
-
-/* A whole number of the command line: its default, which the given one replaces, and the least and largest value. */
-typedef struct {
-    const char *name;
-    long value, least, most;
-} application_option;
 
 typedef struct {
     const char *name;
@@ -25,9 +21,15 @@ typedef struct {
     double entered;
 } application;
 
-/* Calls MPI_Init and reads --rate OPERATIONS_PER_SECOND, --calls 1 and the application's own options. Ends the program
- * with exit code 2 if the command line is wrong. */
-application application_start(const char *name, int *argc, char ***argv, application_option *options, int count);
+/* The options of every application, the last ones of a list. */
+#define APPLICATION_OPTIONS(app)                                                                                       \
+    {"--rate", OPTION_NUMBER, &(app).rate, 1, 1e30, NULL}, {"--calls", OPTION_INT, &(app).lists_calls, 1, 1, NULL}, {  \
+        0                                                                                                              \
+    }
+
+/* Calls MPI_Init and reads the options of an application that has its name. Ends the program with exit code 2 if the
+ * command line is wrong. */
+void application_start(application *app, int *argc, char ***argv, const program_option *options);
 
 /* With --calls, the first process prints each call that the application times, and the application ends without them:
  * `times` calls of the collective with that many message bytes, as the catalogue defines them. */

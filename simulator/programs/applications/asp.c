@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZE, ROWS, ITERATIONS, OPTIONS };
 enum { NO_EDGE = 1000000000, LONGEST_EDGE = 1000, EDGES_IN_TEN = 4 };
 
 static int weight(long from, long to) {
@@ -107,13 +106,15 @@ static void model(application *app, long size, long rows, long iterations) {
 }
 
 int main(int argc, char **argv) {
-    application_option options[] = {[SIZE] = {"size", 256, 1, 1L << 28},
-                                    [ROWS] = {"rows", 0, 0, 1L << 40},
-                                    [ITERATIONS] = {"iterations", 0, 0, 1L << 40}};
-    application app = application_start("asp", &argc, &argv, options, OPTIONS);
-    long size = options[SIZE].value, rows = options[ROWS].value > 0 ? options[ROWS].value : size;
-    long iterations =
-        options[ITERATIONS].value > 0 && options[ITERATIONS].value < rows ? options[ITERATIONS].value : rows;
+    application app = {.name = "asp"};
+    long size = 256, rows = 0, iterations = 0;
+    const program_option options[] = {{"--size", OPTION_LONG, &size, 1, 1 << 28, NULL},
+                                      {"--rows", OPTION_LONG, &rows, 0, 1L << 40, NULL},
+                                      {"--iterations", OPTION_LONG, &iterations, 0, 1L << 40, NULL},
+                                      APPLICATION_OPTIONS(app)};
+    application_start(&app, &argc, &argv, options);
+    rows = rows > 0 ? rows : size;
+    iterations = iterations > 0 && iterations < rows ? iterations : rows;
     double sum = 0;
     int correct = 1;
     if (app.lists_calls) {

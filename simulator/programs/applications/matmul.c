@@ -13,8 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SIZE, REPETITIONS, FASTEST, OPTIONS };
-
 typedef struct {
     int size;
     double *speeds;
@@ -164,22 +162,24 @@ static void list_calls(const application *app, size_t bytes, long repetitions) {
 }
 
 int main(int argc, char **argv) {
-    application_option options[] = {[SIZE] = {"size", 96, 1, 11585},
-                                    [REPETITIONS] = {"repetitions", 1, 1, 1L << 30},
-                                    [FASTEST] = {"fastest", 1, 0, 1000}};
-    application app = application_start("matmul", &argc, &argv, options, OPTIONS);
-    long size = options[SIZE].value, fastest = options[FASTEST].value;
+    application app = {.name = "matmul"};
+    long size = 96, repetitions = 1, fastest = 1;
+    const program_option options[] = {{"--size", OPTION_LONG, &size, 1, 11585, NULL},
+                                      {"--repetitions", OPTION_LONG, &repetitions, 1, 1 << 30, NULL},
+                                      {"--fastest", OPTION_LONG, &fastest, 0, 1000, NULL},
+                                      APPLICATION_OPTIONS(app)};
+    application_start(&app, &argc, &argv, options);
     double sum = 0;
     int correct = 1;
     if (app.lists_calls) {
-        list_calls(&app, (size_t)size * (size_t)size * sizeof(double), options[REPETITIONS].value);
+        list_calls(&app, (size_t)size * (size_t)size * sizeof(double), repetitions);
     } else {
         matrices m = make(&app, (int)size, fastest);
         if (app.rate > 0) {
             warm_up(&app, &m);
         }
         application_begin(&app);
-        for (long i = 0; i < options[REPETITIONS].value; i++) {
+        for (long i = 0; i < repetitions; i++) {
             run(&app, &m);
         }
         application_end(&app);

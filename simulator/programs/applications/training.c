@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS, BATCH, FUSION_BYTES, OVERLAP, SIZE, OPTIONS };
-
 typedef struct {
     long steps, batch, fusion_bytes, overlap;
 } plan;
@@ -287,13 +285,16 @@ static int train(application *app, const plan *how, int size, double *loss) {
 }
 
 int main(int argc, char **argv) {
-    application_option options[] = {[STEPS] = {"steps", 4, 1, 1L << 30},
-                                    [BATCH] = {"batch", 8, 1, 1L << 20},
-                                    [FUSION_BYTES] = {"fusion-bytes", 1L << 26, 0, 1L << 30},
-                                    [OVERLAP] = {"overlap", 0, 0, 1},
-                                    [SIZE] = {"size", 16, 1, 4096}};
-    application app = application_start("training", &argc, &argv, options, OPTIONS);
-    plan how = {options[STEPS].value, options[BATCH].value, options[FUSION_BYTES].value, options[OVERLAP].value};
+    application app = {.name = "training"};
+    plan how = {.steps = 4, .batch = 8, .fusion_bytes = 1 << 26};
+    int size = 16;
+    const program_option options[] = {{"--steps", OPTION_LONG, &how.steps, 1, 1 << 30, NULL},
+                                      {"--batch", OPTION_LONG, &how.batch, 1, 1 << 20, NULL},
+                                      {"--fusion-bytes", OPTION_LONG, &how.fusion_bytes, 0, 1 << 30, NULL},
+                                      {"--overlap", OPTION_LONG, &how.overlap, 0, 1, NULL},
+                                      {"--size", OPTION_INT, &size, 1, 4096, NULL},
+                                      APPLICATION_OPTIONS(app)};
+    application_start(&app, &argc, &argv, options);
     double loss = 0;
     int correct = 1;
     if (app.lists_calls) {
@@ -301,7 +302,7 @@ int main(int argc, char **argv) {
     } else if (app.rate > 0) {
         train_modelled(&app, &how);
     } else {
-        correct = train(&app, &how, (int)options[SIZE].value, &loss);
+        correct = train(&app, &how, size, &loss);
         MPI_Allreduce(MPI_IN_PLACE, &correct, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     }
     return application_finish(&app, loss, correct);

@@ -81,6 +81,4 @@ void program_part_take_slowest(repetition *own, const part *mine);
 
 enum { TAG_DATA = 1, TAG_READY, TAG_VERDICT, TAG_RECORD };
 
-void program_fail(const char *what, const char *detail);
-
 #endif

@@ -1,18 +1,12 @@
 #include "experiments.h"
 
 #include "internal.h"
-#include "timing.h"
 #include "work_line.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void program_fail(const char *what, const char *detail) {
-    fprintf(stderr, "experiments: %s %s\n", what, detail);
-    program_abort();
-}
 
 static experiment_kind kind_of(const char *name) {
     static const char *const names[KINDS] = {
@@ -59,7 +53,7 @@ static int *parse_ranks(work_line *line, const experiment *one, int world_procs)
 }
 
 /* Long messages in great numbers would take all memory. */
-enum { MAX_BYTES = 1 << 30, MAX_MESSAGES = 100000, MAX_REPETITIONS = 1 << 24 };
+enum { MAX_BYTES = 1 << 30, MAX_MESSAGES = 100000, MAX_REPETITIONS = 1 << 24, MAX_SECONDS = 1000000 };
 
 static experiment parse_experiment(work_line *line, int world_procs) {
     experiment one = {0};
@@ -72,7 +66,7 @@ static experiment parse_experiment(work_line *line, int world_procs) {
     one.message_bytes = (int)program_work_integer(line, "message_bytes", 0, MAX_BYTES);
     one.reply_bytes = (int)program_work_integer(line, "reply_bytes", 0, MAX_BYTES);
     one.count = (int)program_work_integer(line, "count", 1, MAX_MESSAGES);
-    one.delay_seconds = program_work_seconds(line, "delay_seconds");
+    one.delay_seconds = program_work_number(line, "delay_seconds", 0, MAX_SECONDS);
     one.repetitions = (int)program_work_integer(line, "repetitions", 0, MAX_REPETITIONS);
     one.procs = (int)program_work_integer(line, "procs", 1, world_procs);
     const char *wrong = program_work_is_right(line) ? objection(&one) : NULL;
@@ -92,16 +86,14 @@ experiment_file program_experiments_parse(char *text) {
         room += *c == '\n';
     }
     experiment_file file = {collwise_allocate((size_t)room * sizeof *file.list, MPI_COMM_WORLD), 0};
-    char *rest; /* strtok's state would be in the C library, which simulated processes share */
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-        work_line fields = program_work_line_of(line);
-        experiment one = parse_experiment(&fields, world_procs);
-        if (program_work_is_right(&fields)) {
+    for (work_line line; program_work_next(&text, &line);) {
+        experiment one = parse_experiment(&line, world_procs);
+        if (program_work_is_right(&line)) {
             file.list[file.count++] = one;
         } else {
             free(one.ranks);
             if (rank == 0) {
-                program_work_print_refusal(one.id, &fields);
+                program_work_print_refusal(stdout, one.id, &line);
             }
         }
     }

@@ -179,18 +179,8 @@ static void run_all(const experiment_file *file, const method_options *options) 
 
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
-    if (argc < 2) {
-        program_fail("usage:", "experiments FILE [OPTION...]");
-    }
     method_options options;
-    const char *wrong = program_method_options(&options, argv + 2);
-    if (wrong != NULL) {
-        program_fail("wrong option or value:", wrong);
-    }
-    char *text = program_read_text(argv[1]);
-    if (text == NULL) {
-        program_fail("cannot read", argv[1]);
-    }
+    char *text = program_read_work("experiments", argv, &options);
     experiment_file file = program_experiments_parse(text);
     run_all(&file, &options);
     program_experiments_free(&file);

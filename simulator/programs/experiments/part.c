@@ -70,7 +70,7 @@ static int posts_receives(const part *mine) {
 static char *allocate_touched(size_t bytes) {
     char *message = program_allocate_payload(bytes + 1);
     if (message == NULL) {
-        program_fail("out of", "memory");
+        program_fail("experiments", "out of", "memory");
     }
     if (!COLLWISE_IS_SIMULATED) {
         memset(message, 1, bytes + 1); /* memory never touched would be faster to send */
@@ -109,7 +109,7 @@ part program_part_make(const experiment *one, int rank, MPI_Comm comm) {
     if (mine.algorithm != NULL) {
         if (!program_workload_make(&mine.work, mine.algorithm->kind, (size_t)one->message_bytes, one->ranks[0], comm,
                                    payload_memory)) {
-            program_fail("out of memory for", mine.algorithm->name);
+            program_fail("experiments", "out of memory for", mine.algorithm->name);
         }
         collwise_private(comm);
         return mine;

@@ -1,6 +1,6 @@
 /* The reductions: each called once and compared with the contributions of the processes, combined here one after the
  * other in rank order. */
-#include "../timing.h"
+#include "timing.h"
 #include "verify.h"
 
 #include <math.h>

@@ -11,9 +11,9 @@
  * Non-blocking calls and the program's own messages are under way while further calls of the sequence are made. A
  * process may start the former before or behind these, if they are on other communicators: no such call blocks. */
 #define _GNU_SOURCE
-#include "../timing.h"
-#include "../workload.h"
+#include "timing.h"
 #include "verify.h"
+#include "workload.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

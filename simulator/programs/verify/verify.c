@@ -17,7 +17,10 @@
  * the cases of each communicator says where it was, and a second run with --skip goes on behind it: N algorithms are
  * left out. */
 #include "verify.h"
-#include "../timing.h"
+
+#include "options.h"
+#include "timing.h"
+#include "work_line.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -30,12 +33,10 @@ enum { MAX_LISTED = 64 };
 enum { QUICK_CASES = 8, CASES = 19, CASES_OF_LARGE = 10, LARGE_PROCS = 18 };
 
 typedef struct {
-    const char *collective, *algorithm; /* NULL: all */
-    bool by_node, quick;
+    int by_node, quick;
     int skip;
-    verify_sequence_options sequence; /* of no calls: the cases are run */
-    bool procs_given;
-    int listed;
+    verify_sequence_options sequence; /* of no calls: the cases are run, of its algorithms */
+    int listed;                       /* 0: no list is given */
     int procs[MAX_LISTED];
 } options;
 
@@ -170,33 +171,23 @@ static void run_algorithm(const collwise_algorithm *algorithm, const options *op
     verify_report(&tally, algorithm->collective, algorithm->name);
 }
 
-static void fail(const char *what, const char *detail) {
-    fprintf(stderr, "verify: %s %s\n", what, detail);
-    exit(2);
-}
-
-static void list_procs(options *options, const char *text) {
-    const char *rest = text;
-    for (options->listed = 0; options->listed == 0 || *rest++ == ','; options->listed++) {
-        char *end;
-        long procs = strtol(rest, &end, 10);
-        if (end == rest || procs < 1 || procs > INT_MAX || options->listed == MAX_LISTED) {
-            fail("--procs takes a list of process counts, not", text);
-        }
-        options->procs[options->listed] = (int)procs;
-        rest = end;
-    }
-    options->procs_given = true;
-    if (rest[-1] != '\0') {
-        fail("--procs takes whole numbers with commas between them, not", text);
+static void list_procs(options *options, const char *text, work_line *read) {
+    work_line line = program_work_line_of(text);
+    do {
+        options->procs[options->listed++] = (int)program_work_integer(&line, "a number of --procs", 1, INT_MAX);
+    } while (!program_work_is_over(&line) && options->listed < MAX_LISTED);
+    program_work_end(&line);
+    if (!program_work_is_right(&line)) {
+        *read = line;
     }
 }
 
 /* Without a list, it is that of all process counts. */
 static void complete_procs(options *options, int world_procs) {
-    while (options->listed < world_procs && options->listed < MAX_LISTED && !options->procs_given) {
-        options->procs[options->listed] = options->listed + 1;
-        options->listed++;
+    if (options->listed == 0) {
+        for (; options->listed < world_procs && options->listed < MAX_LISTED; options->listed++) {
+            options->procs[options->listed] = options->listed + 1;
+        }
     }
     for (int i = 0; i < options->listed; i++) {
         if (options->procs[i] > world_procs) {
@@ -206,45 +197,39 @@ static void complete_procs(options *options, int world_procs) {
     }
 }
 
-static options parse(int argc, char **argv) {
-    options options = {0};
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        bool *flag = strcmp(argv[i], "--quick") == 0        ? &options.quick
-                     : strcmp(argv[i], "--by-node") == 0    ? &options.by_node
-                     : strcmp(argv[i], "--interposed") == 0 ? &options.sequence.is_interposed
-                                                            : NULL;
-        if (flag != NULL) {
-            *flag = true;
-            continue;
-        }
-        if (value == NULL) {
-            fail("unknown option, or no value after", argv[i]);
-        } else if (strcmp(argv[i], "--collective") == 0) {
-            options.collective = value;
-        } else if (strcmp(argv[i], "--algorithm") == 0) {
-            options.algorithm = value;
-        } else if (strcmp(argv[i], "--skip") == 0) {
-            options.skip = atoi(value);
-        } else if (strcmp(argv[i], "--procs") == 0) {
-            list_procs(&options, value);
-        } else if (strcmp(argv[i], "--seed") == 0) {
-            options.sequence.seed = strtoull(value, NULL, 10);
-        } else if (strcmp(argv[i], "--calls") == 0) {
-            options.sequence.calls = (unsigned)strtoul(value, NULL, 10);
-        } else if (strcmp(argv[i], "--directory") == 0) {
-            options.sequence.directory = value;
-        } else {
-            fail("unknown option", argv[i]);
-        }
-        i++;
+static options parse(char **words) {
+    options found = {0};
+    const char *procs = NULL;
+    verify_sequence_options *sequence = &found.sequence;
+    const program_option all[] = {{.name = "--collective", OPTION_TEXT, &sequence->collective, .words = "NAME"},
+                                  {.name = "--algorithm", OPTION_TEXT, &sequence->algorithm, .words = "NAME"},
+                                  {.name = "--by-node", OPTION_FLAG, &found.by_node},
+                                  {.name = "--procs", OPTION_TEXT, &procs, .words = "1,2,5"},
+                                  {.name = "--quick", OPTION_FLAG, &found.quick},
+                                  {"--skip", OPTION_INT, &found.skip, 0, INT_MAX, NULL},
+                                  {"--seed", OPTION_LONG, &sequence->seed, 0, UINT32_MAX, NULL},
+                                  {"--calls", OPTION_INT, &sequence->calls, 0, INT_MAX, NULL},
+                                  {.name = "--directory", OPTION_TEXT, &sequence->directory, .words = "DIR"},
+                                  {.name = "--interposed", OPTION_FLAG, &sequence->is_interposed},
+                                  {0}};
+    work_line read = program_read_options(all, words);
+    if (procs != NULL && program_work_is_right(&read)) {
+        list_procs(&found, procs, &read);
     }
-    return options;
+    if (sequence->calls > 0 && sequence->directory == NULL) {
+        program_work_refuse(&read, "--calls needs --directory");
+    }
+    if (!program_work_is_right(&read)) {
+        program_print_usage("verify", all, &read);
+        exit(2);
+    }
+    return found;
 }
 
 static bool is_wanted(const options *options, const char *collective, const char *algorithm, int *wanted) {
-    if ((options->collective != NULL && strcmp(options->collective, collective) != 0) ||
-        (options->algorithm != NULL && strcmp(options->algorithm, algorithm) != 0)) {
+    const verify_sequence_options *only = &options->sequence;
+    if ((only->collective != NULL && strcmp(only->collective, collective) != 0) ||
+        (only->algorithm != NULL && strcmp(only->algorithm, algorithm) != 0)) {
         return false;
     }
     return ++*wanted > options->skip;
@@ -270,10 +255,8 @@ static void run_all(const options *options, int world_procs) {
 
 int main(int argc, char **argv) {
     int world_procs, rank, granted;
-    options options = parse(argc, argv);
+    options options = parse(argv + 1);
     if (options.sequence.calls > 0) {
-        options.sequence.collective = options.collective;
-        options.sequence.algorithm = options.algorithm;
         verify_sequence_set_up(&options.sequence);
     }
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted);

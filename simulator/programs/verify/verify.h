@@ -258,7 +258,7 @@ typedef struct {
     unsigned calls;                     /* in all; 0: there is no sequence */
     const char *directory;              /* for the files by which the program is watched */
     const char *collective, *algorithm; /* the only ones to be called; NULL: all */
-    bool is_interposed;                 /* whether MPI's functions are called, which libcollwise replaces */
+    int is_interposed;                  /* whether MPI's functions are called, which libcollwise replaces */
 } verify_sequence_options;
 
 /* Sets what libcollwise reads in MPI_Init, which comes next. */

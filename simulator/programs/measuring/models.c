@@ -301,9 +301,19 @@ static void write_rows(FILE *file, const double *values, int rows, int columns) 
     }
 }
 
-static int read_rows(FILE *file, double *values, int count) {
-    for (int i = 0; i < count; i++) {
-        if (values == NULL || fscanf(file, "%lf", &values[i]) != 1 || !isfinite(values[i])) {
+/* Makes room as the numbers come: the file may have fewer than its head says. */
+static int read_rows(FILE *file, double **values, int count) {
+    size_t room = 0;
+    for (size_t i = 0; i < (size_t)count; i++) {
+        if (i == room) {
+            room = 2 * room + 64;
+            double *longer = realloc(*values, room * sizeof *longer);
+            if (longer == NULL) {
+                return -1;
+            }
+            *values = longer;
+        }
+        if (fscanf(file, "%lf", &(*values)[i]) != 1 || !isfinite((*values)[i])) {
             return -1;
         }
     }
@@ -329,8 +339,8 @@ int cw_hockney_save(const cw_hockney *model, FILE *file) {
 
 int cw_hockney_load(cw_hockney *model, FILE *file) {
     int n = read_head(file, "hockney");
-    *model = (cw_hockney){n, table_of(n), table_of(n)};
-    return n == 0 || read_rows(file, model->alpha, n * n) || read_rows(file, model->beta, n * n) ? -1 : 0;
+    *model = (cw_hockney){.procs = n};
+    return n == 0 || read_rows(file, &model->alpha, n * n) || read_rows(file, &model->beta, n * n) ? -1 : 0;
 }
 
 int cw_lmo_save(const cw_lmo *model, FILE *file) {
@@ -345,9 +355,9 @@ int cw_lmo_save(const cw_lmo *model, FILE *file) {
 
 int cw_lmo_load(cw_lmo *model, FILE *file) {
     int n = read_head(file, "lmo");
-    *model = (cw_lmo){n, table_of(n), table_of(n), table_of(n), table_of(n)};
-    return n == 0 || read_rows(file, model->constant, n) || read_rows(file, model->per_byte, n) ||
-                   read_rows(file, model->latency, n * n) || read_rows(file, model->network, n * n)
+    *model = (cw_lmo){.procs = n};
+    return n == 0 || read_rows(file, &model->constant, n) || read_rows(file, &model->per_byte, n) ||
+                   read_rows(file, &model->latency, n * n) || read_rows(file, &model->network, n * n)
                ? -1
                : 0;
 }

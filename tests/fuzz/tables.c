@@ -17,7 +17,7 @@ static void look_up(const decision_table *table) {
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
             decision_table_asks_nodes(table, kind, counts[i]);
             const decision_row *row = decision_table_row(table, kind, counts[i], counts[i] / 2 + 1);
-            for (int bit = 0; row != NULL && bit < 64; bit += 3) {
+            for (int bit = 0; row != NULL && bit < 64; bit += 9) {
                 const decision_choice *choice = decision_row_choice(row, (1ULL << bit) - 1);
                 if (choice != NULL && choice->algorithm != DECISION_DEFAULT) {
                     assert((int)collwise_registry[choice->algorithm].kind == kind);

@@ -54,7 +54,7 @@ void program_print_usage(const char *program, const program_option *options, con
         if (option->words != NULL) {
             fprintf(stderr, " %s", option->words);
         } else if (option->kind != OPTION_FLAG) {
-            fprintf(stderr, " %.15g..%.15g", option->least, option->most);
+            fprintf(stderr, " %.16g..%.16g", option->least, option->most);
         }
         fputc(']', stderr);
     }

@@ -59,7 +59,7 @@ double program_work_number(work_line *of, const char *name, double min, double m
     if (length > 0 && end == field + length && min <= value && value <= max) {
         return value;
     }
-    program_work_refuse(of, "%s is not a number from %g to %g", name, min, max);
+    program_work_refuse(of, "%s is not a number from %.16g to %.16g", name, min, max);
     return min;
 }
 

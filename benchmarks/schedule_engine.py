@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/schedule_engine.py [--quick] [--no-smpi]
 
-Point-to-point models are played one alone, and 24 sets of parameters in one pass, of which the table has the share of
+Point-to-point models are played one alone, and 64 sets of parameters in one pass, of which the table has the share of
 each, without the recording. Processor time of one core, the least of three runs or more; SMPI's includes its start, of
 about 0.1 s. `--quick` leaves out P = 16384 and SMPI's largest cases, `--no-smpi` leaves out SMPI.
 """
@@ -31,7 +31,7 @@ from collwise.studies.cli.output import print_table
 from collwise.studies.present.shown import Table
 
 MAX_NANOSECONDS = {"models": 100, "ports": 400}
-SETS = 24
+SETS = 64
 min_of_three = partial(min_seconds, runs=3, together=0.1)
 SMPI_MAX_MESSAGES = 600_000
 CASES = [

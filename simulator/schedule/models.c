@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* The most sets that are played in one pass, and the entries of a table by pair for all of them together. */
-enum { MAX_SETS = 32, MAX_ENTRIES = 1 << 21 };
+enum { MAX_SETS = 64, MAX_ENTRIES = 1 << 21 };
 
 /* A message of which only one side is there. */
 typedef struct {
@@ -52,7 +52,12 @@ typedef struct {
     double *own; /* what to free */
 } table;
 
-typedef struct {
+typedef struct pass pass;
+
+/* A process goes on until it has to wait. */
+typedef void (*step)(pass *of, int rank, int is_resumed);
+
+struct pass {
     const schedule *played;
     const schedule_network *network; /* of the first set: nodes and protocols */
     size_t sets, classes, sizes;
@@ -77,10 +82,11 @@ typedef struct {
     int32_t *ready, *called; /* processes that can go on, and those that begin next */
     size_t ready_count, called_count;
     int unfinished;
+    step go_on;
     jmp_buf give_up;
-} pass;
+};
 
-/* Functions for all sets are compiled twice, once for a single one. */
+/* Functions for all sets are compiled for each number of sets and each kind of processor that is told apart. */
 #define FOR_SETS static inline __attribute__((always_inline))
 
 static void *held(pass *of, void *memory) {
@@ -453,12 +459,42 @@ FOR_SETS void go_on_under(pass *of, int rank, int is_resumed, size_t sets) {
     of->unfinished--;
 }
 
-static void go_on(pass *of, int rank, int is_resumed) {
-    if (of->sets == 1) {
-        go_on_under(of, rank, is_resumed, 1);
+static void go_on_under_one(pass *of, int rank, int is_resumed) { go_on_under(of, rank, is_resumed, 1); }
+
+FOR_SETS void go_on_under_several(pass *of, int rank, int is_resumed) {
+    if (of->sets == MAX_SETS) {
+        go_on_under(of, rank, is_resumed, MAX_SETS);
     } else {
         go_on_under(of, rank, is_resumed, of->sets);
     }
+}
+
+static void go_on_by_two(pass *of, int rank, int is_resumed) { go_on_under_several(of, rank, is_resumed); }
+
+#ifdef __x86_64__
+/* The same for processors that add and compare four and eight times at once. */
+static __attribute__((target("avx2"))) void go_on_by_four(pass *of, int rank, int is_resumed) {
+    go_on_under_several(of, rank, is_resumed);
+}
+
+static __attribute__((target("avx512f"))) void go_on_by_eight(pass *of, int rank, int is_resumed) {
+    go_on_under_several(of, rank, is_resumed);
+}
+#endif
+
+static step step_for(size_t sets) {
+    if (sets == 1) {
+        return go_on_under_one;
+    }
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f")) {
+        return go_on_by_eight;
+    }
+    if (__builtin_cpu_supports("avx2")) {
+        return go_on_by_four;
+    }
+#endif
+    return go_on_by_two;
 }
 
 /* --- The whole ---------------------------------------------------------------------------------------------------- */
@@ -560,9 +596,9 @@ static int is_over(const pass *of) {
 
 /* A process begins, and others go on that wait for it. */
 static void begin(pass *of, int rank) {
-    go_on(of, rank, 0);
+    of->go_on(of, rank, 0);
     while (of->ready_count > 0) {
-        go_on(of, of->ready[--of->ready_count], 1);
+        of->go_on(of, of->ready[--of->ready_count], 1);
     }
 }
 
@@ -655,6 +691,7 @@ int play_by_models(const schedule *played, const schedule_network *const *networ
                  .sizes = played->size_count,
                  .procs = procs,
                  .shares_nodes = some_share_a_node(played, networks[0]),
+                 .go_on = step_for(count),
                  .is_order_of_ranks = play_some_wait_for_receives(played, networks[0]),
                  .free_half = NONE};
     int done = run(of, networks);

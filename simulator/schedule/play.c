@@ -5,18 +5,29 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* The times of the whole from those of the processes that were played. */
-static void set_result(schedule_result *result, double *ends, const double *seconds, size_t stride, int played,
-                       int procs, int root) {
-    for (int rank = 0, same = 0; rank < procs; rank++, same = same + 1 < played ? same + 1 : 0) {
-        double end = seconds[(size_t)same * stride];
-        result->seconds = play_later(end, result->seconds);
-        if (ends != NULL) {
-            ends[rank] = end;
+/* The times of the whole under several sets of parameters from those of the processes that were played. `rows` has a
+ * row of all sets for each process, and room for one more. */
+static void set_results(schedule_result *results, double *ends, double *rows, size_t sets, int played, int procs,
+                        int root) {
+    double *latest = rows + (size_t)played * sets;
+    memcpy(latest, rows, sets * sizeof *latest);
+    for (int rank = 1; rank < played; rank++) {
+        const double *row = rows + (size_t)rank * sets;
+        for (size_t set = 0; set < sets; set++) {
+            latest[set] = play_later(row[set], latest[set]);
         }
     }
-    result->root_seconds = seconds[(size_t)(root % played) * stride];
+    for (size_t set = 0; set < sets; set++) {
+        const double *own = rows + set;
+        results[set] = (schedule_result){.seconds = latest[set], .root_seconds = own[(size_t)(root % played) * sets]};
+        double *own_ends = ends == NULL ? NULL : ends + set * (size_t)procs;
+        for (int rank = 0, same = 0; own_ends != NULL && rank < procs; rank++) {
+            own_ends[rank] = own[(size_t)same * sets];
+            same = same + 1 < played ? same + 1 : 0;
+        }
+    }
 }
 
 schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,
@@ -50,15 +61,14 @@ void schedule_play_many(const schedule *played, const schedule_network *const *n
         const schedule_network *const *some = networks + first;
         sets = play_models_can(played, *some) ? play_models_together(played, some, count - first) : 1;
         int period = play_period(played, *some, NULL);
-        double *rows = play_models_can(played, *some) ? malloc((size_t)period * sets * sizeof *rows) : NULL;
-        int is_done = rows != NULL && play_by_models(played, some, sets, period, rows);
-        for (size_t set = 0; set < sets; set++) {
-            double *own_ends = ends == NULL ? NULL : ends + (first + set) * procs;
-            results[first + set] = (schedule_result){0};
-            if (is_done) {
-                set_result(&results[first + set], own_ends, rows + set, sets, period, played->procs, root);
-            } else {
-                results[first + set] = play_by_events(played, some[set], root, own_ends, INFINITY, NULL, NULL);
+        double *rows = play_models_can(played, *some) ? malloc(((size_t)period + 1) * sets * sizeof *rows) : NULL;
+        double *own_ends = ends == NULL ? NULL : ends + first * procs;
+        if (rows != NULL && play_by_models(played, some, sets, period, rows)) {
+            set_results(results + first, own_ends, rows, sets, period, played->procs, root);
+        } else {
+            for (size_t set = 0; set < sets; set++) {
+                double *here = own_ends == NULL ? NULL : own_ends + set * procs;
+                results[first + set] = play_by_events(played, some[set], root, here, INFINITY, NULL, NULL);
             }
         }
         free(rows);

@@ -50,6 +50,12 @@ def network(schedule: Schedule, seed: int, protocol: int, per_node: int = 1, ove
     return replace(tables, out_rate=rate, in_rate=rate, burst_bytes=np.zeros(2), load_bytes=sizes.astype(float))
 
 
+def all_work_takes_time(tables: NetworkTables) -> NetworkTables:
+    """The tables with a time for each local copy: networks on which others are free are not played in one pass."""
+    names = ("copy_seconds", "allocate_seconds", "move_seconds")
+    return replace(tables, **{name: getattr(tables, name) + 1e-6 for name in names})
+
+
 def same(found: Played, expected: Played) -> bool:
     return np.array_equal(found.ends, expected.ends) and (found.seconds, found.root_seconds) == (
         expected.seconds,
@@ -79,6 +85,22 @@ def test_times_on_many_networks_are_those_of_each_traced_play(
     for played, tables in zip(found, networks, strict=True):
         assert same(played, schedule.play(tables))
         assert played.seconds == schedule.trace(tables).seconds
+
+
+@settings(max_examples=40)
+@given(
+    st.sampled_from(ALGORITHMS), st.integers(1, 20), st.integers(0, 3000), st.integers(60, 140), st.integers(0, 2**16)
+)
+def test_passes_of_64_sets_and_of_the_rest_have_the_same_times(
+    algorithm: Algorithm, procs: int, message_bytes: int, sets: int, seed: int
+) -> None:
+    """A pass has 64 sets at most, and that number and others have loops of their own."""
+    if algorithm.objection(procs):
+        return
+    schedule = Schedule(case_of(algorithm, procs, message_bytes))
+    networks = [all_work_takes_time(network(schedule, seed + i, EAGER)) for i in range(sets)]
+    expected = [schedule.play(tables) for tables in networks]
+    assert all(map(same, schedule.play_many(networks), expected))
 
 
 def test_models_and_ports_can_be_mixed() -> None:

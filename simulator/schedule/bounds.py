@@ -6,8 +6,8 @@ local work, messages within nodes, bytes) on one network bound the time on any o
 are unknown, the bound is the time multiplied by the smallest factor by which a cost grows.
 
 When messages share ports fairly, the time is not exactly such a sum, since a message that comes later may let others go
-first. In random settings such sums were too high by up to 13 %, and by up to 26 % if overheads or protocols differ. A
-bound is therefore the sum divided by 1.25 or 1.5.
+first. In random settings such sums were too high by up to 13 %, and by up to 26 % if overheads or protocols differ or
+ports share the memory of nodes with several processes. A bound is therefore the sum divided by 1.25 or 1.5.
 
 Bounds from work are exact and need no other network: no schedule is done before the busiest process has spent its time
 on overheads and local work, nor before the busiest port has passed all its bytes. In a long pipeline each further
@@ -45,7 +45,7 @@ _MAY_DIFFER = {*(name for kind in _KINDS for name in kind), *_RATES, *_RATES_WIT
 _OVERHEAD_SECONDS = 1e-6  # the overhead that a network without overheads gets, to find the effect of overheads
 _A_LITTLE = 1e-4  # the share by which the costs of a kind are enlarged to find their part of a time
 MARGIN, _MARGIN_OF_OTHERS = 0.25, 0.5
-"""The shares by which sums may be too high if overheads and protocols are the same, and if they differ."""
+"""Shares by which sums may be too high; the second if overheads or protocols differ or ports share memory."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,9 @@ class Anchor:
         # Other costs affect the start of a message only through the durations of other messages.
         decisive = (*_OVERHEAD, "protocol")
         has_same_order = all(np.array_equal(getattr(self.tables, name), getattr(tables, name)) for name in decisive)
-        margin = MARGIN if has_same_order else _MARGIN_OF_OTHERS
+        # Where ports share a node's memory, a message that moves changes the speed of copies, too.
+        shares_memory = tables.memory_share_of_ports > 0 and tables.shares_nodes
+        margin = MARGIN if has_same_order and not shares_memory else _MARGIN_OF_OTHERS
         return np.where(still, np.nan_to_num(np.fmax(together, by_parts)) / (1 + margin), 0.0)
 
 

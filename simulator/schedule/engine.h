@@ -68,9 +68,10 @@ typedef struct {
     double acknowledgement_share;     /* of a flow's rate, in the opposite direction */
     double send_buffer_bytes;         /* of a connection: a sender no longer waits for this last part of a message;
                                          with packets also the most that is not acknowledged, 0: no limit */
-    double queue_bytes;          /* of each connection with messages at a node's port: an answer leaves after them */
-    double memory_rate;          /* which transfers within a node, and copies by shared memory, share; 0: they do not */
-    int without_local_overheads; /* the latency within a node includes the overheads of sender and receiver */
+    double queue_bytes; /* of each connection with messages at a node's port: an answer leaves after them */
+    double memory_rate; /* which transfers within a node, and copies by shared memory, share; 0: they do not */
+    double memory_share_of_ports; /* bytes of it that a byte through a node's port takes; 0: none */
+    int without_local_overheads;  /* the latency within a node includes the overheads of sender and receiver */
 
     /* Switches between the ports; `switches` is 0 if they never limit a message. Links 2 i and 2 i + 1 are the two
      * directions of a cable. The route of a pair of switches = one * switches + other is the list of its links from

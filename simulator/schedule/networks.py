@@ -23,6 +23,10 @@ from collwise.platforms.topology import routes_among, routes_over_backbone
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
 
+# The part of a node's memory rate that a byte through its ports takes. That rate counts copied bytes, each of which is
+# moved three times (read, and its target's line read and written); a network interface moves it once.
+_MEMORY_SHARE_OF_PORTS = 1 / 3
+_FAST_MEMORY = 4  # memory that is so many times as fast as both ports of a node is not shared with them
 _QUEUED_PACKETS = 2  # Linux allows at least this many packets of a connection in a node's own queue (TCP small queues)
 
 
@@ -103,7 +107,9 @@ def network_tables(
             tables = _with_sockets(tables, described, sockets, latency_factor)
         tables = _with_topology(tables, described, nodes, own_factor, handshake_factor)
     ports = ports_of(platform)
-    return tables if ports is None or like_smpi else _with_ports(tables, ports, m, classes)
+    if like_smpi:
+        return tables
+    return _with_ports_at_memory(tables if ports is None else _with_ports(tables, ports, m, classes))
 
 
 def places_of(platform: HostPlatform, procs: int, processes_per_node: int) -> dict[str, npt.NDArray[np.int64]]:
@@ -215,6 +221,13 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles, classes: Sequen
         queue_bytes=_QUEUED_PACKETS * PACKET_BYTES if ports.header_bytes > 0 else 0.0,
         buffers=ports.buffers,
     )
+
+
+def _with_ports_at_memory(tables: NetworkTables) -> NetworkTables:
+    """The tables in which ports take a part of their node's memory, unless it is unlimited or fast."""
+    ports = np.add(tables.out_rate, tables.in_rate)  # type: ignore[arg-type]
+    shares = 0 < tables.memory_rate < _FAST_MEMORY * ports.max()
+    return replace(tables, memory_share_of_ports=_MEMORY_SHARE_OF_PORTS) if shares else tables
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,9 @@
  * messages, and a message ends when the clock has advanced by the message's size. A change of the number of messages
  * thus changes one rate and no message, so that the work for a message grows with the logarithm of their number.
  *
+ * A node's interface reads or writes the node's memory as long as a port has messages. If the ports, and the messages
+ * and copies within the node, want more than the memory's rate together, all of them are slower by the same factor.
+ *
  * An answer to a synchronous message takes no room at a port, but leaves its node after what the port's queue has: of
  * each connection that sends there as much as TCP keeps there.
  *
@@ -183,15 +186,24 @@ static void compare_turn(play *all, int32_t index, int place) {
     }
 }
 
-/* An event, unless it follows one of the same connection, whose comparisons of turns have the two. */
+static void compare_event_at(play *all, size_t number, const message *one, int is_end, double seconds) {
+    stage_event *before = &all->ports->latest_events[number];
+    if (before->connection != one->connection) {
+        uint32_t detail = ((uint32_t)(2 * one->connection + is_end) * 0x9e3779b1U ^ one->size) >> 4;
+        play_compare(all, COMPARED_EVENT, number, detail, before->seconds, seconds);
+    }
+    *before = (stage_event){seconds, one->connection};
+}
+
+/* An event, unless it follows one of the same connection, whose comparisons of turns have the two. Events of a port are
+ * also events of the memory that it slows. */
 static void compare_event(play *all, const stage *at, const message *one, int is_end, double seconds) {
     if (all->log != NULL) {
-        stage_event *before = &all->ports->latest_events[number_of(all, at)];
-        if (before->connection != one->connection) {
-            uint32_t detail = ((uint32_t)(2 * one->connection + is_end) * 0x9e3779b1U ^ one->size) >> 4;
-            play_compare(all, COMPARED_EVENT, number_of(all, at), detail, before->seconds, seconds);
+        size_t number = number_of(all, at);
+        compare_event_at(all, number, one, is_end, seconds);
+        if (all->network->memory_share_of_ports > 0 && number < (size_t)memory(all, 0)) {
+            compare_event_at(all, (size_t)memory(all, (int)number / PORTS), one, is_end, seconds);
         }
-        *before = (stage_event){seconds, one->connection};
     }
 }
 
@@ -207,27 +219,77 @@ static void advance(play *all, stage *at, double seconds) {
     at->seconds = seconds;
 }
 
+/* The part of what they want that the users of a node's memory get, besides the limit of each of them. */
+static double part_of_memory(const play *all, int node) {
+    const ports *of = all->ports;
+    if (!has_messages(of, memory(all, node))) {
+        return 1;
+    }
+    const stage *at = &of->stages[memory(all, node)];
+    double wanted = (double)at->count * play_earlier(at->max_speed, at->rate);
+    for (int direction = 0; direction < PORTS; direction++) {
+        int32_t number = port(node, direction);
+        wanted += has_messages(of, number) ? of->stages[number].rate * all->network->memory_share_of_ports : 0;
+    }
+    return wanted > at->rate ? at->rate / wanted : 1;
+}
+
+/* The clock's speed with the messages there are, of which there is at least one. */
+static double speed_of(const play *all, const stage *at) {
+    int acknowledges = at->opposite != NONE && has_messages(all->ports, at->opposite);
+    double rate = acknowledges ? at->rate / (1 + all->network->acknowledgement_share) : at->rate;
+    if (all->network->memory_share_of_ports > 0) {
+        int32_t number = (int32_t)number_of(all, at);
+        if (number < memory(all, 0)) {
+            rate *= part_of_memory(all, number / PORTS);
+        } else if (number < socket_port(all, 0, 0)) {
+            return play_earlier(at->max_speed, rate) * part_of_memory(all, number - memory(all, 0));
+        }
+    }
+    return play_earlier(at->count == 1 ? rate : rate / (double)at->count, at->max_speed);
+}
+
 /* Adjusts the clock's speed to the messages there are. */
 static void adjust(play *all, stage *at) {
     if (at->count == 0) {
         at->virtual_seconds = 0;
         return;
     }
-    int acknowledges = at->opposite != NONE && has_messages(all->ports, at->opposite);
-    double rate = acknowledges ? at->rate / (1 + all->network->acknowledgement_share) : at->rate;
-    at->speed = play_earlier(at->count == 1 ? rate : rate / (double)at->count, at->max_speed);
+    at->speed = speed_of(all, at);
 }
 
-/* The same after a change of the number of messages, which may begin or end acknowledgements in the other direction.
- * The stage itself is not settled yet. */
-static void adjust_both(play *all, stage *at, uint32_t count_before) {
+/* The same for the users of a node's memory, one of which has changed. */
+static void adjust_users_of_memory(play *all, int node, int32_t changed, double seconds) {
+    const int32_t users[] = {port(node, OUT), port(node, IN), memory(all, node)};
+    for (size_t i = 0; i < sizeof users / sizeof *users; i++) {
+        stage *at = &all->ports->stages[users[i]];
+        if (users[i] != changed && has_messages(all->ports, users[i]) && speed_of(all, at) != at->speed) {
+            advance(all, at, seconds);
+            adjust(all, at);
+            settle(all->ports, users[i]);
+        }
+    }
+}
+
+/* Adjusts a stage after a change of the number of its messages, which may begin or end acknowledgements in the other
+ * direction, and the stages that depend on it. The stage itself is not settled yet. */
+static void adjust_all(play *all, stage *at, uint32_t count_before) {
+    int begins_or_ends = (count_before == 0) != (at->count == 0);
     adjust(all, at);
-    if (at->opposite != NONE && all->network->acknowledgement_share > 0 && (count_before == 0) != (at->count == 0)) {
+    if (at->opposite != NONE && all->network->acknowledgement_share > 0 && begins_or_ends) {
         stage *opposite = use(all, at->opposite);
         advance(all, opposite, at->seconds);
         if (opposite->count > 0) {
             adjust(all, opposite);
             settle(all->ports, at->opposite);
+        }
+    }
+    if (all->network->memory_share_of_ports > 0) {
+        int32_t number = (int32_t)number_of(all, at);
+        if (number < memory(all, 0) && begins_or_ends) {
+            adjust_users_of_memory(all, number / PORTS, number, at->seconds);
+        } else if (number >= memory(all, 0) && number < socket_port(all, 0, 0)) {
+            adjust_users_of_memory(all, number - memory(all, 0), number, at->seconds);
         }
     }
 }
@@ -292,7 +354,7 @@ static void serve(play *all, int32_t index, int place, double seconds) {
     uint32_t count = at->count;
     advance(all, at, seconds);
     add_message(all, at, index, place);
-    adjust_both(all, at, count);
+    adjust_all(all, at, count);
     settle(all->ports, number);
 }
 
@@ -363,7 +425,7 @@ static void end_first(play *all, int32_t number, double seconds) {
             add_message(all, at, follower, place);
         }
     }
-    adjust_both(all, at, count);
+    adjust_all(all, at, count);
     settle(all->ports, number);
     pass(all, index, seconds);
 }

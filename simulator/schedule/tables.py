@@ -66,6 +66,7 @@ class NetworkTables:
     send_buffer_bytes: float = 0.0
     queue_bytes: float = 0.0
     memory_rate: float = 0.0
+    memory_share_of_ports: float = 0.0
     socket_of: npt.NDArray[np.integer] | None = None
     cross_latency_seconds: Doubles | None = None
     cross_transfer_seconds: Doubles | None = None
@@ -172,6 +173,7 @@ class Network(ctypes.Structure):
         ("send_buffer_bytes", c_double),
         ("queue_bytes", c_double),
         ("memory_rate", c_double),
+        ("memory_share_of_ports", c_double),
         ("without_local_overheads", c_int),
         ("switches", c_int),
         ("links", c_int),

@@ -150,6 +150,7 @@ static schedule_result play(const schedule *made, int per_node, network_kind kin
         network.acknowledgement_share = 0.05;
         network.send_buffer_bytes = per_node > 1 ? 5000 : 0;
         network.memory_rate = per_node > 2 ? 1e9 : 0;
+        network.memory_share_of_ports = 0.5;
         network.switches = groups;
         network.links = 2 * groups;
         network.switch_of = group_of;

@@ -22,6 +22,7 @@ from collwise.validation.hierarchy.space import label
 
 here, printed = Study("luo2020", globals()), paper.PUBLISHED
 SEARCHES = ("exhaustive", "exhaustive-heuristics", "tasks", "tasks-heuristics")
+WAYS = ("point-to-point", "shared-memory", "one-sided")
 NODES, PER_NODE = (16, 4) if here.quick else (64, 12)
 machine = paper.STAMPEDE2
 place = f"{NODES} nodes of {machine.title} with {PER_NODE} processes each"
@@ -31,19 +32,22 @@ place = f"{NODES} nodes of {machine.title} with {PER_NODE} processes each"
 # ## (a) Do the tasks of a leader overlap? Figures 2, 3 and 6
 #
 # Segments of 64 KiB on 6 nodes, by the schedule engine. ib(0) passes segment 0 on between nodes; sbib(i) passes segment
-# i - 1 on within the node and, at the same time, segment i between nodes.
+# i - 1 on within the node and, at the same time, segment i between nodes. In the figures the processes of a node share
+# memory, as with HAN's module SM.
 
 # %%
 with here.context("schedule") as context:
-    bcasts, allreduces = (
-        {
+    of_tasks = {
+        (collective, way): {
             study.case.algorithm.removeprefix("tasks_"): study
             for study in collwise.time_tasks(
-                collective, platform=machine.name, nodes=6, ppn=PER_NODE, segments="64KiB", context=context
+                collective, platform=machine.name, nodes=6, ppn=PER_NODE, segments="64KiB", within=way, context=context
             )
         }
         for collective in paper.COLLECTIVES
-    )
+        for way in WAYS
+    }
+bcasts, allreduces = (of_tasks[collective, "shared-memory"] for collective in paper.COLLECTIVES)
 title = "{} on 6 nodes, segments of 64 KiB"
 here.figure(
     tuning_figures.task_overlap([*bcasts.values()], title.format("Broadcast")),
@@ -61,14 +65,16 @@ here.table(
     "How much of the shorter part is hidden behind the longer one, and from which segment on sbib has settled (5 %)",
     (
         (
-            *(name, f"{100 * study.overlap:.0f} %"),
+            *(name, *(f"{100 * of_tasks['bcast', way][name].overlap:.0f} %" for way in WAYS)),
             max(study.stable_from(leader) or study.times.full.stop for leader in range(6)),
             f"{100 * allreduces[name].overlap:.0f} %",
         )
         for name, study in bcasts.items()
     ),
-    columns=["between nodes", "ib with sb", "sbib(i) settled from", "ib with ir"],
-)
+    columns=[
+        "between nodes", *(f"ib with sb, {way}" for way in WAYS), "sbib(i) settled from, shared-memory", "ib with ir",
+    ],
+)  # fmt: skip
 here.say("overlap")
 
 # %% [markdown]
@@ -315,7 +321,10 @@ here.say("applications")
 # ## Conclusions
 
 # %%
-overlaps = ", ".join(f"{100 * study.overlap:.0f} % ({name})" for name, study in bcasts.items())
+overlaps = {
+    way: ", ".join(f"{100 * study.overlap:.0f} % ({name})" for name, study in of_tasks["bcast", way].items())
+    for way in WAYS
+}
 here.conclude_all("conclude_overlap")
 errors = " and ".join(f"{100 * check.scores[1].median_error:.2f} % ({name})" for name, check in checks.items())
 here.conclude_all("conclude_model_and_speed_ups")
@@ -329,8 +338,8 @@ here.conclude_all("conclude_model_and_speed_ups")
 # %%
 here.publish({
     "overlap": {
-        collective: {name: study.overlap for name, study in found.items()}
-        for collective, found in zip(paper.COLLECTIVES, (bcasts, allreduces), strict=True)
+        f"{collective}, {way}": {name: study.overlap for name, study in found.items()}
+        for (collective, way), found in of_tasks.items()
     },
     "model_error": {name: check.scores[1].median_error for name, check in checks.items()},
     "searches": costs,

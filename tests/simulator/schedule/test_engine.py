@@ -124,6 +124,32 @@ def test_processes_of_a_node_share_its_port_and_its_memory() -> None:
     assert schedule.play(two_nodes).seconds == pytest.approx(ALPHA + 4 * 1000 * BETA)
 
 
+def test_ports_and_copies_slow_one_another_in_a_nodes_memory() -> None:
+    """A process sends a message to another one of its node and one to another node, at the same time."""
+    schedule = Schedule(Case("scatter", "linear_nonblocking", 3, 1000))
+    network = flat_network(schedule, ALPHA, BETA, over_ports=True)
+    within = 4 / BETA
+    shared = replace(
+        network,
+        node_of=np.array([0, 0, 1]),
+        class_of=np.zeros(2),
+        local_transfer_seconds=schedule.sizes[None].astype(float) / within,
+        memory_share_of_ports=0.5,
+    )
+    alone = [1000 / within, ALPHA + 1000 * BETA]
+    # No limit, and as much as they want.
+    for enough in (0.0, 4.5 / BETA):
+        assert schedule.play(replace(shared, memory_rate=enough)).ends[1:] == pytest.approx(alone)
+    rate = 4.2 / BETA
+    part = rate / (within + 0.5 / BETA)
+    local_end = 1000 / (part * within)
+    far_end = local_end + 1000 * BETA - part * local_end
+    found = schedule.play(replace(shared, memory_rate=rate)).ends[1:]
+    assert found == pytest.approx([local_end, ALPHA + far_end])
+    ports_take_nothing = replace(shared, memory_rate=rate, memory_share_of_ports=0.0)
+    assert schedule.play(ports_take_nothing).ends[1:] == pytest.approx(alone)
+
+
 def test_handshakes_delay_what_waits_for_its_receive() -> None:
     schedule = Schedule(Case("bcast", "linear", 2, 1000))
     network = flat_network(schedule, ALPHA, BETA, protocol=RENDEZVOUS, over_ports=True)

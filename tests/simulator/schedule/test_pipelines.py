@@ -33,8 +33,9 @@ def network(
     latency: float,
     burst: float = 0.0,
     queue: float = 0.0,
+    memory: float = 0.0,
 ) -> NetworkTables:
-    """Two processes on each node, and reductions that take time."""
+    """Two processes on each node, which may share its memory with its ports, and reductions that take time."""
     tables = NetworkTables.of_model(procs, sizes, latency, 1 / RATE, overhead, protocol)
     tables = replace(
         tables,
@@ -58,6 +59,8 @@ def network(
         acknowledgement_share=0.05,
         send_buffer_bytes=300.0,
         queue_bytes=queue,
+        memory_rate=memory,
+        memory_share_of_ports=1 / 3,
     )
 
 
@@ -83,6 +86,7 @@ def steps_bytes(algorithm: Algorithm, procs: int) -> int:
     st.sampled_from((1e-6, 2e-5)),
     st.sampled_from((0.0, 4e4)),
     st.sampled_from((0.0, 500.0)),
+    st.sampled_from((0.0, 4e9, 7e9)),
     st.randoms(use_true_random=False),
 )
 def test_extrapolated_times_are_those_of_the_whole_schedule(
@@ -96,6 +100,7 @@ def test_extrapolated_times_are_those_of_the_whole_schedule(
     latency: float,
     burst: float,
     queue: float,
+    memory: float,
     chance: object,
 ) -> None:
     procs = min(procs, 5) if algorithm.name == "segmented_ring" else procs
@@ -103,7 +108,7 @@ def test_extrapolated_times_are_those_of_the_whole_schedule(
     message_bytes = segments * steps_bytes(algorithm, procs) + remainder
     case = Case(algorithm.collective, algorithm.name, procs, message_bytes, SEGMENT_BYTES, root=root)
     kind: dict[str, Any] = {"over_ports": over_ports, "protocol": protocol, "overhead": overhead, "latency": latency}
-    kind |= {"burst": burst, "queue": queue}
+    kind |= {"burst": burst, "queue": queue, "memory": memory}
     found = play_case(case, lambda sizes: network(procs, sizes, **kind))
     expected = whole(case, **kind)
     assert found.ends == pytest.approx(expected, rel=1e-9)

@@ -50,7 +50,8 @@ def network(schedule: Schedule, per_node: int, *, over_ports: bool, protocol: in
         burst_bytes=np.zeros(classes),
         load_bytes=sizes.astype(np.float64),
         acknowledgement_share=0.05,
-        memory_rate=1e10 if per_node == 3 else 0.0,
+        memory_rate={2: 3e9, 3: 1e10}.get(per_node, 0.0),
+        memory_share_of_ports=0.5 if per_node == 2 else 0.0,
     )
 
 

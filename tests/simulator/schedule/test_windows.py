@@ -131,6 +131,32 @@ def test_copies_at_once_share_the_memory() -> None:
     assert read > alone
 
 
+@pytest.mark.parametrize("within", [0, SHARED, ONE_SIDED])
+@pytest.mark.parametrize("collective", ["bcast", "reduce", "allreduce"])
+def test_faster_memory_makes_nothing_slower(collective: str, within: int) -> None:
+    """From as fast as the port on to so fast that it no longer matters to the port, and to no limit."""
+    case = Case(collective, "tasks_chain", 36, 1 << 20, 1 << 16, within, 12)
+    rates = [*(STAMPEDE2.link_bytes_per_second * factor for factor in (1, 2, 4, 8, 100)), None]
+    seconds, shares = [], []
+    for rate in rates:
+        schedule, tables = on(replace(STAMPEDE2, memory_bytes_per_second=rate), case)
+        seconds.append(schedule.play(tables).seconds)
+        shares.append(tables.memory_share_of_ports > 0)
+        like_smpi = network_tables(STAMPEDE2, case.procs, 12, schedule.sizes, like_smpi=True)
+        assert like_smpi.memory_share_of_ports == 0
+    assert shares == [True, True, True, False, False, False]
+    assert seconds == sorted(seconds, reverse=True)
+    assert seconds[0] > seconds[-1]
+
+
+@pytest.mark.parametrize("within", [SHARED, ONE_SIDED])
+def test_ports_that_share_the_memory_make_nothing_faster(within: int) -> None:
+    for collective, between, size in (("bcast", "binary", 300_000), ("allreduce", "binomial", 1 << 20)):
+        schedule, tables = on(STAMPEDE2, Case(collective, f"tasks_{between}", 36, size, 1 << 16, within, 12))
+        apart = schedule.play(replace(tables, memory_share_of_ports=0.0)).seconds
+        assert schedule.play(tables).seconds > apart
+
+
 CASES = [
     Case(collective, f"tasks_{between}", nodes * per_node, size, 1 << 16, within, per_node, root=root)
     for collective in ("bcast", "reduce", "allreduce")

@@ -301,6 +301,11 @@ def within(given: Names) -> tuple[int, ...]:
     return tuple(valid[name] for name in asked)
 
 
+def with_nodes(algorithms: Names | None, ways: Names | None) -> Names | None:
+    """The algorithms that are meant: those by node as well, if ways within a node are given but no algorithms."""
+    return ("all", "by-node") if algorithms is None and ways is not None else algorithms
+
+
 def _numbers(
     given: Numbers, parse: Callable[[str], list[int]], parse_one: Callable[[str], int], kind: str, least: int
 ) -> tuple[int, ...]:

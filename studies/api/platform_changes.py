@@ -15,13 +15,14 @@ from collwise.platforms.hosts import PlacedPlatform
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
+from collwise.timings import check_can_ask_for, check_windows
 from collwise.validation.compare.deciders import Decider, Deciding, Rules
 from collwise.validation.libraries.sayable import for_consumer
 from collwise.validation.select.consumers import ALL_CONSUMERS, grid_for, untuned_of
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, USUAL_COLLECTIVES, sizes_of
-from collwise.validation.times.grid import Grid
+from collwise.validation.times.grid import Grid, candidates
 
 if TYPE_CHECKING:
     from collwise.studies.figures.explorer import Explorer
@@ -45,6 +46,7 @@ def whatif(
     segments: Numbers = SEGMENTS_TEXT,
     algorithms: Names | None = None,
     exclude: Names = (),
+    within: Names | None = None,
     doubtful: bool = False,
     decisions: DecisionsLike | None = None,
     consumer: str | None = None,
@@ -75,9 +77,10 @@ def whatif(
     where, made = _described(platform, ppn, procs), changes_of(changes)
     if consumer is not None:
         check_name("library", consumer, ALL_CONSUMERS)
+    check_can_ask_for(consumer, within)
     grids = [
         grid_for(consumer, grid)
-        for grid in _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, made)
+        for grid in _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, made, within)
     ]
     tables = None if decisions is None else {item.collective: item for item in arguments.decisions(decisions).tables}
     if tables is not None and (lacking := [item.collective for item in grids if item.collective not in tables]):
@@ -90,6 +93,7 @@ def whatif(
         return WhatIf(times, made, where, new, kept, limits)
 
     with arguments.opened(context, SCHEDULE.name) as simulations:
+        check_windows(simulations.engine, grids)
         answers = WhatIfs({grid.collective: answer(grid) for grid in grids})
     warn_of_free_messages(where)
     return answers
@@ -106,6 +110,7 @@ def sweep(
     segments: Numbers = SEGMENTS_TEXT,
     algorithms: Names | None = None,
     exclude: Names = (),
+    within: Names | None = None,
     doubtful: bool = False,
     ppn: int | None = None,
     tolerance: float = TOLERANCE_PERCENT,
@@ -130,13 +135,14 @@ def sweep(
     where = _described(platform, ppn, procs)
     others = changes_of(changes)
     over = replace(factors if isinstance(factors, Factors) else parse_factors(factors), others=others)
-    grids = _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, others)
+    grids = _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, others, within)
 
     def swept(grid: Grid) -> Sweep:
         times, found = sweep_over(where, over, grid, simulations, tolerance / 100, doubtful)
         return Sweep(times, tuple(found), where, over, tolerance / 100)
 
     with arguments.opened(context, SCHEDULE.name) as simulations:
+        check_windows(simulations.engine, grids)
         sweeps = Sweeps({grid.collective: swept(grid) for grid in grids})
     warn_of_free_messages(where)
     return sweeps
@@ -253,6 +259,7 @@ def _grids(
     algorithms: tuple[Names | None, Names],
     ppn: int | None,
     changes: Sequence[Change],
+    within: Names | None = None,
 ) -> list[Grid]:
     """The requested points, by collective; by default points that fit on the platform before and after the change.
 
@@ -268,11 +275,14 @@ def _grids(
     else:
         counts = arguments.counts(procs)
     asked, cut = None if sizes is None else arguments.sizes(sizes), arguments.sizes(segments)
+    wanted, left_out = arguments.with_nodes(algorithms[0], within), algorithms[1]
+    ways = {} if within is None else {"within": arguments.within(within)}
     grids = asked_points(
         platform,
         [
-            Grid.of(name, counts, sizes_of(name, asked), per_node, cut, arguments.algorithms(name, *algorithms))
+            Grid(name, candidates(name, cut, among, ways), counts, sizes_of(name, asked), per_node)
             for name in arguments.collectives(collective)
+            for among in (arguments.algorithms(name, wanted, left_out),)
         ],
     )
     warn_of_doubtful(platform, grids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -20,13 +20,20 @@ from collwise.platforms.smpi import charges_overheads, warn_of_free_messages
 from collwise.simulator.execution.cluster import split_arguments
 from collwise.simulator.execution.installations import MPI_LIBRARIES
 from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.context import Engine, SimulationContext
 from collwise.simulator.sweeps.method import Method
 from collwise.simulator.timing import Case
 from collwise.targets import TargetLike, TargetOptions, refuse_details, target_from
 from collwise.validation.adaptive import Goal
 from collwise.validation.libraries.baselines import DEFAULT
-from collwise.validation.select.consumers import ALL_CONSUMERS, PGMPI, grid_for, needs_one_choice, segments_for
+from collwise.validation.select.consumers import (
+    ALL_CONSUMERS,
+    COLLWISE,
+    PGMPI,
+    grid_for,
+    needs_one_choice,
+    segments_for,
+)
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import MIN_DECIDED, SEGMENTS_TEXT, sizes_of
 from collwise.validation.times.grid import (
@@ -95,6 +102,7 @@ def simulate(
     asked = arguments.collectives(collective)
     if consumer is not None:
         check_name("library", consumer, ALL_CONSUMERS)
+    check_can_ask_for(consumer, cast("Names | None", (counts or {}).get("within")))
     pieces = segments_for(consumer, arguments.sizes(segments))
     wanted = f"all,{GUIDELINES}" if algorithms is None and consumer == PGMPI else algorithms
     competing = choices(asked, wanted, pieces, counts or {}, thresholds, between_segment=between_segment)
@@ -125,8 +133,7 @@ def simulate(
     draws = [where] if allocations is None else scattered(where, allocations)
     label = f"{where.name} {arguments.several(asked)}"
     with arguments.opened(context) as simulations:
-        cases = (case for grid in grids for case in grid.cases())
-        simulations.engine.check_windows(case.parameter for case in cases if case.uses_windows)
+        check_windows(simulations.engine, grids)
         each = [sources.simulate(draw, grids, simulations, by_size, label) for draw in draws]
     found = each[0]
     if allocations is not None:
@@ -358,11 +365,26 @@ def choices(
         if asked is not None
     }
     cut = arguments.sizes(segments)
-    names = arguments.possible(collectives, lambda text: arguments.algorithms(text, algorithms, exclude))
+    wanted = arguments.with_nodes(algorithms, cast("Names | None", counts.get("within")))
+    names = arguments.possible(collectives, lambda text: arguments.algorithms(text, wanted, exclude))
     found = {text: candidates(text, cut, each, given, between_segment) for text, each in names.items()}
     entries = [Catalogue.load().algorithm(text, each.algorithm) for text, among in found.items() for each in among]
     check_thresholds_matter(entries, thresholds)
     return {text: with_thresholds(text, among, thresholds) for text, among in found.items()}
+
+
+def check_windows(engine: Engine, grids: Iterable[Grid]) -> None:
+    """Raises UsageError if cases use the memory of a node, and the engine cannot simulate it."""
+    cases = (case for grid in grids for case in grid.cases())
+    engine.check_windows(case.parameter for case in cases if case.uses_windows)
+
+
+def check_can_ask_for(consumer: str | None, within: Names | None) -> None:
+    """Raises UsageError if rules for the consumer cannot say how the processes of a node communicate."""
+    if within is not None and consumer not in (None, COLLWISE):
+        raise UsageError(
+            f"--within: rules for {consumer} cannot say how processes of a node communicate; valid: --for {COLLWISE}"
+        )
 
 
 def cases_to_measure(

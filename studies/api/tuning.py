@@ -118,6 +118,7 @@ def tune(
     algorithms: Names | None = None,
     exclude: Names = (),
     segments: Numbers = SEGMENTS_TEXT,
+    within: Names | None = None,
     tolerance: float = TOLERANCE_PERCENT,
     doubtful: bool = False,
     robust: bool = False,
@@ -131,7 +132,8 @@ def tune(
     assumed, with a warning. CLUSTER may also be your own times (a file or store:QUERY), which are used unchanged. Gains
     are relative to the untuned library that the rules are for. The folder of results contains the rules, a table for
     libcollwise under any MPI library, the decisions, the times and a report. If the cluster had no description, the
-    folder also contains the assumed description.
+    folder also contains the assumed description. With `within`, algorithms by node compete as well; only the table for
+    libcollwise can ask for these.
 
     Returns a Tuned: its `decisions`, `rules`, `times` and `scores`, and `gains(collective)`.
 
@@ -162,6 +164,7 @@ def tune(
                 *(platform, arguments.collectives(collective), counts, sizes),
                 algorithms=algorithms,
                 segments=segments,
+                counts={"within": within},
                 ppn=per_node,
                 consumer=consumer,
                 deciders=[baseline] if baseline else (),
@@ -174,6 +177,7 @@ def tune(
         for name, item in {
             "--procs": procs,
             "--sizes": sizes,
+            "--within": within,
             "--allocations": allocations,
             **arguments.given_figures(figures),
         }.items()

@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -25,6 +26,7 @@ from collwise.studies.reports.sureness import DISCREPANCY
 from collwise.tuning import RULES, Tuned
 from collwise.validation.compare.scores import Picked
 from collwise.validation.libraries.openmpi_rules import parse_rules
+from collwise.validation.libraries.sayable import for_consumer
 from collwise.validation.measurement.confidence import outlooks_of
 from collwise.validation.select.decisions import loss_of
 from collwise.validation.times.choice import Choice
@@ -371,3 +373,25 @@ def test_the_page_says_what_is_estimated_and_what_looks_too_good(tuned: Tuned, s
     assert "bcast below 8 KiB" in text
     assert "has no overheads (os, or, ois)" in text
     assert "up to the platform's 124, the rules repeat the choices for 8" in text
+
+
+def test_ways_within_a_node_are_only_in_the_table_of_libcollwise(tmp_path: Path) -> None:
+    """Shared memory is the fastest for a short broadcast on a node; rules of Open MPI get a choice they can express."""
+    asked: dict[str, Any] = {"procs": 16, "ppn": 4, "sizes": "8,64KiB"}
+    with collwise.session(tmp_path / "timings.sqlite", engine="schedule") as context:
+        usual = collwise.tune("jupiter", "bcast", consumer="collwise", context=context, **asked)
+        found = collwise.tune(
+            *("jupiter", "bcast"), consumer="collwise", within="point-to-point,shared-memory", context=context, **asked
+        )
+        answer = collwise.whatif(
+            "jupiter", "bandwidth=x1", "bcast", within="point-to-point,shared-memory", context=context, **asked
+        )
+    assert {choice.parameter for choice in usual.decisions.tables[0].choices} == {0}
+    assert not any(choice.algorithm.startswith("tasks") for choice in usual.times["bcast"].choices)
+    assert "within=1" in found.rules.text
+    assert (found.times["bcast"].best_seconds <= usual.times["bcast"].best_seconds).all()
+    (said,), replaced = for_consumer(found.decisions.tables, "openmpi-4.1")
+    assert not any(choice.parameter for choice in said.choices)
+    assert any("tasks" in item.chosen.algorithm for item in replaced)
+    before = answer["bcast"].times.best_seconds.isel(change=0).values
+    assert (before == found.times["bcast"].best_seconds.values).all()

@@ -186,6 +186,12 @@ def sockets_of(platform: HostPlatform) -> tuple[float | None, float | None]:
     return described.between_sockets_bytes_per_second, described.between_sockets_latency_seconds
 
 
+def flag_of(platform: HostPlatform) -> float | None:
+    """The latency of a flag in a node's memory, None if the platform does not describe it."""
+    described = _described(platform)[1]
+    return described.flag_latency_seconds if isinstance(described, Platform) else None
+
+
 def load_of(m: Doubles, header_bytes: float) -> Doubles:
     """The payload whose full packets keep a port busy as long as a message of m bytes does."""
     packets = np.maximum(np.ceil(m / PACKET_BYTES), 1)

@@ -16,7 +16,7 @@ from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.limits import check_message_sizes
 from collwise.simulator.schedule.contest import contest_of, hold_contests
 from collwise.simulator.schedule.library import LibraryDecisions, Schedule, library_file
-from collwise.simulator.schedule.networks import network_tables, ports_of, sockets_of
+from collwise.simulator.schedule.networks import flag_of, network_tables, ports_of, sockets_of
 from collwise.simulator.schedule.pipelines import KnownPlay, begins_longer, min_seconds, play_case_within
 from collwise.simulator.schedule.shared import uncut
 from collwise.simulator.schedule.tasks import is_of_tasks, time_tasks
@@ -74,6 +74,7 @@ class ScheduleRunner(DividedRunner):
             "program_digest": file_digest(library_file()),
             "ports": str(self._ports),
             "sockets": str(sockets_of(self.platform)),
+            **({} if (flag := flag_of(self.platform)) is None else {"flag_latency_seconds": str(flag)}),
             **(self._library.details if self._library is not None else {}),
             **({"rules": "smpi"} if self._like_smpi else {}),
         }

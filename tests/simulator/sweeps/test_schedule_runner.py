@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from collwise.platforms import load
+from collwise.platforms import load, load_description
 from collwise.simulator.schedule.library import Played, Schedule
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SCHEDULE_LIKE_SMPI, SimulationContext
+from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 from collwise.simulator.timing import Case
 
 SEGMENTS = (8192, 16384, 65536)
@@ -68,6 +70,15 @@ def test_schedules_that_differ_in_anything_are_not_equal(other: Case) -> None:
     case = Case("bcast", "binomial", 8, 100_000, 8192)
     assert Schedule(case).equals(Schedule(case))
     assert not Schedule(case).equals(Schedule(other))
+
+
+def test_flags_of_another_latency_are_another_configuration() -> None:
+    described = load_description("stampede2")
+    usual, *others = (
+        ScheduleRunner(replace(described, flag_latency_seconds=seconds)).configuration for seconds in (None, 1e-7, 2e-7)
+    )
+    assert "flag_latency_seconds" not in dict(usual.details)
+    assert len({usual.key, *(other.key for other in others)}) == 3
 
 
 def test_smpis_rules_are_another_configuration(tmp_path: Path) -> None:

@@ -266,7 +266,8 @@ def calibrate(
 
     The measurements are messages between two nodes, times that others measured, or published figures. Without --times
     or --published it fits smpi/os, smpi/or, smpi/ois, the eager limit, and the latency and bandwidth factors to the
-    times of MPI_Send, MPI_Isend, MPI_Recv and ping-pongs, never to collectives. Finished measurements are in the store,
+    times of MPI_Send, MPI_Isend, MPI_Recv and ping-pongs, never to collectives. Where nodes have several processes, it
+    also measures how soon one sees a flag of another one in shared memory. Finished measurements are in the store,
     so a stopped command resumes. All points are also written as CSV into the folder of the description. With --times it
     multiplies parameters of --nominal by factors fitted to times that others measured. These are times of messages
     between two nodes, and of collectives with forced algorithms and one process on each node. It says which parameters

@@ -9,16 +9,24 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, warn
 from collwise.platforms import HostPlatform, Platform
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.experiment_runner import MeasuredExperiments
-from collwise.simulator.sweeps.method import Precision
+from collwise.simulator.sweeps.method import Method, Precision
+from collwise.simulator.sweeps.mpi_runner import measure_launches
 from collwise.simulator.sweeps.runner import Progress, run_cases
 from collwise.simulator.timing import Case
-from collwise.validation.calibration.calibration_points import CalibrationPoint, Kind, case_of_kind, of_kind, point_of
+from collwise.validation.calibration.calibration_points import (
+    CalibrationPoint,
+    Kind,
+    case_of_kind,
+    flag_case,
+    of_kind,
+    point_of,
+)
 from collwise.validation.calibration.segmented_regression import value_at
 from collwise.validation.calibration.smpi_parameters import Segments, clock_seconds, eager_limit, fit_platform
 
@@ -30,6 +38,7 @@ _CLOCK_READINGS = 1000
 _CLOCK_REPETITIONS = 15
 _LATE_SECONDS = 0.02
 _EAGER_TRIALS = 3
+_FLAGS = Method(precision=Precision(30, 100), warmup=3, keep_samples=True)
 # A message and its answer together take at most this much longer than their nominal time.
 _SLACK_SECONDS = 1e-3
 
@@ -155,6 +164,20 @@ def measure_plan(
     return [point_of(timing) for timing in run_cases(runner, list(plan), store, on_progress).timings.values()]
 
 
+def measure_flag(target: ExecutionTarget, processes_per_node: int, store: Store) -> list[CalibrationPoint]:
+    """The point of a flag in shared memory, unless it is in the store; none if nodes have one process.
+
+    Raises CollwiseError if the program fails.
+    """
+    if processes_per_node < 2:
+        return []
+    [[timing]] = measure_launches(target, [flag_case(processes_per_node)], store, _FLAGS)
+    if not timing.ok:
+        warn(f"no flag in shared memory was measured: {timing.error}")
+        return []
+    return [point_of(timing)]
+
+
 def simulate_plan(
     platform: HostPlatform, procs: int, processes_per_node: int, cases: Sequence[Case], context: SimulationContext
 ) -> list[CalibrationPoint]:
@@ -220,14 +243,16 @@ def measure_points(
     """The calibration points of a target that `nominal` describes; measures the points that are not in the store.
 
     All pairs of nodes measure at the same time, since all nodes are busy in a collective; with `together` False only
-    the first pair measures. Raises UsageError for fewer than two nodes, and CollwiseError if a program fails.
+    the first pair measures. Nodes of several processes also measure a flag. Raises UsageError for fewer than two nodes,
+    and CollwiseError if a program fails.
     """
     procs = nominal.nodes * target.processes_per_node(nominal.nodes)
     per_node = target.processes_per_node(procs)
     processes = pairs_between_nodes(procs, per_node)
     limits = measure_plan(target, procs, limit_plan(processes[:2], per_node, grid.max_bytes), grid, store)
     plan = size_plan(grid, eager_limit(limits), processes if together else processes[:2], per_node, nominal)
-    return [*limits, *measure_plan(target, procs, plan, grid, store, on_progress)]
+    points = measure_plan(target, procs, plan, grid, store, on_progress)
+    return [*limits, *points, *measure_flag(target, per_node, store)]
 
 
 def refit(points: Sequence[CalibrationPoint], nominal: Platform, context: SimulationContext) -> CalibrationResult:

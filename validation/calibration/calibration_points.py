@@ -16,7 +16,7 @@ from collwise.common.errors import UsageError, unknown_name
 from collwise.common.experiments import Experiment
 from collwise.common.files import read_text, write_text
 from collwise.simulator.sweeps.experiment_runner import case_of, experiment_of
-from collwise.simulator.timing import Case, Timing
+from collwise.simulator.timing import WINDOWS, Case, Timing
 
 
 class Kind(StrEnum):
@@ -31,6 +31,7 @@ class Kind(StrEnum):
     EXCHANGE = "exchange"
     REDUCE = "reduce"
     EAGER = "eager"
+    FLAG = "flag"
 
 
 KINDS = {
@@ -43,6 +44,7 @@ KINDS = {
     Kind.EXCHANGE: experiments.SENDRECV,
     Kind.REDUCE: experiments.REDUCE,
     Kind.EAGER: experiments.EAGER_LIMIT,
+    Kind.FLAG: "collective",
 }
 """The experiment of each kind of point."""
 
@@ -62,7 +64,7 @@ class CalibrationPoint:
 
     `seconds` has one time for each repetition, as the experiment of the kind measures it; for a row of `count`
     messages, a time covers all of these messages and the answer. For kind 'eager', `message_bytes` is the eager limit
-    that was found, or 0 if none was found, and `seconds` has no meaning.
+    that was found, or 0 if none was found, and `seconds` has no meaning. A point of kind 'flag' is a whole broadcast.
     """
 
     kind: Kind
@@ -107,10 +109,16 @@ def case_of_kind(
     )
 
 
+def flag_case(processes_per_node: int) -> Case:
+    """The case that takes as long as a flag: a byte broadcast through memory that two processes share."""
+    return Case("bcast", "tasks_chain", 2, 1, 0, min(WINDOWS), processes_per_node)
+
+
 def point_of(timing: Timing) -> CalibrationPoint:
-    """The calibration point for the timing of a case made by `case_of_kind`."""
+    """The calibration point for the timing of a case made by `case_of_kind` or `flag_case`."""
     case = timing.case
-    kind, processes = _KIND_OF[case.experiment], experiment_of(case).processes
+    kind = _KIND_OF[case.experiment]
+    processes = (0, 1) if kind == Kind.FLAG else experiment_of(case).processes
     first, second = processes[:2]
     within = first // case.processes_per_node == second // case.processes_per_node
     fixed = (kind, first, second, len(processes) // 2, within)

@@ -14,7 +14,7 @@ from scipy.optimize import nnls
 
 from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, Platform, Source
-from collwise.platforms.description import FactorRow, OverheadRow
+from collwise.platforms.description import LEAST_FLAG_SECONDS, FactorRow, OverheadRow
 from collwise.platforms.smpi import ENVELOPE_BYTES
 from collwise.validation.calibration.calibration_points import CalibrationPoint, Kind, of_kind
 from collwise.validation.calibration.network_parameters import (
@@ -83,7 +83,7 @@ def clock_seconds(points: Sequence[CalibrationPoint]) -> float:
 
 
 def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple[Platform, Segments]:
-    """The nominal platform with fitted link, loopback and calibration, and the fitted segments by kind."""
+    """The nominal platform with fitted link, loopback, flag and calibration, and the fitted segments by kind."""
     limit, clock = eager_limit(points), clock_seconds(points)
 
     def times(kind: Kind, *, within_node: bool = False) -> list[MessageTime]:
@@ -108,6 +108,9 @@ def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple
     ports = fit_ports(alone, times(Kind.SEND), ratios, overheads.blocking, limit, link_bytes_per_second)
     inside = times(Kind.PING_PONG, within_node=True)
     platform = replace(platform, ports=with_loopback(ports, inside))
+    if flags := times(Kind.FLAG, within_node=True):
+        flag = max(statistics.median(time.seconds for time in flags), LEAST_FLAG_SECONDS)
+        platform = replace(platform, flag_latency_seconds=rounded(flag))
     segments = {Kind.SEND: overheads.os, Kind.ISEND: overheads.ois, Kind.RECEIVE: overheads.or_}
     segments[Kind.PING_PONG] = network
     return _with_loopback(platform, inside, overheads), segments

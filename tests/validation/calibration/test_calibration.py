@@ -12,6 +12,7 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, Platform, load, write_description
+from collwise.platforms.description import LEAST_FLAG_SECONDS
 from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.execution.processes import ProgramRun
 from collwise.simulator.execution.targets import LaunchRequest
@@ -29,7 +30,15 @@ from collwise.validation.calibration.calibration import (
     simulate_plan,
     size_plan,
 )
-from collwise.validation.calibration.calibration_points import CalibrationPoint, Kind, case_of_kind, write_points
+from collwise.validation.calibration.calibration_points import (
+    CalibrationPoint,
+    Kind,
+    case_of_kind,
+    of_kind,
+    read_points,
+    write_points,
+)
+from collwise.validation.calibration.smpi_parameters import clock_seconds, fit_platform
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.target import TestBed
 from tests.command_line import printed
@@ -160,6 +169,20 @@ def test_rows_hold_but_where_single_messages_are_far_quicker(context: Simulation
         assert rows[size] == pytest.approx(0, abs=0.03), size
 
 
+def test_a_flag_is_fitted_where_it_was_measured(context: SimulationContext, tmp_path: Path) -> None:
+    points = with_receives(simulated_points(TRUE, context), TRUE)
+    described = replace(NOMINAL, flag_latency_seconds=7e-7)
+    assert fit_platform(points, described)[0].flag_latency_seconds == 7e-7
+    clock = clock_seconds(points)
+    flag = CalibrationPoint(Kind.FLAG, 0, 1, 1, True, 1, 1, (clock + 1e-6, clock + 2e-6, clock + 9e-6))
+    write_points(tmp_path / "points.csv", [*points, flag])
+    result = refit(read_points(tmp_path / "points.csv"), described, context)
+    assert result.platform.flag_latency_seconds == pytest.approx(2e-6, rel=1e-4)
+    assert "flag" not in set(result.residuals.kind)
+    none = replace(flag, seconds=(0.0,))
+    assert fit_platform([*points, none], described)[0].flag_latency_seconds == LEAST_FLAG_SECONDS
+
+
 def test_what_cannot_be_calibrated_is_refused(context: SimulationContext) -> None:
     with pytest.raises(UsageError, match="two nodes"):
         pairs_between_nodes(4, 4)
@@ -241,11 +264,13 @@ def test_a_stopped_calibration_resumes(context: SimulationContext) -> None:
         measure_points(TwoNodes(10), nominal, grid, context.store)
     before = len(list(context.store.rows()))
     assert before == 10
-    whole = 2 + 6 + 4 + 4 + 4 + 4 + 4 + 4 + 8
+    whole = 2 + 6 + 4 + 4 + 4 + 4 + 4 + 4 + 8 + 1
     points = measure_points(TwoNodes(whole - before), nominal, grid, context.store)
     assert len(points) == len(list(context.store.rows())) == whole
     assert {point.within_node for point in points if point.kind == Kind.PING_PONG} == {True, False}
-    assert all(2 <= len(point.seconds) <= 15 for point in points if point.kind != Kind.EAGER)
+    assert all(2 <= len(point.seconds) <= 15 for point in points if point.kind not in (Kind.EAGER, Kind.FLAG))
+    (flag,) = of_kind(points, Kind.FLAG, within_node=True)
+    assert 0 < flag.median_seconds < 0.1
     assert measure_points(TwoNodes(0), nominal, grid, context.store) == points
 
 

@@ -145,6 +145,8 @@ FITTED_INTERCONNECTS = (
     *("infiniband-edr", "infiniband-hdr", "infiniband-hdr100", "infiniband-hdr100-x2", "infiniband-ndr"),
     *("infiniband-ndr200", "slingshot", "tofu-d"),
 )
+OTHER_PROCESSORS = ("fugaku",)
+"""Machines whose times no other machine's figures are fitted to: messages seem to cost the A64FX far more."""
 
 
 def write(page: Path, text: str) -> None:
@@ -269,7 +271,10 @@ def write_machines() -> None:
 
 
 def write_figures() -> None:
-    """Multiplies the figures of descriptions by what the runs of `studies/machines` say, a machine's by all others'."""
+    """Multiplies the figures of descriptions by what the runs of `studies/machines` say.
+
+    Interconnects' figures are fitted to all machines, a machine's to all others but OTHER_PROCESSORS.
+    """
     runs = runs_in((MACHINES,))
     titles = {run.machine: platform_of(run.machine, {}) for run in runs if timed(run) is not None}
     everywhere = together(runs).common
@@ -277,8 +282,9 @@ def write_figures() -> None:
         made = by_runs(interconnect(name), everywhere, list(titles.values()))
         write(PLATFORMS / "interconnects" / f"{name}.toml", write_description(made))
     for machine, described in titles.items():
-        others = [other for name, other in titles.items() if name != machine]
-        made = by_runs(described, together(runs, [machine]).common, others)
+        left_out = {machine, *OTHER_PROCESSORS}
+        others = [other for name, other in titles.items() if name not in left_out]
+        made = by_runs(described, together(runs, left_out).common, others)
         write(PLATFORMS / f"{described.name}.toml", write_description(made))
 
 

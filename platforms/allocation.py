@@ -154,8 +154,8 @@ def allocated(
         described = description_of(platform)
         topology = described.topology if isinstance(described, Platform) else None
         places = None if node_map is None else _places(found, hosts, node_map)
-        if node_map is not None and topology is None:
-            note(f"--node-map changes nothing: all nodes of '{platform.name}' are at one switch")
+        if found is not allocation and isinstance(described, Platform) and topology is None:
+            note(f"{found.source}: which nodes these are does not matter: all of '{platform.name}' are at one switch")
         if isinstance(described, HeterogeneousPlatform) or (topology is not None and places is None):
             why = "it has several switches" if topology is not None else "its nodes differ"
             valid = ", or give --node-map FILE with the switch of each host" if topology is not None else ""

@@ -212,6 +212,12 @@ class Platform(Description):
     node_faults: tuple[NodeFault, ...] = ()
 
     @property
+    def assumed_memory_bytes_per_second(self) -> float | None:
+        """The rate of a node's memory, if its source says that it is assumed."""
+        sources = (item.where for item in self.sources if item.what == "memory_bytes_per_second")
+        return self.memory_bytes_per_second if any(where.startswith("assumed") for where in sources) else None
+
+    @property
     def heterogeneous(self) -> bool:
         """True if a node differs from the others."""
         return any(fault.factors != (1.0, 1.0) for fault in self.node_faults)

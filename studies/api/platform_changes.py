@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from collwise import arguments
 from collwise.arguments import ClusterLike, DecisionsLike, Names, Numbers, PlatformLike
-from collwise.common.errors import UsageError, check_name
-from collwise.platforms import HostPlatform
+from collwise.common.errors import UsageError, check_name, warn
+from collwise.platforms import HostPlatform, Platform
 from collwise.platforms.changes import Change, changed, parse_change
 from collwise.platforms.hosts import PlacedPlatform
 from collwise.platforms.smpi import warn_of_free_messages
@@ -245,9 +245,16 @@ def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int,
 def _described(platform: ClusterLike, ppn: int | None, procs: Numbers | None) -> HostPlatform:
     """The platform, with a description that can be changed. Raises UsageError for platform XML without one."""
     found = arguments.cluster(platform, ppn, procs)
-    if isinstance(found, PlacedPlatform):
-        return replace(found, base=description_of(found.base))
-    return description_of(found)
+    placed = found if isinstance(found, PlacedPlatform) else None
+    base = description_of(found if placed is None else placed.base)
+    # A platform that `cluster` made from an interconnect has this warning already.
+    rate = base.assumed_memory_bytes_per_second if isinstance(base, Platform) else None
+    if rate is not None and isinstance(platform, HostPlatform) and (ppn or found.default_processes_per_node) > 1:
+        warn(
+            f"the processes of a node of '{base.name}' are assumed to share {rate / 1e9:g} GB/s of memory; "
+            "--change memory=x4 shows what depends on it"
+        )
+    return base if placed is None else replace(placed, base=base)
 
 
 def _grids(

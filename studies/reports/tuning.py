@@ -277,8 +277,7 @@ def _assumed_memory(tuned: Tuned) -> float | None:
     base = tuned.platform.base if isinstance(tuned.platform, PlacedPlatform) else tuned.platform
     if tuned.per_node == 1 or not isinstance(base, Platform):
         return None
-    is_guess = any(item.what == "memory_bytes_per_second" and item.where.startswith("assumed") for item in base.sources)
-    return base.memory_bytes_per_second if is_guess else None
+    return base.assumed_memory_bytes_per_second
 
 
 def _known(tuned: Tuned, *names: str) -> list[float]:

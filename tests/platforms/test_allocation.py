@@ -186,9 +186,11 @@ def test_lists_of_hosts_in_a_csv_are_expanded(tmp_path: Path) -> None:
 def test_a_map_of_one_switch_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     where = write(tmp_path, "map.csv", "host,switch\nn1,a\nn2,b\n")
     with_map = allocated(load("grisou"), "n[1-2]", where)
-    said = "collwise: --node-map changes nothing: all nodes of 'grisou' are at one switch\n"
+    said = "collwise: n[1-2]: which nodes these are does not matter: all of 'grisou' are at one switch\n"
     assert capsys.readouterr().err == said
     assert with_map.digest() == allocated(load("grisou"), "n[1-2]").digest()
+    assert capsys.readouterr().err == said
+    allocated(load("grisou"), "grisou-[1-2].nancy.grid5000.fr")
     assert not capsys.readouterr().err
 
 

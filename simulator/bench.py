@@ -31,7 +31,7 @@ class Simulated:
 
     platform: HostPlatform
     context: SimulationContext
-    # By collective: the engine may leave out cases that are slower than the fastest by more than this share.
+    # The engine may leave out a collective's cases that are slower than the fastest by more than its margin, a share.
     margins: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     source = "simulated"
     is_exact = True

@@ -405,7 +405,7 @@ static void trace(const collwise_algorithm *algorithm, collwise_parameters with,
     MPI_Comm_free(&comm);
 }
 
-/* What a line asks for. */
+/* The request of a line. */
 typedef struct {
     char collective[64];
     int id; /* of Open MPI's algorithm that is forced */

@@ -124,7 +124,7 @@ class Anchor:
         # Other costs affect the start of a message only through the durations of other messages.
         decisive = (*_OVERHEAD, "protocol")
         has_same_order = all(np.array_equal(getattr(self.tables, name), getattr(tables, name)) for name in decisive)
-        # Where ports share a node's memory, a message that moves changes the speed of copies, too.
+        # A message that moves changes the speed of copies, too, if ports share a node's memory.
         shares_memory = tables.memory_share_of_ports > 0 and tables.shares_nodes
         margin = MARGIN if has_same_order and not shares_memory else _MARGIN_OF_OTHERS
         return np.where(still, np.nan_to_num(np.fmax(together, by_parts)) / (1 + margin), 0.0)

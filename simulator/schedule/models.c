@@ -86,7 +86,8 @@ struct pass {
     jmp_buf give_up;
 };
 
-/* Functions for all sets are compiled for each number of sets and each kind of processor that is told apart. */
+/* Functions for all sets are compiled several times: for one set, for MAX_SETS and for any number of sets, and for
+ * processors with wider vectors. */
 #define FOR_SETS static inline __attribute__((always_inline))
 
 static void *held(pass *of, void *memory) {

@@ -284,12 +284,15 @@ def _grids(
     asked, cut = None if sizes is None else arguments.sizes(sizes), arguments.sizes(segments)
     wanted, left_out = arguments.with_nodes(algorithms[0], within), algorithms[1]
     ways = {} if within is None else {"within": arguments.within(within)}
+
+    def choices(name: str) -> tuple[Choice, ...]:
+        return candidates(name, cut, arguments.algorithms(name, wanted, left_out), ways)
+
     grids = asked_points(
         platform,
         [
-            Grid(name, candidates(name, cut, among, ways), counts, sizes_of(name, asked), per_node)
+            Grid(name, choices(name), counts, sizes_of(name, asked), per_node)
             for name in arguments.collectives(collective)
-            for among in (arguments.algorithms(name, wanted, left_out),)
         ],
     )
     warn_of_doubtful(platform, grids)

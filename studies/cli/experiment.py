@@ -273,8 +273,7 @@ def calibrate(
     between two nodes, and of collectives with forced algorithms and one process on each node. It says which parameters
     the times determine, predicts each collective from the others, and names the most useful further measurements. With
     --published, for clusters that you cannot measure on, it fits three parameters to the values that a paper prints,
-    and says how well the calibrated simulation meets each value. With --published, a description
-    is written only if -o is given.
+    says how well the calibrated simulation meets each value, and writes a description only if -o is given.
     """
     if published is not None:
         declare.refuse_others(("published", "procs", "ppn", "output"), "measured messages, not for --published")

@@ -38,7 +38,7 @@ from collwise.validation.times.sources import predicted as predicted_by, simulat
 from collwise.validation.times.times import Times
 
 _MAX_PROCS_OF_SMPI, _MAX_BYTES_OF_SMPI = 128, 8 << 30
-"""For more processes, SMPI takes minutes; for more bytes in all buffers together, memory may not suffice."""
+"""SMPI takes minutes for more processes, and may run out of memory for more bytes in all buffers together."""
 
 Grids = Sequence[tuple[MeasuredPlace, Grid]]
 

@@ -47,7 +47,7 @@ SIZES = {
 # The processor's cost of a short message is not published for the clusters of the paper, so nothing is decided below
 # the sizes on which the calibration of these clusters rests.
 MIN_DECIDED = dict.fromkeys(SIZES, 8 * _KIB) | {"gather": 64 * _KIB, "barrier": 0}
-"""By collective, the smallest size for which times decide if they lack the costs of short messages."""
+"""The smallest size of each collective for which times decide if they lack the costs of short messages."""
 
 BCAST_SIZES = tuple(8192 * 2**k for k in range(10))
 GATHER_SIZES = tuple(65536 * 2**k for k in range(5))

@@ -331,7 +331,7 @@ _RELIEF = {
     "bandwidth": Change("bandwidth", "x2"),
     "reduction": Change("reduction", "x0.5"),
 }
-"""By limit, the change of a platform that halves the limit's cause. Other limits have no such change."""
+"""The changes of a platform that halve the causes of limits, by limit. Other limits have no such change."""
 
 
 def relieved(platform: HostPlatform, case: Case) -> tuple[str, float, Change | None, float]:

@@ -134,7 +134,7 @@ def test_copies_at_once_share_the_memory() -> None:
 @pytest.mark.parametrize("within", [0, SHARED, ONE_SIDED])
 @pytest.mark.parametrize("collective", ["bcast", "reduce", "allreduce"])
 def test_faster_memory_makes_nothing_slower(collective: str, within: int) -> None:
-    """From as fast as the port on to so fast that it no longer matters to the port, and to no limit."""
+    """The memory is as fast as the port, then faster until it no longer matters to the port, then unlimited."""
     case = Case(collective, "tasks_chain", 36, 1 << 20, 1 << 16, within, 12)
     rates = [*(STAMPEDE2.link_bytes_per_second * factor for factor in (1, 2, 4, 8, 100)), None]
     seconds, shares = [], []

@@ -5,8 +5,8 @@
 # collectives of many-core clusters from tasks between nodes and within them, predict their times from measured tasks,
 # and let the prediction choose. They measure on Shaheen II and Stampede2; here both are simulated. **By construction**
 # the cost model agrees with whole collectives: its tasks are cut from the same pipeline, on a machine without noise.
-# The machines' descriptions rest on what others measured on such networks ([platforms](platforms.md)), with a node's
-# memory bandwidth estimated. The paper's curves are pictures, so only numbers in its text are compared.
+# The machines' descriptions rest on others' measurements ([platforms](platforms.md)); a node's memory bandwidth is
+# estimated. The paper's curves are pictures, so only numbers in its text are compared.
 
 # %%
 import pandas as pd
@@ -226,7 +226,7 @@ here.table("Speed-ups of HAN as the paper reports them, and of HAN's picks here"
 # %% [markdown]
 # ### Where they differ, and why
 #
-# The first table has the parts of a broadcast on Stampede2, each run alone: between the leaders, and within a node.
+# First, the parts of a broadcast on Stampede2, each alone: between the leaders, and within a node.
 
 # %%
 with here.context() as simulation:
@@ -322,9 +322,10 @@ here.say("applications")
 # ## Conclusions
 
 # %%
+shares = {way: [study.overlap for study in of_tasks["bcast", way].values()] for way in WAYS}
 overlaps = {
-    way: ", ".join(f"{100 * study.overlap:.0f} % ({name})" for name, study in of_tasks["bcast", way].items())
-    for way in WAYS
+    way: " to ".join(dict.fromkeys(f"{100 * end:.0f} %" for end in (min(found), max(found))))
+    for way, found in shares.items()
 }
 here.conclude_all("conclude_overlap")
 errors = " and ".join(f"{100 * check.scores[1].median_error:.2f} % ({name})" for name, check in checks.items())

@@ -25,7 +25,7 @@ def data_of(floor: str) -> list[str]:
 
 
 class BuildWithMore(build_py):
-    """Puts CMakeLists.txt, executed notebooks and the files that they read next to the packages, as in a clone."""
+    """Puts next to the packages, as in a clone: CMakeLists.txt, executed notebooks, and the files that these read."""
 
     def run(self) -> None:
         """Builds the package."""

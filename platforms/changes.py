@@ -277,8 +277,8 @@ def _eager_limit(platform: Described, text: str) -> Described:
             low, high = sorted((before, limit))
             if between := [start for start in starts if start != before and low <= start <= high]:
                 raise UsageError(
-                    f"{name.rstrip('_')} of the calibration has another row from {between[0]} B on; the threshold "
-                    "cannot move past it"
+                    f"{name.rstrip('_')} of the calibration has a row that starts at {between[0]} B; the threshold "
+                    "cannot be moved beyond this size"
                 )
             moved[name] = tuple((limit if row[0] == before else row[0], *row[1:]) for row in rows)
     return replace(platform, calibration=replace(own, eager_limit_bytes=limit, **moved))

@@ -106,7 +106,7 @@ def _slowest(counts: Array, gamma: Gamma, subtrees: Subtrees, message_bytes: Arr
 
 
 def shared_link(gamma: Gamma, message_bytes: Array) -> Array:
-    """The share, from 0 to 1, of the bytes in the cost of a second message. The rest is the sender's time for it.
+    """The fraction, from 0 to 1, of a second message's cost that is due to its bytes. The rest is the sender's time.
 
     Let a message take t + x, where x is the time of its bytes, and a second one e + x more. Then gamma(3) - 1 is (e +
     x) / (t + x), and e / t for the shortest messages; these two give the sender's share, e / (e + x).

@@ -126,7 +126,7 @@ def _words(options: Mapping[str, object]) -> list[str]:
 
 
 def half_width(values: Sequence[float], confidence: float = 0.95) -> float:
-    """Half-width of the confidence interval of the values' mean, by Student's t; infinite below two values."""
+    """Half-width of the confidence interval of the values' mean, by Student's t; infinite for fewer than two."""
     import numpy as np
     from scipy import stats
 

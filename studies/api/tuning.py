@@ -132,8 +132,8 @@ def tune(
     assumed, with a warning. CLUSTER may also be your own times (a file or store:QUERY), which are used unchanged. Gains
     are relative to the untuned library that the rules are for. The folder of results contains the rules, a table for
     libcollwise under any MPI library, the decisions, the times and a report. If the cluster had no description, the
-    folder also contains the assumed description. With `within`, algorithms by node compete as well; only the table for
-    libcollwise can ask for these.
+    folder also contains the assumed description. With `within`, node-aware algorithms compete as well; only
+    libcollwise's own table can select these.
 
     Returns a Tuned: its `decisions`, `rules`, `times` and `scores`, and `gains(collective)`.
 

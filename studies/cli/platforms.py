@@ -287,13 +287,14 @@ _FIGURES: dict[str, click.ParamType] = {
 }
 """The parameters of --topology, and their types."""
 _FIGURES_TEXT = """\b
-Parameters of --topology, which follow the kind and a colon, separated by commas:
+Parameters of --topology. Write them after the kind and a colon, with commas
+between them:
   fat-tree:   nodes_per_switch (at each lower switch), oversubscription (total
               rate of a switch's nodes divided by that of its uplinks: 2:1 or
               2); for three levels also switches_per_pod, pod_oversubscription
-  dragonfly:  nodes_per_switch, groups, switches_per_group; local_gbits and
-              global_gbits: total Gbit/s from a switch to the others of its
-              group, and between two groups
+  dragonfly:  nodes_per_switch, groups, switches_per_group; local_gbits
+              (total Gbit/s from a switch to the others of its group),
+              global_gbits (total Gbit/s between two groups)
   torus:      dimensions (switches in each: 4x4x8), nodes_per_switch,
               cable_gbits (by default the rate of a node's link)
   all three:  hop_latency_us, from switch to switch"""

@@ -131,7 +131,7 @@ def _one_way(entry: Algorithm, within: Sequence[str]) -> int:
     if len(ways) != 1:
         raise UsageError(f"--within takes only one kind here, not {len(ways)}")
     if ways[0] and entry.count_parameter != "within":
-        raise UsageError(f"--within: {entry.collective} {entry.name} sends messages only; leave it out")
+        raise UsageError(f"--within: {entry.collective} {entry.name} only sends messages; leave --within out")
     return ways[0]
 
 

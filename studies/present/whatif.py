@@ -114,7 +114,7 @@ def _summary(answers: WhatIfs, frame: pd.DataFrame) -> Iterator[Table | str]:
 
 
 def sweeps(found: Sweeps) -> Shown:
-    """The cross-over points of each collective; figures are a map for each message size, and times at one point."""
+    """The cross-over points of each collective. Its figures are maps, one a message size, and times at one point."""
     first = next(iter(found.values()))
     facts = {
         "collective": ",".join(found),

@@ -186,7 +186,7 @@ def test_what_belongs_to_the_protocol_moves_with_its_threshold() -> None:
 def test_a_threshold_does_not_pass_other_rows() -> None:
     rows = ((0, 1.0), (8192, 1.5), (65536, 2.5))
     described = replace(GROS, calibration=replace(GROS.calibration, latency_factor=rows))
-    with pytest.raises(UsageError, match="latency_factor of the calibration has another row from 8192 B on"):
+    with pytest.raises(UsageError, match="latency_factor of the calibration has a row that starts at 8192 B"):
         change(described, "eager_limit=4KiB")
     assert single("eager_limit=16KiB", platform=described).calibration.latency_factor[2] == (16384, 2.5)
 

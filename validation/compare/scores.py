@@ -356,7 +356,7 @@ def score_table(scores: Sequence[Scores], rows: Sequence[str]) -> pd.DataFrame:
     errors, picks = _together(score.error_rows() for score in scores), _together(score.pick_rows() for score in scores)
     known = dict.fromkeys(name for score in scores for name in _named(score))
     if unknown := [name for name in rows if name not in known]:
-        raise UsageError(f"there are no rows by '{unknown[0]}'; valid: {', '.join(known)}")
+        raise UsageError(f"no rows come from '{unknown[0]}'; valid: {', '.join(known)}")
     by = [*rows]
     groups = {_key(key): found for key, found in errors.groupby(by, sort=False)}
     found = []

@@ -253,7 +253,7 @@ def beyond_what_is_known(model: CollectiveModel, collective: str, procs: int, me
     except UsageError:
         # A fit takes half of what a platform holds, see by_algorithm.default_procs.
         if fitted_procs and procs > 2 * fitted_procs:
-            found.append(f"P = {procs} is far beyond what was fitted, P of up to {fitted_procs}")
+            found.append(f"P = {procs} is far beyond what was fitted, which ends at P = {fitted_procs}")
     else:
         per_node = model.processes_per_node or platform.default_processes_per_node
         most = platform.max_procs(per_node)

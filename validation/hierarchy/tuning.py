@@ -251,12 +251,12 @@ def decision_tables(tuning: Tuning) -> list[DecisionTable]:
 
     Between two message sizes, the choice for the larger size takes over at the size at which the times of the two
     choices, interpolated linearly in logarithms, are equal. An input between two sampled node counts takes the decision
-    of the one that is nearer in proportion; the same holds for processes per node. The P at which a row starts is its
-    number of nodes times the table's sampled p, or in the first row, times the smallest p that the table covers.
+    of the one that is nearer in proportion; the same holds for processes per node. A row starts at
+    P = nodes x p, where p is the table's sampled value; in the first row, p is the smallest that the table covers.
     """
     space, found = tuning.space, tuning.last
     is_measured = tuning.source == "measured"
-    # A measured search assumes some of its times, so no time is given with a known confidence interval.
+    # A measured search fills in some times without measuring them, so the intervals of all count as unknown.
     width = math.inf if is_measured else 0.0
     timings = {case: Timing(case, seconds, half_width_seconds=width) for case, seconds in found.seconds.items()}
     choices = tuple(dict.fromkeys(map(choice_of, timings)))

@@ -144,7 +144,7 @@ def ucc_summary(tables: Sequence[DecisionTable], text: str) -> str:
     if "_RADIX=" in text:
         parts.append("one radix of trees for all calls")
     if totals := [name for name in said if name in _UCC_TOTALS]:
-        parts.append(f"for {', '.join(totals)}, UCC compares totals: from P = 64 on, choices switch up to 3 % early")
+        parts.append(f"UCC compares total sizes of {', '.join(totals)}: from P = 64 on, choices switch up to 3 % early")
     if others := [name for name in names if name not in said]:
         parts.append(f"UCC decides {', '.join(others)} itself")
     return f"UCC: {'; '.join(parts)}"

@@ -116,7 +116,7 @@ def _predictable(
         if some := list(_small(fitting)) if by_smpi else fitting:
             yield run, platform, some
     if without:
-        on_note(f"no cell, since no point has two algorithms of the catalogue: {', '.join(without)}")
+        on_note(f"left out, since no point has two algorithms of the catalogue: {', '.join(without)}")
 
 
 def _fits(platform: HostPlatform, place: MeasuredPlace) -> bool:

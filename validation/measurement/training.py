@@ -114,9 +114,10 @@ _PERCENTILE_95 = 1.645
 
 @dataclass(frozen=True)
 class OtherFigure:
-    """A figure that messages do not determine, with the 5th and 95th percentiles of its prior, as factors.
+    """A parameter that times of point-to-point messages do not determine.
 
-    `errors` are those of predictions in which the figure is multiplied by each of the two factors.
+    `factors` are the 5th and 95th percentiles of its prior, relative to its value. `errors` are those of predictions in
+    which the parameter is multiplied by each of the two factors.
     """
 
     title: str

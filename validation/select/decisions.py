@@ -38,9 +38,9 @@ WIDE_STEP = 4
 
 
 def wide_steps_texts(tables: Sequence[DecisionTable], are_left: bool = False) -> list[str]:
-    """Sentences on the process counts and the sizes between which the tables' choices are not supported by times.
+    """Sentences that name the gaps in process counts and sizes where no times support the tables' choices.
 
-    `are_left` is true if the tables' rules leave process counts in wide steps to the library (`left_to_library`).
+    `are_left` is true if the rules leave the process counts inside such gaps to the library (`left_to_library`).
     """
     found = []
     if steps := sorted({step for table in tables for step in table.wide_steps()}):

@@ -77,11 +77,11 @@ class Stage:
 class Validation:
     """The results of a comparison, part by part.
 
-    `scores` has engines, models and MPI's own choices by the place of measurement, the main scenario first. `platforms`
-    has the simulated platforms by the name of the test bed, or by their own names on a cluster. `checked` is the check
-    of the main test bed; None if the plan is quick. `notes` are on models that could not be fitted. If nodes have
-    several processes, there are times of MPI's own collectives by component, verified hierarchical algorithms, and
-    tasks.
+    `scores` maps each place of measurement to the scores of engines, models and MPI's own choices there; the main
+    scenario is first. `platforms` has the simulated platforms by the name of the test bed, or by their own names on a
+    cluster. `checked` is the check of the main test bed; None if the plan is quick. `notes` are on models that could
+    not be fitted. If nodes have several processes, `components` has the times of MPI's own collectives by component,
+    `verified` the checks of hierarchical algorithms, and `tasks` the tasks.
     """
 
     plan: ThreeWayPlan

@@ -208,7 +208,7 @@ def parameters(platform: str) -> ModelParameters:
         ("gros", 125, 2**20, "P = 125 is beyond platform 'gros', which holds 124 with 1 per node"),
         ("gros", 124, 2**21, "messages of 2 MiB are beyond what was fitted, 1 MiB at most"),
         ("elsewhere", 100, 2**20, ""),
-        ("elsewhere", 101, 2**20, "P = 101 is far beyond what was fitted, P of up to 50"),
+        ("elsewhere", 101, 2**20, "P = 101 is far beyond what was fitted, which ends at P = 50"),
     ],
 )
 def test_predictions_beyond_fit_and_platform_are_warned_of(

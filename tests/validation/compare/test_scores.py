@@ -150,7 +150,7 @@ def test_tables_have_rows_by_any_column_and_trust_the_cheapest_source() -> None:
     assert scores.trusted()["good_choices"].tolist() == ["good", "good"]
     assert "<table" in scores._repr_html_()
     assert "<table" in scores["bcast"]._repr_html_()
-    with pytest.raises(UsageError, match=r"no rows by 'algorithm'; valid: .*source"):
+    with pytest.raises(UsageError, match=r"no rows come from 'algorithm'; valid: .*source"):
         scores.table(["algorithm"])
 
 

@@ -228,9 +228,9 @@ def test_a_line_says_what_uccs_file_can_and_cannot_say() -> None:
     line = ucc_summary(tables, text_of("ucc", *tables))
     assert line.startswith("UCC: 2 tokens for allreduce, by size and process count; no segment sizes")
     assert line.endswith("UCC decides scatter itself")
-    assert "totals" not in line
+    assert "total sizes" not in line
     blocks = [table("allgather", {4: [(0, "bruck"), (KIB, "ring")]})]
-    assert "for allgather, UCC compares totals" in ucc_summary(blocks, text_of("ucc", *blocks))
+    assert "UCC compares total sizes of allgather" in ucc_summary(blocks, text_of("ucc", *blocks))
 
 
 def test_ucc_gets_a_token_for_each_step_and_the_radix_of_its_trees() -> None:

@@ -403,7 +403,7 @@ def test_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (row["cells"], row["mean"], row["median_error"]) == (2, pytest.approx(0.5), None)
     assert "no platform is named after unknown: its runs are left out" in output.parts
     assert "fugaku: P = 16 are left out: fugaku has 8 nodes of 48 cores" in output.parts
-    assert "no cell, since no point has two algorithms of the catalogue: fugaku (other)" in output.parts
+    assert "left out, since no point has two algorithms of the catalogue: fugaku (other)" in output.parts
     tables = {part.title: part for part in output.parts if isinstance(part, Table)}
     beside = [row[:2] for row in tables["Choices compared with the untuned library"].rows]
     assert beside == [("mare_nostrum", PREDICTED), ("mare_nostrum", RULES)]

@@ -36,12 +36,35 @@ void *play_checked(play *all, void *memory) {
     return memory;
 }
 
+/* Fails where the system has less memory than that. Linux grants more than there is, and then stops other programs. */
+static void check_free(play *all, size_t bytes) {
+    enum { KNOWN_BYTES = 1 << 26 };
+    FILE *file = bytes < KNOWN_BYTES ? NULL : fopen("/proc/meminfo", "r");
+    if (file == NULL) {
+        return;
+    }
+    char line[128];
+    unsigned long long free_kib = 0;
+    int is_known = 0;
+    while (!is_known && fgets(line, sizeof line, file) != NULL) {
+        is_known = sscanf(line, "MemAvailable: %llu kB", &free_kib) == 1;
+    }
+    fclose(file);
+    if (is_known && bytes / 1024 > free_kib) {
+        play_fail(all, "the messages on their way take more memory than is free, %.1f GiB",
+                  (double)free_kib / (1 << 20));
+    }
+}
+
 void *play_grown(play *all, void *items, size_t count, size_t *room, size_t item_bytes) {
     if (count < *room) {
         return items;
     }
-    *room = *room == 0 ? 4 : 2 * *room;
-    return play_checked(all, realloc(items, *room * item_bytes));
+    size_t more = *room == 0 ? 4 : 2 * *room;
+    check_free(all, more * item_bytes);
+    void *grown = play_checked(all, realloc(items, more * item_bytes));
+    *room = more;
+    return grown;
 }
 
 /* The place of the items in a block of memory: at the first line behind a pointer to the block. */
@@ -59,6 +82,7 @@ void *play_grown_lines(play *all, void *items, size_t count, size_t *room, size_
     char *before = block_of(items);
     size_t offset = before == NULL ? 0 : (size_t)((char *)items - before);
     size_t more = *room == 0 ? 4 : 2 * *room;
+    check_free(all, more * item_bytes);
     char *block = play_checked(all, realloc(before, more * item_bytes + sizeof block + LINE_BYTES));
     char *lines = first_line(block);
     if (offset > 0 && lines != block + offset) {

@@ -13,7 +13,7 @@ from functools import cache, partial
 from collwise.common.errors import CollwiseError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
-from collwise.simulator.limits import check_message_sizes
+from collwise.simulator.limits import check_message_sizes, memory_bytes
 from collwise.simulator.schedule.contest import contest_of, hold_contests
 from collwise.simulator.schedule.library import LibraryDecisions, Schedule, library_file
 from collwise.simulator.schedule.networks import flag_of, network_tables, ports_of, sockets_of
@@ -25,8 +25,8 @@ from collwise.simulator.sweeps.smpi_runner import cost_of, topologies_of
 from collwise.simulator.timing import Case, Configuration, Timing, is_mock_up
 
 _FEW_MESSAGES = 10_000  # playing a case with at most this many messages takes about as long as finding its bound
-# The most messages of one contest that are played at a time, to limit memory. A longer case is played alone.
-_MAX_MESSAGES = 20_000_000
+# Messages on their way take this much each over ports. Cases whose messages fill the memory are played alone.
+_MESSAGE_BYTES = 128
 # The least number of parts per slot, if there are enough cases. Many parts shorten the wait for the last one.
 _PARTS_PER_SLOT = 32
 # A part with this many messages takes a few seconds, so it is worth sending to another machine.
@@ -214,7 +214,7 @@ def _shares(contests: Sequence[Sequence[Case]], slots: int) -> list[Sequence[Cas
             longest[case.message_bytes] = max(longest.get(case.message_bytes, 0), cost_of(case))
         sizes = sorted(longest, reverse=True)
         is_long = 2 * slots * weight > sum(weights)
-        most = max(_MAX_MESSAGES, 2 * longest[sizes[0]])
+        most = memory_bytes() / _MESSAGE_BYTES
         at_once = sum(total <= most for total in itertools.accumulate(longest[size] for size in sizes))
         count = max(1, min(slots, at_once)) if is_long else 1
         found += [[case for case in contest if case.message_bytes in sizes[i::count]] for i in range(count)]

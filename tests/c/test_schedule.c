@@ -3,6 +3,7 @@
 #include "batch.h"
 #include "collwise.h"
 #include "engine.h"
+#include "play.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -98,8 +99,8 @@ static schedule_result result_on(const schedule *made, const schedule_network *n
 
 /* Plays a schedule where nodes have `per_node` processes, of three the last on a socket of its own; the buffers hold
  * two packets. The beginning of a schedule is played for so many seconds. */
-static schedule_result play(const schedule *made, int per_node, network_kind kind, schedule_protocol protocol,
-                            double max_seconds) {
+static schedule_result played_on(const schedule *made, int per_node, network_kind kind, schedule_protocol protocol,
+                                 double max_seconds) {
     size_t sizes = made->size_count;
     int nodes = (made->procs + per_node - 1) / per_node, groups = (nodes + GROUP - 1) / GROUP;
     int32_t node_of[MAX_PROCS], class_of[MAX_PROCS] = {0}, group_of[MAX_PROCS], socket_of[MAX_PROCS];
@@ -231,9 +232,9 @@ static int is_alike_at_first(const schedule_case *wanted, const schedule *made) 
                                     &made->programs[made->program_of[rank]]);
         }
         for (network_kind kind = MODEL; is_alike && begin->is_begin && kind < KINDS; kind++) {
-            double seconds = play(made, 3, kind, SCHEDULE_EAGER, INFINITY).seconds;
+            double seconds = played_on(made, 3, kind, SCHEDULE_EAGER, INFINITY).seconds;
             for (double share = 0.01; is_alike && share < 1.1; share *= 3) {
-                schedule_result found = play(begin, 3, kind, SCHEDULE_EAGER, share * seconds);
+                schedule_result found = played_on(begin, 3, kind, SCHEDULE_EAGER, share * seconds);
                 is_alike = !found.failed && found.is_longer != found.is_open && !(found.is_longer && share > 1);
                 is_alike = is_alike && (found.is_longer || found.seconds <= share * seconds);
             }
@@ -349,7 +350,7 @@ static int check(const collwise_algorithm *algorithm, int procs, int count) {
     for (int per_node = first; per_node <= (all ? 3 : first); per_node++) {
         for (network_kind kind = MODEL; kind < KINDS; kind++) {
             for (schedule_protocol protocol = SCHEDULE_EAGER; protocol <= SCHEDULE_DEFERRED; protocol++) {
-                schedule_result result = play(made, per_node, kind, protocol, INFINITY);
+                schedule_result result = played_on(made, per_node, kind, protocol, INFINITY);
                 if (result.failed || !(result.seconds >= 0 && (procs == 1 || result.seconds > 0))) {
                     fprintf(stderr, "%s %s, P = %d, %d on a node, kind %d, protocol %d: %g s %s\n",
                             algorithm->collective, algorithm->name, procs, per_node, (int)kind, (int)protocol,
@@ -415,6 +416,21 @@ static int check_memory(void) {
     return failures;
 }
 
+/* What needs more memory than the system has fails, and keeps what it had. */
+static int check_growth(void) {
+    play *all = calloc(1, sizeof *all);
+    if (all != NULL && setjmp(all->give_up) == 0) {
+        size_t room = (size_t)1 << 50;
+        play_grown(all, NULL, room, &room, sizeof(message));
+    }
+    int has_failed = all != NULL && all->result.failed && strstr(all->result.problem, "memory") != NULL;
+    if (!has_failed) {
+        fprintf(stderr, "memory grew beyond what there is\n");
+    }
+    free(all);
+    return !has_failed;
+}
+
 static int rank_in(MPI_Comm comm) {
     int rank;
     MPI_Comm_rank(comm, &rank);
@@ -478,7 +494,7 @@ static int check_failures(void) {
         char problem[200] = "";
         schedule *made = schedule_record_algorithm(&wanted, &algorithm, problem, sizeof problem);
         for (network_kind kind = MODEL; made != NULL && kind <= OVER_PORTS; kind++) {
-            schedule_result result = play(made, 1, kind, SCHEDULE_EAGER, INFINITY);
+            schedule_result result = played_on(made, 1, kind, SCHEDULE_EAGER, INFINITY);
             if (!result.failed || strstr(result.problem, wrong[i].problem) == NULL) {
                 fprintf(stderr, "wrong algorithm %zu, kind %d: %s\n", i, (int)kind, result.problem);
                 failures++;
@@ -498,7 +514,7 @@ static const int counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 17, MAX_PROC
 #endif
 
 int main(void) {
-    int failures = check_refusals() + check_memory() + check_failures();
+    int failures = check_refusals() + check_memory() + check_growth() + check_failures();
     for (const collwise_algorithm *algorithm = collwise_registry; algorithm->collective != NULL; algorithm++) {
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
             int is_recorded = !algorithm->real_mpi_only && collwise_procs_objection(algorithm, counts[i]) == NULL;

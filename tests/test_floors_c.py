@@ -23,7 +23,11 @@ from tests.needs import need
 ROOT = Path(__file__).resolve().parents[1]
 FILES = ("libcollwise.so", "verify", "benchmark", "experiments")
 LIBRARIES = ("openmpi", "mpich", "smpi", "schedule")
-TARGETS = {"collwise_interpose", "collwise_measuring", "verify", "benchmark", "experiments"}
+TARGETS = {
+    "collwise_interpose": ("collwise_interpose", "collwise_wrappers", "collwise_shared", "collwise_topology"),
+    **{name: (name,) for name in ("collwise_measuring", "verify", "benchmark", "experiments")},
+}
+"""The targets whose files are compiled for each program or library."""
 DEFINED, COMMON_NAMES = "TDBRC", {"malloc", "calloc", "realloc", "free", "dlopen"}
 PREFIXES = {
     *("application", "collwise", "cw", "decision", "interpose"),
@@ -91,17 +95,20 @@ def objects_of(target: Path) -> dict[str, Path]:
 
 
 def built(library: str) -> dict[str, dict[str, Path]]:
-    """The object files of each target of a build, by source."""
+    """The object files of each program and library of a build, by source."""
     if library == "schedule":
         load_library()
-        build, targets = builds_folder() / "schedule", {"schedule"}
+        build, targets = builds_folder() / "schedule", {"schedule": ("schedule",)}
     else:
         need(library)
         installation = find_installation(library)
         for file in FILES:
             installation.program(file)
         build, targets = installation.build_directory, TARGETS
-    found = {target: objects_of(build / "CMakeFiles" / f"{target}.dir") for target in targets}
+    found: dict[str, dict[str, Path]] = {file: {} for file in targets}
+    for file, parts in targets.items():
+        for part in parts:
+            found[file] |= objects_of(build / "CMakeFiles" / f"{part}.dir")
     assert all(len(objects) > 1 for objects in found.values())
     return found
 

@@ -8,7 +8,8 @@
  * factor: case i takes entry i modulo the length of each, and any two lists are combined in full by as many cases in a
  * row as their product. */
 enum { ROOTS = 3, IN_PLACE = 2, IN_PLACE_OF = 5 };
-enum { MAX_INTS = 50000, MAX_SEGMENTS = 64 };
+/* Blocks of all processes share MAX_INTS; other data has up to MAX_ALONE, which no MPI library sends eagerly. */
+enum { MAX_INTS = 50000, MAX_ALONE = 20000, MAX_SEGMENTS = 64 };
 /* Every element of a vast type takes a page and a mapping of memory, also in simulation, where one program has all. */
 enum { MAX_VAST_INTS = 12, MAX_VAST_PROCS = 16 };
 static const size_t part_sizes[] = {0, 1, 7, 100, 1024, 4097, 8192, 10000000};
@@ -70,7 +71,7 @@ static int bounded(int ints, const verify_call *call, int procs) {
     if (!verify_is_reduction(kind) && is_vast(call)) {
         return procs > MAX_VAST_PROCS ? 0 : least(ints, MAX_VAST_INTS);
     }
-    return least(ints, MAX_INTS / procs * (blocks_of_all ? 1 : 8));
+    return least(ints, blocks_of_all ? MAX_INTS / procs : least(MAX_INTS / procs * 8, MAX_ALONE));
 }
 
 static bool is_parameter(const char *name, const char *wanted) { return name != NULL && strcmp(name, wanted) == 0; }

@@ -62,7 +62,7 @@ def test_many_points_have_a_summary(capsys: Capture) -> None:
 
 
 def test_a_sweep_of_many_points_has_a_summary(capsys: Capture) -> None:
-    asked = POINTS.replace("31,32", "16:40:+4").replace("1KiB,1MiB", "1KiB:4MiB:x16")
+    asked = POINTS.replace("31,32", "4:16:+2").replace("1KiB,1MiB", "1KiB:4MiB:x16")
     shown, _ = done(f"whatif sweep {asked} --factors bandwidth=x0.1:x2", capsys)
     lines = shown.splitlines()
     assert len(lines) <= 25

@@ -30,7 +30,7 @@ from tests.needs import needs
 
 VERSION = "4.1"
 COLLECTIVES = ("bcast", "reduce", "allreduce", "allgather", "reduce_scatter", "alltoall", "gather", "scatter")
-PROCS = (8, 13, 32)
+PROCS = (8, 13, 16)
 EVEN_PROCS = 12
 """No power of two, and on which some of the differences of such numbers are not there."""
 BLOCK_BYTES = 4096

@@ -19,10 +19,12 @@ from tests.needs import CAPABILITIES, ROOT, hidden, in_continuous_integration, n
 _LONG = tuple(
     f"tests/{name}"
     for name in (
+        "algorithms/test_adding.py",
         "algorithms/test_sequences.py",
         "algorithms/test_verify.py",
         "golden",
         "interpose/test_interposer.py",
+        "studies/cli/test_studio.py",
         "studies/notebooks",
         "test_docs.py",
         "test_pages.py",

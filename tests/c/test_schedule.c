@@ -508,7 +508,7 @@ static int check_failures(void) {
 
 #ifdef __SANITIZE_ADDRESS__
 /* Sanitizers make everything ten times as long. */
-static const int counts[] = {1, 2, 3, 5, 6, 8, 13};
+static const int counts[] = {1, 2, 3, 5, 6, 8, 12};
 #else
 static const int counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 12, 13, MAX_PROCS};
 #endif

@@ -17,7 +17,7 @@ from collwise.models.registry import BY_PARTS, MODELS
 from collwise.models.single_messages import Hockney
 from collwise.models.switch_points import NOBODY, TIE, Standings, Times, fastest, good_enough, switch_points
 
-LARGEST = 3000
+LARGEST = 1500
 TOLERANCES = st.sampled_from((0.0, 0.01, 0.2, 1.0)) | st.floats(1e-6, 2.0)
 
 

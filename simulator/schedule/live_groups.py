@@ -165,6 +165,8 @@ class Group:
         first = self._anchors[0]
         if not np.isnan(first.parts).all() or first.tables.buffers is not None or self._has_little_work:
             return
+        if first.tables.shares_nodes:
+            return  # times jump with several processes on a node, which would make parts wrong
         found = self._first_seconds
         best = np.full(len(found), np.inf)
         np.minimum.at(best, self._point, found)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from numpy.testing import assert_equal
 
 from collwise.platforms import load_description
@@ -98,6 +98,32 @@ def test_what_is_left_out_is_slower(maps: dict[str, LiveMap], collective: str, s
         assert_equal(one[timed], other[timed])
     assert (drawn.best_seconds.values <= best * 1.01).all()
     assert (timed | ~(all_times.array <= best * 1.02)).all()
+
+
+@pytest.fixture(scope="module")
+def maps_of_nodes() -> Iterator[dict[str, LiveMap]]:
+    """Maps with four processes on each node, which share its port and a memory that is slower than the port."""
+    where = replace(GROS, memory_bytes_per_second=2e9)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(live_groups, "LITTLE_WORK", 0)
+        yield {
+            collective: LiveMap(where, Grid.of(collective, (20, 40), (4096, 2**16, 2**20), 4, (8192,)), jobs=1)
+            for collective in ("allreduce", "reduce_scatter")
+        }
+
+
+@settings(max_examples=40)
+@example(collective="allreduce", factors={"bandwidth": "x0.8784", "memory": "x4.453"})
+@example(collective="reduce_scatter", factors={"bandwidth": "x1.188", "memory": "x4.31"})
+@given(
+    collective=st.sampled_from(("allreduce", "reduce_scatter")),
+    factors=st.fixed_dictionaries({}, optional={"bandwidth": FACTORS, "latency": FACTORS, "memory": FACTORS}),
+)
+def test_the_best_choice_is_never_left_out_although_times_jump(
+    maps_of_nodes: dict[str, LiveMap], collective: str, factors: dict[str, str]
+) -> None:
+    live, changes = maps_of_nodes[collective], [Change(name, value) for name, value in factors.items()]
+    assert_equal(live.on(changes).best_seconds.values, live.on(changes, every=True).best_seconds.values)
 
 
 def test_most_of_a_map_is_left_out(maps: dict[str, LiveMap]) -> None:

@@ -468,7 +468,7 @@ CHANGES: dict[str, ChangeKind] = {
         True,
     ),
     "reduction": ChangeKind("x0.5", "the time to combine a byte", _reduction, True),
-    "memory": ChangeKind("none", "no limit on the memory rate that a node's processes share (or x2)", _memory),
+    "memory": ChangeKind("none", "no limit on the memory rate that a node's processes share (or x2)", _memory, True),
     "nodes": ChangeKind("64", "the number of nodes", _nodes),
     "ppn": ChangeKind("4", "the processes per node", _elsewhere),
     "placement": ChangeKind("cyclic", "where ranks run: block, cyclic or a file", _elsewhere),

@@ -7,9 +7,10 @@ are unknown, the bound is the time multiplied by the smallest factor by which a 
 
 When messages share ports fairly, the time is not exactly such a sum, since a message that comes later may let others go
 first. In random settings such sums were too high by up to 13 %, and by up to 26 % if overheads or protocols differ or
-ports share the memory of nodes with several processes. A bound is therefore the sum divided by 1.25 or 1.5. With several
-processes on a node, times jump by up to some percent where two messages change their order. A jump beside the network
-would pass for a large part, so that parts are then taken to be unknown.
+ports share the memory of nodes with several processes. A bound is therefore the sum divided by 1.25 or 1.5.
+
+With several processes on a node, times jump by up to some percent where two messages change their order. A jump near
+the network would pass for a large part, so that parts are then taken to be unknown.
 
 Bounds from work are exact and need no other network: no schedule is done before the busiest process has spent its time
 on overheads and local work, nor before the busiest port has passed all its bytes. In a long pipeline each further

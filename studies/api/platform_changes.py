@@ -74,14 +74,9 @@ def whatif(
     from collwise.validation.whatif.sweep import before_and_after
     from collwise.whatif_results import WhatIf, WhatIfs
 
-    where, made = _described(platform, ppn, procs), changes_of(changes)
-    if consumer is not None:
-        check_name("library", consumer, ALL_CONSUMERS)
-    check_can_ask_for(consumer, within)
-    grids = [
-        grid_for(consumer, grid)
-        for grid in _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, made, within)
-    ]
+    made = changes_of(changes)
+    where = _described(platform, ppn, procs, *(change.name for change in made))
+    grids = _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, made, within, consumer)
     tables = None if decisions is None else {item.collective: item for item in arguments.decisions(decisions).tables}
     if tables is not None and (lacking := [item.collective for item in grids if item.collective not in tables]):
         raise UsageError(f"{decisions} has no decisions for {lacking[0]} (valid: {', '.join(tables)})")
@@ -112,6 +107,7 @@ def sweep(
     exclude: Names = (),
     within: Names | None = None,
     doubtful: bool = False,
+    consumer: str | None = None,
     ppn: int | None = None,
     tolerance: float = TOLERANCE_PERCENT,
     context: SimulationContext | None = None,
@@ -132,10 +128,10 @@ def sweep(
     from collwise.whatif_results import Sweep, Sweeps
 
     arguments.check_percent("tolerance", tolerance)
-    where = _described(platform, ppn, procs)
     others = changes_of(changes)
     over = replace(factors if isinstance(factors, Factors) else parse_factors(factors), others=others)
-    grids = _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, others, within)
+    where = _described(platform, ppn, procs, over.name)
+    grids = _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, others, within, consumer)
 
     def swept(grid: Grid) -> Sweep:
         times, found = sweep_over(where, over, grid, simulations, tolerance / 100, doubtful)
@@ -242,17 +238,20 @@ def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int,
     return (*powers, most)
 
 
-def _described(platform: ClusterLike, ppn: int | None, procs: Numbers | None) -> HostPlatform:
-    """The platform, with a description that can be changed. Raises UsageError for platform XML without one."""
+def _described(platform: ClusterLike, ppn: int | None, procs: Numbers | None, *varied: str) -> HostPlatform:
+    """The platform, with a description that can be changed. Raises UsageError for platform XML without one.
+
+    An assumed rate of memory is named, unless memory is among the changes in `varied`.
+    """
     found = arguments.cluster(platform, ppn, procs)
     placed = found if isinstance(found, PlacedPlatform) else None
     base = description_of(found if placed is None else placed.base)
     # A platform that `cluster` made from an interconnect has this warning already.
-    rate = base.assumed_memory_bytes_per_second if isinstance(base, Platform) else None
+    rate = base.assumed_memory_bytes_per_second if isinstance(base, Platform) and "memory" not in varied else None
     if rate is not None and isinstance(platform, HostPlatform) and (ppn or found.default_processes_per_node) > 1:
         warn(
             f"the processes of a node of '{base.name}' are assumed to share {rate / 1e9:g} GB/s of memory; "
-            "--change memory=x4 shows what depends on it"
+            "'collwise whatif sweep --factors memory=x0.5:x5' shows at which rate choices change"
         )
     return base if placed is None else replace(placed, base=base)
 
@@ -267,13 +266,17 @@ def _grids(
     ppn: int | None,
     changes: Sequence[Change],
     within: Names | None = None,
+    consumer: str | None = None,
 ) -> list[Grid]:
     """The requested points, by collective; by default points that fit on the platform before and after the change.
 
-    `algorithms` are the requested names and the names to exclude.
+    `algorithms` are the requested names and the names to exclude. Of these, a consumer gets those it can be asked for.
     """
     from collwise.validation.times.memory_limits import asked_points, warn_of_doubtful
 
+    if consumer is not None:
+        check_name("library", consumer, ALL_CONSUMERS)
+    check_can_ask_for(consumer, within)
     per_node = ppn or platform.default_processes_per_node
     if procs is None:
         new = changed(platform, changes)
@@ -295,5 +298,6 @@ def _grids(
             for name in arguments.collectives(collective)
         ],
     )
+    grids = [grid_for(consumer, grid) for grid in grids]
     warn_of_doubtful(platform, grids)
     return grids

@@ -342,7 +342,7 @@ def _label(choice: Choice | None) -> str:
 
 
 def _amount(platform: HostPlatform, name: str, factor: float) -> str:
-    """The bandwidth or latency that a factor stands for, as ' (7.07 Gbit/s)'; empty if nodes differ."""
+    """The rate or latency that a factor stands for, as ' (7.07 Gbit/s)'; empty for other changes or if nodes differ."""
     base = getattr(platform, "base", platform)
     if not isinstance(base, Platform):
         return ""
@@ -351,4 +351,6 @@ def _amount(platform: HostPlatform, name: str, factor: float) -> str:
         latency, rate = base.ports.latency_seconds, base.ports.bytes_per_second
     if name == "bandwidth":
         return f" ({rate * factor * 8e-9:.3g} Gbit/s)"
+    if name == "memory" and base.memory_bytes_per_second is not None:
+        return f" ({base.memory_bytes_per_second * factor * 1e-9:.3g} GB/s)"
     return f" ({latency * factor * 1e6:.3g} us)" if name == "latency" else ""

@@ -76,7 +76,10 @@ def test_an_assumed_memory_rate_is_said(capsys: Capture) -> None:
     done("platforms new hdr --interconnect infiniband-hdr100 --nodes 16 --ppn 8 -o hdr.toml", capsys)
     asked = "--platform hdr.toml --collective allreduce --procs 128 --sizes 1MiB --segments 0"
     _, said = done(f"whatif change {asked} --change bandwidth=x2", capsys)
-    assert "a node of 'hdr' are assumed to share 20 GB/s of memory; --change memory=x4 shows" in said
+    assert "a node of 'hdr' are assumed to share 20 GB/s of memory; 'collwise whatif sweep --factors memory=" in said
+    swept, said = done(f"whatif sweep {asked} --factors memory=x0.5:x5 --for openmpi-4.1", capsys)
+    assert "are assumed to share" not in said
+    assert "memory x0.5 to x5 of 20 GB/s" in swept
     assert (
         "are assumed to share" not in done(f"whatif change {asked} --ppn 1 --procs 16 --change bandwidth=x2", capsys)[1]
     )

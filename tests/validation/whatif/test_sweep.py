@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,19 +10,29 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_equal
 
 from collwise.common.errors import UsageError
 from collwise.models.piecewise import Array
+from collwise.platforms import HostPlatform, load_description
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
+from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.sources import simulate
 from collwise.validation.times.times import BYTES, State, Times, joined
-from collwise.validation.whatif.sweep import FACTOR, CrossOver, crossovers, parse_factors, sweep_over, with_left_out
+from collwise.validation.whatif.sweep import (
+    FACTOR,
+    CrossOver,
+    Factors,
+    crossovers,
+    parse_factors,
+    sweep_over,
+    with_left_out,
+)
 from tests.free import free
 
 GROS = free()
@@ -85,6 +96,46 @@ def test_another_choice_wins_on_either_side_of_a_cross_over_point(context: Simul
                 (one.above for one in reversed(at(found, procs, size)) if one.value <= factor), winner or choice
             )
             assert choice == winner
+
+
+class Asked(Factors):
+    """Factors that remember at which of them a platform was asked for."""
+
+    def on(self, platform: HostPlatform, factor: float) -> HostPlatform:
+        ASKED.add(factor)
+        return super().on(platform, factor)
+
+
+ASKED: set[float] = set()
+
+
+@settings(max_examples=8)
+@given(
+    gbytes=st.floats(0.5, 16),
+    low=st.floats(0.2, 1),
+    per_node=st.sampled_from((2, 4, 8)),
+    nodes=st.integers(2, 8),
+    collective=st.sampled_from(("allreduce", "bcast", "reduce_scatter", "allgather")),
+    size=st.sampled_from((2**14, 2**16, 2**18)),
+)
+def test_choices_beside_cross_overs_of_memory_are_the_fastest_of_all(
+    gbytes: float, low: float, per_node: int, nodes: int, collective: str, size: int
+) -> None:
+    """Times of shared memory jump, so that both sides of a cross-over are checked, by plays that nothing cuts short."""
+    where = replace(load_description("gros"), memory_bytes_per_second=gbytes * 1e9)
+    factors = Asked("memory", parse_factors(f"memory=x{low}:x{low * 8}").values)
+    grid = Grid.of(collective, (nodes * per_node,), (size,), per_node, (8192, 2**17))
+    ASKED.clear()
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "timings.sqlite") as store:
+        _, found = sweep_over(where, factors, grid, SimulationContext(store, SCHEDULE))
+    for one in found:
+        below = max(factor for factor in ASKED if factor < one.value)
+        assert one.value / below < 1.0021
+        for factor, winner in ((below, one.below), (one.value, one.above)):
+            runner = ScheduleRunner(factors.on(where, factor))
+            played = {choice: runner.timing(grid.case(choice, *grid.points[0])) for choice in grid.choices}
+            every = {choice: timing.seconds for choice, timing in played.items() if timing.ok}
+            assert every[winner] == pytest.approx(min(every.values()), rel=1e-9)
 
 
 CHOICES = tuple(Choice(name) for name in ("linear", "binomial", "chain"))

@@ -176,7 +176,12 @@ def tuned(tuned: Tuned) -> Shown:
 
     parts: list[Table | str] = [*report.one_point(tuned)]
     if not parts:
-        parts = [report.gain_table(tuned), *report.sentences(tuned), *report.checked_tables(tuned)]
+        parts = [
+            *report.assumptions(tuned),
+            report.gain_table(tuned),
+            *report.sentences(tuned),
+            *report.checked_tables(tuned),
+        ]
     path = tuned.rules.path
     if path is not None:
         parts += [

@@ -65,13 +65,13 @@ def sure_facts(tables: Sequence[DecisionTable], gains: Gains = MappingProxyType(
     }
 
 
-def sure_points(table: DecisionTable) -> tuple[int, int]:
-    """The number of points of a table at which the choice is sure, and the number of all its points.
+def sure_points(table: DecisionTable) -> dict[tuple[int, int], bool]:
+    """True for points at which the choice is sure, by P and message size; points without an outlook are left out.
 
-    Both are 0 unless the times are simulated.
+    The result is empty unless the times are simulated.
     """
     found = outlooks_of(table, DISCREPANCY)
-    return sum(outlook.outlook.probability >= SURE for outlook in found), len(found)
+    return {(one.procs, one.message_bytes): one.outlook.probability >= SURE for one in found}
 
 
 def sure_sentences(

@@ -45,7 +45,7 @@ CHECKED = tomllib.loads(Path(__file__).with_name("checked.toml").read_text(encod
 """The errors of simulated times, and the slowdown of choices by simulated times, according to measured times."""
 MACHINES = tomllib.loads(Path(__file__).with_name("machines.toml").read_text(encoding="utf-8"))
 """The errors of predictions on supercomputers that others measured, and the time lost by choices, by machine."""
-ELSEWHERE = "Checked elsewhere"
+ELSEWHERE, WHERE_SURE = "Checked elsewhere", "Where choices are sure"
 _GAIN = "untuned / rules"
 _COLUMNS = ("collective", "points", _GAIN, "range", "slower at", "sure at", "where most is gained")
 _FIGURES = ("decisions", "close")
@@ -102,14 +102,17 @@ def gain_figure(tuned: Tuned) -> Figure:
 
 
 def points(tuned: Tuned) -> Iterator[dict[str, Any]]:
-    """A row for each point that the rules decide: the choices of the rules and of the untuned library, with seconds."""
+    """A row for each point that the rules decide: the choices of the rules and of the untuned library, with seconds.
+
+    `sure` is None where a point has no outlook.
+    """
     for name, scores in tuned.scores.items():
-        gains = tuned.gains(name)
+        gains, sure = tuned.gains(name), _sure_points(tuned, name)
         for i, j in scores.places(RULES):
-            rules = scores.pick(RULES, i, j)
-            row = {"collective": name, "procs": scores.right.procs[i], "message_bytes": scores.right.message_bytes[j]}
+            rules, p, size = scores.pick(RULES, i, j), scores.right.procs[i], scores.right.message_bytes[j]
+            row: dict[str, Any] = {"collective": name, "procs": p, "message_bytes": size}
             row |= {"algorithm": rules.name, "segment_bytes": rules.choice.segment_bytes if rules.choice else 0}
-            row |= {"seconds": rules.seconds, "slowdown": rules.slowdown}
+            row |= {"seconds": rules.seconds, "slowdown": rules.slowdown, "sure": sure.get((p, size))}
             if tuned.baseline is not None:
                 untuned = scores.pick(tuned.baseline.title, i, j)
                 row |= {"untuned": untuned.label, "untuned_seconds": untuned.seconds, "gain": float(gains[i, j])}
@@ -124,7 +127,12 @@ def gains_of(tuned: Tuned) -> Gains:
 
 def sentences(tuned: Tuned) -> list[str]:
     """Sentences on the gain, on how sure it is, and on what would change the choices."""
-    return [line for block in ("result", "sure", "memory", "changes") for line in _said(tuned, block)]
+    return [line for block in ("result", "sure", "changes") for line in _said(tuned, block)]
+
+
+def assumptions(tuned: Tuned) -> list[str]:
+    """Sentences on an assumed rate of memory, on which gains and choices depend; empty if no rate is assumed."""
+    return _said(tuned, "memory")
 
 
 def one_point(tuned: Tuned) -> list[str]:
@@ -146,7 +154,7 @@ def one_point(tuned: Tuned) -> list[str]:
         close=f"{100 * CLOSE:g}",
         limit=f"{100 * SURE:g}",
     )
-    return [title_of(tuned), *said, *(line for block in ("memory", "changes") for line in _said(tuned, block))]
+    return [title_of(tuned), *assumptions(tuned), *said, *_said(tuned, "changes")]
 
 
 def han_caveat(tuned: Tuned) -> str:
@@ -173,6 +181,7 @@ def _said(tuned: Tuned, block: str) -> list[str]:
         openmpi=tuned.consumer.startswith(OPENMPI),
         simulated=_is_simulated(tuned),
         elsewhere=ELSEWHERE,
+        where_sure=WHERE_SURE if tuned.folder else "",
         cases=errors.size,
         measured=[*tuned.measured],
         drawn=tuned.over_allocations,
@@ -251,7 +260,8 @@ def _han(tuned: Tuned) -> str:
 def changing(tuned: Tuned) -> str:
     """The command that shows whether the choices stay the same if the cluster changes.
 
-    The command is empty if the cluster has no description, or if no option can repeat the placement of ranks.
+    If a rate of memory is assumed, this is a sweep over it at the point where most may be lost. The command is empty if
+    the cluster has no description, or if no option can repeat the placement of ranks.
     """
     places = ""
     if isinstance(tuned.platform, PlacedPlatform) and not (places := getattr(tuned.platform, "options", "")):
@@ -260,6 +270,11 @@ def changing(tuned: Tuned) -> str:
     platform = tuned.file(".toml") if is_written else tuned.name
     if is_written and not tuned.file(".toml").exists():
         return ""
+    if _assumed_memory(tuned):
+        name, p, size = _riskiest(tuned)
+        point = f"--platform {platform} --collective {name} --procs {p} --sizes {typed_sizes([size])}"
+        chosen = f"--ppn {tuned.per_node}{places} --for {tuned.consumer}"
+        return f"{program_name()} whatif sweep {point} {chosen} --factors memory=x0.5:x5"
     procs = ",".join(map(str, next(iter(tuned.times.values())).procs))
     are_usual = all(times.message_bytes == sizes_of(times.collective) for times in tuned.times.values())
     sizes = "" if are_usual else f" --sizes {typed_sizes(_sizes(tuned))}"
@@ -268,8 +283,17 @@ def changing(tuned: Tuned) -> str:
         f"{places}"
     )
     rules = "" if tuned.folder is None else f" --decisions {shlex.quote(str(tuned.file('-decisions.json')))}"
-    change = "memory=x4" if _assumed_memory(tuned) else "bandwidth=x0.5"
-    return f"{program_name()} whatif change {points} --for {tuned.consumer}{rules} --change {change}"
+    return f"{program_name()} whatif change {points} --for {tuned.consumer}{rules} --change bandwidth=x0.5"
+
+
+def _riskiest(tuned: Tuned) -> tuple[str, int, int]:
+    """The collective, P and size at which the choice may lose most; the largest if nothing is known of losses."""
+    facts = sure_facts(tuned.said)
+    if facts is not None:
+        worst = facts["worst"]
+        return worst["collective"], worst["procs"], worst["message_bytes"]
+    times = next(iter(tuned.times.values()))
+    return times.collective, times.procs[-1], times.message_bytes[-1]
 
 
 def _assumed_memory(tuned: Tuned) -> float | None:
@@ -285,11 +309,30 @@ def _known(tuned: Tuned, *names: str) -> list[float]:
     return [float(item) for name in names or tuned.scores for item in tuned.gains(name).flat if np.isfinite(item)]
 
 
+def _sure_points(tuned: Tuned, name: str) -> dict[tuple[int, int], bool]:
+    """True for points at which the choice for a collective is sure, by P and message size."""
+    return next((sure_points(table) for table in tuned.said if table.collective == name), {})
+
+
+def _sure_table(tuned: Tuned) -> Table:
+    """The message sizes at which the choice is sure and at which it is not, for each collective and P."""
+    rows = []
+    for name in tuned.scores:
+        found = _sure_points(tuned, name)
+        for p in sorted({procs for procs, _ in found}):
+            sizes = (
+                [format_size(m) for (procs, m), sure in found.items() if (procs, sure) == (p, is_sure)]
+                for is_sure in (True, False)
+            )
+            rows.append((name, p, *(", ".join(some) or "-" for some in sizes)))
+    return Table(WHERE_SURE, ("collective", "P", "sure", "not sure"), rows, 2, folded=True)
+
+
 def _gain_row(tuned: Tuned, name: str) -> tuple[str, ...]:
     scores, gains = tuned.scores[name], tuned.gains(name)
     known = gains[np.isfinite(gains)]
-    counts = [sure_points(table) for table in tuned.said if table.collective == name]
-    sure = next((f"{sure} of {points}" for sure, points in counts if points), "-")
+    found = _sure_points(tuned, name)
+    sure = f"{sum(found.values())} of {len(found)}" if found else "-"
     decided = len(scores.places(RULES))
     if tuned.baseline is None or not known.size:
         return (name, str(decided), "-", "-", "-", sure, "-")
@@ -318,21 +361,22 @@ def _gained(tuned: Tuned) -> Section:
     bad = {(i, 4) for i, row in enumerate(table.rows) if str(row[4])[0] not in "0-"}
     known = _known(tuned)
     pictures = [Picture.of("gains", gain_figure(tuned), TEXTS.line("gains", library=library))] if known else []
-    tables = [Table("", table.columns, table.rows, 1, bad=bad)]
+    where = _sure_table(tuned)
+    tables = [Table("", table.columns, table.rows, 1, bad=bad), *([where] if where.rows else [])]
     tables += [replace(item, folded=True) for item in checked_tables(tuned)]
     first, *how = _said(tuned, "result")
     path = tuned.rules.path
     assert path is not None
     return Section(
         "What the rules gain",
-        [first, *_sure(tuned)[-2:]],
+        [*assumptions(tuned), first, *_sure(tuned)[-2:]],
         tables,
         pictures,
         files={path.name: f"the file to take{han_caveat(tuned)}, rules for {_library(tuned)}"},
         notes=[
             Notes(
                 "How sure this is",
-                [*how, *(line for block in ("sure", "memory", "changes") for line in _said(tuned, block))],
+                [*how, *(line for block in ("sure", "changes") for line in _said(tuned, block))],
                 folded=True,
             ),
             Notes(

@@ -37,7 +37,7 @@ def test_what_is_said(table: DecisionTable, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sureness, "DISCREPANCY", NOTHING)
     sure, *_, mean, worst = sureness.sure_sentences([table])
     assert sure.startswith("sure at 4 of 4 points: there the choice loses less than 5 % with a probability of 90 %")
-    assert mean == "expected loss against the fastest choices (geometric mean): 0 %"
+    assert mean == "expected loss against the fastest choices, as the geometric mean of these 4 points: 0 %"
     assert worst.startswith("at worst (95th percentile) ")
     monkeypatch.setattr(sureness, "DISCREPANCY", MUCH)
     sure, *_, unsure, measure, _, _ = sureness.sure_sentences([table])

@@ -242,6 +242,11 @@ class Catalogue:
             raise unknown_name("collective", name, self.collectives)
         return self.collectives[name]
 
+    def our_name(self, name: str) -> str:
+        """The name of a collective without MPI's spelling: allreduce for MPI_Allreduce; an unknown name is kept."""
+        plain = name.lower().removeprefix("mpi_")
+        return plain if plain in self.collectives else name
+
     def find(self, collective: str, name: str) -> Algorithm | None:
         """The algorithm of that name; None if the catalogue does not have it."""
         known = self.collectives.get(collective)

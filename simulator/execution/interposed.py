@@ -59,21 +59,27 @@ class LibraryOptions:
         for number, entry in enumerate(self.algorithms.split(";"), start=1):
             if entry.strip():
                 with _located(f"--algorithms: entry {number}"):
-                    collective, equals, choice = entry.partition("=")
+                    collective, equals, choice = _our_entry(entry).partition("=")
                     if not equals:
                         raise UsageError(f"'{entry.strip()}' is not COLLECTIVE=ALGORITHM")
                     algorithm, *parameters = (word.strip() for word in choice.split(","))
-                    _check_choice(collective.strip(), algorithm, parameters)
+                    _check_choice(collective, algorithm, parameters)
 
     @property
     def environment(self) -> dict[str, str]:
         """The environment variables that the library reads."""
         variables = {
             "COLLWISE_TABLE": str(self.table) if self.table is not None else "",
-            "COLLWISE_ALGORITHMS": self.algorithms,
+            "COLLWISE_ALGORITHMS": ";".join(map(_our_entry, self.algorithms.split(";"))),
             "COLLWISE_REPORT": self.report,
         }
         return {name: value for name, value in variables.items() if value}
+
+
+def _our_entry(entry: str) -> str:
+    """An entry such as 'MPI_Bcast=binomial' with our name of the collective."""
+    collective, equals, choice = entry.partition("=")
+    return Catalogue.load().our_name(collective.strip()) + equals + choice
 
 
 def _check_table(path: Path) -> None:

@@ -331,14 +331,14 @@ def names(given: Names) -> tuple[str, ...]:
 
 
 def collectives(given: Names) -> tuple[str, ...]:
-    """Names of collectives; 'all' stands for every one. Raises UsageError for an unknown name."""
+    """Names of collectives, also as in MPI; 'all' stands for every one. Raises UsageError for an unknown name."""
     catalogue = Catalogue.load()
     if given == "all":
         return tuple(catalogue.collectives)
     wanted = names(given)
     if not wanted:
         raise UsageError(f"name a collective; valid: all, {', '.join(catalogue.collectives)}")
-    return tuple(catalogue.collective(name).name for name in wanted)
+    return tuple(catalogue.collective(catalogue.our_name(name)).name for name in wanted)
 
 
 def algorithms(collective: str, given: Names | None, exclude: Names = ()) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collwise import arguments
+from collwise.algorithms.catalogue import Catalogue
 from collwise.arguments import Names, Numbers, TimesLike
 from collwise.common.errors import UsageError, check_name, note, warn
 from collwise.common.files import read_text, write_text
@@ -66,8 +67,9 @@ class Decisions:
     def choose(self, collective: str, procs: int, message_bytes: int | str) -> Choice:
         """The choice for one call. Raises UsageError where nothing is decided."""
         found = {table.collective: table for table in self.tables}
-        check_name("collective", collective, found, "those decided")
-        return found[collective].choose(procs, arguments.sizes(message_bytes)[0])
+        name = Catalogue.load().our_name(collective)
+        check_name("collective", name, found, "those decided")
+        return found[name].choose(procs, arguments.sizes(message_bytes)[0])
 
     def frame(self) -> pd.DataFrame:
         """A row per rule: `collective`, `from_procs`, `from_bytes`, `algorithm`, `segment_bytes`."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collwise import arguments
+from collwise.algorithms.catalogue import Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name
 from collwise.decisions import Decisions
@@ -123,6 +124,7 @@ def space_of(
         raise UsageError(f"name --platform to simulate, or a target to measure on: {TARGET_OPTIONS}")
     if min(counts) < 2:
         raise UsageError("a hierarchical collective needs at least 2 nodes")
+    collective = Catalogue.load().our_name(collective)
     parts_of(collective)
     return Space(
         collective,

@@ -114,11 +114,12 @@ def _algorithms(context: click.Context) -> Iterable[str]:
     return dict.fromkeys(algorithm.name for name in collectives for algorithm in Catalogue.load().algorithms(name))
 
 
-def _one_name(text: str) -> str:
-    """A name. Raises UsageError for a list of names."""
+def _one_collective(text: str) -> str:
+    """The collective's name in the catalogue. Raises UsageError for an unknown name and for a list of names."""
     if "," in text:
         raise UsageError(f"'{text}' is a list; name one collective")
-    return text
+    catalogue = Catalogue.load()
+    return catalogue.collective(catalogue.our_name(text)).name
 
 
 def checked(check: Callable[[str], Any]) -> Callable[[str], str]:
@@ -151,6 +152,8 @@ class NamedChoice(click.Choice):
         return str(parsed(self._known, value, param))
 
     def _known(self, name: str) -> str:
+        if "," in name:
+            raise UsageError(f"'{name}' is a list; name one {self._kind}; valid: {', '.join(self.choices)}")
         check_name(self._kind, name, self.choices)
         return name
 
@@ -208,7 +211,7 @@ COUNTS = Parsed("counts", arguments.counts)
 NAMES = Parsed("names", arguments.names)
 ALGORITHM = Parsed("text", str, _algorithms, listed=False)
 ALGORITHMS = Parsed("names", arguments.names, _algorithms)
-COLLECTIVE = Parsed("text", _one_name, _collectives, listed=False)
+COLLECTIVE = Parsed("text", _one_collective, _collectives, listed=False)
 COLLECTIVES = Parsed("collectives", arguments.collectives, lambda context: ("all", *_collectives(context)))
 PLATFORM = PlatformWord("platform", arguments.platform, lambda _: known(), listed=False)
 WORD_OF_CLUSTER = PlatformWord("cluster", str, _clusters, listed=False)

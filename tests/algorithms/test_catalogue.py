@@ -111,6 +111,14 @@ def test_openmpi_looks_collectives_up_as_it_does(collective: str) -> None:
     assert (about["openmpi_collective"], about["openmpi_message"]) == OPENMPI[collective][:2]
 
 
+@pytest.mark.parametrize(
+    "name", ["reduce_scatter_block", "MPI_Reduce_scatter_block", "Reduce_scatter_block", "MPI_REDUCE_SCATTER_BLOCK"]
+)
+def test_collectives_have_mpis_names_too(name: str) -> None:
+    assert Catalogue.load().our_name(name) == "reduce_scatter_block"
+    assert Catalogue.load().our_name("MPI_Put") == "MPI_Put"
+
+
 def test_requirements_on_the_number_of_processes() -> None:
     fields = ("allgather", "x", "X", "f", "ring", ())
     even = Algorithm(*fields, requires=("even", "commutative"), selectable=True, openmpi={}, reference="")

@@ -31,6 +31,8 @@ _Value = TypeVar("_Value")
 _RANK, _HOST, _SWITCH, _GROUP = ("rank", "mpi_rank"), ("host", "hostname", "node", "allocation"), "switch", "group"
 """The names of columns; names in one tuple mean the same."""
 _PAIR = re.compile(r"([A-Za-z]\w*)\s*=\s*(\S+)")
+_NODE_LIST = re.compile(r"(?:export\s+)?(?:SLURM_(?:JOB_|STEP_)?NODELIST|NodeList)\s*=\s*[\"']?([^\"']*)[\"']?")
+"""SLURM's variables and the line of `scontrol show job` that have the hosts of a job."""
 _NAME = re.compile(r"[A-Za-z0-9_.:-]+")
 _LONGEST_NAME = 255
 """Systems refuse to look for files with longer names."""
@@ -146,6 +148,8 @@ def allocated(
     """
     found = allocation if isinstance(allocation, Allocation) else _read_allocation(str(allocation))
     hosts = tuple(dict.fromkeys(found.hosts))
+    if found is not allocation and _alike(platform):
+        note(f"{found.source}: which nodes these are does not matter: all of '{platform.name}' are at one switch")
     if len(hosts) > len(platform.hosts):
         has = counted(len(platform.hosts), "node")
         raise UsageError(f"{found.source}: {counted(len(hosts), 'host')}, but '{platform.name}' has {has}")
@@ -154,8 +158,6 @@ def allocated(
         described = description_of(platform)
         topology = described.topology if isinstance(described, Platform) else None
         places = None if node_map is None else _places(found, hosts, node_map)
-        if found is not allocation and isinstance(described, Platform) and topology is None:
-            note(f"{found.source}: which nodes these are does not matter: all of '{platform.name}' are at one switch")
         if isinstance(described, HeterogeneousPlatform) or (topology is not None and places is None):
             why = "it has several switches" if topology is not None else "its nodes differ"
             valid = ", or give --node-map FILE with the switch of each host" if topology is not None else ""
@@ -177,6 +179,15 @@ def allocated(
     if options and isinstance(node_map, str | Path):
         options += f" --node-map {shlex.quote(str(node_map))}"
     return AllocatedPlatform(platform, ranks, Path(found.source).name, per_node, options)
+
+
+def _alike(platform: HostPlatform) -> bool:
+    """True if the nodes of a platform do not differ and are all at one switch."""
+    try:
+        described = description_of(platform)
+    except UsageError:
+        return False
+    return isinstance(described, Platform) and described.topology is None and not described.node_faults
 
 
 def scattered(platform: HostPlatform, count: int) -> list[HostPlatform]:
@@ -286,7 +297,8 @@ def _read_allocation(source: str) -> Allocation:
         return Allocation(source, tuple(host for _, host in found), True, {host: where for where, host in found})
     rows: dict[str, str] = {}
     for where, line in lines:
-        for host in _expanded(line, where):
+        assigned = _NODE_LIST.fullmatch(line)
+        for host in _expanded(assigned[1] if assigned else line, where):
             if host in rows:
                 raise UsageError(f"{where}: host '{host}' appears twice; name it once, or use CSV with rank and host")
             rows[host] = where

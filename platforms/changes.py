@@ -23,7 +23,15 @@ from collwise.platforms.description import (
 )
 from collwise.platforms.description_file import checked, read_description, write_description
 from collwise.platforms.hosts import HostPlatform, PlacedPlatform, placed
-from collwise.platforms.topology import ROUTINGS, CableFault, Dragonfly, FatTree, Topology, Torus
+from collwise.platforms.topology import (
+    ROUTINGS,
+    CableFault,
+    Dragonfly,
+    FatTree,
+    Topology,
+    Torus,
+    parse_topology,
+)
 from collwise.platforms.xml_clusters import description_of
 
 if TYPE_CHECKING:
@@ -37,6 +45,8 @@ _RATE = re.compile(r"([0-9.]+)\s*([KMGT]?)bit(?:/s)?", re.IGNORECASE)
 _SWITCHES = re.compile(r"switch([0-9]+)(?:-([0-9]+))?:(x.+)")
 _TIME = re.compile(r"([0-9.]+)\s*(s|ms|us|ns)")
 _TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_TOPOLOGY_UNITS = {"_gbits": ("_bytes_per_second", 1.25e8), "_us": ("_seconds", 1e-6)}
+"""The ends of names with other units than descriptions have, the ends there, and the factors between the units."""
 _RATE_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
@@ -318,15 +328,12 @@ def _nodes(platform: Described, text: str) -> Described:
 
 
 def _topology(platform: Described, text: str) -> Described:
-    kind, *settings = text.split(":")
+    kind, settings = parse_topology(text)
     table: dict[str, object] = {"kind": kind}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise UsageError(
-                f"malformed '{setting}'; write for example fat-tree:nodes_per_switch=16:oversubscription=4"
-            )
-        table[key] = _toml_value(value)
+    for name, value in settings:
+        ending = next((one for one in _TOPOLOGY_UNITS if name.endswith(one)), "")
+        unit, scale = _TOPOLOGY_UNITS.get(ending, ("", 1.0))
+        table[name.removesuffix(ending) + unit] = scale * _positive(value, value) if ending else _topology_value(value)
     document = tomllib.loads(write_description(_homogeneous(platform, "topology")))
     document["topology"] = table
     made, problems = read_description(tomli_w.dumps(document))
@@ -336,7 +343,12 @@ def _topology(platform: Described, text: str) -> Described:
     return made
 
 
-def _toml_value(text: str) -> object:
+def _topology_value(text: str) -> object:
+    """A value as --topology of `platforms` takes it (2:1, 4x4x8), or as TOML."""
+    if re.fullmatch(r"\d+(x\d+)+", text):
+        return [int(number) for number in text.split("x")]
+    if ":" in text:
+        return parse_ratio(text)
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -472,7 +484,7 @@ CHANGES: dict[str, ChangeKind] = {
     "nodes": ChangeKind("64", "the number of nodes", _nodes),
     "ppn": ChangeKind("4", "the processes per node", _elsewhere),
     "placement": ChangeKind("cyclic", "where ranks run: block, cyclic or a file", _elsewhere),
-    "topology": ChangeKind("fat-tree:nodes_per_switch=16:oversubscription=4", "the network's switches", _topology),
+    "topology": ChangeKind("fat-tree:nodes_per_switch=16,oversubscription=4", "the network's switches", _topology),
     "oversubscription": ChangeKind(
         "4:1", "the oversubscription of a fat tree's lowest switches (or 4, or x2)", _oversubscription, True
     ),

@@ -7,12 +7,15 @@ are fixed. Parallel cables count as one cable, with the sum of their rates, or l
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING
+
+from collwise.common.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +43,21 @@ class CableFault:
 ADAPTIVE, STATIC = "adaptive", "static"
 ROUTINGS = (ADAPTIVE, STATIC)
 """The two routings: messages spread evenly over parallel cables, or each message uses only the cable of its route."""
+
+
+def parse_topology(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """The kind and the parameters of a topology such as 'fat-tree:nodes_per_switch=16,oversubscription=2:1'.
+
+    Commas and colons divide parameters. Raises UsageError for one without a value.
+    """
+    kind, _, rest = text.partition(":")
+    settings = []
+    for part in re.split(r"[:,](?=\s*\w+\s*=)", rest) if rest.strip() else []:
+        name, equals, value = (word.strip() for word in part.partition("="))
+        if not equals:
+            raise UsageError(f"malformed '{part}'; write for example fat-tree:nodes_per_switch=16,oversubscription=4")
+        settings.append((name, value))
+    return kind.strip(), settings
 
 
 def share_in_use(flows: int, cables: int) -> float:

@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError, check_name, note, warn
 from collwise.common.experiments import ROUNDTRIP, Experiment
 from collwise.common.files import write_text
@@ -39,6 +38,7 @@ from collwise.platforms.discovery.slurm import slurm_facts
 from collwise.platforms.hosts import MAX_HOSTS
 from collwise.platforms.loader import interconnect as load_interconnect
 from collwise.platforms.shipped import interconnect_names
+from collwise.platforms.topology import parse_topology
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
@@ -302,11 +302,10 @@ between them:
 
 def _topology(text: str) -> dict[str, Any]:
     """The topology and its parameters, by their keys in descriptions, from text such as fat-tree:oversubscription=2."""
-    kind, _, figures = text.partition(":")
+    kind, figures = parse_topology(text)
     check_name("topology", kind, TOPOLOGIES)
     found: dict[str, Any] = {"topology": kind}
-    for figure in arguments.names(figures):
-        name, _, value = figure.partition("=")
+    for name, value in figures:
         check_name("parameter of a topology", name, _FIGURES)
         key = name.replace("_gbits", "_bytes_per_second").replace("_us", "_seconds")
         if key in found:

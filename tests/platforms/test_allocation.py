@@ -190,8 +190,18 @@ def test_a_map_of_one_switch_changes_nothing(tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().err == said
     assert with_map.digest() == allocated(load("grisou"), "n[1-2]").digest()
     assert capsys.readouterr().err == said
-    allocated(load("grisou"), "grisou-[1-2].nancy.grid5000.fr")
-    assert not capsys.readouterr().err
+    own = "grisou-[1-2].nancy.grid5000.fr"
+    allocated(load("grisou"), own)
+    assert capsys.readouterr().err == said.replace("n[1-2]", own)
+
+
+@pytest.mark.parametrize(
+    "line", ["SLURM_JOB_NODELIST=n[3-4,9]", 'export SLURM_NODELIST="n[3-4,9]"', "   NodeList=n[3-4,9]"]
+)
+def test_slurm_s_own_lines_name_the_hosts(tmp_path: Path, line: str) -> None:
+    found = allocated(load("grisou"), write(tmp_path, "job.txt", f"{line}\n"))
+    assert found.ranks == (0, 1, 2)
+    assert allocated(load("grisou"), line.strip()).ranks == found.ranks
 
 
 def test_switches_that_a_description_does_not_fill_count_as_whole(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from tests.free import free
 
 GROS = free()
 TREE = "topology=fat-tree:nodes_per_switch=16:oversubscription=4"
+TREES = (TREE, "topology=fat-tree:nodes_per_switch=16,oversubscription=4:1")
 BY_FACTOR = ("bandwidth=x2", "latency=x2", "reduction=x2")
 
 
@@ -31,6 +32,18 @@ def change(platform: Platform | HeterogeneousPlatform, *texts: str) -> Platform 
     found = changed(platform, [parse_change(text) for text in texts]).platform
     assert isinstance(found, Platform | HeterogeneousPlatform)
     return found
+
+
+def test_topologies_are_written_as_for_platforms() -> None:
+    one, other = (single(text) for text in TREES)
+    assert one.topology == other.topology
+    torus = single("topology=torus:dimensions=4x4x8,nodes_per_switch=1,cable_gbits=8,hop_latency_us=2").topology
+    assert (
+        torus
+        == single(
+            "topology=torus:dimensions=[4, 4, 8]:nodes_per_switch=1:cable_bytes_per_second=1e9:hop_latency_seconds=2e-6"
+        ).topology
+    )
 
 
 def single(*texts: str, platform: Platform = GROS) -> Platform:

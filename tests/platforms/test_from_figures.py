@@ -24,6 +24,7 @@ from collwise.platforms import (
 )
 from collwise.platforms.discovery.facts import NOMINAL_GBITS
 from collwise.platforms.smpi import charges_overheads
+from collwise.platforms.topology import parse_topology
 from collwise.studies.cli.platforms import platforms
 from tests.free import free
 
@@ -87,6 +88,11 @@ def test_what_the_field_writes_and_what_no_link_has(tmp_path: Path) -> None:
     assert "oversubscription = 2.0" in file.read_text()
     result = CliRunner().invoke(platforms, ["new", "fast", "--nodes", "4", "--gbits", "1e9", "--latency-us", "1"])
     assert (result.exit_code, "100000" in result.output) == (2, True)
+
+
+def test_colons_divide_parameters_of_topologies_too() -> None:
+    both = (parse_topology(f"fat-tree:nodes_per_switch=16{mark}oversubscription=2:1") for mark in ",:")
+    assert [*both] == [("fat-tree", [("nodes_per_switch", "16"), ("oversubscription", "2:1")])] * 2
 
 
 def test_the_other_topologies(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ import json
 import os
 import zlib
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, note
 
 _Made = TypeVar("_Made")
 
@@ -82,6 +83,13 @@ def writable_folder(folder: Path) -> Path:
     if reason:
         raise UsageError(f"cannot write into {folder}: {reason}")
     return folder
+
+
+def note_replaced(file: Path) -> None:
+    """Says that a command replaces results of an earlier run, if their main file exists."""
+    if file.is_file():
+        made = datetime.fromtimestamp(file.stat().st_mtime)
+        note(f"{file} and the files that belong to it are replaced; they were written at {made:%Y-%m-%d %H:%M}")
 
 
 def writable_file(path: Path) -> Path:

@@ -170,6 +170,7 @@ def check_machines(
     if len({cell.place.machine for cell in cells}) == 1:
         learned_from = ", ".join(DISCREPANCY.machines)
         notes.append(f"confidence and robust choices are based on the errors of predictions for {learned_from}")
+    note(f"judging choices at {len(cells)} points")
     cells, sure = confidence.judged(cells, DISCREPANCY)
     cells = ruled(cells, confidence.ROBUST)
     discrepancy = confidence.learned(cells) if cells else None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from collwise import arguments
 from collwise.arguments import ClusterLike, Names, Numbers, TimesLike
 from collwise.common.errors import UsageError, check_name, note
-from collwise.common.files import writable_folder, write_text
+from collwise.common.files import note_replaced, writable_folder, write_text
 from collwise.decisions import Decisions, ExportedRules, export, select
 from collwise.platforms import HostPlatform, known, write_description
 from collwise.platforms.hosts import PlacedPlatform
@@ -158,7 +158,7 @@ def tune(
         counts = _counts(platform, per_node) if procs is None else arguments.counts(procs)
         platform.hosts_for(max(counts), per_node)
         if output is not None:
-            writable_folder(Path(output))
+            note_replaced(writable_folder(Path(output)) / f"{platform.name}.html")
         with arguments.opened(context, SCHEDULE.name) as opened:
             times = simulate(
                 *(platform, arguments.collectives(collective), counts, sizes),
@@ -184,6 +184,8 @@ def tune(
         if item
     ]:
         raise UsageError(f"{given[0]} is for simulated clusters; given times are used unchanged")
+    elif output is not None:
+        note_replaced(Path(output) / f"{next(iter(times.values())).platform}.html")
     decisions = select(
         times,
         consumer=consumer,

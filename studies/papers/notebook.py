@@ -23,7 +23,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 from collwise.common.errors import CollwiseError, UsageError, check_name
-from collwise.common.files import writable_folder, write_text
+from collwise.common.files import note_replaced, writable_folder, write_text
 
 _CONCLUSIONS, _TAKE_AWAY = "## Conclusions", "## What to take away"
 
@@ -49,6 +49,7 @@ def run(name: str, settings: Mapping[str, str], folder: Path, on_cell: OnCell) -
     check_name("study", name, known)
     notebook = known[name]
     writable_folder(folder)
+    note_replaced(folder / f"{name}.md")
     document = document_of(notebook)
     try:
         _execute(document, notebook, settings, on_cell)

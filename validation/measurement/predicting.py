@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.units import counted, format_size
 from collwise.models.fitting.procedures import request
 from collwise.models.interface import CollectiveModel
@@ -70,6 +70,8 @@ def predicted(
     notes: list[str] = []
     read_map = cache(read_node_map)
     for run, platform, wanted in _predictable(runs, factors, context.engine is SMPI, notes.append):
+        if run.machine not in platforms:
+            note(f"{run.machine}: predicting by the {context.engine.name} engine")
         where = _where_it_ran(platform, run, wanted, read_map, notes.append)
         facts = {}
         if isinstance(where, AllocatedPlatform) and run.node_map is not None:
@@ -86,6 +88,7 @@ def predicted(
         limit = f"P = {_MAX_PROCS_OF_SMPI} and buffers of {format_size(_MAX_BYTES_OF_SMPI)} in all"
         notes.append(f"simulated by SMPI up to {limit}")
     for whole, some in to_model.values():
+        note(f"{whole.name}: fitting models and predicting by them")
         for model in _models(whole, some, context, notes.append):
             found.setdefault(model.name, {}).update(_by_model(model, some))
     jobs = {name: list(some) for name, some in placed.items()}

@@ -313,6 +313,13 @@ def test_times_are_taken_as_they_are(tuned: Tuned, tmp_path: Path) -> None:
         collwise.tune(tuned.times, procs=4)
 
 
+def test_replaced_results_are_said_before_the_work_begins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with collwise.session(tmp_path / "s.sqlite", "schedule") as context:
+        for said in (False, True):
+            collwise.tune("exact", "bcast", procs=4, sizes="8KiB", output=tmp_path, context=context)
+            assert ("exact.html and the files that belong to it are replaced" in capsys.readouterr().err) == said
+
+
 def test_what_is_not_known_of_a_cluster_is_assumed_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with collwise.session(tmp_path / "s.sqlite", "schedule") as context:
         asked = {"procs": 4, "sizes": "64KiB", "segments": "8KiB", "context": context}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -14,7 +14,8 @@ from collwise.arguments import ClusterLike, Names, Numbers, TimesLike
 from collwise.common.errors import UsageError, check_name, note
 from collwise.common.files import note_replaced, writable_folder, write_text
 from collwise.decisions import Decisions, ExportedRules, export, select
-from collwise.platforms import HostPlatform, known, write_description
+from collwise.platforms import HostPlatform, Platform, known, write_description
+from collwise.platforms.changes import Change, changed
 from collwise.platforms.hosts import PlacedPlatform
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
@@ -47,6 +48,8 @@ Cluster: TypeAlias = "ClusterLike | TimesLike"
 RULES = "rules"
 """The title of the rules among scores."""
 _TABLE = "-libcollwise.table"
+_MEMORY_FACTORS = ("x0.5", "x5")
+"""The factors of an assumed rate of memory with which sure choices are checked."""
 MAX_PROCS = 4096
 """The largest P that is tuned by default."""
 
@@ -59,7 +62,9 @@ class Tuned:
     library, or the default baseline if the rules are for any MPI library; None if the library's decisions are not
     known. `said` holds the decisions as the rules express them, and `replaced` the choices that the rules cannot
     express. `measured` holds the measured times of the same cluster in the store, by collective. `over_allocations`
-    are sentences on what the rules lose if the nodes of a job are drawn at random.
+    are sentences on what the rules lose if the nodes of a job are drawn at random. `unsettled` are the points (of a
+    collective, P and message size) that would be sure if the assumed rate of memory were: there the choice loses over
+    5 % on memory half or five times as fast.
     """
 
     consumer: str
@@ -74,6 +79,12 @@ class Tuned:
     measured: Mapping[str, Times] = field(default_factory=dict)
     folder: Path | None = None
     over_allocations: tuple[str, ...] = ()
+    unsettled: frozenset[tuple[str, int, int]] = frozenset()
+
+    @property
+    def assumed_memory(self) -> float | None:
+        """The rate of a node's memory, bytes per second, if processes share the memory and the rate is assumed."""
+        return _assumed_memory(self.platform, self.per_node)
 
     @property
     def name(self) -> str:
@@ -205,6 +216,14 @@ def tune(
     deciders: list[Decider] = [Rules(said, RULES, baseline), *([baseline] if baseline else [])]
     judging = times if doubtful else {name: without_doubtful(item) for name, item in times.items()}
     scores = AllScores(compare(judging[table.collective], *deciders) for table in said)
+    unsettled: frozenset[tuple[str, int, int]] = frozenset()
+    if (
+        platform is not None
+        and not allocations
+        and _assumed_memory(platform, next(iter(times.values())).processes_per_node)
+    ):
+        with arguments.opened(context, SCHEDULE.name) as opened:
+            unsettled = _unsettled(platform, said, opened)
     folder = None if output is None else writable_folder(Path(output))
     wanted = OPENMPI if openmpi_version(consumer) else consumer
     form = next(item for item in FORMATS.values() if item.consumer == wanted)
@@ -218,10 +237,45 @@ def tune(
     found = Tuned(
         *(consumer, times, decisions, rules, scores, baseline, tuple(said), replaced, platform, measured, folder),
         tuple(filter(None, drawn)),
+        unsettled,
     )
     if folder is not None:
         _write(found)
     return found
+
+
+def _assumed_memory(platform: HostPlatform | None, per_node: int) -> float | None:
+    base = platform.base if isinstance(platform, PlacedPlatform) else platform
+    return base.assumed_memory_bytes_per_second if per_node > 1 and isinstance(base, Platform) else None
+
+
+def _unsettled(
+    platform: HostPlatform, tables: Sequence[DecisionTable], context: SimulationContext
+) -> frozenset[tuple[str, int, int]]:
+    """Points at which choices seem sure, but lose over 5 % on memory half or five times as fast."""
+    from collwise.studies.reports.sureness import sure_points
+    from collwise.validation.measurement.confidence import CLOSE
+    from collwise.validation.times.sources import simulate as simulate_grids
+
+    grids = []
+    for table in tables:
+        sure = [point for point, is_sure in sure_points(table).items() if is_sure]
+        for procs in sorted({procs for procs, _ in sure}):
+            sizes = tuple(size for count, size in sure if count == procs)
+            assert table.times is not None
+            chosen = tuple((procs, size, choice) for size in sizes if (choice := table.choice_at(procs, size)))
+            grids.append(replace(table.times.grid, procs=(procs,), message_bytes=sizes, besides=chosen))
+    found = set()
+    for factor in _MEMORY_FACTORS if grids else ():
+        there = changed(platform, [Change("memory", factor)]).platform
+        margins = {grid.collective: CLOSE for grid in grids}
+        for times in simulate_grids(there, grids, context, margins, f"{platform.name}, memory {factor}"):
+            seconds = without_doubtful(times)
+            for procs, size, choice in times.grid.besides:
+                best = float(seconds.best_seconds.sel(procs=procs, message_bytes=size))
+                if seconds.seconds_of(choice, procs, size) > (1 + CLOSE) * best:
+                    found.add((times.collective, procs, size))
+    return frozenset(found)
 
 
 def _ending(consumer: str) -> str:

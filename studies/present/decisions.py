@@ -194,7 +194,7 @@ def tuned(tuned: Tuned) -> Shown:
         "baseline": None if tuned.baseline is None else tuned.baseline.name,
         "checked": report.CHECKED,
         "robust": tuned.decisions.robust,
-        "sure": sure_facts(tuned.said, report.gains_of(tuned)),
+        "sure": sure_facts(tuned.said, report.gains_of(tuned), tuned.unsettled),
     }
     figures = {"gains": partial(report.gain_figure, tuned)}
     return Shown(parts, [*report.points(tuned)], facts, figures, problem_of(tuned.decisions.failed))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import add
 from pathlib import Path
 from statistics import fmean
@@ -28,10 +28,14 @@ Gains = Mapping[tuple[str, int, int], float]
 """The time of an untuned library divided by the time of the decisions, by collective, P and message size."""
 
 
-def sure_facts(tables: Sequence[DecisionTable], gains: Gains = MappingProxyType({})) -> dict[str, Any] | None:
+def sure_facts(
+    tables: Sequence[DecisionTable],
+    gains: Gains = MappingProxyType({}),
+    unsettled: Collection[tuple[str, int, int]] = (),
+) -> dict[str, Any] | None:
     """The numbers of points and of sure points, what to measure at doubtful points, and the losses.
 
-    The result is None unless the times are simulated.
+    The result is None unless the times are simulated. Points in `unsettled` are not sure.
 
     `others` is the number of points without an outlook. `mean` is the geometric mean of the expected losses, `worst`
     the point at which the 95th percentile of the loss is largest. Losses are relative to the fastest choice. `untuned`
@@ -43,7 +47,12 @@ def sure_facts(tables: Sequence[DecisionTable], gains: Gains = MappingProxyType(
     if not points:
         return None
     doubtful = {
-        name: [outlook for outlook in some if outlook.outlook.probability < SURE] for name, some in found.items()
+        name: [
+            outlook
+            for outlook in some
+            if outlook.outlook.probability < SURE or (name, outlook.procs, outlook.message_bytes) in unsettled
+        ]
+        for name, some in found.items()
     }
     known = [gains.get((name, outlook.procs, outlook.message_bytes), math.nan) for name, outlook in points]
     losses = [math.log1p(outlook.outlook.mean) for _, outlook in points]
@@ -53,6 +62,7 @@ def sure_facts(tables: Sequence[DecisionTable], gains: Gains = MappingProxyType(
         "points": len(points),
         "others": sum(len(table.times.grid.points) for table in tables if table.times is not None) - len(points),
         "sure": len(points) - sum(map(len, doubtful.values())),
+        "unsettled": len(unsettled),
         "measure": [_to_measure(name, some) for name, some in doubtful.items() if some],
         "mean": math.expm1(fmean(losses)),
         "untuned": None if math.isnan(untuned) else untuned,
@@ -65,23 +75,29 @@ def sure_facts(tables: Sequence[DecisionTable], gains: Gains = MappingProxyType(
     }
 
 
-def sure_points(table: DecisionTable) -> dict[tuple[int, int], bool]:
+def sure_points(table: DecisionTable, unsettled: Collection[tuple[str, int, int]] = ()) -> dict[tuple[int, int], bool]:
     """True for points at which the choice is sure, by P and message size; points without an outlook are left out.
 
-    The result is empty unless the times are simulated.
+    The result is empty unless the times are simulated. Points in `unsettled` are not sure.
     """
-    found = outlooks_of(table, DISCREPANCY)
-    return {(one.procs, one.message_bytes): one.outlook.probability >= SURE for one in found}
+    return {
+        (one.procs, one.message_bytes): one.outlook.probability >= SURE
+        and (table.collective, one.procs, one.message_bytes) not in unsettled
+        for one in outlooks_of(table, DISCREPANCY)
+    }
 
 
 def sure_sentences(
-    tables: Sequence[DecisionTable], gains: Gains = MappingProxyType({}), library: str = ""
+    tables: Sequence[DecisionTable],
+    gains: Gains = MappingProxyType({}),
+    library: str = "",
+    unsettled: Collection[tuple[str, int, int]] = (),
 ) -> list[str]:
     """Sentences on the number of sure points, what to measure at doubtful points, and the worst case.
 
     The list is empty unless the times are simulated.
     """
-    found = sure_facts(tables, gains)
+    found = sure_facts(tables, gains, unsettled)
     if found is None:
         return []
     limits = {"close": f"{100 * CLOSE:g}", "limit": f"{100 * SURE:g}"}

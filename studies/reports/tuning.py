@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from collwise.common.program import program_name
 from collwise.common.units import format_size, typed_sizes
 from collwise.models.piecewise import Array
-from collwise.platforms.description import Description, Platform
+from collwise.platforms.description import Description
 from collwise.platforms.hosts import PlacedPlatform
 from collwise.platforms.shipped import known
 from collwise.platforms.smpi import charges_overheads
@@ -150,7 +150,7 @@ def one_point(tuned: Tuned) -> list[str]:
         library=_compared(tuned),
         consumer=_library(tuned),
         han=_han(tuned),
-        sure=sure_facts(tuned.said, gains_of(tuned)),
+        sure=sure_facts(tuned.said, gains_of(tuned), tuned.unsettled),
         close=f"{100 * CLOSE:g}",
         limit=f"{100 * SURE:g}",
     )
@@ -176,7 +176,7 @@ def _said(tuned: Tuned, block: str) -> list[str]:
         ratio=geometric_mean(every) if every else None,
         han=_han(tuned),
         changing=None if tuned.platform is None else changing(tuned),
-        memory=_assumed_memory(tuned),
+        memory=tuned.assumed_memory,
         measuring=measuring(tuned),
         openmpi=tuned.consumer.startswith(OPENMPI),
         simulated=_is_simulated(tuned),
@@ -194,7 +194,7 @@ def _said(tuned: Tuned, block: str) -> list[str]:
 
 def _sure(tuned: Tuned) -> list[str]:
     """Sentences on how sure the choices are; the last two sentences give the expected loss."""
-    found = sure_sentences(tuned.said, gains_of(tuned), _compared(tuned))
+    found = sure_sentences(tuned.said, gains_of(tuned), _compared(tuned), tuned.unsettled)
     return [f"{line[0].upper()}{line[1:]}." for line in found]
 
 
@@ -270,7 +270,7 @@ def changing(tuned: Tuned) -> str:
     platform = tuned.file(".toml") if is_written else tuned.name
     if is_written and not tuned.file(".toml").exists():
         return ""
-    if _assumed_memory(tuned):
+    if tuned.assumed_memory:
         name, p, size = _riskiest(tuned)
         point = f"--platform {platform} --collective {name} --procs {p} --sizes {typed_sizes([size])}"
         chosen = f"--ppn {tuned.per_node}{places} --for {tuned.consumer}"
@@ -296,14 +296,6 @@ def _riskiest(tuned: Tuned) -> tuple[str, int, int]:
     return times.collective, times.procs[-1], times.message_bytes[-1]
 
 
-def _assumed_memory(tuned: Tuned) -> float | None:
-    """The rate of a node's memory, bytes per second, if processes share the memory and the rate is guessed."""
-    base = tuned.platform.base if isinstance(tuned.platform, PlacedPlatform) else tuned.platform
-    if tuned.per_node == 1 or not isinstance(base, Platform):
-        return None
-    return base.assumed_memory_bytes_per_second
-
-
 def _known(tuned: Tuned, *names: str) -> list[float]:
     """The known gains of the collectives with these names; without names, the known gains of all collectives."""
     return [float(item) for name in names or tuned.scores for item in tuned.gains(name).flat if np.isfinite(item)]
@@ -311,7 +303,7 @@ def _known(tuned: Tuned, *names: str) -> list[float]:
 
 def _sure_points(tuned: Tuned, name: str) -> dict[tuple[int, int], bool]:
     """True for points at which the choice for a collective is sure, by P and message size."""
-    return next((sure_points(table) for table in tuned.said if table.collective == name), {})
+    return next((sure_points(table, tuned.unsettled) for table in tuned.said if table.collective == name), {})
 
 
 def _sure_table(tuned: Tuned) -> Table:

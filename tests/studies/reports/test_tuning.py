@@ -19,15 +19,16 @@ import collwise
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, warn
 from collwise.platforms import Platform, load
+from collwise.platforms.changes import Change, changed
 from collwise.platforms.description import Source
 from collwise.studies.present.shown import Table, shown
-from collwise.studies.reports import tuning as report
-from collwise.studies.reports.sureness import DISCREPANCY
+from collwise.studies.reports import sureness, tuning as report
+from collwise.studies.reports.sureness import DISCREPANCY, sure_points
 from collwise.tuning import RULES, Tuned
 from collwise.validation.compare.scores import Picked
 from collwise.validation.libraries.openmpi_rules import parse_rules
 from collwise.validation.libraries.sayable import for_consumer
-from collwise.validation.measurement.confidence import outlooks_of
+from collwise.validation.measurement.confidence import Discrepancy, outlooks_of
 from collwise.validation.select.decisions import loss_of
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.times import Times
@@ -280,6 +281,33 @@ def test_assumed_memory_is_named_where_processes_share_it(tuned: Tuned) -> None:
     assert shown(shared).parts[0] == first
     assert not report.assumptions(replace(tuned, platform=made))
     assert not report.assumptions(replace(shared, platform=replace(made, sources=())))
+
+
+def test_choices_that_depend_on_an_assumed_memory_rate_are_not_sure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sureness, "DISCREPANCY", Discrepancy(1e-9, 1e-9, 1e-9, 5.0))
+    sizes = "64KiB,1MiB,4MiB"
+    with collwise.session(tmp_path / "s.sqlite", "schedule") as context:
+        asked = {"procs": 128, "segments": "64KiB", "ppn": 32, "context": context}
+        found = collwise.tune("infiniband-hdr100", "bcast,allreduce", sizes=sizes, nodes=4, **asked)
+        assert found.platform is not None
+        expected = set()
+        for factor in ("x0.5", "x5"):
+            there = changed(found.platform, [Change("memory", factor)]).platform
+            times = collwise.simulate(there, "bcast,allreduce", sizes=sizes, consumer="openmpi-4.1", **asked)
+            for table in found.said:
+                right = times[table.collective]
+                for point in sure_points(table):
+                    choice = table.choice_at(*point)
+                    assert choice is not None
+                    best = float(right.best_seconds.sel(procs=point[0], message_bytes=point[1]))
+                    if right.seconds_of(choice, *point) > 1.05 * best:
+                        expected.add((table.collective, *point))
+    assert expected
+    assert found.unsettled == expected
+    facts = shown(found).facts["sure"]
+    assert (facts["sure"], facts["unsettled"]) == (facts["points"] - len(expected), len(expected))
 
 
 def _on_nodes(times: Times, per_node: int) -> Times:

@@ -577,7 +577,7 @@ def algorithms_page() -> str:
         "`collwise show algorithms --json` prints the same.\n\n"
         "Requirements: `power_of_two` and `even` concern the number of processes, `commutative` the operation. "
         "Algorithms marked 'by node' treat the processes of one node differently from others. They run where they are "
-        "named (`simulate --algorithms`, `program run --algorithms`, `show schedule --algorithm`), and "
+        "named (`simulate --algorithms`, `program run --algorithms`, `show schedule --algorithms`), and "
         "`simulate --algorithms all,by-node` makes them choices. Without that they are none: models have no formulas "
         "for them, and with one process on each node they are the flat algorithms over again. Mock-ups of performance "
         "guidelines call the MPI library's own collectives ([guidelines.md](guidelines.md)). "

@@ -39,6 +39,10 @@ ALGORITHMS = "chain,binary,binomial"
 POINT_TO_POINT = "point-to-point"
 
 
+class TaskStudies(list["TaskStudy"]):
+    """Times of the tasks of each configuration."""
+
+
 class TaskSearches(dict[str, "Tuning"]):
     """Results of searches for the best configurations, by collective."""
 
@@ -152,8 +156,15 @@ def time_tasks(
     target: TargetLike | None = None,
     method: Method | None = None,
     context: SimulationContext | None = None,
-) -> list[TaskStudy]:
-    """Times the tasks of a hierarchical collective on the leader of each node.
+) -> TaskStudies:
+    """Times the tasks of a hierarchical collective.
+
+    It times the tasks of bcast, reduce or allreduce on each node's leader, in a pipeline and alone. Between nodes the
+    algorithm is chain, binary, binomial or library. A task is the work of a leader between two waits. In task sbib(3),
+    for example, a leader broadcasts segment 2 within its node and segment 3 to other nodes. Each task is timed after
+    the tasks before it, so that it starts as it would in the collective. The stabilised cost is the mean time of the
+    later tasks. The overlap says how much of a task's shorter part is hidden behind the longer part if both run at
+    once.
 
     Returns a TaskStudy for each configuration, with `times` (the seconds of each leader and task), `stable_seconds`,
     `probes` (tasks that run alone, and tasks that run at the same time) and `overlap`.
@@ -168,13 +179,15 @@ def time_tasks(
     """
     from collwise.validation.hierarchy.cost_model import study_tasks
 
+    if len(ways := arguments.within(within)) > 1 and BY_SOCKET in ways:
+        raise UsageError("--within: by-socket cannot be combined with others, since its tasks differ")
     where, place = None if platform is None else arguments.platform(platform), _reached(target, ppn)
     cut = arguments.sizes(segments)
     with arguments.opened(context) as opened:
         space = space_of(
             *(collective, where, place, nodes, ppn, max(cut), cut, algorithms, within, pieces, opened.engine)
         )
-        return study_tasks(space.cases(), _bench(where, place, method, opened), tasks)
+        return TaskStudies(study_tasks(space.cases(), _bench(where, place, method, opened), tasks))
 
 
 def search_tasks(

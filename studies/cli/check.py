@@ -23,7 +23,6 @@ from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import flag, group, option, refuse_options
 from collwise.studies.cli.derive import command, derived
-from collwise.studies.cli.output import print_json
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.cli.types import (
     COLLECTIVE,
@@ -352,8 +351,7 @@ def study(
     output: Path | None = option(types.PATH, key="folder of results"),
     quick: bool = flag(),
     simulation: options.SimulationOptions = options.SIMULATION,
-    as_json: bool = options.JSON,
-) -> None:
+) -> Shown:
     """Runs the study NAME and writes its results.
 
     \b
@@ -387,9 +385,5 @@ def study(
             output or results_folder() / name,
             lambda heading, done: bar.update(task, description=f"{name}: {heading}", completed=done),
         )
-    if as_json:
-        print_json([results])
-        return
-    for sentence in results["conclusions"]:
-        click.echo(f"- {sentence}")
-    click.echo("written: " + ", ".join(str(path) for path in files))
+    written = "written: " + ", ".join(map(str, files))
+    return Shown([*(f"- {sentence}" for sentence in results["conclusions"]), written], [results])

@@ -70,7 +70,6 @@ SUBCOMMANDS = {
     "show tasks": Subcommand(
         needs="build smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed"
     ),
-    "show traffic": Subcommand(needs="build"),
 }
 """The subcommands with needs of their own, by their words."""
 SECTIONS = {

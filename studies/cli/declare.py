@@ -1,7 +1,7 @@
 """Declares options and arguments, as the default values of the parameters that they fill.
 
-@command("platforms write grisou -o grisou.xml", parent=platforms)
-def write(platform: HostPlatform = argument(PLATFORM), output: Path | None = option(NEW_FILE)) -> None:
+@command("platforms show grisou -o grisou.xml", parent=platforms)
+def show(platform: HostPlatform = argument(PLATFORM), output: Path | None = option(NEW_FILE)) -> Shown:
 
 options.toml contains the help of options. `command` is in derive.py.
 """

@@ -225,6 +225,8 @@ def show(
         write_text(report, markdown_of(presented, titled=True))
     drawn = {} if figures is None else {figures / f"{stem}.png": figure for stem, figure in presented.figures.items()}
     if draw is not None:
+        if len(presented.figures) != 1:
+            raise UsageError("--draw: this result has no single figure; ask for less")
         (drawn[draw],) = presented.figures.values()
     if figures is not None and not drawn:
         note("nothing to draw")

@@ -91,7 +91,6 @@ COLLECTIVE = option(types.COLLECTIVE, required=True)
 PPN = option(click.IntRange(1))
 SIMGRID = option()
 _BASELINE = partial(option, key="baseline", said={"baselines": BASELINES})
-BASELINE = _BASELINE(Parsed("baseline", find_baseline), find_baseline)
 DEFAULT_LIBRARY = _BASELINE(NamedChoice("baseline", BASELINES))
 """The option --baseline, whose value is the name of an untuned library."""
 CALLED_LIBRARY = _BASELINE(Parsed("baseline", find_baseline), next(iter(BASELINES)))

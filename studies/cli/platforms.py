@@ -1,4 +1,4 @@
-"""collwise platforms: list, show, check, write, new, describe, and the commands of experiment.py."""
+"""collwise platforms: list, show, check, new, describe, and the commands of experiment.py."""
 
 from __future__ import annotations
 
@@ -82,21 +82,37 @@ def list_platforms() -> Shown:
 _INTERCONNECTS = "Interconnects, for 'tune', 'whatif' and 'platforms new --interconnect'"
 
 
-@command("platforms show grisou", "show", platforms, draw=True)
+@command("platforms show grisou -o grisou.xml", "show", platforms, draw=True)
 def show(
     platform: HostPlatform = argument(PLATFORM),
     overheads: str | None = option(types.NamedChoice("interconnect", interconnect_names())),
+    changes: Sequence[str] = option(multiple=True),
+    output: Path | None = option(NEW_FILE),
 ) -> Shown:
-    """Shows a platform's description with its sources, or draws it.
+    """Shows, draws or writes a platform's description.
 
-    PLATFORM is a name or a file.
+    A description has its sources in it. PLATFORM is a name or a file. --change first changes the platform, as in
+    'whatif'. -o writes platform XML, which SimGrid 3.32 to 4.1 read, or a description if the name ends in .toml.
     """
     if overheads is not None:
         if not isinstance(platform, Platform):
             raise UsageError("--overheads is for descriptions of equal nodes")
         platform = with_overheads(platform, overheads)
-    text = write_description(platform) if isinstance(platform, Description) else platform.xml_text()
+    platform = changed(platform, [parse_change(change) for change in changes]).platform
+    if output is None:
+        text = write_description(platform) if isinstance(platform, Description) else platform.xml_text()
+    else:
+        write_text(output, _description(platform) if output.suffix == ".toml" else platform.xml_text())
+        text = f"{output}: {len(platform.hosts)} hosts"
     return Shown([text.rstrip("\n")], [_facts(platform)], figures={"": drawing("platform.platform_figure", platform)})
+
+
+def _description(platform: HostPlatform) -> str:
+    """The description of a platform, without the placement of ranks."""
+    if isinstance(platform, PlacedPlatform):
+        note("a description has no placement; give --placement to the commands that read it")
+        platform = platform.base
+    return write_description(description_of(platform))
 
 
 @command("platforms check mine.toml", "check", platforms)
@@ -118,30 +134,6 @@ def check(file: Path = argument(PATH)) -> Shown:
     facts = {"file": str(file), "hosts": len(report.hosts), "engine": engine}
     problem = f"{file}: {counted(len(problems), 'problem')} found" if problems else ""
     return Shown(parts, [{"problem": name} for name in problems], facts, problem=problem)
-
-
-@command("platforms write grisou -o grisou.xml", "write", parent=platforms)
-def write(
-    platform: HostPlatform = argument(PLATFORM),
-    changes: Sequence[str] = option(multiple=True),
-    output: Path | None = option(NEW_FILE),
-) -> None:
-    """Writes platform XML for SimGrid, or a description.
-
-    SimGrid 3.32 to 4.1 read the XML. If the name in -o ends in .toml, a description is written instead. --change first
-    changes the platform, as in 'whatif'.
-    """
-    platform = changed(platform, [parse_change(change) for change in changes]).platform
-    text = platform.xml_text()
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    if output.suffix == ".toml":
-        if isinstance(platform, PlacedPlatform):
-            note("a description has no placement; give --placement to the commands that read it")
-        text = write_description(description_of(getattr(platform, "base", platform)))
-    write_text(output, text)
-    click.echo(f"{output}: {len(platform.hosts)} hosts")
 
 
 def _facts(platform: HostPlatform) -> dict[str, object]:

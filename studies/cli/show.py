@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 import collwise
-from collwise import arguments, predictions
+from collwise import predictions
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
-from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
 from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import argument, group, option
+from collwise.studies.cli.declare import argument, option
 from collwise.studies.cli.derive import command, derived
-from collwise.studies.cli.options import TARGET_IF_NAMED
-from collwise.studies.present.shown import Shown, Table, drawing, said
-from collwise.validation.hierarchy.space import input_of, label
+from collwise.studies.present.shown import Shown, Table, said
+from collwise.timings import choices, nothing_runs
 from collwise.validation.libraries.baselines import Baseline, library_decisions
 from collwise.validation.select.consumers import OPENMPI_VERSIONS
-from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENT_BYTES
-from collwise.validation.times.grid import Grid, case_of, check_thresholds_matter, choice_of, with_thresholds
+from collwise.validation.times.grid import Grid, choice_of, without_repeats
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from collwise.models.single_messages import Thresholds
     from collwise.simulator.schedule.library import Schedule
     from collwise.simulator.schedule.tables import NetworkTables
@@ -99,40 +99,17 @@ def ids_text(algorithm: Algorithm) -> str:
 _PROTOCOLS = ("an eager message leaves when it is sent", "every send waits for its receive")
 
 
-def _one_size(
-    collective: str,
-    procs: int,
-    sizes: tuple[int, ...] | None,
-    segments: tuple[int, ...] | None,
-    root: int,
-) -> tuple[int, int]:
-    """The one message size and the one segment size. Raises UsageError for several sizes, or if `root` is no rank."""
+def _one_size(collective: str, sizes: tuple[int, ...] | None) -> int:
+    """The only message size; 0 for a barrier. Raises UsageError for several sizes."""
     if collective == "barrier":
         if sizes not in (None, (0,)):
             raise UsageError("--sizes: a barrier has no message; leave out --sizes")
-        sizes = (0,)
+        return 0
     if sizes is None:
         raise UsageError(f"--sizes: needed for {collective}, for example --sizes 8KiB")
-    segments = segments or (SEGMENT_BYTES,)
-    for name, values in (("--sizes", sizes), ("--segments", segments)):
-        if len(values) != 1:
-            raise UsageError(f"{name} takes only one size here, not {len(values)}")
-    if root >= procs:
-        raise UsageError(f"--root {root} is not a rank (valid: 0 to {procs - 1})")
-    return sizes[0], segments[0]
-
-
-def _one_way(entry: Algorithm, within: Sequence[str]) -> int:
-    """The number of the given kind of communication within a node.
-
-    Raises UsageError for several kinds, and for a kind that the algorithm does not have.
-    """
-    ways = arguments.within(within)
-    if len(ways) != 1:
-        raise UsageError(f"--within takes only one kind here, not {len(ways)}")
-    if ways[0] and entry.count_parameter != "within":
-        raise UsageError(f"--within: {entry.collective} {entry.name} only sends messages; leave --within out")
-    return ways[0]
+    if len(sizes) != 1:
+        raise UsageError(f"--sizes takes only one size here, not {len(sizes)}")
+    return sizes[0]
 
 
 def _recorded(platform: HostPlatform, case: Case, called: Baseline) -> tuple[Schedule, NetworkTables]:
@@ -146,56 +123,73 @@ def _recorded(platform: HostPlatform, case: Case, called: Baseline) -> tuple[Sch
 
 
 @command(
-    "show schedule --platform gros --collective bcast --algorithm binomial --procs 16 --sizes 8KiB",
+    "show schedule --platform gros --collective bcast --algorithms binomial --procs 16 --sizes 8KiB",
     parent=show,
     draw=True,
 )
 def schedule(
     platform: HostPlatform = options.placed_platform(),
     collective: str = options.COLLECTIVE,
-    algorithm: str = option(types.ALGORITHM, required=True),
+    algorithms: tuple[str, ...] | None = option(types.ALGORITHMS),
     procs: int = options.process_count(2, required=True),
     sizes: tuple[int, ...] | None = option(types.SIZES),
-    segments: tuple[int, ...] | None = option(types.SIZES),
+    segments: tuple[int, ...] = option(types.SIZES, format_size(SEGMENT_BYTES)),
     thresholds: Thresholds | None = options.THRESHOLDS,
-    within: tuple[str, ...] = option(types.NAMES, "point-to-point"),
+    within: tuple[str, ...] | None = option(types.NAMES),
     root: int = option(click.IntRange(0), 0),
     ppn: int | None = options.PPN,
     called: Baseline = options.CALLED_LIBRARY,
 ) -> Shown:
-    """Shows an algorithm's messages, rounds and critical path.
+    """Shows the messages of algorithms, and critical paths.
 
-    The schedule is recorded from the algorithm's own code and timed by the schedule engine (docs/engine.md). The time
-    is the sum of the parts of the critical path. As long as the path stays the same,
-    whatever a part takes longer, the collective takes longer.
+    Several algorithms are compared by their times, and by the bytes that they send between nodes, between switches, and
+    between groups of switches. Algorithms that send the fewest bytes between groups come first (between switches or
+    nodes if there are no groups). The time of a single algorithm is the sum of the parts of its critical path. As long
+    as the path stays the same, whatever a part takes longer, the collective takes longer. Messages are recorded from
+    the algorithms' own code and timed by the schedule engine (docs/engine.md). Ranks run as --placement or --allocation
+    says.
     """
-    from collwise.simulator.schedule.critical_path import path_parts
     from collwise.simulator.schedule.networks import places_of
+
+    message_bytes = _one_size(collective, sizes)
+    if root >= procs:
+        raise UsageError(f"--root {root} is not a rank (valid: 0 to {procs - 1})")
+    competing = choices([collective], algorithms, segments, {"within": within}, thresholds)
+    known = Catalogue.load().collective(collective).algorithms
+    if within is not None and all(known[one.algorithm].count_parameter != "within" for one in competing[collective]):
+        raise UsageError(f"--within: these algorithms of {collective} only send messages; leave --within out")
+    per_node = ppn or platform.default_processes_per_node
+    grid = Grid(collective, competing[collective], (procs,), (message_bytes,), per_node, root)
+    cases = without_repeats(grid.cases())
+    if not cases:
+        raise nothing_runs(competing, (procs,), (message_bytes,))
+    places = places_of(platform, procs, per_node)
+    if len(cases) == 1:
+        return _one_schedule(platform, cases[0], called, places)
+    return _compared(platform, cases, called, places)
+
+
+def _one_schedule(
+    platform: HostPlatform, case: Case, called: Baseline, places: Mapping[str, NDArray[np.int64]]
+) -> Shown:
+    """The messages, rounds and critical path of a case."""
+    from collwise.simulator.schedule.critical_path import path_parts
     from collwise.studies.figures.schedule import schedule_figure
 
-    message_bytes, segment_bytes = _one_size(collective, procs, sizes, segments, root)
-    entry = Catalogue.load().algorithm(collective, algorithm)
-    if objection := entry.objection(procs, message_bytes):
-        raise UsageError(f"{collective} {algorithm} {objection}: P = {procs}")
-    cut = segment_bytes if entry.part_parameter == "segment_bytes" else 0
-    per_node = ppn or platform.default_processes_per_node
-    check_thresholds_matter([entry], thresholds)
-    way = _one_way(entry, within)
-    (choice,) = with_thresholds(collective, [Choice(algorithm, cut, way)], thresholds)
-    case = case_of(collective, choice, procs, message_bytes, per_node, root)
     recorded, network = _recorded(platform, case, called)
     trace, path = path_parts(recorded, network)
     rounds, waiting = recorded.rounds(), recorded.rounds(synchronous_sends=True)
-    title = f"{collective} {algorithm}, P = {procs}"
-    title += f", m = {format_size(message_bytes)}" if collective != "barrier" else ""
-    if entry.bounded:
-        bound = f", parts below {format_size(choice.segment_bytes)}"
-        title += bound if choice.segment_bytes else ", without bounds: the linear algorithm"
-    title += f", segments of {format_size(cut)}" if cut else ""
+    title = f"{case.collective} {case.algorithm}, {_point(case)}"
+    if Catalogue.load().algorithm(case.collective, case.algorithm).bounded:
+        bound = f", parts below {format_size(case.segment_bytes)}"
+        title += bound if case.segment_bytes else ", without bounds: the linear algorithm"
+    elif case.segment_bytes:
+        title += f", segments of {format_size(case.segment_bytes)}"
+    between = {what: trace.bytes_between(where) for what, where in places.items()}
     facts = {
         "case": vars(case), "messages": recorded.messages, "bytes": recorded.message_bytes, "rounds": rounds,
         "rounds_with_synchronous_sends": waiting, "seconds": trace.seconds, "lost_packets": trace.lost_packets,
-        "time_outs": trace.time_outs,
+        "time_outs": trace.time_outs, **{f"bytes_between_{what}": count for what, count in between.items()},
     }  # fmt: skip
     rows = [
         (part, row.count, format_size(int(row.bytes)), format_seconds(row.seconds), f"{100 * row.share:.1f} %")
@@ -203,72 +197,49 @@ def schedule(
         if row.seconds > 0
     ]
     heads = ("part", "how often", "bytes", "time", "share")
-    apart = {what: trace.bytes_between(where) for what, where in places_of(platform, procs, per_node).items()}
     parts: list[Table | str] = [
         f"{title}: {recorded.messages} messages, {format_size(recorded.message_bytes)} in all, "
-        + ", ".join(f"{format_size(count)} between {what}" for what, count in apart.items()),
+        + ", ".join(f"{format_size(count)} between {what}" for what, count in between.items()),
         f"rounds, the longest chain of dependent messages: {rounds} if {_PROTOCOLS[0]},",
         f"  {waiting} if {_PROTOCOLS[1]}; the algorithm never deadlocks",
         Table(f"critical path on {platform.title}: {format_seconds(trace.seconds)}", heads, rows),
     ]
     free = not charges_overheads(platform.smpi_options())
     parts += said("after_schedule", buffers=network.buffers, trace=trace, free=free)
-    figures = {"schedule": partial(schedule_figure, trace, procs, f"{title}, on {platform.title}")}
+    figures = {"schedule": partial(schedule_figure, trace, case.procs, f"{title}, on {platform.title}")}
     return Shown(parts, path.reset_index().to_dict("records"), facts, figures)
 
 
-@command("show traffic --platform leonardo --ppn 1 --collective allgather --procs 64 --sizes 64KiB", parent=show)
-def traffic(
-    platform: HostPlatform = options.placed_platform(),
-    collective: str = options.COLLECTIVE,
-    algorithms: tuple[str, ...] | None = option(types.ALGORITHMS),
-    procs: int = options.process_count(2, required=True),
-    sizes: tuple[int, ...] | None = option(types.SIZES),
-    segments: tuple[int, ...] | None = option(types.SIZES),
-    root: int = option(click.IntRange(0), 0),
-    ppn: int | None = options.PPN,
-    called: Baseline = options.CALLED_LIBRARY,
+def _compared(
+    platform: HostPlatform, cases: Sequence[Case], called: Baseline, places: Mapping[str, NDArray[np.int64]]
 ) -> Shown:
-    """Shows the bytes that algorithms send over the network.
-
-    It shows the bytes between nodes, between switches, and between groups of switches. Ranks run as --placement or
-    --allocation says. The messages are recorded from the algorithms' own code. Algorithms that send the fewest bytes
-    between groups come first (between switches or nodes if there are no groups).
-    """
-    from collwise.simulator.schedule.networks import places_of
-
-    message_bytes, segment_bytes = _one_size(collective, procs, sizes, segments, root)
-    per_node = ppn or platform.default_processes_per_node
-    names = arguments.algorithms(collective, algorithms)
-    grid = Grid.of(collective, (procs,), (message_bytes,), per_node, (segment_bytes,), names, root=root)
-    cases = grid.cases()
-    if not cases:
-        objection = Catalogue.load().algorithm(collective, names[0]).objection(procs, message_bytes)
-        raise UsageError(f"{collective} {names[0]} {objection}: P = {procs}")
-    places = places_of(platform, procs, per_node)
-    records = []
+    """The bytes and times of cases; those that send the fewest bytes over the longest steps come first."""
+    found = []
     for case in cases:
         recorded, network = _recorded(platform, case, called)
         trace = recorded.trace(network)
-        between = {f"bytes_between_{what}": trace.bytes_between(where) for what, where in places.items()}
-        counts = {"messages": recorded.messages, "bytes": recorded.message_bytes}
-        records.append(vars(choice_of(case)) | counts | between | {"seconds": trace.seconds})
-    farthest = f"bytes_between_{[*places][-1]}"
-    records.sort(key=lambda entry: (entry[farthest], entry["seconds"]))
+        between = [trace.bytes_between(where) for where in places.values()]
+        found.append((choice_of(case), recorded.messages, recorded.message_bytes, between, trace.seconds))
+    found.sort(key=lambda one: (one[3][-1], one[-1]))
     rows = [
-        (
-            *(record["algorithm"], record["messages"], format_size(record["bytes"])),
-            *(_share(record[f"bytes_between_{what}"], record["bytes"]) for what in places),
-            format_seconds(record["seconds"]),
-        )
-        for record in records
+        (choice.label, messages, format_size(sent), *(_share(part, sent) for part in between), format_seconds(seconds))
+        for choice, messages, sent, between, seconds in found
+    ]
+    names = [f"bytes_between_{what}" for what in places]
+    records = [
+        {**vars(choice), "messages": messages, "bytes": sent, **dict(zip(names, between, strict=True)), "seconds": time}
+        for choice, messages, sent, between, time in found
     ]
     heads = ("algorithm", "messages", "bytes", *(f"between {what}" for what in places), "time")
-    title = f"{collective}, P = {procs}" + (f", m = {format_size(message_bytes)}" if message_bytes else "")
     facts = {what: len({*where.tolist()}) for what, where in places.items()}
     used = ", ".join(f"{what}: {count}" for what, count in facts.items())
-    parts = (Table(f"{title}, on {platform.title}", heads, rows), f"{procs} processes; {used}")
-    return Shown(parts, records, facts)
+    title = f"{cases[0].collective}, {_point(cases[0])}, on {platform.title}"
+    return Shown((Table(title, heads, rows), f"{cases[0].procs} processes; {used}"), records, facts)
+
+
+def _point(case: Case) -> str:
+    """'P = 16, m = 8 KiB'; 'P = 16' for a barrier."""
+    return f"P = {case.procs}" + (f", m = {format_size(case.message_bytes)}" if case.collective != "barrier" else "")
 
 
 def _share(part: int, whole: int) -> str:
@@ -276,86 +247,20 @@ def _share(part: int, whole: int) -> str:
     return f"{format_size(part)}, {100 * part / whole:.0f} %" if whole else "-"
 
 
-_SHOWN_LEADER = 2
-"""The node whose leader's trend is shown."""
-
-
-@command("show tasks --platform stampede2 --nodes 6 --ppn 12 --engine schedule", parent=show, figures=True)
-def tasks(
-    collective: str = option(types.COLLECTIVE, "bcast"),
-    asked: dict[str, Any] = group(
-        dict,
-        platform=option(types.PLATFORM),
-        nodes=option(click.IntRange(2)),
-        ppn=option(click.IntRange(1)),
-        segments=option(types.SIZES, "64KiB"),
-        algorithms=option(types.NAMES, "chain,binary,binomial"),
-        within=option(types.NAMES, "point-to-point"),
-        pieces=option(types.SIZES, "0", key="pieces of segments"),
-        target=TARGET_IF_NAMED,
-        method=options.METHOD,
-    ),
-    context: SimulationContext = options.SIMULATION,
-) -> Shown:
-    """Times the tasks of a hierarchical collective.
-
-    It times the tasks of bcast, reduce or allreduce on each node's leader, in a pipeline and alone. Between nodes the
-    algorithm is chain, binary, binomial or library. A task is the work of a leader between two waits. In task sbib(3),
-    for example, a leader broadcasts segment 2 within its node and segment 3 to other nodes. Each task is timed after
-    the tasks before it, so that it starts as it would in the collective. The stabilised cost is the mean time of the
-    later tasks. The overlap says how much of a task's shorter part is hidden behind the longer part if both run at
-    once.
-    """
-    if "by-socket" in asked["within"] and len(asked["within"]) > 1:
-        raise UsageError("--within: by-socket cannot be combined with others, since its tasks differ")
-    studies = collwise.time_tasks(collective, **asked, context=context)
-    first = studies[0]
-    leader = min(_SHOWN_LEADER, len(first.times.seconds) - 1)
-    names = [label(choice_of(study.case)) for study in studies]
-    title = f"{collective}, {first.case.nodes} nodes x {first.case.processes_per_node}"
-    rows = [
-        (
-            name,
-            *(format_seconds(float(seconds.max())) for seconds in study.probes.values()),
-            format_seconds(float(study.stable_seconds.max())),
-            f"{study.overlap:.0%}",
-        )
-        for name, study in zip(names, studies, strict=True)
-    ]
-    trend = [
-        (task, *(format_seconds(float(study.times.seconds[leader, at])) for study in studies))
-        for at, task in enumerate(first.times.names)
-    ]
-    starts = [study.stable_from(leader) for study in studies]
-    trend.append(("stable from", *("-" if start is None else str(start) for start in starts)))
-    parts = [
-        Table(
-            f"{title}: parts of tasks, slowest leader", ["configuration", *first.probes, "stabilised", "overlap"], rows
-        ),
-        Table(f"tasks one after another on leader {leader}", ["task", *names], trend),
-    ]
-    records = [
-        {
-            **vars(choice_of(study.case)),
-            **vars(input_of(study.case)),
-            "tasks": study.times.names,
-            "seconds": study.times.seconds.tolist(),
-            "stabilised_seconds": study.stable_seconds.tolist(),
-            "alone_and_at_once": {name: seconds.tolist() for name, seconds in study.probes.items()},
-            "overlap": study.overlap,
-        }
-        for study in studies
-    ]
-    figures = {
-        "trend": drawing("hierarchy.task_trend", studies, leader, title),
-        "overlap": drawing("hierarchy.task_overlap", studies, title),
-    }
-    return Shown(parts, records, figures=figures)
-
-
-defaults = derived(
-    collwise.defaults,
-    "show defaults --baseline openmpi-4.1 --collective allreduce --procs 16,1024",
+tasks = derived(
+    collwise.time_tasks,
+    "show tasks --platform stampede2 --nodes 6 --ppn 12 --engine schedule",
+    name="tasks",
     parent=show,
-    baseline=options.BASELINE,
+    figures=True,
+    collective=option(types.COLLECTIVE, "bcast"),
+    platform=option(types.PLATFORM),
+    nodes=option(click.IntRange(2)),
+    algorithms=option(types.NAMES, "chain,binary,binomial"),
+    pieces=option(types.SIZES, "0", key="pieces of segments"),
+    tasks=None,
+    target=options.TARGET_IF_NAMED,
+)
+defaults = derived(
+    collwise.defaults, "show defaults --baseline openmpi-4.1 --collective allreduce --procs 16,1024", parent=show
 )

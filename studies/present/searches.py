@@ -1,4 +1,4 @@
-"""Results of searches: within a budget, and among configurations of hierarchical collectives."""
+"""Results of searches, within a budget and among configurations of hierarchical collectives, and times of tasks."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from collwise.common.program import program_name
 from collwise.common.units import format_seconds, format_size
-from collwise.hierarchy import TaskSearches
+from collwise.hierarchy import TaskSearches, TaskStudies
 from collwise.studies.present.shown import Shown, Table, drawing, problem_of, said
 from collwise.studies.reports.markdown import percent
 from collwise.validation.adaptive.search import Searched
-from collwise.validation.hierarchy.space import EXHAUSTIVE, Input, by_input, outputs
+from collwise.validation.hierarchy.space import EXHAUSTIVE, Input, by_input, input_of, label, outputs
 from collwise.validation.hierarchy.tuning import Found, SearchScore, Tuning
 from collwise.validation.times.grid import choice_of
 
@@ -171,3 +171,52 @@ def _figures(name: str, tuning: Tuning) -> dict[str, Callable[[], Figure]]:
         title = f"{name} of {format_size(last.message_bytes)}, {where}"
         drawn[f"tasks-{name}"] = drawing("hierarchy.model_by_configuration", tuning, last, title)
     return drawn
+
+
+_SHOWN_LEADER = 2
+"""The node whose leader's trend is shown."""
+
+
+def studies(found: TaskStudies) -> Shown:
+    """The parts of tasks on the slowest leader, and the times of all tasks on one leader, of each configuration."""
+    first = found[0]
+    leader = min(_SHOWN_LEADER, len(first.times.seconds) - 1)
+    names = [label(choice_of(study.case)) for study in found]
+    title = f"{first.case.collective}, {first.case.nodes} nodes x {first.case.processes_per_node}"
+    rows = [
+        (
+            name,
+            *(format_seconds(float(seconds.max())) for seconds in study.probes.values()),
+            format_seconds(float(study.stable_seconds.max())),
+            f"{study.overlap:.0%}",
+        )
+        for name, study in zip(names, found, strict=True)
+    ]
+    trend = [
+        (task, *(format_seconds(float(study.times.seconds[leader, at])) for study in found))
+        for at, task in enumerate(first.times.names)
+    ]
+    starts = [study.stable_from(leader) for study in found]
+    trend.append(("stable from", *("-" if start is None else str(start) for start in starts)))
+    heads = ["configuration", *first.probes, "stabilised", "overlap"]
+    parts = [
+        Table(f"{title}: parts of tasks, slowest leader", heads, rows),
+        Table(f"tasks one after another on leader {leader}", ["task", *names], trend),
+    ]
+    records = [
+        {
+            **vars(choice_of(study.case)),
+            **vars(input_of(study.case)),
+            "tasks": study.times.names,
+            "seconds": study.times.seconds.tolist(),
+            "stabilised_seconds": study.stable_seconds.tolist(),
+            "alone_and_at_once": {name: seconds.tolist() for name, seconds in study.probes.items()},
+            "overlap": study.overlap,
+        }
+        for study in found
+    ]
+    figures = {
+        "trend": drawing("hierarchy.task_trend", found, leader, title),
+        "overlap": drawing("hierarchy.task_overlap", found, title),
+    }
+    return Shown(parts, records, figures=figures)

@@ -118,6 +118,7 @@ PRESENTERS = {
     "Searched": "searches.searched",
     "Sweeps": "whatif.sweeps",
     "TaskSearches": "searches.tasks",
+    "TaskStudies": "searches.studies",
     "Tuned": "decisions.tuned",
     "UntunedDecisions": "decisions.untuned",
     "WhatIfs": "whatif",

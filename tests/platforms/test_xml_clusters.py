@@ -315,7 +315,7 @@ def test_what_a_description_cannot_say_is_named(
 def test_all_that_takes_descriptions_takes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     file = written(tmp_path)
-    run("platforms", "write", str(file), "-o", "own.toml")
+    run("platforms", "show", str(file), "-o", "own.toml")
     assert load("own.toml").xml_text() == description_of(load(file)).xml_text()
     answer = collwise.whatif(file, "bandwidth=x0.5", "bcast", procs=4, sizes="1MiB")
     assert answer.frame().ratio.item() > 1.5

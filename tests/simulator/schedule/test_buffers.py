@@ -196,7 +196,7 @@ def test_the_keys_of_a_description(tmp_path: Path, capsys: Capture, monkeypatch:
     assert "packet_bytes" not in write_description(bed(None))
 
     asked = f"--platform {file} --collective gather --procs 8"
-    code, shown, _ = run(f"show schedule {asked} --algorithm linear --sizes 8KiB", capsys)
+    code, shown, _ = run(f"show schedule {asked} --algorithms linear --sizes 8KiB", capsys)
     assert code == 0
     assert "waiting for ports and time-outs" in shown
     assert "lost in buffers of 32000 B: " in shown

@@ -74,15 +74,15 @@ def test_traffic_is_that_of_the_steps_over_which_messages_go(capsys: Capture) ->
     """Each step of a ring carries P - 1 blocks, and a tree sends its message along P - 1 edges."""
     Path("job.csv").write_text("rank,host\n0,n1\n1,n1\n2,n2\n3,n3\n4,n4\n")
     job = "--platform leonardo --allocation job.csv --node-map map.csv --procs 5 --sizes 1KiB"
-    shown, _ = done(f"show traffic {job} --collective allgather --algorithms ring,linear --json", capsys)
+    shown, _ = done(f"show schedule {job} --collective allgather --algorithms ring,linear --json", capsys)
     found = printed(shown)
     assert found.facts == {"nodes": 4, "switches": 3, "groups": 2}
     rows = {row["algorithm"]: row for row in found.rows}
     # The steps 1-2, 2-3, 3-4 and 4-0 leave a node, 2-3, 3-4 and 4-0 a switch, 3-4 and 4-0 a group.
     between = [rows["ring"][f"bytes_between_{what}"] for what in ("nodes", "switches", "groups")]
     assert between == [4 * 1024 * steps for steps in (4, 3, 2)]
-    shown, _ = done(f"show traffic {job} --collective bcast --algorithms chain --segments 0 --json", capsys)
-    (row,) = printed(shown).rows
-    assert [row[f"bytes_between_{what}"] for what in ("nodes", "switches", "groups")] == [3072, 2048, 1024]
-    _, shown, _ = run(f"show schedule {job} --collective bcast --algorithm linear --segments 0", capsys)
+    shown, _ = done(f"show schedule {job} --collective bcast --algorithms chain --segments 0 --json", capsys)
+    facts = printed(shown).facts
+    assert [facts[f"bytes_between_{what}"] for what in ("nodes", "switches", "groups")] == [3072, 2048, 1024]
+    _, shown, _ = run(f"show schedule {job} --collective bcast --algorithms linear --segments 0", capsys)
     assert "4 messages, 4 KiB in all, 3 KiB between nodes, 2 KiB between switches, 1 KiB between groups" in shown

@@ -88,7 +88,7 @@ def test_a_full_device_is_one_line(arguments: list[str]) -> None:
     [
         (NEW, "mine.toml"),
         ([*NEW, "-o", "other.toml"], "other.toml"),
-        (["platforms", "write", "gros", "-o", "gros.xml"], "gros.xml"),
+        (["platforms", "show", "gros", "-o", "gros.xml"], "gros.xml"),
         (["platforms", "calibrate", "--published", "gros", "-o", "gros.toml"], "gros.toml"),
         (["fit", "--platform", "gros", "-o", "p.toml"], "p.toml"),
         (["select", "none.times", "-o", "d.json"], "d.json"),

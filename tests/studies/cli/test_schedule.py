@@ -15,7 +15,7 @@ from tests.command_line import printed
 from tests.free import free
 from tests.studies.cli.model_commands import Capture, done, run
 
-ASKED = "show schedule --platform gros.toml --collective reduce --algorithm binomial --procs 8 --sizes 64KiB"
+ASKED = "show schedule --platform gros.toml --collective reduce --algorithms binomial --procs 8 --sizes 64KiB"
 
 
 @pytest.fixture(autouse=True)
@@ -41,9 +41,9 @@ def test_messages_rounds_path_and_picture(capsys: Capture) -> None:
 
 
 def test_a_barrier_has_no_size_and_lmo_without_bounds_is_linear(capsys: Capture) -> None:
-    code, shown, _ = run("show schedule --platform gros --collective barrier --algorithm bruck --procs 4", capsys)
+    code, shown, _ = run("show schedule --platform gros --collective barrier --algorithms bruck --procs 4", capsys)
     assert (code, shown.partition(":")[0]) == (0, "barrier bruck, P = 4")
-    asked = "show schedule --platform gros --collective gather --algorithm lmo --procs 4 --sizes 8KiB"
+    asked = "show schedule --platform gros --collective gather --algorithms lmo --procs 4 --sizes 8KiB"
     code, shown, error = run(asked, capsys)
     assert "m = 8 KiB, without bounds: the linear algorithm" in shown
     assert "gather lmo runs as linear" in error
@@ -61,7 +61,7 @@ def test_the_title_names_the_engine_and_one_case_is_no_plural(capsys: Capture) -
 
 
 def test_platform_xml_of_unequal_hosts_is_for_smpi(capsys: Capture) -> None:
-    done("platforms write exact-heterogeneous -o own.xml", capsys)
+    done("platforms show exact-heterogeneous -o own.xml", capsys)
     code, _, error = run("simulate --engine schedule --platform own.xml --collective bcast --procs 4", capsys)
     assert code == 2
     assert (
@@ -84,7 +84,8 @@ def test_a_selection_by_the_schedule_engine_needs_no_simulator(tmp_path: Path, c
 
 def test_ranks_are_placed_as_asked(tmp_path: Path, capsys: Capture) -> None:
     """Of a ring over two nodes, blocks send most messages within a node, cyclic placement none."""
-    asked = "show schedule --platform stampede2 --collective allgather --algorithm ring --procs 96 --sizes 64KiB --json"
+    point = "--collective allgather --algorithms ring --procs 96 --sizes 64KiB"
+    asked = f"show schedule --platform stampede2 {point} --json"
     block, cyclic = (
         printed(run(f"{asked} --placement {how}", capsys)[1]).facts["seconds"] for how in ("block", "cyclic")
     )
@@ -100,7 +101,7 @@ def test_ranks_are_placed_as_asked(tmp_path: Path, capsys: Capture) -> None:
 
 def test_shares_of_the_critical_path_are_the_whole(capsys: Capture) -> None:
     _, shown, _ = run(
-        "show schedule --platform gros.toml --collective bcast --algorithm binomial --procs 4 --sizes 8KiB", capsys
+        "show schedule --platform gros.toml --collective bcast --algorithms binomial --procs 4 --sizes 8KiB", capsys
     )
     shares = [float(share) for share in re.findall(r"([\d.]+) %", shown)]
     assert len(shares) == 3

@@ -162,17 +162,17 @@ def test_a_sweep_and_its_figures(capsys: Capture) -> None:
 
 
 def test_the_changed_platform_can_be_written(capsys: Capture) -> None:
-    asked = "platforms write gros --change nodes=40 --change placement=cyclic -o small.toml"
+    asked = "platforms show gros --change nodes=40 --change placement=cyclic -o small.toml"
     code, shown, said = run(asked, capsys)
     assert (code, shown) == (0, "small.toml: 40 hosts\n")
     assert "a description has no placement" in said
     assert load("small.toml").max_procs(1) == 40
-    done("platforms write small.toml --change bandwidth=x2 -o other.xml", capsys)
-    done("platforms write other.xml -o other.toml", capsys)
+    done("platforms show small.toml --change bandwidth=x2 -o other.xml", capsys)
+    done("platforms show other.xml -o other.toml", capsys)
     written = load("other.xml").xml_text().replace('id="gros-nodes-40-bandwidth-x2"', 'id="other"')
     assert load("other.toml").xml_text() == written
-    done("platforms write hcl16 -o hosts.xml", capsys)
-    assert "platform XML that has no description" in run("platforms write hosts.xml -o other.toml --force", capsys)[2]
+    done("platforms show hcl16 -o hosts.xml", capsys)
+    assert "platform XML that has no description" in run("platforms show hosts.xml -o other.toml --force", capsys)[2]
 
 
 def test_several_collectives(capsys: Capture) -> None:

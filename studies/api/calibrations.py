@@ -147,10 +147,7 @@ def _figures(before: Platform, made: Platform, fitted: Fitted, machine: str) -> 
 
 
 def _not_measured(runs: Sequence[TimedCases]) -> list[Case]:
-    """Unsegmented cases at the largest P that were not measured.
-
-    The cases have the runs' collectives, or the usual collectives if no collective was measured.
-    """
+    """Unsegmented cases at the largest P that were not measured, of the measured or else of the usual collectives."""
     known = {case for run in runs for case in run.cases if case.collective != "-"}
     names = sorted({case.collective for case in known}) or _USUAL_COLLECTIVES
     procs = max((case.procs for case in known), default=min(runs[0].platform.nodes, _USUAL_PROCS))

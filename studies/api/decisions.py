@@ -177,10 +177,7 @@ def select(
 
 
 def _of_algorithms(found: dict[str, Times], kept: Sequence[str] | None, excluded: Sequence[str]) -> dict[str, Times]:
-    """The times of the algorithms in `kept` (None: of all) that are not in `excluded`.
-
-    Raises UsageError for a name that no times have, and if no algorithm is left.
-    """
+    """The times of `kept` algorithms (None: all) that are not excluded. Raises UsageError if none is left."""
     if kept is None and not excluded:
         return found
     known = dict.fromkeys(name for times in found.values() for name in times.grid.names)
@@ -197,10 +194,7 @@ def _of_algorithms(found: dict[str, Times], kept: Sequence[str] | None, excluded
 
 
 def _trusted(found: dict[str, Times]) -> dict[str, Times]:
-    """The times without messages that are too short to be trusted. A note names collectives without longer messages.
-
-    If no collective has longer messages, all times are returned.
-    """
+    """The times of messages that are long enough to be trusted; all times if there are no such messages."""
     kept = {name: times.trusted() for name, times in found.items()}
     nothing = [name for name, times in kept.items() if not times.message_bytes]
     if nothing and len(nothing) < len(kept):
@@ -342,10 +336,7 @@ def _table_of_profiles(files: Sequence[Path], format_name: str) -> str:
 
 
 def _checks(found: ExportedRules, path: Path) -> Iterator[tuple[str, bool | None]]:
-    """Lines on checked calls, and whether the installed library ran what the rules say; None if no call was made.
-
-    If the version of the installed library differs from the version of the rules, the first line says so.
-    """
+    """Lines on checked calls, and whether the library ran what the rules say; None if no call was made."""
     library = find_installation(found.format_name)
     if not f"{library.version}.".startswith(f"{found.version}."):
         title = library.label.removesuffix(f" {library.version}")

@@ -16,7 +16,7 @@ from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.bench import Bench, Measured, Simulated, Timer
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.schedule.tasks import BY_SOCKET, parts_of
-from collwise.simulator.sweeps.context import SCHEDULE, SCHEDULE_LIKE_SMPI, Engine, SimulationContext
+from collwise.simulator.sweeps.context import SCHEDULE, SCHEDULE_LIKE_SMPI, SimulationContext
 from collwise.simulator.sweeps.method import Method
 from collwise.targets import TARGET_OPTIONS, TargetLike, TargetOptions, target_from
 from collwise.validation.hierarchy.space import (
@@ -72,15 +72,13 @@ def _bench(
     """The timer of tasks and collectives: a target if there is one, else the platform."""
     if target is not None:
         return Measured(target, context, method or Method())
-    assert platform is not None, "`space_of` has refused this"
+    if platform is None:
+        raise UsageError(f"name --platform to simulate, or a target to measure on: {TARGET_OPTIONS}")
     return Simulated(platform, context)
 
 
 def _without(algorithms: Names, exclude: Names) -> tuple[str, ...]:
-    """The algorithms between nodes that are not excluded.
-
-    Names may have the prefix that tables and rules use.
-    """
+    """The algorithms between nodes that are not excluded. Names may have the prefix that tables and rules use."""
     left_out = [name.removeprefix(PREFIX) for name in arguments.names(exclude)]
     for name in left_out:
         check_name("algorithm between nodes", name, BETWEEN)
@@ -92,8 +90,7 @@ def _without(algorithms: Names, exclude: Names) -> tuple[str, ...]:
 
 def space_of(
     collective: str,
-    platform: HostPlatform | None,
-    target: ExecutionTarget | None,
+    bench: Bench,
     nodes: Numbers | None,
     ppn: Numbers | None,
     sizes: Numbers,
@@ -101,31 +98,30 @@ def space_of(
     algorithms: Names,
     within: Names,
     pieces: Numbers,
-    engine: Engine,
 ) -> Space:
-    """The space of configurations. Raises UsageError for those that platform, engine or target cannot run."""
+    """The space of configurations. Raises UsageError for those that the bench cannot run."""
     per_node: tuple[int, ...]
     ways = arguments.within(within)
-    if target is not None:
+    if isinstance(bench, Measured):
+        target = bench.target
         per_node = (target.processes_per_node(target.usual_procs),)
         if ppn is not None and arguments.counts(ppn) != per_node:
             raise UsageError(
                 f"{target.name} has {per_node[0]} processes on each node; --ppn must equal that or be left out"
             )
         counts = arguments.counts(nodes) if nodes is not None else (target.usual_procs // per_node[0],)
-    elif platform is not None:
+    else:
+        platform = bench.platform
         per_node = arguments.counts(ppn) if ppn is not None else (platform.default_processes_per_node,)
         counts = arguments.counts(nodes) if nodes is not None else (len(platform.hosts),)
         for processes in per_node:
             platform.hosts_for(max(counts) * processes, processes)
-        engine.check_windows(ways)
+        bench.context.engine.check_windows(ways)
         if BY_SOCKET in ways and platform.sockets_per_node == 1:
             raise UsageError(
                 f"--within by-socket: the nodes of platform '{platform.name}' have one socket; valid: point-to-point"
             )
         warn_of_free_messages(platform)
-    else:
-        raise UsageError(f"name --platform to simulate, or a target to measure on: {TARGET_OPTIONS}")
     if min(counts) < 2:
         raise UsageError("a hierarchical collective needs at least 2 nodes")
     collective = Catalogue.load().our_name(collective)
@@ -184,10 +180,9 @@ def time_tasks(
     where, place = None if platform is None else arguments.platform(platform), _reached(target, ppn)
     cut = arguments.sizes(segments)
     with arguments.opened(context) as opened:
-        space = space_of(
-            *(collective, where, place, nodes, ppn, max(cut), cut, algorithms, within, pieces, opened.engine)
-        )
-        return TaskStudies(study_tasks(space.cases(), _bench(where, place, method, opened), tasks))
+        bench = _bench(where, place, method, opened)
+        space = space_of(collective, bench, nodes, ppn, max(cut), cut, algorithms, within, pieces)
+        return TaskStudies(study_tasks(space.cases(), bench, tasks))
 
 
 def search_tasks(
@@ -241,11 +236,11 @@ def search_tasks(
     left = _without(algorithms, exclude)
     with arguments.opened(context) as opened:
         _check_searches(asked, where, place, drawn, opened)
+        bench = _bench(where, place, method, opened)
         spaces = {
-            name: space_of(*(name, where, place, nodes, ppn, sizes, segments, left, within, pieces, opened.engine))
+            name: space_of(name, bench, nodes, ppn, sizes, segments, left, within, pieces)
             for name in arguments.names(collective)
         }
-        bench = _bench(where, place, method, opened)
         maker = opened.engine.name if place is None else place.installation.label
         names = {"platform": bench.name, "source": bench.source, "maker": maker}
         timer: Timer = bench

@@ -318,10 +318,7 @@ def predicted_times(model: CollectiveModel, cases: Sequence[Case]) -> dict[Case,
 
 
 def _with_formula(model: CollectiveModel, collective: str, given: Names | None) -> list[str]:
-    """The requested algorithms that the model covers.
-
-    A note names the others. Raises UsageError if the model covers none of the algorithms.
-    """
+    """The requested algorithms that the model covers. Raises UsageError if it covers none of them."""
     asked = arguments.algorithms(collective, given)
     covered = model.algorithms(collective)
     if given is None or arguments.names(given) == ("all",):

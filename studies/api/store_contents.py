@@ -122,11 +122,9 @@ def stored(query: str, store: str | Path | None = None) -> AllTimes:
     with _opened(asked.get("file", store)) as opened:
         keys = asked.get("configuration")
         there = chosen_configurations(opened, keys, asked.get("source"), asked.get("platform"))
-        source = _only(
-            "source", dict.fromkeys(configuration.configuration.source for configuration in there), opened.path
-        )
-        platform = _only(
-            "platform", dict.fromkeys(configuration.configuration.platform for configuration in there), opened.path
+        source, platform = (
+            _only(kind, dict.fromkeys(getattr(item.configuration, kind) for item in there), opened.path)
+            for kind in ("source", "platform")
         )
         has = dict.fromkeys(name for configuration in there for name in configuration.collectives if name != "-")
         names = arguments.collectives(asked["collective"]) if "collective" in asked else tuple(has)
@@ -316,28 +314,20 @@ def chosen_configurations(
 ) -> list[StoredConfiguration]:
     """The store's configurations of these sources and platforms whose key begins with one of `keys`."""
     found = stored = store.configurations()
-    for begin in () if keys is None else arguments.names(keys):
-        if not re.fullmatch("[0-9a-f]{4,}", begin) or not any(
-            configuration.key.startswith(begin) for configuration in found
-        ):
-            raise unknown_name(
-                "configuration",
-                begin,
-                [configuration.key[:KEY_CHARACTERS] for configuration in found],
-                "see 'collwise times list'",
-            )
     if keys is not None:
-        found = [configuration for configuration in found if configuration.key.startswith(arguments.names(keys))]
+        begins = arguments.names(keys)
+        for begin in begins:
+            if not re.fullmatch("[0-9a-f]{4,}", begin) or not any(item.key.startswith(begin) for item in stored):
+                known = [item.key[:KEY_CHARACTERS] for item in stored]
+                raise unknown_name("configuration", begin, known, "see 'collwise times list'")
+        found = [item for item in stored if item.key.startswith(begins)]
     for kind, given in (("source", source), ("platform", platform)):
         if given is not None:
-            known = dict.fromkeys(getattr(configuration.configuration, kind) for configuration in stored)
-            for name in arguments.names(given):
-                check_name(kind, name, known, f"those in the store {store.path}")
-            found = [
-                configuration
-                for configuration in found
-                if getattr(configuration.configuration, kind) in arguments.names(given)
-            ]
+            wanted = arguments.names(given)
+            for name in wanted:
+                have = dict.fromkeys(getattr(item.configuration, kind) for item in stored)
+                check_name(kind, name, have, f"those in the store {store.path}")
+            found = [item for item in found if getattr(item.configuration, kind) in wanted]
     return found
 
 
@@ -354,20 +344,7 @@ def _one_or_several(value: Any) -> Any:
 
 
 def _record(configuration: StoredConfiguration) -> Sequence[Any]:
-    made = configuration.configuration
-    return (
-        *(
-            configuration.key[:KEY_CHARACTERS],
-            made.source,
-            made.platform,
-            made.maker,
-            ",".join(configuration.collectives),
-        ),
-        *(
-            configuration.rows,
-            configuration.failed,
-            configuration.first_made,
-            configuration.last_made,
-            dict(made.details),
-        ),
-    )
+    made, item = configuration.configuration, configuration
+    key = (item.key[:KEY_CHARACTERS], made.source, made.platform, made.maker)
+    numbers = (item.rows, item.failed, item.first_made, item.last_made)
+    return (*key, ",".join(item.collectives), *numbers, dict(made.details))

@@ -406,20 +406,18 @@ def cases_to_measure(
     counts = arguments.counts(procs)
     asked_sizes = None if sizes is None else arguments.sizes(sizes)
     per_node = {count: target.processes_per_node(count) if target else 1 for count in counts}
+
+    def cases(collective: str, among: Sequence[Choice]) -> list[Case]:
+        sizes = sizes_of(collective, asked_sizes)
+        grids = (Grid(collective, tuple(among), (p,), sizes, per_node[p]) for p in counts)
+        return [case for grid in grids for case in grid.cases()]
+
     ours: list[Case] = []
-    own: list[Case] = []
     for collective, among in competing.items():
-        message_bytes = sizes_of(collective, asked_sizes)
-        grids = [Grid(collective, tuple(among), (p,), message_bytes, per_node[p]) for p in counts]
-        wanted = [case for grid in grids for case in grid.cases()]
-        if not wanted:
-            raise nothing_runs({collective: among}, counts, message_bytes)
+        if not (wanted := cases(collective, among)):
+            raise nothing_runs({collective: among}, counts, sizes_of(collective, asked_sizes))
         ours += without_repeats(wanted)
-        if with_own:
-            library = (LIBRARY_DECIDES,)
-            own += [
-                case for p in counts for case in Grid(collective, library, (p,), message_bytes, per_node[p]).cases()
-            ]
+    own = [case for name in competing for case in cases(name, [LIBRARY_DECIDES])] if with_own else []
     if platform is None:
         return ours + own
     on_a_node = max(per_node.values()) if target else ppn or platform.default_processes_per_node

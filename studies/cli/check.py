@@ -64,11 +64,11 @@ machines = derived(
     parent=check,
     report=True,
     folders=declare.argument(types.PATH, nargs=-1),
-    predictions=option(types.NEW_FILE),
+    predictions=types.NEW_FILE,
     context=options.simulation("schedule"),
     figures=True,
 )
-recovery = derived(checks.recovery, "check recovery --platform exact", parent=check, platform=option(PLATFORM))
+recovery = derived(checks.recovery, "check recovery --platform exact", parent=check, platform=PLATFORM)
 
 
 @command("check algorithms --library smpi --collective barrier --quick", parent=check)
@@ -279,16 +279,7 @@ def three_way(
     return Shown([table, took], facts.pop("rows"), facts, problem=problem_of(result.failed) or problem)
 
 
-_OF_CLUSTERS = (
-    "platform",
-    "nominal",
-    "procs",
-    "remote_shell",
-    "eager_limit",
-    "mpirun_args",
-    "host_timeout",
-    "any_nodes",
-)
+_OF_CLUSTERS = ("platform", "nominal", "procs", *declare.names_in(options.TARGET_BESIDE_TESTBEDS))
 _OF_TESTBEDS = ("nodes", "bits_per_second", "one_bed")
 
 

@@ -114,6 +114,11 @@ def group(make: Callable[..., Any], **members: Any) -> Any:
     return Filling(parameters, value)
 
 
+def names_in(place: Filling) -> list[str]:
+    """The names of the parameters of the options in a place, for `refuse_options`."""
+    return [str(parameter.name) for parameter in place.parameters("", "")]
+
+
 def made(
     function: Callable[..., Any],
     places: Mapping[str, Any],

@@ -23,7 +23,7 @@ from collwise.common.files import write_text
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import argument, option
 from collwise.studies.cli.option_texts import COMMANDS_OF_FUNCTIONS, description_of, key_of
-from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
+from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.present.shown import markdown_of, shown
 from collwise.validation.select.consumers import ALL_CONSUMERS
 
@@ -104,17 +104,17 @@ def derived(
     """The command that calls a function and prints what it returns.
 
     `words` is the example in the command's help; `more` follows the docstring in the help. Each parameter gets an
-    option, and each positional-only parameter an argument. `places` replaces a parameter's usual option by another one
-    (as `declare.option` makes it), or by none (None); for a parameter `**others`, a group of options makes the
-    dictionary. If the result can be saved, the command has -o. With `figures` the command has --figures, with `report`
-    --report, and with `draw` --draw for the only figure. A parameter `context` gets the open simulation context, and
-    `args` the words of a program's command line. If the function returns an int (the exit code) or None, nothing more
-    is printed.
+    option, and each positional-only parameter an argument. `places` replaces the type of a parameter's usual option, or
+    the whole option (as `declare.option` makes it), or leaves the option out (None); for a parameter `**others`, a
+    group of options makes the dictionary. If the result can be saved, the command has -o. With `figures` the command
+    has --figures, with `report` --report, and with `draw` --draw for the only figure. A parameter `context` gets the
+    open simulation context, and `args` the words of a program's command line. If the function returns an int (the exit
+    code) or None, nothing more is printed.
     """
     parameters = list(inspect.signature(function).parameters.values())
     others = next((parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.VAR_KEYWORD), "")
     filled = {
-        parameter.name: places[parameter.name] if parameter.name in places else _place(parameter)
+        parameter.name: _place(parameter, places.get(parameter.name))
         for parameter in parameters
         if places.get(parameter.name, parameter) is not None
     }
@@ -135,7 +135,8 @@ def derived(
             checked_ending(asked["output"])
         if asked.get("output") is not None and given.get("script") is not None:
             raise UsageError(f"-o {asked['output']} is for commands that measure, not for --script")
-        check_pictures(draw=asked.get("draw"))
+        if (picture := asked.get("draw")) is not None and picture.suffix not in (".png", ".svg"):
+            raise UsageError(f"--draw: '{picture}' ends neither in .png nor in .svg")
         if others:
             given |= given.pop(others)
         unnamed: list[Any] = []
@@ -183,21 +184,21 @@ def command(words: str, name: str | None = None, parent: click.Group | None = No
     return lambda function: derived(function, words, name=name, parent=parent, **attributes)
 
 
-def _place(parameter: inspect.Parameter) -> Any:
-    """The option or argument that fills a parameter, from its default value, its name or its annotation."""
-    if isinstance(parameter.default, declare.Filling):
-        return parameter.default
-    if parameter.name in _GROUPS:
+def _place(parameter: inspect.Parameter, given: declare.Filling | click.ParamType | None) -> Any:
+    """The option or argument that fills a parameter; `given` is the whole option, or only its type."""
+    if isinstance(found := given or parameter.default, declare.Filling):
+        return found
+    if given is None and parameter.name in _GROUPS:
         return _GROUPS[parameter.name]
     key, annotation = key_of(parameter), str(parameter.annotation).removesuffix(" | None")
-    kind = _BY_NAME[key] if key in _BY_NAME else _BY_ANNOTATION.get(annotation)
+    kind = given or (_BY_NAME[key] if key in _BY_NAME else _BY_ANNOTATION.get(annotation))
     required = parameter.default is inspect.Parameter.empty
     if parameter.kind in _UNNAMED:
         several = {"nargs": -1} if parameter.kind is inspect.Parameter.VAR_POSITIONAL else {}
         if parameter.name == "args":
             return argument(click.UNPROCESSED, **several)
         return argument(kind, required=required, **several)
-    if key == "platform":
+    if key == "platform" and given is None:
         return options.placed_platform() if required else options.placed_platform(option(types.PLATFORM))
     if annotation == "bool":
         return option(default=parameter.default, is_flag=True if parameter.default is False else None)
@@ -218,6 +219,7 @@ def show(
 ) -> None:
     """Prints a function's result, and writes it into files. Raises CollwiseError if the result has a problem."""
     presented = shown(result)
+    pictures: list[Path] = []
     output = output or getattr(result, "usual_file", None)
     if output is not None:
         _save(result, output)
@@ -230,7 +232,10 @@ def show(
         (drawn[draw],) = presented.figures.values()
     if figures is not None and not drawn:
         note("nothing to draw")
-    pictures = [write_figure(make(), path) for path, make in drawn.items()]
+    if drawn:
+        from collwise.studies.figures.style import save
+
+        pictures = [save(make(), path) for path, make in drawn.items()]
     if as_json:
         print_json(presented.rows, presented.facts)
     else:

@@ -21,7 +21,7 @@ from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.simulator.sweeps.executors import BATCH_SYSTEMS, DASK, LOCAL, parse_place
 from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
 from collwise.studies.cli import types
-from collwise.studies.cli.declare import flag, group, option, refuse_options
+from collwise.studies.cli.declare import flag, group, names_in, option, refuse_options
 from collwise.studies.cli.output import CSV, confirm, sweep_progress
 from collwise.studies.cli.types import NamedChoice, Parsed
 from collwise.targets import TARGET_OPTIONS, TargetOptions, refuse_target_details, target_from
@@ -164,9 +164,6 @@ SIMULATION = simulation()
 STORED = group(SimulationOptions, store=STORE)
 """The store alone, for a command that simulates nothing."""
 
-SIMULATING = ("engine", "simgrid", "jobs", "executor")
-"""The parameters of `simulation` that say how times are simulated, for `refuse_options`."""
-
 
 _LEAST = {"radix": 2, "chains": 1, "max_requests": 1, "leaders": 1}
 """The smallest value of each parameter of --parameter."""
@@ -220,10 +217,6 @@ def precision(usual: Precision) -> Any:
     )
 
 
-PRECISION = ("repetitions", "confidence", "relative_error")
-"""The parameters of `precision`, for `refuse_options`."""
-
-
 def method(usual: Method, *without: str) -> Any:
     """The options for measuring collectives, except `without`, as a Method. `usual` has the defaults."""
     members = {
@@ -253,11 +246,6 @@ METHOD = method(Method())
 """The options for measuring collectives, as a Method."""
 METHOD_OF_ROUNDS = method(Method(), "nrep", "calls", "launches")
 """The options for measuring in a search, whose rounds are launches with few repetitions."""
-
-MEASURING = (
-    *("timing", "synchronisation", "late_seconds", *PRECISION, "nrep", "limit_seconds", "warmup", "calls", "launches"),
-)
-"""The parameters of METHOD, for `refuse_options`."""
 
 
 def _read_thresholds(text: str) -> Thresholds:
@@ -290,7 +278,7 @@ def _if_named(**named: Any) -> TargetOptions | None:
     if where.named:
         return where
     refuse_target_details(where)
-    refuse_options(MEASURING, f"measured times ({TARGET_OPTIONS})")
+    refuse_options(names_in(METHOD), f"measured times ({TARGET_OPTIONS})")
     return None
 
 
@@ -300,9 +288,9 @@ def _bench(platform: HostPlatform | None, **named: Any) -> HostPlatform | Target
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {TARGET_OPTIONS}")
     if platform is None:
-        refuse_options(SIMULATING, "--platform")
+        refuse_options([name for name in names_in(SIMULATION) if name != "store"], "--platform")
         return where
-    refuse_options(PRECISION, f"an execution target: {TARGET_OPTIONS}; simulated time is exact")
+    refuse_options(names_in(precision(Precision())), f"an execution target: {TARGET_OPTIONS}; simulated time is exact")
     return platform
 
 

@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,8 +25,6 @@ from collwise.studies.cli.commands import AllCommands
 from collwise.studies.present.shown import Table, describe
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from collwise.simulator.sweeps.runner import Progress as SweepProgress
     from collwise.simulator.timing import Timing
 
@@ -47,20 +44,6 @@ def print_table(table: Table) -> None:
     from collwise.studies.cli.tables import WholeTable, stdout_console
 
     stdout_console().print(WholeTable(table))
-
-
-def check_pictures(**paths: Path | None) -> None:
-    """Raises UsageError if a path ends neither in .png nor in .svg. The keywords are the options' names."""
-    for name, path in paths.items():
-        if path is not None and path.suffix not in (".png", ".svg"):
-            raise UsageError(f"--{name.replace('_', '-')}: '{path}' ends neither in .png nor in .svg")
-
-
-def write_figure(figure: Figure, path: Path) -> Path:
-    """Writes a figure (PNG or SVG by its ending) and returns its path. Raises UsageError if it cannot be written."""
-    from collwise.studies.figures.style import save
-
-    return save(figure, path)
 
 
 def confirm(question: str, consequence: str, yes: bool) -> None:

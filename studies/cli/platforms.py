@@ -203,10 +203,7 @@ def _understood(platform: HostPlatform) -> str:
 
 
 def _dry_run(platform: HostPlatform) -> tuple[str, str]:
-    """The engine, and its error when the first and the last host exchange a message ('' if it reports none).
-
-    On a single host, two processes exchange the message.
-    """
+    """The engine, and its error if the first and the last host (or two processes of one) exchange a message."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as directory, Store(Path(directory, "check.sqlite")) as store:
@@ -316,9 +313,17 @@ _TOPOLOGY = group(
     ),
 )
 """The values that were given for the topology: keys of a description, with the kind as `topology`."""
-_INTERCONNECT = option(types.NamedChoice("interconnect", interconnect_names()))
-_LINK_RATE = option(_GBITS)
-_LATENCY = option(_US)
+
+
+def _cluster(**of_nodes: Any) -> Any:
+    """The other arguments of new_platform; None for values that were not given."""
+    return group(
+        dict,
+        nodes=option(click.IntRange(1, MAX_HOSTS), **of_nodes),
+        interconnect_name=option(types.NamedChoice("interconnect", interconnect_names()), key="interconnect"),
+        link_bytes_per_second=option(_GBITS),
+        latency_seconds=option(_US),
+    )
 
 
 def _check_name(name: str) -> None:
@@ -332,10 +337,7 @@ def _check_name(name: str) -> None:
 @command("platforms new mine --nodes 8 --gbits 25 --latency-us 12", "new", parent=platforms, more=_FIGURES_TEXT)
 def new(
     name: str = argument(),
-    nodes: int = option(click.IntRange(1, MAX_HOSTS), required=True),
-    interconnect: str | None = _INTERCONNECT,
-    link_bytes_per_second: float | None = _LINK_RATE,
-    latency_seconds: float | None = _LATENCY,
+    cluster: dict[str, Any] = _cluster(required=True),
     node: dict[str, Any] = _NODE,
     topology: dict[str, Any] = _TOPOLOGY,
     output: Path | None = option(NEW_FILE),
@@ -346,11 +348,11 @@ def new(
     topologies, and says which parameters of the interconnects are estimates.
     """
     _check_name(name)
-    made = new_platform(name, nodes, Node(**node), link_bytes_per_second, latency_seconds, interconnect, **topology)
+    made = new_platform(name, node=Node(**node), **cluster, **topology)
     path = output or types.checked_new_file(Path(f"{name}.toml"))
     write_text(path, write_description(made))
-    click.echo(f"{path}: {nodes} nodes; look at it with '{program_name()} platforms check {path}'")
-    if interconnect is not None:
+    click.echo(f"{path}: {made.nodes} nodes; look at it with '{program_name()} platforms check {path}'")
+    if (interconnect := cluster["interconnect_name"]) is not None:
         click.echo(f"interconnect {interconnect}: {made.calibration.note}")
     else:
         names = ", ".join(interconnect_names())
@@ -392,10 +394,7 @@ _SOURCES = group(
 def describe(
     name: str = argument(),
     sources: dict[str, Any] = _SOURCES,
-    nodes: int | None = option(click.IntRange(1, MAX_HOSTS)),
-    interconnect: str | None = _INTERCONNECT,
-    link_bytes_per_second: float | None = _LINK_RATE,
-    latency_seconds: float | None = _LATENCY,
+    cluster: dict[str, Any] = _cluster(),
     node: dict[str, Any] = _NODE,
     topology: dict[str, Any] = _TOPOLOGY,
     output: Path | None = option(NEW_FILE),
@@ -408,15 +407,9 @@ def describe(
     _check_name(name)
     path = output or types.checked_new_file(Path(f"{name}.toml"))
     known = _known(**sources)
-    figures = {
-        "nodes": nodes,
-        "interconnect_name": interconnect,
-        "link_bytes_per_second": link_bytes_per_second,
-        "latency_seconds": latency_seconds,
-    }
     if sources["ask"]:
-        _ask(known, node, topology, figures)
-    made = described(name, known, node, topology, figures)
+        _ask(known, node, topology, cluster)
+    made = described(name, known, node, topology, cluster)
     write_text(path, write_description(made.platform))
     for fact in made.facts:
         if fact.what == "interconnect" and fact.how == ESTIMATED:

@@ -45,8 +45,8 @@ tune = derived(
     "tune jupiter --for openmpi-4.1 --collective bcast --procs 36,144",
     cluster=group(_placed, cluster=argument(types.WORD_OF_CLUSTER, required=False), **options.PLACES),
     procs=option(COUNTS, in_project=True),
-    cpus=option(click.IntRange(1)),
-    memory_bytes_per_second=option(Scaled(1e9)),
+    cpus=click.IntRange(1),
+    memory_bytes_per_second=Scaled(1e9),
     output=options.results("tuned"),
     context=options.simulation(SCHEDULE.name),
 )

@@ -7,7 +7,7 @@ import click
 import collwise
 from collwise import store_contents
 from collwise.common.units import parse_duration
-from collwise.guideline_checks import RULES, SIZES_TEXT, USUAL
+from collwise.guideline_checks import RULES, USUAL
 from collwise.models.registry import MODEL_NAMES, PROCEDURE_NAMES
 from collwise.platforms.changes import CHANGES
 from collwise.predictions import FITTED_BY_ALGORITHM
@@ -16,7 +16,7 @@ from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS
 from collwise.simulator.sweeps.method import PRECISION_OF_FITS
 from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import argument, group, option
+from collwise.studies.cli.declare import group, option
 from collwise.studies.cli.derive import derived
 from collwise.studies.cli.types import NAMES, NEW_FILE, PATH, PLATFORM, SIZES, NamedChoice, Parsed, Scaled
 from collwise.validation.adaptive import LOSS, Goal
@@ -25,7 +25,6 @@ from collwise.validation.hierarchy.space import BUDGET
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.libraries.formats import FORMATS
 from collwise.validation.measurement import applications
-from collwise.validation.select.consumers import OPENMPI
 
 BY_SCHEDULE = options.simulation(SCHEDULE.name)
 
@@ -34,16 +33,16 @@ simulate = derived(
     "simulate --platform gros --collective bcast --procs 4,8 --sizes 8KiB:64KiB:x2",
     context=options.simulation(called=True),
     figures=True,
-    deciders=option(NAMES, ()),
+    deciders=NAMES,
 )
 measure = derived(
     collwise.measure,
     "measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2",
     target=options.TARGET,
     confirm=options.asked("Start {}?", "{} would be started"),
-    platform=option(PLATFORM),
-    raw=option(NEW_FILE),
-    script=option(types.NEW_SCRIPT),
+    platform=PLATFORM,
+    raw=NEW_FILE,
+    script=types.NEW_SCRIPT,
     context=options.STORED,
     figures=True,
 )
@@ -65,8 +64,8 @@ select = derived(collwise.select, "select bcast.times --for openmpi-4.1 -o bcast
 export = derived(
     collwise.export,
     "export bcast.json --version 4.1 -o mine.rules",
-    output=option(NEW_FILE),
-    format_name=option(NamedChoice("format", FORMATS), OPENMPI),
+    output=NEW_FILE,
+    format_name=NamedChoice("format", FORMATS),
 )
 compare = derived(collwise.compare, "compare bcast.times bcast.json openmpi-4.1 --figures figures", figures=True)
 
@@ -87,7 +86,7 @@ derived(
         budget_seconds=option(Parsed("duration", parse_duration), Goal.budget_seconds, show_default="no limit"),
         loss=option(Scaled(0.01), LOSS * 100),
     ),
-    platform=option(PLATFORM),
+    platform=PLATFORM,
     model=option(PATH, key="parameters"),
     method=options.METHOD_OF_ROUNDS,
     context=BY_SCHEDULE,
@@ -98,16 +97,16 @@ derived(
     name="tasks",
     parent=search,
     figures=True,
-    collective=option(NAMES, "bcast", key="collectives"),
-    platform=option(PLATFORM),
-    nodes=option(types.COUNTS),
-    ppn=option(types.COUNTS),
-    algorithms=option(NAMES, "chain,binary,binomial"),
-    exclude=option(NAMES, ()),
-    pieces=option(SIZES, "0", key="pieces of segments"),
+    collective=NAMES,
+    platform=PLATFORM,
+    nodes=types.COUNTS,
+    ppn=types.COUNTS,
+    algorithms=NAMES,
+    exclude=NAMES,
+    pieces=SIZES,
     budget=option(Scaled(0.01, maximum=100), BUDGET * 100),
     tasks=None,
-    drawn=option(click.IntRange(min=0)),
+    drawn=click.IntRange(min=0),
     target=options.TARGET_IF_NAMED,
 )
 
@@ -149,9 +148,9 @@ derived(
     "program run --library smpi --platform gros --procs 4 --algorithms bcast=chain --report - -- latency",
     name="run",
     parent=program,
-    library=option(NamedChoice("MPI library", LIBRARIES), required=True),
-    platform=option(PLATFORM),
-    algorithms=option(default=""),
+    library=NamedChoice("MPI library", LIBRARIES),
+    platform=PLATFORM,
+    algorithms=click.STRING,
 )
 derived(collwise.profile, "program profile report.json --platform gros", parent=program, context=BY_SCHEDULE)
 derived(
@@ -160,7 +159,7 @@ derived(
     name="apply",
     parent=program,
     figures=True,
-    program=argument(NamedChoice("application", applications.APPLICATIONS)),
+    program=NamedChoice("application", applications.APPLICATIONS),
     collectives=option(NAMES, applications.COLLECTIVES, said={"choices": applications.NAMES}),
     context=BY_SCHEDULE,
 )
@@ -189,8 +188,7 @@ derived(
     name="simulate",
     parent=guidelines,
     figures=True,
-    libraries=option(types.named_choices("library", (*SMPI_SELECTORS, *BASELINES))),
-    sizes=option(SIZES, SIZES_TEXT),
+    libraries=types.named_choices("library", (*SMPI_SELECTORS, *BASELINES)),
     repair=None,
     output=_FOLDER,
 )
@@ -200,7 +198,7 @@ derived(
     name="measure",
     parent=guidelines,
     figures=True,
-    rule=option(NamedChoice("rule", RULES), "rank"),
+    rule=NamedChoice("rule", RULES),
     correction=option(
         NamedChoice("correction", CORRECTIONS),
         "bh",
@@ -221,14 +219,13 @@ def times() -> None:
     """Lists, shows, saves and deletes the times in the store, and imports times measured elsewhere."""
 
 
-_CONFIGURATION = dict(configuration=option(NAMES), source=option(NAMES), platform=option(NAMES))
 derived(store_contents.configurations, "times list --json", name="list", parent=times, store=options.STORE)
 derived(
     store_contents.results,
     "times show --collective bcast --procs 16 -o bcast.csv",
     name="show",
     parent=times,
-    **_CONFIGURATION,
+    platform=NAMES,
     equal=group(dict, algorithm=option(NAMES, key="algorithms")),
 )
 derived(
@@ -236,7 +233,7 @@ derived(
     "times delete --platform gros --before 2026-01-01 --yes",
     name="delete",
     parent=times,
-    **_CONFIGURATION,
+    platform=NAMES,
     confirm=options.asked("Delete {}?", "{} would be deleted"),
 )
 derived(
@@ -244,6 +241,6 @@ derived(
     "times import osu_bcast.txt --platform mycluster --procs 64",
     name="import",
     parent=times,
-    platform=option(default=""),
-    algorithm=option(default=""),
+    platform=click.STRING,
+    algorithm=click.STRING,
 )

@@ -65,7 +65,7 @@ def calibration_figure(result: CalibrationResult, kind: Kind) -> Figure:
     error = np.median(np.abs([error for _, error in result.errors_of(kind)]))
     head(figure, f"{_TITLES[kind]}: median error {100 * error:.1f} %", result.platform.title)
     axes[0].legend(loc="upper left", framealpha=1)
-    _sizes(axes[1], sizes)
+    size_axis(axes[1], [2**power for power in range(int(np.log2(sizes.max())) + 2)])
     return figure
 
 
@@ -95,13 +95,6 @@ def _errors(axis: Axes, result: CalibrationResult, kind: Kind) -> None:
     axis.plot(sizes[beyond], np.clip(errors[beyond], -_MAX_PERCENT, _MAX_PERCENT), "x", ms=5, color=_LINES)
     axis.set_ylim(-1.1 * _MAX_PERCENT, 1.1 * _MAX_PERCENT)
     axis.set_ylabel("error (%)\nx: beyond 30 %", fontsize=9)
-
-
-def _sizes(axis: Axes, sizes: np.ndarray) -> None:
-    axis.set_xscale("log", base=2)
-    powers = range(0, int(np.log2(sizes.max())) + 2, 4)
-    axis.set_xticks([2**power for power in powers], [format_size(2**power) for power in powers])
-    axis.set_xlabel("message size")
 
 
 def regions_figure(found: Regions, title: str) -> Figure:

@@ -90,11 +90,7 @@ def algorithm_style(algorithm: str) -> tuple[str, str]:
 
 @cache
 def _algorithm_styles() -> dict[str, tuple[str, str]]:
-    """The styles by algorithm.
-
-    Each algorithm in turn gets the colour that is rarest among the algorithms with which it may appear. Algorithms that
-    can be chosen come first.
-    """
+    """The styles by algorithm; each gets the rarest colour among the algorithms with which it may appear."""
     collectives = Catalogue.load().collectives.values()
     chosen = [name for collective in collectives for name in collective.selectable]
     names = dict.fromkeys([*chosen, *(name for collective in collectives for name in collective.algorithms)])

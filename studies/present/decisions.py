@@ -115,10 +115,7 @@ def _time(table: DecisionTable, procs: int, start: int, choice: Choice) -> tuple
 
 
 def _own(decisions: DecisionTable) -> dict[str, int] | None:
-    """The number of points where the choice is faster than MPI's own collective, and of points where both are timed.
-
-    The result is None if MPI's own collective was not timed.
-    """
+    """The points where the choice beats MPI's own collective, and all points with both; None without such times."""
     known = decisions.times
     if known is None or LIBRARY_DECIDES not in known.grid.timed:
         return None
@@ -238,10 +235,7 @@ def _described(collective: str, choice: Choice | None) -> str:
 
 
 def _checked(found: UntunedDecisions) -> str:
-    """The problem if the installed library decides otherwise, else empty.
-
-    Notes list the calls for which the library decides otherwise, or say that it decides the same for all.
-    """
+    """The problem if the installed library decides otherwise, else empty; notes list the calls."""
     if found.checks is None:
         return ""
     wrong = [check for check in found.checks if not check.agrees]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from collwise.calibrations import FittedFigures
 from collwise.common.units import format_seconds, format_size
-from collwise.models.parameters import FittedParameters, ModelParameters, PathParameters, WithResiduals
+from collwise.models.parameters import FittedParameters, ModelParameters, PathParameters
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.registry import CRITICAL_PATH
-from collwise.models.single_messages import LMO, FurtherGap, HeterogeneousPLogP, Hockney
+from collwise.models.single_messages import LMO, FurtherGap, HeterogeneousPLogP
 from collwise.predictions import FittedModel
 from collwise.studies.present.shown import Shown, Table
 from collwise.studies.reports.markdown import percent
@@ -54,30 +53,18 @@ def shown(fitted: FittedModel) -> Shown:
     return Shown([first, Table(title, columns, rows, left=4), found.made_by], [found.as_document()])
 
 
-def fitted_pairs(
-    parameters: ModelParameters | PathParameters,
-) -> Iterator[tuple[str, tuple[str, str, str], Hockney, WithResiduals]]:
-    """Yields each pair of alpha and beta, with its model and place, and the fit that the pair belongs to.
-
-    A place is a collective, an algorithm, and a part of the algorithm or a class of messages.
-    """
+def algorithm_rows(parameters: ModelParameters | PathParameters) -> Rows:
+    """A row under ALGORITHM_COLUMNS for every part, or class of messages, of every algorithm."""
     fits = {CRITICAL_PATH: parameters.fits} if isinstance(parameters, PathParameters) else parameters.fits
+    rows: Rows = []
     for model, collectives in fits.items():
         for collective, algorithms in collectives.items():
             for name, fitted in algorithms.items():
+                errors = (f"{fitted.mean_residual * 100:.1f} %", f"{fitted.worst_residual * 100:.1f} %")
                 for part, pair in fitted.parameters.items():
-                    yield model, (collective, name, part), pair, fitted
-
-
-def algorithm_rows(parameters: ModelParameters | PathParameters) -> Rows:
-    """A row under ALGORITHM_COLUMNS for every part, or class of messages, of every algorithm."""
-    return [
-        (
-            *(model, *place, f"{pair.alpha_seconds:.3e}", f"{pair.beta_seconds_per_byte:.3e}"),
-            *(f"{fitted.mean_residual * 100:.1f} %", f"{fitted.worst_residual * 100:.1f} %"),
-        )
-        for model, place, pair, fitted in fitted_pairs(parameters)
-    ]
+                    numbers = (f"{pair.alpha_seconds:.3e}", f"{pair.beta_seconds_per_byte:.3e}")
+                    rows.append((model, collective, name, part, *numbers, *errors))
+    return rows
 
 
 def parameter_rows(fitted: FittedParameters) -> Rows:

@@ -225,10 +225,7 @@ def _of_model(part: _Part, name: str) -> str:
 
 
 def _messages(found: Sequence[FromMessages]) -> Iterator[Table | str]:
-    """Yields tables of the predictions made only from messages between two nodes, and a note on how they were made.
-
-    Yields nothing if there are no such predictions.
-    """
+    """Yields tables of the predictions made only from messages between two nodes, if there are any."""
     if not found:
         return
     rows = [
@@ -264,10 +261,7 @@ def _call(messages: FromMessages) -> tuple[object, ...]:
 
 
 def _sureness(telling: Sequence[Sureness]) -> Iterator[Table | str]:
-    """Yields tables that compare predicted probabilities with how often choices were right.
-
-    Yields nothing if `telling` is empty.
-    """
+    """Yields tables that compare predicted probabilities with how often choices were right, if there are any."""
     if not telling:
         return
     machines = sorted({sureness.cell.place.machine for sureness in telling})
@@ -313,10 +307,7 @@ def _reliability(telling: Sequence[Sureness]) -> Iterator[tuple[float, float, fl
 
 
 def _coverage(telling: Sequence[Sureness]) -> tuple[list[float], list[float]]:
-    """The coverage and the risk of the n surest choices, for n = 1, 2, 3 and so on.
-
-    Coverage is n divided by the number of all choices; risk is the share of the n choices that lose 5 % or more.
-    """
+    """For each n, the share of the n surest choices among all, and the part that loses 5 %."""
     ordered = sorted(telling, key=lambda sureness: -sureness.probability)
     wrong = np.cumsum([not sureness.right for sureness in ordered])
     counts = np.arange(1, len(ordered) + 1)

@@ -191,10 +191,7 @@ def _gain(row: GainRow, way: str) -> str:
 
 
 def _gain_sentences(found: MeasuredGain) -> list[str]:
-    """Sentences on the mean speed-ups by rules and by libcollwise, and on calls significantly faster or slower.
-
-    The last sentences are remarks on single calls.
-    """
+    """Sentences on mean speed-ups, on significantly faster or slower calls, and remarks on single calls."""
     ways = []
     for way in (RULES, LIBCOLLWISE):
         if rows := [row for row in found.rows if getattr(row, way) is not None]:

@@ -158,10 +158,7 @@ def _record(tuning: Tuning) -> dict[str, Any]:
 
 
 def _figures(name: str, tuning: Tuning) -> dict[str, Callable[[], Figure]]:
-    """Figures that compare choices, and for the largest input times by tasks, with the exhaustive search.
-
-    No figure is drawn if the exhaustive search was not made.
-    """
+    """Figures that compare the choices and the times by tasks with the exhaustive search, if that was made."""
     if EXHAUSTIVE not in tuning.found:
         return {}
     last = tuning.space.inputs[-1]

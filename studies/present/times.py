@@ -160,10 +160,7 @@ def _parts(times: Times) -> Iterator[Table | str]:
 
 
 def _fastest(times: Times) -> Iterator[str]:
-    """A sentence on the fastest choice at the only point and on the next algorithm, if there are two algorithms.
-
-    Doubtful choices are left out; another sentence names those that seem faster.
-    """
+    """A sentence on the fastest choice that is not doubtful, and on the next algorithm, at the only point."""
     [(procs, size)] = times.grid.points
     seconds = {choice: value for choice, value in times.at_point(procs, size).items() if choice in times.choices}
     order = sorted(seconds, key=lambda choice: seconds[choice])

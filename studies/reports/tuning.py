@@ -234,10 +234,7 @@ def _library(tuned: Tuned) -> str:
 
 
 def _compared(tuned: Tuned) -> str:
-    """The title of the library that the rules are compared with.
-
-    If the library runs other code with several processes on a node, the title says which code is meant.
-    """
+    """The title of the compared library, which names its code if the library would run other code."""
     if tuned.baseline is None:
         return ""
     if not _han(tuned):

@@ -208,15 +208,15 @@ def _causes(result: Validation) -> Section:
     def gap_text(pair: Pair) -> str:
         return f"{math.expm1(pair.gap) * 100:.0f} %"
 
-    def by_gap(item: tuple[str, Pair]) -> float:
-        return item[1].gap
-
     causes = [
         (
             *_group_cells(diagnosis.disagreement),
             diagnosis.cause,
             "-" if diagnosis.unchanged is None else gap_text(diagnosis.unchanged),
-            "; ".join(f"{name} {gap_text(pair)}" for name, pair in sorted(diagnosis.under.items(), key=by_gap)[:2]),
+            "; ".join(
+                f"{name} {gap_text(pair)}"
+                for name, pair in sorted(diagnosis.under.items(), key=lambda item: item[1].gap)[:2]
+            ),
             "-" if diagnosis.counted is None else f"{diagnosis.counted.sent_again}, {diagnosis.counted.drops}",
         )
         for diagnosis in result.diagnoses

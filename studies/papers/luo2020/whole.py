@@ -175,10 +175,7 @@ def han_picks(machine: Machine, collective: str, sizes: Sequence[int], context: 
 
 
 def _sources(collective: str) -> dict[str, ChoicesAt]:
-    """The choices of each source at a point.
-
-    A library has no choice if the catalogue lacks the algorithm that the library would choose.
-    """
+    """The choices of each source at a point; none if the catalogue lacks a library's algorithm."""
 
     def decided(by: Callable[[str, int, int], Choice | None], procs: int, message_bytes: int) -> list[Choice]:
         return [choice] if (choice := by(collective, procs, message_bytes)) is not None else []
@@ -248,10 +245,7 @@ def _fastest(
     label: str = "",
     platform: HostPlatform | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The fastest choice of each source, and its seconds by the schedule engine, by size.
-
-    Both are nan for a source without a choice.
-    """
+    """The fastest choice of each source and its seconds by the schedule engine, by size; nan without a choice."""
     wanted = {
         (source, size): [item for item in at(machine.procs, size) if _is_played(item, machine.procs, size)]
         for source, at in sources.items()

@@ -195,10 +195,7 @@ def reductions(
 
 
 def _steepening(seconds: pd.DataFrame, part: tuple[int, int], eager_limit_bytes: int) -> float:
-    """The extra time per byte in a part of the sizes, relative to the other sizes below the eager limit.
-
-    The result is the largest value over P.
-    """
+    """The extra time per byte in a part of the sizes, relative to other sizes; the largest value over P."""
     sizes = seconds.columns.to_numpy()
     inside = (sizes >= part[0]) & (sizes <= part[1])
     rest = ~inside & (sizes < eager_limit_bytes)

@@ -284,7 +284,6 @@ def _ending(consumer: str) -> str:
 
 
 def _given_times(cluster: Cluster) -> AllTimes | None:
-    """The times that are given; None for a cluster to simulate."""
     from collwise.validation.times.files import AllTimes
     from collwise.validation.times.times import Times
 

@@ -315,7 +315,6 @@ def _check_models(plan: plans.ThreeWayPlan, asked: bool) -> None:
 
 
 def _highest_rate(main: plans.Scenario) -> float:
-    """The rate of the main test bed."""
     from collwise.validation.testbed.check import BedCheck, highest_rate
     from collwise.validation.three_way.pipeline import USUAL_NAME
 

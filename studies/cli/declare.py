@@ -157,11 +157,7 @@ def made(
 
 
 def _require_packages(root: click.Context) -> None:
-    """Raises UsageError if packages that the command needs are missing.
-
-    In a clone, the launcher looks for system packages. Elsewhere, packages that only build the C programs may be
-    missing, since the programs may be built already.
-    """
+    """Raises UsageError if packages that the command needs are missing; in a clone, the launcher looks for these."""
     from collwise.simulator.execution.packages import missing_packages, require_extra, require_packages
 
     if root.invoked_subcommand not in COMMANDS or WORDS not in root.meta:
@@ -170,6 +166,7 @@ def _require_packages(root: click.Context) -> None:
     for extra in ("notebooks", "studio"):
         if extra in groups:
             require_extra(extra)
+    # The programs may be built already, so packages that only build them may be missing.
     if not is_clone() and missing_packages(group for group in groups if group != "build"):
         require_packages(groups)
 

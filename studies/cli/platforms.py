@@ -182,11 +182,7 @@ def _spread(values: Iterable[float]) -> str:
 
 
 def _understood(platform: HostPlatform) -> str:
-    """Sentences on the platform as it was read, so that a wrong unit is noticed.
-
-    The time of a short message over the longest path includes overheads, as in benchmarks. Latencies do not include
-    overheads.
-    """
+    """Sentences on the platform as it was read, so that a wrong unit is noticed."""
     values: dict[str, Any] = {"one": platform, "types": (), "node_rate": 0.0, "own": False}
     if isinstance(platform, HeterogeneousPlatform):
         link, way = _network(platform)
@@ -327,7 +323,6 @@ def _cluster(**of_nodes: Any) -> Any:
 
 
 def _check_name(name: str) -> None:
-    """Raises UsageError if the name of a new description is taken or malformed."""
     if name in known():
         raise UsageError(f"'{name}' is already the name of a known platform; choose another name")
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name):

@@ -111,10 +111,7 @@ def _cell(text: str, width: int) -> Text:
 
 
 def _folded(text: str, width: int) -> Iterator[str]:
-    """Lines of at most `width`, broken between words.
-
-    A word longer than a line is broken after a / _ : or = in the word, or, if there is none, where the line ends.
-    """
+    """Lines of at most `width`, broken between words, or in long words after a / _ : or =."""
     pieces = re.compile(rf".{{1,{max(width - 1, 1)}}}[/_:=]|.{{1,{max(width, 1)}}}")
     for line in text.split("\n"):
         folded = ""

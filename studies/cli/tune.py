@@ -23,7 +23,6 @@ from collwise.validation.times.defaults import SEGMENT_BYTES
 
 
 def _cluster_of_project() -> str:
-    """The platform of the project. Raises UsageError without one."""
     project = find_project()
     if project is None or project.platform is None:
         raise click.UsageError(

@@ -90,10 +90,7 @@ def fill(axis: Axes, across: Array, upwards: Array, where: NDArray[np.bool_], fa
 
 
 def _rectangles(where: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
-    """Rectangles that cover the cells where a condition holds: first column, end column, first row, end row.
-
-    Ends are exclusive. Equal runs of cells in successive rows form one rectangle.
-    """
+    """Rectangles that cover the cells where a condition holds: first and end column, first and end row."""
     done, open_runs = [], dict[tuple[int, int], int]()
     for row, cells in enumerate([*where, np.zeros(where.shape[1], dtype=bool)]):
         changes = np.flatnonzero(np.diff(cells.astype(np.int8), prepend=0, append=0)).tolist()
@@ -128,11 +125,7 @@ def _divide(axis: Axes, across: Array, upwards: Array, best: Indices) -> None:
 
 
 def _name_regions(axis: Axes, across: Array, upwards: Array, best: Indices, choices: Sequence[Choice]) -> None:
-    """Names regions of equal cells in their largest rectangles, on one line or two, upright if that fits better.
-
-    If no choice of an algorithm has room for its name, all choices of this algorithm together form regions, which get
-    only the algorithm's name.
-    """
+    """Names regions of equal cells in their largest rectangles, or those of all choices of an algorithm together."""
     inches = _inches(axis, across, "x"), _inches(axis, upwards, "y")
     named: list[int] = []
     for index in choices_shown(choices, [best]):

@@ -210,7 +210,6 @@ def _points(line: Line2D) -> Array:
 
 
 def _inside(points: Array) -> NDArray[np.bool_]:
-    """True for points that are within the axes."""
     return np.asarray(((points > -1e-3) & (points < 1 + 1e-3)).all(axis=1))
 
 

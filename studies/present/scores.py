@@ -169,7 +169,6 @@ def points(scores: Scores, places: Sequence[tuple[int, int]]) -> Table:
 
 
 def _picks(scores: Scores, i: int, j: int) -> dict[str, Picked]:
-    """The pick of each source at a place (i, j) of P and m, by title."""
     return {title: scores.pick(title, i, j) for title in scores.others}
 
 

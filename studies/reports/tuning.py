@@ -199,7 +199,6 @@ def _sure(tuned: Tuned) -> list[str]:
 
 
 def _sizes(tuned: Tuned) -> list[int]:
-    """All message sizes of the times, in bytes."""
     return sorted({size for times in tuned.times.values() for size in times.message_bytes})
 
 

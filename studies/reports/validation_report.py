@@ -314,7 +314,6 @@ def _record(scores: Scores, choice: Choice, procs: int, message_bytes: int) -> d
 
 
 def _records(every: Iterable[AllScores]) -> list[dict[str, Any]]:
-    """All measured cases, by point."""
     return [
         _record(scores, choice, *at)
         for place in every

@@ -147,11 +147,7 @@ def compared(found: Mapping[Setting, GuidelinesResult], findings: Sequence[State
 
 
 def _row(finding: StatedViolation, setting: Setting, simulated: GuidelinesResult) -> dict[str, object]:
-    """A row of the table, with an entry on whether the simulation agrees with the finding.
-
-    The simulation agrees if at least half of the checked sizes show the violation, and if the largest ratio exceeds 1
-    by at least half as much as the stated gain does.
-    """
+    """A row of the table; the simulation agrees if half of the sizes, and half of the stated gain, do."""
     compared = [
         comparison
         for comparison in simulated.before.comparisons

@@ -229,7 +229,6 @@ def _times(
     label: str = "",
     platform: HostPlatform | None = None,
 ) -> Times:
-    """The times of choices, each at its own size."""
     places = tuple(dict.fromkeys((machine.procs, size, choice) for size, choice in choices))
     sizes = tuple(sorted({size for _, size, _ in places}))
     grid = Grid(collective, (), (machine.procs,), sizes, machine.per_node, besides=places)

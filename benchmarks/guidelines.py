@@ -36,8 +36,8 @@ from collwise.studies.figures.guidelines import guidelines_figure
 from collwise.studies.figures.style import save
 from collwise.studies.present import guidelines as report
 from collwise.studies.reports.markdown import markdown_table
-from collwise.validation.guidelines.checks import PATTERN
-from collwise.validation.guidelines.workflow import GuidelinesResult, Repair
+from collwise.validation.guidelines.checks import PATTERN, Call
+from collwise.validation.guidelines.workflow import GuidelinesResult
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
@@ -223,20 +223,14 @@ def measured_page(found: Mapping[str, Check], launches: int) -> str:
 
 def greatest_table(result: GuidelinesResult) -> str:
     """The repair with the greatest gain of each collective."""
-    best: dict[str, tuple[Repair, float]] = {}
-    for repair in result.repairs:
-        name, gain = repair.call.collective, result.gain(repair.call)
+    best: dict[str, tuple[Call, float]] = {}
+    for call in result.repairs:
+        name, gain = call.collective, result.gain(call)
         if not math.isnan(gain) and (name not in best or gain > best[name][1]):
-            best[name] = repair, gain
+            best[name] = call, gain
     rows = [
-        (
-            name,
-            repair.call.procs,
-            report.format_size(repair.call.message_bytes),
-            repair.guideline.label,
-            f"x {gain:.2f}",
-        )
-        for name, (repair, gain) in best.items()
+        (name, call.procs, report.format_size(call.message_bytes), result.repairs[call].label, f"x {gain:.2f}")
+        for name, (call, gain) in best.items()
     ]
     return markdown_table(("collective", "P", "m", "largest gain by", "gain"), rows) if rows else "No repairs.\n"
 

@@ -27,7 +27,7 @@ def guidelines_figure(found: GuidelinesResult, procs: int) -> Figure:
     figure, axes = panel_grid(len(found.plan.sizes), 2.9, columns=_COLUMNS, width=4.3)
     for axis, name in zip(axes, found.plan.sizes, strict=True):
         _draw(axis, found, name, procs)
-    gains = {repair.call: found.gain(repair.call) for repair in found.repairs if repair.call.procs == procs}
+    gains = {call: found.gain(call) for call in found.repairs if call.procs == procs}
     known = [(gain, call) for call, gain in gains.items() if not math.isnan(gain)]
     gain, call = max(known, key=lambda pair: pair[0], default=(math.nan, None))
     best = f"Repair gains most for {call.collective} of {format_size(call.message_bytes)}: x {gain:.2f}" if call else ""

@@ -60,7 +60,7 @@ def violation_rows(found: GuidelinesResult) -> list[tuple[str, ...]]:
     outcomes = {(item.violation.guideline, item.violation.call): item for item in found.outcomes()}
     rows = []
     for violation in found.before.violations:
-        outcome, p_value = outcomes.get((violation.guideline, violation.call)), violation.verdict.p_value
+        outcome, p_value = outcomes.get((violation.guideline, violation.call)), violation.p_value
         afterwards = "-" if outcome is None else outcome.reason or "repaired"
         rows.append((*comparison_row(violation), "-" if math.isnan(p_value) else f"{p_value:.2g}", afterwards))
     return rows
@@ -93,8 +93,8 @@ def summary_row(found: GuidelinesResult) -> tuple[str, ...]:
     greatest = found.greatest_gain()
     gain = "-"
     if greatest is not None:
-        call = greatest[0].call
-        gain = f"x {greatest[1]:.2f}: {call.collective}, {format_size(call.message_bytes)}"
+        call, by = greatest
+        gain = f"x {by:.2f}: {call.collective}, {format_size(call.message_bytes)}"
     return (
         found.library.title,
         found.library.place,
@@ -150,7 +150,7 @@ def comparison_records(found: GuidelinesResult) -> list[dict[str, Any]]:
             "kind": comparison.kind,
             **plain(comparison),
             **plain_times(comparison),
-            "p_value": comparison.verdict.p_value,
+            "p_value": comparison.p_value,
             "violated": comparison.violated,
         }
         for phase, checked in phases.items()
@@ -181,12 +181,12 @@ def document(found: GuidelinesResult) -> dict[str, Any]:
         "criterion": found.plan.criterion.description,
         "violations_before": found.before.counts(),
         "violations_after": None if found.tuned is None else found.tuned.checked.counts(),
-        "largest_gain": None if greatest is None else {**vars(greatest[0].call), "gain": greatest[1]},
+        "largest_gain": None if greatest is None else {**vars(greatest[0]), "gain": greatest[1]},
         "check_seconds": found.seconds,
         "repair_seconds": None if found.tuned is None else found.tuned.seconds,
         "repairs": [
-            {**vars(repair.call), "guideline": repair.guideline.name, "gain": found.gain(repair.call)}
-            for repair in found.repairs
+            {**vars(call), "guideline": guideline.name, "gain": found.gain(call)}
+            for call, guideline in found.repairs.items()
         ],
         "outcomes": [
             {**plain(outcome.violation), "repaired": outcome.repaired, "reason": outcome.reason}

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
+from typing import NamedTuple
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError, check_name
@@ -94,8 +96,6 @@ class Launches:
     @property
     def seconds(self) -> float:
         """The median of the launches' medians; nan if the call failed."""
-        from statistics import median
-
         return median(self.medians) if self.medians else math.nan
 
     def times(self, factor: float) -> Launches:
@@ -103,8 +103,7 @@ class Launches:
         return Launches(tuple(factor * seconds for seconds in self.medians), self.error)
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """A verdict: whether the first of two calls is slower, and the corrected p-value, which is nan without a test."""
 
     slower: bool
@@ -207,26 +206,23 @@ class Comparison:
     """A guideline at one call: the time of the call, and the time that it must not exceed.
 
     `guideline` is GL1 to GL22, 'monotony' or 'split-robustness'. `other_bytes` is the message size on the other side;
-    for split-robustness, it is the size of each of the `calls`.
+    for split-robustness, it is the size of each of the `calls`. The guideline is violated if the call is slower than it
+    may be.
     """
 
     guideline: str
     call: Call
     time: Launches
     other: Launches
-    verdict: Verdict
     other_bytes: int
-    calls: int = 1
+    calls: int
+    violated: bool
+    p_value: float
 
     @property
     def kind(self) -> str:
         """One of KINDS."""
         return self.guideline if self.guideline in KINDS else PATTERN
-
-    @property
-    def violated(self) -> bool:
-        """True if the call is slower than it may be."""
-        return self.verdict.slower
 
     @property
     def ratio(self) -> float:
@@ -277,7 +273,7 @@ def check(
         asked = [candidate for candidate in candidates[kind] if own[candidate[1]].medians and candidate[2].medians]
         verdicts = criterion.judge([(own[call], other) for _, call, other, _, _ in asked])
         found += [
-            Comparison(guideline, call, own[call], other, verdict, size, calls)
+            Comparison(guideline, call, own[call], other, size, calls, *verdict)
             for (guideline, call, other, size, calls), verdict in zip(asked, verdicts, strict=True)
         ]
     return Checked(tuple(found))

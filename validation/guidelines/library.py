@@ -51,11 +51,6 @@ class Library:
     times_in_turn: Callable[[Sequence[Case], str, Mapping[Case, Choice]], tuple[CaseTimes, CaseTimes]]
     launches: int = 0
 
-    @property
-    def exact(self) -> bool:
-        """True if times are exact, as simulated ones are."""
-        return not self.launches
-
 
 def simulated_library(platform: HostPlatform, context: SimulationContext, selector: str, ppn: int = 0) -> Library:
     """A library as one of SMPI's selectors imitates it, with `ppn` processes per node (0: the platform's default)."""

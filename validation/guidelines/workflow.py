@@ -39,14 +39,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Repair:
-    """A call that violates guidelines, and the violated guideline with the fastest mock-up."""
-
-    call: Call
-    guideline: Guideline
-
-
-@dataclass(frozen=True)
 class RepairedRange:
     """Message sizes from `first` to `last`, both included, for which a mock-up replaces the collective."""
 
@@ -101,7 +93,8 @@ class Outcome:
 class GuidelinesResult:
     """A library's times and its violations, before and after repair. `seconds` is how long the first check took.
 
-    `unused` has the reasons why mock-ups do not run (such as too small buffers), by guideline and call.
+    `repairs` has, for each call that violates guidelines, the violated guideline with the fastest mock-up. `unused` has
+    the reasons why mock-ups do not run (such as too small buffers), by guideline and call.
     """
 
     library: Library
@@ -109,7 +102,7 @@ class GuidelinesResult:
     own: Mapping[Call, Launches]
     mockups: Mapping[tuple[str, Call], Launches]
     before: Checked
-    repairs: tuple[Repair, ...]
+    repairs: Mapping[Call, Guideline]
     ranges: tuple[RepairedRange, ...]
     seconds: float
     tuned: Repaired | None = None
@@ -128,9 +121,9 @@ class GuidelinesResult:
             return math.nan
         return self.tuned.default[call].seconds / self.tuned.own[call].seconds
 
-    def greatest_gain(self) -> tuple[Repair, float] | None:
-        """The repair with the greatest gain; None if there is no repair."""
-        gains = [(repair, self.gain(repair.call)) for repair in self.repairs]
+    def greatest_gain(self) -> tuple[Call, float] | None:
+        """The repaired call with the greatest gain; None if there is no repair."""
+        gains = [(call, self.gain(call)) for call in self.repairs]
         return max((entry for entry in gains if not math.isnan(entry[1])), key=lambda entry: entry[1], default=None)
 
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -153,7 +146,7 @@ class GuidelinesResult:
         """The reason why a violation remains after repair (as `still`); empty if it is repaired (`still` is None)."""
         if still is None:
             return ""
-        runs = next((repair.guideline for repair in self.repairs if repair.call == violation.call), None)
+        runs = self.repairs.get(violation.call)
         if runs is None:
             return "no mock-up is faster for this call"
         gain = f"{runs.label} runs, with a gain of x {self.gain(violation.call):.2f}"
@@ -168,8 +161,7 @@ class GuidelinesResult:
     def _cause(self, violation: Comparison) -> str:
         """The reason why the repaired library has a violation that the first check did not find."""
         against = replace(violation.call, message_bytes=violation.other_bytes)
-        repaired = any(repair.call == against for repair in self.repairs)
-        if violation.kind != PATTERN and repaired and self.gain(against) > 1:
+        if violation.kind != PATTERN and against in self.repairs and self.gain(against) > 1:
             return f"what it is compared with has a gain of x {self.gain(against):.2f} by its repair"
         ratios = {(each.guideline, each.call, each.other_bytes): each.ratio for each in self.before.comparisons}
         ratio = ratios.get((violation.guideline, violation.call, violation.other_bytes))
@@ -214,7 +206,7 @@ def run(library: Library, plan: Plan) -> GuidelinesResult:
     done = time.monotonic()
     tuned = None
     if plan.repair and mended:
-        chosen = {own_cases[repair.call]: Choice(repair.guideline.mockup.name) for repair in mended}
+        chosen = {own_cases[call]: Choice(guideline.mockup.name) for call, guideline in mended.items()}
         rules = rules_text(joined, {procs: library.processes_per_node(procs) for procs in plan.procs})
         default, repaired = library.times_in_turn(every, rules, chosen)
         after, _, again = checked(repaired)
@@ -225,32 +217,29 @@ def run(library: Library, plan: Plan) -> GuidelinesResult:
 
 def _warn_of_few_launches(library: Library, plan: Plan, comparisons: int) -> None:
     """Warns, before anything is measured, if the rank test could not find a single violation."""
-    if not isinstance(plan.criterion, RankTest) or library.exact:
-        return
-    needed = plan.criterion.min_launches(comparisons)
-    if library.launches < needed:
+    needed = plan.criterion.min_launches(comparisons) if isinstance(plan.criterion, RankTest) else 0
+    if 0 < library.launches < needed:
         warn(
             f"with {library.launches} launches the rank test cannot find a single violation among "
             f"{comparisons} comparisons; it needs at least {needed} (--launches {needed})"
         )
 
 
-def repairs(checked: Checked) -> tuple[Repair, ...]:
-    """The repair of each call that violates a pattern guideline, in the order of calls."""
+def repairs(checked: Checked) -> dict[Call, Guideline]:
+    """The guideline whose mock-up repairs each call that violates a pattern guideline, in the order of calls."""
     found: dict[Call, tuple[float, str]] = {}
     for violation in checked.violations:
         if violation.kind == PATTERN:
             mockup = (violation.other.seconds, violation.guideline)
             found[violation.call] = min(found.get(violation.call, mockup), mockup)
-    return tuple(Repair(call, GUIDELINES[guideline]) for call, (_, guideline) in sorted(found.items()))
+    return {call: GUIDELINES[guideline] for call, (_, guideline) in sorted(found.items())}
 
 
-def ranges(found: Sequence[Repair], sizes: Mapping[str, Sequence[int]]) -> tuple[RepairedRange, ...]:
+def ranges(found: Mapping[Call, Guideline], sizes: Mapping[str, Sequence[int]]) -> tuple[RepairedRange, ...]:
     """Joins repairs of neighbouring sizes by the same mock-up; `sizes` are all checked sizes, ascending."""
     made: list[RepairedRange] = []
-    for repair in found:
-        call = repair.call
-        new = RepairedRange(call.collective, call.procs, call.message_bytes, call.message_bytes, repair.guideline)
+    for call, guideline in found.items():
+        new = RepairedRange(call.collective, call.procs, call.message_bytes, call.message_bytes, guideline)
         before = made[-1] if made else new
         index = sizes[call.collective].index
         if replace(before, first=new.first, last=new.last) == new and index(before.last) + 1 == index(new.first):

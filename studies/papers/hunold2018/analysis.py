@@ -272,7 +272,7 @@ def judged_anew(exact: GuidelinesResult, criterion: Share, seeds: Sequence[int] 
     """
     plan = replace(exact.plan, criterion=criterion, kinds=(PATTERN,))
     found = [run(with_noise(exact.library, seed), plan) for seed in seeds]
-    made = [(repair.guideline.name, repair.call) for result in found for repair in result.repairs]
+    made = [(guideline.name, call) for result in found for call, guideline in result.repairs.items()]
     spurious = [(name, call) for name, call in made if exact.mockups[name, call].seconds >= exact.own[call].seconds]
     after = [result.tuned.checked.counts()[PATTERN] if result.tuned else 0 for result in found]
     return {

@@ -123,7 +123,7 @@ def test_repairs_that_are_no_faster_are_spurious() -> None:
                       lambda cases, rules, chosen: ({one: Launches((2.0,)) for one in cases},) * 2)  # fmt: skip
     plan = Plan({"reduce": (8, 64, 512)}, (4,), Share(0.1), ("pattern",))
     exact = run(library, plan)
-    assert exact.repairs == ()
+    assert not exact.repairs
     found = analysis.judged_anew(exact, Share(0.0))
     assert found["repairs"] == found["of them spurious"] > 0  # type: ignore[operator]
     assert analysis.judged_anew(exact, Share(0.1))["repairs"] == 0

@@ -229,9 +229,7 @@ def measure(
     every = list(zip(*launches, strict=True))
     confidence, maker = how.precision.confidence, place.installation.label
     return AllTimes.of(
-        times_of_launches(
-            name, [each for each in every if each[0].case.collective == name], place.name, maker, confidence
-        )
+        times_of_launches([each for each in every if each[0].case.collective == name], place.name, maker, confidence)
         for name in competing
     )
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize, special, stats
 
+from collwise.common.grouping import grouped
 from collwise.models.piecewise import Array
 from collwise.simulator.sweeps.method import MEDIAN_VARIANCE
 from collwise.simulator.timing import Case, Timing
@@ -140,7 +141,7 @@ class Belief:
         )
         self.predicted = bool(predictions) and not np.isnan(logs).all()
         self._prior, self._doubt = _sources(logs, len(cases))
-        self._lines = {name: [number for number, case in enumerate(cases) if case.algorithm == name] for name in names}
+        self._lines = grouped(range(len(cases)), lambda number: cases[number].algorithm)
         self._measured: dict[int, tuple[float, float]] = {}
         self._believe()
 
@@ -231,16 +232,11 @@ class Belief:
         )
 
     def _from_lines(self) -> Array:
-        """The logarithm of each case's time on its algorithm's line at the nearest measured P.
-
-        Cases of algorithms without a measured time have the mean of the others.
-        """
+        """The logarithm of each case's time on its algorithm's line at the nearest measured P, or the others' mean."""
         prior = np.full(len(self.cases), math.nan)
         for numbers in self._lines.values():
-            by_procs: dict[int, list[int]] = {}
-            for number in numbers:
-                if number in self._measured:
-                    by_procs.setdefault(self.cases[number].procs, []).append(number)
+            measured = (number for number in numbers if number in self._measured)
+            by_procs = grouped(measured, lambda number: self.cases[number].procs)
             for number in numbers if by_procs else ():
                 case = self.cases[number]
                 nearest = min(by_procs, key=lambda procs: abs(math.log(procs / case.procs)))
@@ -266,10 +262,7 @@ def expected_gain(behind: Array, deviation: Array) -> Array:
 
 
 def _sources(logs: Array, count: int) -> tuple[Array, Array]:
-    """The mean of the sources' logarithms for each case, and a factor of doubt.
-
-    The factor is 1 if the sources agree, and larger if they disagree or have no prediction of the case.
-    """
+    """The mean of the sources' logarithms for each case, and a factor of doubt (1: all sources agree)."""
     if logs.size == 0 or np.isnan(logs).all():
         return np.zeros(count), np.ones(count)
     known = ~np.isnan(logs)

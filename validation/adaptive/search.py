@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from collwise.common.grouping import grouped
 from collwise.models.piecewise import Array
 from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.execution.targets import ExecutionTarget
@@ -125,10 +126,8 @@ class AdaptiveSearch:
         known = self._timings.values()
         self._spent.repetitions = sum(timing.repetitions for timing in known)
         self._spent.seconds = sum(timing.repetitions * self._repetition_cost(timing) for timing in known)
-        by_collective: dict[str, list[Case]] = {}
-        for case in self.cases:
-            by_collective.setdefault(case.collective, []).append(case)
-        self._fields = [_Field(Belief(cases, self.predictions, REPETITIONS)) for cases in by_collective.values()]
+        by_collective = grouped(self.cases, lambda case: case.collective)
+        self._fields = [_Field(cases, self.predictions) for cases in by_collective.values()]
         self._learn()
         stopped = "the budget is spent"
         while self._left() > 0:
@@ -154,10 +153,10 @@ class AdaptiveSearch:
     def _settle(self) -> None:
         """Gives every median a confidence interval, to which the spread of other cases contributes."""
         confidence = self.usual.precision.confidence
-        for belief in (item.belief for item in self._fields):
-            for number in np.flatnonzero(belief.measured).tolist():
-                known = self._timings[belief.cases[number]]
-                width = belief.half_width(number, known, confidence)
+        for item in self._fields:
+            for number in np.flatnonzero(item.measured).tolist():
+                known = self._timings[item.cases[number]]
+                width = item.half_width(number, known, confidence)
                 self._timings[known.case] = replace(known, half_width_seconds=width)
         if self._timings:
             self.store.add(self.configuration, list(self._timings.values()))
@@ -181,7 +180,7 @@ class AdaptiveSearch:
         if self._expected_loss() > self.goal.loss and (chosen := self._telling(allowed)):
             return chosen
         confirming = undecided or [(item, number) for item in self._fields for number in item.unmeasured()]
-        return self._affordable([one.belief.cases[number] for one, number in confirming], self._left())
+        return self._affordable([one.cases[number] for one, number in confirming], self._left())
 
     def _telling(self, allowed: float) -> list[Case]:
         """The cases with the largest expected gain for their machine time, until the loss is small or time is up."""
@@ -194,18 +193,17 @@ class AdaptiveSearch:
             allowed -= self._cost(best, number)
             if value <= 0 or allowed < 0:
                 break
-            chosen[best.belief.cases[number]] = None
+            chosen[best.cases[number]] = None
             best.take(number)
             telling[place], losses[place] = best.most_telling(), best.losses()
         return list(chosen)
 
     def _expected_loss(self) -> float:
-        """The expected loss of the choices, averaged over all points."""
         return float(np.mean(np.concatenate([item.losses() for item in self._fields])))
 
     def _affordable(self, cases: Sequence[Case], seconds: float) -> list[Case]:
         """The cases that together take at most `seconds`, the shortest first; in the first round at least one case."""
-        numbered = ((item, number, case) for item in self._fields for number, case in enumerate(item.belief.cases))
+        numbered = ((item, number, case) for item in self._fields for number, case in enumerate(item.cases))
         costs = {case: self._cautious_cost(item, number) for item, number, case in numbered}
         kept: list[Case] = []
         for case in sorted(cases, key=lambda case: costs[case]):
@@ -220,7 +218,7 @@ class AdaptiveSearch:
 
     def _cautious_cost(self, one: _Field, number: int) -> float:
         """The cost of a case if its time exceeds the expectation by two standard deviations."""
-        doubt = math.sqrt(max(float(one.belief.covariance[number, number]), 0.0)) if self._timings else 0.0
+        doubt = math.sqrt(max(float(one.covariance[number, number]), 0.0)) if self._timings else 0.0
         return self._cost(one, number) * math.exp(min(2 * doubt, 10.0))
 
     def _measure(self, chosen: Sequence[Case]) -> None:
@@ -253,7 +251,7 @@ class AdaptiveSearch:
 
     def _result(self, stopped: str) -> Searched:
         repetitions = self._runs(self.usual.precision.min_repetitions)
-        seconds = sum(item.seconds(number) for item in self._fields for number in range(len(item.belief.cases)))
+        seconds = sum(item.seconds(number) for item in self._fields for number in range(len(item.cases)))
         full_seconds = self.usual.launches * (repetitions * seconds + self._spent.launch_seconds)
         points = tuple(found for item in self._fields for found in item.found(self._timings))
         return Searched(
@@ -267,17 +265,16 @@ class AdaptiveSearch:
         )
 
 
-class _Field:
+class _Field(Belief):
     """The candidates of one collective at all its points, and the expected gains of measuring them."""
 
-    def __init__(self, belief: Belief) -> None:
-        self.belief = belief
-        self._points, self._point = belief.points, belief.point
-        self._members = [np.flatnonzero(self._point == place) for place in range(len(self._points))]
-        self._every = np.arange(len(belief.cases))
-        self._taken = np.zeros(len(belief.cases), dtype=bool)
+    def __init__(self, cases: Sequence[Case], predictions: Sequence[Predictions]) -> None:
+        super().__init__(cases, predictions, REPETITIONS)
+        self._members = [np.flatnonzero(self.point == place) for place in range(len(self.points))]
+        self._every = np.arange(len(cases))
+        self._taken = np.zeros(len(cases), dtype=bool)
         # The number of the case that looks best, by point.
-        self._leading = self._best_by(belief.mean)
+        self._leading = self._best_by(self.mean)
 
     def _best_by(self, values: Array) -> Numbers:
         """The number of the first case with the smallest value, by point."""
@@ -285,54 +282,50 @@ class _Field:
 
     def seconds(self, number: int) -> float:
         """The expected seconds of a case; 0 for one that failed."""
-        belief = self.belief
-        if belief.out[number]:
+        if self.out[number]:
             return 0.0
-        return math.exp(min(float(belief.mean[number]), 10.0)) if belief.is_informed else _UNKNOWN_SECONDS
+        return math.exp(min(float(self.mean[number]), 10.0)) if self.is_informed else _UNKNOWN_SECONDS
 
     def learn(self, timings: Mapping[Case, Timing]) -> None:
         """Takes measured times into account, and starts an empty round."""
-        self.belief.learn(timings)
-        self._leading = self._best_by(np.where(self.belief.out, np.inf, self.belief.mean))
+        super().learn(timings)
+        self._leading = self._best_by(np.where(self.out, np.inf, self.mean))
         self._taken[:] = False
 
     def take(self, number: int) -> None:
         """Adds a case to the round."""
         self._taken[number] = True
-        self.belief.imagine(number, REPETITIONS)
+        self.imagine(number, REPETITIONS)
 
     def _rivalry(self, leaders: Numbers) -> tuple[Numbers, Array, Array]:
         """The leader at each case's point, how far the case is behind the leader, and the covariance of the two."""
-        belief = self.belief
-        leader = leaders[self._point]
-        return leader, belief.mean - belief.mean[leader], belief.covariance[self._every, leader]
+        leader = leaders[self.point]
+        return leader, self.mean - self.mean[leader], self.covariance[self._every, leader]
 
     def losses(self, leaders: Numbers | None = None) -> Array:
         """The expected loss of each point's leader against its strongest rival, as a share."""
-        belief = self.belief
         leader, behind, together = self._rivalry(self._leading if leaders is None else leaders)
-        own = np.diag(belief.covariance)
+        own = np.diag(self.covariance)
         deviation = np.sqrt(np.maximum(own + own[leader] - 2 * together, 0.0))
-        gains = np.where(belief.out | (self._every == leader), 0.0, expected_gain(behind, deviation))
-        found = np.zeros(len(self._points))
-        np.maximum.at(found, self._point, gains)
+        gains = np.where(self.out | (self._every == leader), 0.0, expected_gain(behind, deviation))
+        found = np.zeros(len(self.points))
+        np.maximum.at(found, self.point, gains)
         return found
 
     def unmeasured(self) -> Numbers:
         """The cases that look best at their points and have no measured time."""
-        return self._leading[~(self.belief.measured | self.belief.out)[self._leading]]
+        return self._leading[~(self.measured | self.out)[self._leading]]
 
     def undecided(self) -> Numbers:
         """The cases that look best at points where nothing is measured."""
-        known = np.array([self.belief.measured[members].any() for members in self._members])
-        return self._leading[~(known | self.belief.out[self._leading])]
+        known = np.array([self.measured[members].any() for members in self._members])
+        return self._leading[~(known | self.out[self._leading])]
 
     def _values(self) -> Array:
         """The expected gain of measuring each case at its point."""
-        belief = self.belief
         leader, behind, together = self._rivalry(self._leading)
-        own, variance = np.diag(belief.covariance), belief.visit_variance(REPETITIONS)
-        rivals = ~belief.out & (self._every != leader)
+        own, variance = np.diag(self.covariance), self.visit_variance(REPETITIONS)
+        rivals = ~self.out & (self._every != leader)
         by_rival = np.abs(own - together) / np.sqrt(own + variance)
         by_leader = np.abs(own[leader] - together) / np.sqrt(own[leader] + variance[leader])
         values = np.where(rivals, expected_gain(behind, by_rival), 0.0)
@@ -343,13 +336,13 @@ class _Field:
 
     def most_telling(self) -> tuple[int, float]:
         """The case with the largest expected gain for its machine time, and the ratio of the two."""
-        ratios = self._values() / (np.exp(np.minimum(self.belief.mean, 10.0)) + _CASE_SECONDS / REPETITIONS)
+        ratios = self._values() / (np.exp(np.minimum(self.mean, 10.0)) + _CASE_SECONDS / REPETITIONS)
         number = int(np.argmax(ratios))
         return number, float(ratios[number])
 
     def first(self) -> list[Case]:
         """The first cases to measure, at two sizes: each algorithm's predicted best, or without predictions all."""
-        cases, belief = self.belief.cases, self.belief
+        cases = self.cases
         sizes = sorted({case.message_bytes for case in cases})
         counts = {min(case.procs for case in cases), max(case.procs for case in cases)}
         wanted = {sizes[0], sizes[len(sizes) // 2]}
@@ -358,23 +351,22 @@ class _Field:
             if case.procs not in counts or case.message_bytes not in wanted:
                 continue
             piece = min(case.segment_bytes or case.message_bytes, case.message_bytes)
-            kind = (case.algorithm,) if belief.predicted else (case.algorithm, piece, case.parameter, case.limit_bytes)
+            kind = (case.algorithm,) if self.predicted else (case.algorithm, piece, case.parameter, case.limit_bytes)
             key = (*kind, case.procs, case.message_bytes)
-            if key not in found or belief.mean[number] < belief.mean[found[key]]:
+            if key not in found or self.mean[number] < self.mean[found[key]]:
                 found[key] = number
         return [cases[number] for number in found.values()]
 
     def found(self, timings: Mapping[Case, Timing]) -> list[PointFound]:
         """The points in their order, each with the measured choice and its expected loss."""
-        belief = self.belief
-        known = [timings[case] if has else None for case, has in zip(belief.cases, belief.measured, strict=True)]
+        known = [timings[case] if has else None for case, has in zip(self.cases, self.measured, strict=True)]
         leaders = self._best_by(np.array([math.inf if item is None else item.seconds for item in known]))
         losses = self.losses(leaders)
         found = []
-        for point, members, number, loss in zip(self._points, self._members, leaders, losses, strict=True):
-            counts = (len(members), int(belief.measured[members].sum()))
+        for point, members, number, loss in zip(self.points, self._members, leaders, losses, strict=True):
+            counts = (len(members), int(self.measured[members].sum()))
             lost = float(loss) if known[number] else math.nan
-            found.append(PointFound(belief.cases[number].collective, *point, known[number], lost, *counts))
+            found.append(PointFound(self.cases[number].collective, *point, known[number], lost, *counts))
         return found
 
 

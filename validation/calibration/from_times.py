@@ -34,6 +34,7 @@ import numpy.typing as npt
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.experiments import PRTT, ROUNDTRIP, SATURATION
+from collwise.common.grouping import grouped
 from collwise.models.piecewise import Array
 from collwise.platforms import Platform
 from collwise.simulator.schedule.live import LiveCases
@@ -84,10 +85,7 @@ class TimedCases:
     @cached_property
     def cells(self) -> dict[Cell, list[int]]:
         """The indices of each cell's cases."""
-        found: dict[Cell, list[int]] = {}
-        for place, case in enumerate(self.cases):
-            found.setdefault(cell_of(case), []).append(place)
-        return found
+        return grouped(range(len(self.cases)), lambda place: cell_of(self.cases[place]))
 
     def on(self, platform: Platform) -> Array:
         """The predicted seconds of the cases on a platform."""

@@ -22,6 +22,7 @@ from typing import Any
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError
+from collwise.common.grouping import grouped
 from collwise.platforms import load
 from collwise.simulator.execution.installations import Installation, find_installation
 from collwise.simulator.execution.interposed import LIBRARY, preloadable
@@ -312,9 +313,7 @@ def verify_sequences(
         sequence = _Sequence(installation, (seed + len(made)) % (MAX_SEED + 1), tuple(only))
         on_progress(f"{installation.label}: {sequence}")
         made.append(sequence.run(smpi_version))
-    by_way: dict[str, list[_Outcome]] = {}
-    for outcome in made:
-        by_way.setdefault(outcome.sequence.way, []).append(outcome)
+    by_way = grouped(made, lambda outcome: outcome.sequence.way)
     return [_result(way, outcomes, again) for way, outcomes in by_way.items()]
 
 
@@ -361,7 +360,5 @@ def _problem(run: ProgramRun, processes: Sequence[_Process], report: Path) -> st
 
 def _where(processes: Sequence[_Process]) -> str:
     """The call that each process is in."""
-    ranks: dict[str, list[str]] = {}
-    for rank, process in enumerate(processes):
-        ranks.setdefault(process.call, []).append(str(rank))
-    return "; ".join(f"rank {', '.join(those)} in {call}" for call, those in ranks.items()) or "at the start"
+    ranks = grouped(range(len(processes)), lambda rank: processes[rank].call)
+    return "; ".join(f"rank {', '.join(map(str, those))} in {call}" for call, those in ranks.items()) or "at the start"

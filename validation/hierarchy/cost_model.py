@@ -32,6 +32,7 @@ from types import MappingProxyType
 import numpy as np
 
 from collwise.common.errors import CollwiseError
+from collwise.common.grouping import grouped
 from collwise.models.piecewise import Array
 from collwise.simulator.bench import Timer
 from collwise.simulator.schedule.tasks import BY_SOCKET, EXPERIMENT, parts_of
@@ -144,9 +145,7 @@ class ByTasks:
 
     def time(self, cases: Sequence[Case], /) -> Mapping[Case, Timing]:
         """The times of whole collectives according to the cost model. Raises CollwiseError if a run of tasks fails."""
-        alike: dict[Case, list[Case]] = {}
-        for case in cases:
-            alike.setdefault(task_case(case, 1), []).append(case)
+        alike = grouped(cases, lambda case: task_case(case, 1))
         runs = {}
         for tasks, group in alike.items():
             needed = runs_needed(tasks.collective, map(_segments, group), self.max_segments, tasks.parameter)

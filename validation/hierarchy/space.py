@@ -13,6 +13,7 @@ from itertools import product
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
+from collwise.common.grouping import grouped
 from collwise.common.units import format_size
 from collwise.simulator.schedule.tasks import BY_SOCKET
 from collwise.simulator.timing import Case
@@ -170,7 +171,4 @@ def label(choice: Choice) -> str:
 
 def by_input(cases: Iterable[Case]) -> dict[Input, list[Case]]:
     """The cases of each input."""
-    found: dict[Input, list[Case]] = {}
-    for case in cases:
-        found.setdefault(input_of(case), []).append(case)
-    return found
+    return grouped(cases, input_of)

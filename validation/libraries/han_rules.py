@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
+from collwise.common.grouping import grouped
 from collwise.common.units import format_size
 from collwise.validation.hierarchy.space import PREFIX, WITHIN
 from collwise.validation.select.consumers import series
@@ -47,9 +48,8 @@ def han_rules(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) -> st
     """Rules that make HAN run the calls for which the tables decide, with HAN's parameters in a comment."""
     from collwise.validation.hierarchy.tuning import usual_choice
 
-    by_name: dict[str, list[DecisionTable]] = {}
+    by_name = grouped(tables, lambda table: table.collective)
     for table in tables:
-        by_name.setdefault(table.collective, []).append(table)
         name = table.collective
         if name not in _COLLECTIVES:
             raise UsageError(f"HAN has no {name}; valid: {', '.join(_COLLECTIVES)}")

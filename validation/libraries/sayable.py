@@ -16,6 +16,7 @@ from functools import partial
 from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
+from collwise.common.grouping import grouped
 from collwise.common.units import counted, format_size
 from collwise.validation.compare.deciders import Decider
 from collwise.validation.libraries.baselines import BASELINES
@@ -76,9 +77,7 @@ class Substitution:
 
 def told(found: Sequence[Substitution]) -> list[str]:
     """A sentence for each substitution. Substitutions that differ only in P share a sentence."""
-    alike: dict[str, list[Substitution]] = {}
-    for substitution in found:
-        alike.setdefault(substitution.said("P"), []).append(substitution)
+    alike = grouped(found, lambda substitution: substitution.said("P"))
     ends = [(same[0], same[-1]) for same in alike.values()]
     return [str(one) if one is last else one.said(f"{one.procs} to {last.procs}") for one, last in ends]
 
@@ -167,10 +166,7 @@ def second_best(
 def _said(
     table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: int | None, says: Says, few: Says
 ) -> tuple[Choice | None, float]:
-    """One choice for all steps below `end`, and its cost if it replaces the choice of any step.
-
-    `few` returns True if there are too few elements for a choice.
-    """
+    """One choice with enough elements (not `few`) for all steps below `end`, and its cost if it replaces any."""
     tells = table.times is None or procs in table.times.procs
 
     def can(choice: Choice) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from collwise.common.grouping import grouped
 from collwise.validation.libraries.baselines import BASELINES, Baseline
 from collwise.validation.measurement.imports.algorithms import code_of
 from collwise.validation.measurement.judging import Cell
@@ -43,9 +44,7 @@ def choosers_among(cells: Sequence[Cell]) -> dict[str, Chooser]:
     found: dict[str, Chooser] = {FIXED: best_fixed(cells)}
     found |= {BASELINES[name].title: partial(decided, BASELINES[name]) for name in _LIBRARIES}
     if len(machines) > 1:
-        groups: dict[tuple[str, str], list[Cell]] = {}
-        for cell in cells:
-            groups.setdefault((cell.place.machine, cell.place.collective), []).append(cell)
+        groups = grouped(cells, lambda cell: (cell.place.machine, cell.place.collective))
         found |= {TABLE + name: partial(_voted, groups, [name]) for name in machines}
         found[VOTE] = partial(_voted, groups, machines)
     return found
@@ -56,10 +55,7 @@ def best_fixed(cells: Sequence[Cell]) -> Chooser:
 
     In a cell that has no time of this algorithm, the call is left to the library.
     """
-    groups: dict[tuple[str, str, str], list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(_group(cell), []).append(cell)
-    best = {key: _least_lost(group) for key, group in groups.items()}
+    best = {key: _least_lost(group) for key, group in grouped(cells, _group).items()}
 
     def choose(cell: Cell) -> str:
         name = best[_group(cell)]

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from collwise.common.grouping import grouped
 from collwise.platforms import Platform
 from collwise.simulator.bench import Measured, Simulated
 from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
@@ -120,9 +121,7 @@ def cause_of(worst: Pair, unchanged: Pair | None, under: Mapping[str, Pair]) -> 
 
 def spread(found: Sequence[Disagreement], most: int) -> list[Disagreement]:
     """At most `most` disagreements: the worst of every collective, then the second worst of every one, and so on."""
-    by_collective: dict[str, list[Disagreement]] = {}
-    for disagreement in found:
-        by_collective.setdefault(disagreement.case.collective, []).append(disagreement)
+    by_collective = grouped(found, lambda disagreement: disagreement.case.collective)
     in_turn = [item for rank in zip_longest(*by_collective.values()) for item in rank if item is not None]
     return in_turn[:most]
 

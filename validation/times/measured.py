@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, check_name
+from collwise.common.grouping import grouped
 from collwise.simulator.store import Store, StoredConfiguration
 from collwise.simulator.sweeps.method import MEDIAN_VARIANCE, combine, half_width
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -24,6 +25,12 @@ _HOW_TO_MEASURE = "measure some (collwise measure, or --script elsewhere) or rea
 
 def _of_source(store: Store, source: str) -> list[StoredConfiguration]:
     return [configuration for configuration in store.configurations() if configuration.configuration.source == source]
+
+
+def _measurement(stored: StoredConfiguration) -> tuple[object, ...]:
+    """The maker and the details that all executions of one measurement have."""
+    made = stored.configuration
+    return made.maker, *(pair for pair in made.details if pair[0] not in _EXECUTION)
 
 
 def measured_platform(store: Store, name: str) -> str:
@@ -60,11 +67,7 @@ def stored_times(
         for configuration in stored
         if configuration.configuration.platform == platform and configuration.key.startswith(tuple(keys) or "")
     ]
-    alike: dict[object, list[StoredConfiguration]] = {}
-    for configuration in wanted:
-        if collective in configuration.collectives:
-            details = tuple(pair for pair in configuration.configuration.details if pair[0] not in _EXECUTION)
-            alike.setdefault((configuration.configuration.maker, details), []).append(configuration)
+    alike = grouped((each for each in wanted if collective in each.collectives), _measurement)
     combined = [(group, _combined(store, group, collective)) for group in alike.values()]
     found = [(group, timings) for group, timings in combined if any(map(_is_ours, timings))]
     per_node = {case.processes_per_node for _, timings in found for case in timings if _is_ours(case)}
@@ -86,7 +89,7 @@ def stored_times(
     _, (group, timings) = max(enumerate(here), key=lambda pair: (sum(map(_is_ours, pair[1][1])), pair[0]))
     made = group[0].configuration
     facts = {"configurations": [configuration.key for configuration in group], "others": len(here) - 1}
-    return _times_of(collective, ppn, timings, source, made.platform, made.maker, facts)
+    return _times_of(timings, source, made.platform, made.maker, facts)
 
 
 def times_of_run(configuration: Configuration, timings: Iterable[Timing]) -> list[Times]:
@@ -100,47 +103,33 @@ def times_of_run(configuration: Configuration, timings: Iterable[Timing]) -> lis
         if case.experiment in ("collective", BUILTIN):
             alike.setdefault((case.collective, case.processes_per_node), {})[case] = timing
     source, platform, maker = configuration.source, configuration.platform, configuration.maker
-    return [
-        _times_of(collective, per_node, found, source, platform, maker, dict(configuration.details))
-        for (collective, per_node), found in alike.items()
-    ]
+    return [_times_of(found, source, platform, maker, dict(configuration.details)) for found in alike.values()]
 
 
-def times_of_launches(
-    collective: str, launches: Sequence[Sequence[Timing]], platform: str, maker: str, confidence: float
-) -> Times:
+def times_of_launches(launches: Sequence[Sequence[Timing]], platform: str, maker: str, confidence: float) -> Times:
     """The times of a collective's cases from timings in each launch, with the `mean_seconds` over all launches."""
-    ok = [each for each in launches if all(timing.ok for timing in each)]
     ppn = max(each[0].case.processes_per_node for each in launches)
-    timings = {
-        **{each[0].case: next((timing for timing in each if not timing.ok), each[0]) for each in launches},
-        **{each[0].case: robust(each, confidence) for each in ok},
-    }
-    times = _times_of(collective, ppn, _mapped(timings.values(), ppn), "measured", platform, maker, {})
-    means = _mapped((combine(each, confidence) for each in ok), ppn)
-    of_means = _times_of(collective, ppn, means, "measured", platform, maker, {}).of_grid(times.grid)
-    return replace(times, data=times.data.assign(mean_seconds=of_means.seconds))
+
+    def times(combined: Callable[[Sequence[Timing], float], Timing]) -> Times:
+        failed = [next((timing for timing in each if not timing.ok), None) for each in launches]
+        found = [bad or combined(each, confidence) for bad, each in zip(failed, launches, strict=True)]
+        return _times_of(_mapped(found, ppn), "measured", platform, maker, {})
+
+    medians = times(robust)
+    return replace(medians, data=medians.data.assign(mean_seconds=times(combine).seconds))
 
 
 def _times_of(
-    collective: str,
-    per_node: int,
-    timings: Mapping[Case, Timing],
-    source: str,
-    platform: str,
-    maker: str,
-    facts: Mapping[str, Any],
+    timings: Mapping[Case, Timing], source: str, platform: str, maker: str, facts: Mapping[str, Any]
 ) -> Times:
-    """The times of all choices and points of some timings.
-
-    Cases share a time if they differ only in segment sizes that do not cut the message.
-    """
+    """The times of one collective's cases; cases that differ only in segments that cut nothing share a time."""
+    first = next(iter(timings))
     ours = {case: timing for case, timing in timings.items() if _is_ours(case)}
     every = {**_with_repeats(ours), **timings}
-    choices = _in_order(collective, dict.fromkeys(choice_of(case) for case in every if _is_ours(case)))
+    choices = _in_order(first.collective, dict.fromkeys(choice_of(case) for case in every if _is_ours(case)))
     procs, sizes = (tuple(sorted({getattr(case, name) for case in every})) for name in (PROCS, BYTES))
     own = tuple((case.procs, case.message_bytes, LIBRARY_DECIDES) for case in every if not _is_ours(case))
-    grid = Grid(collective, choices, procs, sizes, per_node, besides=own)
+    grid = Grid(first.collective, choices, procs, sizes, first.processes_per_node, besides=own)
     number = len({timing.case for timing in ours.values()})
     return Times.of_timings(grid, every, platform, source, maker, facts={**facts, "measured": number})
 

@@ -19,7 +19,6 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from collwise.common.errors import CollwiseError
 from collwise.models.implementation_aware.fitting import HUBER_RELATIVE, huber
 from collwise.models.parameters import (
     CLASSES,
@@ -27,7 +26,6 @@ from collwise.models.parameters import (
     LOCAL,
     RENDEZVOUS,
     FittedToObservations,
-    Observation,
     PathFit,
     PathParameters,
 )
@@ -135,38 +133,22 @@ def path_counts(known: PathParameters, pairs: Pairs, tokens: bool, schedule: Sch
     return PathCounts(np.array(counts), float(np.sum(seconds[~is_message])), trace.seconds)
 
 
-def fit_path(known: PathParameters, collective: str, algorithm: str, observations: Sequence[Observation]) -> PathFit:
-    """Fits alpha and beta of an algorithm to its times, by counting on critical paths and fitting in alternation.
+def fit_path(known: PathParameters, timed: Mapping[Case, float]) -> PathFit:
+    """Fits alpha and beta of an algorithm to the seconds of its cases.
 
-    The path depends on the parameters, and the parameters depend on the counts. Therefore both steps are repeated until
-    no time changes any more, at most twelve times, and the parameters with the smallest residuals are used. Raises
-    CollwiseError without observations.
+    The path depends on the parameters, and the parameters depend on the counts. Therefore counting on critical paths
+    and fitting are repeated until no time changes any more, at most twelve times, and the parameters with the smallest
+    residuals are used.
     """
     from scipy.special import huber as huber_loss
 
-    if not observations:
-        raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
-    per_node = known.processes_per_node
-    schedules = [
-        Schedule(
-            Case(
-                collective,
-                algorithm,
-                observation.procs,
-                observation.message_bytes,
-                observation.segment_bytes,
-                observation.parameter,
-                per_node,
-            )
-        )
-        for observation in observations
-    ]
-    seconds = np.array([observation.seconds for observation in observations])
+    schedules, seconds = [Schedule(case) for case in timed], np.array([*timed.values()])
+    tokens = next(iter(timed)).collective in _WITH_TOKENS
     usual = _vector(known.messages)
     parameters, before = usual, np.zeros_like(seconds)
     best, steps, settled = (np.inf, usual, seconds, np.zeros_like(usual)), 0, False
     while True:
-        count = partial(path_counts, known, _pairs(parameters), collective in _WITH_TOKENS)
+        count = partial(path_counts, known, _pairs(parameters), tokens)
         found = _each(lambda schedule, stop, count=count: count(schedule), schedules)  # type: ignore[misc]
         played = np.array([item.seconds for item in found])
         counts = np.array([item.counts for item in found])

@@ -103,11 +103,8 @@ def plan_cases(plan: PathPlan) -> list[Case]:
         usual = SIZES[collective]
         sizes = [size for size in plan.message_bytes if size <= usual[-1]] if usual[-1] else [0]
         # Models choose neither mock-ups nor algorithms by node; the latter are many, and some have no schedule.
-        for entry in (
-            algorithm
-            for algorithm in catalogue.algorithms(collective)
-            if not algorithm.by_node and not algorithm.guideline
-        ):
+        entries = catalogue.algorithms(collective)
+        for entry in (item for item in entries if not item.by_node and not item.guideline):
             for procs in dict.fromkeys(_runnable(entry, count) for count in plan.procs):
                 found += [
                     Case(collective, entry.name, procs, size, segment, 0, plan.processes_per_node)
@@ -209,14 +206,14 @@ def fit_algorithms(known: PathParameters, plan: PathPlan, timings: Mapping[Case,
     """Adds the parameters of every algorithm of the plan. Raises CollwiseError when an experiment failed."""
     chain = chain_case(plan)
     known = replace(known, receives_first=receives_first(known, chain, _seconds(chain, timings)))
-    observations: dict[str, dict[str, list[Observation]]] = {}
+    by_algorithm: dict[tuple[str, str], dict[Case, float]] = {}
     for case in plan_cases(plan):
-        one = observed(case, _seconds(case, timings))
-        observations.setdefault(case.collective, {}).setdefault(case.algorithm, []).append(one)
-    fits: dict[str, dict[str, PathFit]] = {
-        collective: {name: fit_path(known, collective, name, found) for name, found in by_algorithm.items()}
-        for collective, by_algorithm in observations.items()
-    }
+        by_algorithm.setdefault((case.collective, case.algorithm), {})[case] = _seconds(case, timings)
+    fits: dict[str, dict[str, PathFit]] = {}
+    observations: dict[str, dict[str, list[Observation]]] = {}
+    for (collective, name), timed in by_algorithm.items():
+        fits.setdefault(collective, {})[name] = fit_path(known, timed)
+        observations.setdefault(collective, {})[name] = [observed(*entry) for entry in timed.items()]
     return replace(known, fits=fits, observations=observations)
 
 

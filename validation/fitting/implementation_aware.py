@@ -192,7 +192,6 @@ def _gamma_cases(plan: FitPlan, apart: int, per_node: int) -> list[Case]:
 
 
 def _algorithms(plan: FitPlan) -> Iterator[tuple[str, str]]:
-    """Collectives and names of the algorithms that are fitted."""
     broadcasts = Catalogue.load().collective("bcast").selectable
     yield from (("bcast", name) for name in plan.broadcasts if name in broadcasts)
     for collective in (name for name in _BESIDES_BCAST if name in plan.collectives):
@@ -200,7 +199,6 @@ def _algorithms(plan: FitPlan) -> Iterator[tuple[str, str]]:
 
 
 def _cases(plan: FitPlan, collective: str, name: str) -> Iterator[Case]:
-    """The experiments with an algorithm."""
     sizes, chains = plan.sizes, plan.chains if name == "k_chain" else 0
     segment = plan.segment_bytes if Catalogue.load().algorithm(collective, name).pipelined else 0
     for procs in plan.procs:

@@ -113,12 +113,13 @@ def algorithms_parameters_on(
     collectives: Sequence[str] = (),
     segments: Sequence[int] | None = None,
     chains: int | None = None,
+    broadcasts: Sequence[str] | None = None,
 ) -> ModelParameters | PathParameters:
     """Fits a model with parameters of each algorithm on a bench.
 
     Without `collectives`, the model is fitted for all collectives. Arguments that are not given have the usual values
-    for this kind of bench; for a target, `ppn` is ignored. Raises UsageError if the bench is too small, CollwiseError
-    when an experiment fails.
+    for this kind of bench; for a target, `ppn` is ignored. `broadcasts` are the broadcast algorithms of implementation-
+    aware models. Raises UsageError if the bench is too small, CollwiseError when an experiment fails.
     """
     plans: Any = critical_path_fit if family == CRITICAL_PATH else by_algorithm
     if isinstance(bench, Simulated):
@@ -132,6 +133,8 @@ def algorithms_parameters_on(
         # The common size comes first. Whole messages come last, since they are fitted in addition to some segment size.
         common, *more = [size for size in segments if size] or [SEGMENT_BYTES]
         given |= {"segment_bytes": common, "more_segments": (*more, *([0] if 0 in segments else []))}
+    if broadcasts is not None and family != CRITICAL_PATH:
+        given["broadcasts"] = tuple(name for name in plan.broadcasts if name in broadcasts)
     given["chains"] = chains
     fitted: ModelParameters | PathParameters = plans.fit(
         bench, replace(plan, **{name: value for name, value in given.items() if value is not None})

@@ -110,10 +110,7 @@ def recover(
 
 
 def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, float, float, float]]:
-    """True and estimated means of each parameter over all pairs, and the worst error.
-
-    For a heterogeneous model, this is the worst error of any pair; otherwise it is the error of the means.
-    """
+    """Each parameter's true and estimated mean over all pairs, and the worst error, of any pair or of the means."""
     pairs = list(permutations(range(fitted.procs), 2))
     sizes = [size for size in SIZES if size < truth.eager_limit_bytes]
     true = [named(true_parameters(fitted.family, truth, i, j, sizes), i, j, sizes) for i, j in pairs]

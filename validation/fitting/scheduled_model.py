@@ -67,10 +67,7 @@ _Costs = tuple[Array | float, Array | float, Array | float, Array | float, Array
 
 
 def _costs(parameters: Parameters, m: Array, classes: int) -> _Costs:
-    """The overheads of sender and receiver by process and size, then latency, transfer and gap by pair and size.
-
-    Arrays broadcast to these shapes. If processors differ, the parameters are those of the first `classes` processors.
-    """
+    """Overheads of sender and receiver by process and size, then latency, transfer and gap by pair and size."""
 
     def each(value: float | Array) -> Array:
         """The value itself, or its entries for these processors or pairs, shaped for multiplication by sizes."""

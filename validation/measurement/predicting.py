@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -12,7 +12,7 @@ from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.units import counted, format_size
 from collwise.models.fitting.procedures import request
 from collwise.models.interface import CollectiveModel
-from collwise.models.parameters import FAMILIES, ModelParameters, PathParameters
+from collwise.models.parameters import FAMILIES
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, IMPLEMENTATION_AWARE, MODELS
 from collwise.platforms import AllocatedPlatform, HostPlatform, Platform, allocated
 from collwise.platforms.allocation import Allocation, NodeMap, read_node_map
@@ -21,8 +21,8 @@ from collwise.simulator.execution.cluster import hosts_in
 from collwise.simulator.limits import buffers_of_node
 from collwise.simulator.sweeps.context import SCHEDULE_WITH_EXPERIMENTS, SMPI, SimulationContext
 from collwise.validation.calibration.figures import PUBLISHED, Factors, from_data_sheets, multiplied
-from collwise.validation.fitting import critical_path_fit, implementation_aware
-from collwise.validation.fitting.models_by_name import Parameters, models_of, parameters_on
+from collwise.validation.fitting.implementation_aware import default_procs
+from collwise.validation.fitting.models_by_name import Parameters, algorithms_parameters_on, models_of, parameters_on
 from collwise.validation.measurement.judging import (
     NODE_MAP,
     PREDICTED,
@@ -183,34 +183,22 @@ def _models(
     bench = Simulated(platform, replace(context, engine=SCHEDULE_WITH_EXPERIMENTS))
     collectives = tuple(dict.fromkeys(grid.collective for _, grid in wanted))
     broadcasts = [name for _, grid in wanted if grid.collective == "bcast" for name in grid.names]
-    most = max(place.procs for place, _ in wanted)
+    usual = default_procs(platform, 1)
+    most = max(usual[0], *(place.procs for place, _ in wanted))
+    procs = sorted({min(count, most) for count in usual})
 
-    def no_more(procs: Sequence[int]) -> tuple[int, ...]:
-        return tuple(sorted({min(count, max(most, procs[0])) for count in procs}))
+    def fitted(family: str) -> Parameters:
+        if family in FAMILIES:
+            return parameters_on(bench, request(family, heterogeneous=None if platform.heterogeneous else False))
+        return algorithms_parameters_on(
+            bench, family, procs, 1, collectives=collectives, segments=(0,), broadcasts=broadcasts
+        )
 
-    def by_path() -> PathParameters:
-        plan = critical_path_fit.simulated_plan(platform, 1)
-        plan = replace(plan, procs=no_more(plan.procs), collectives=collectives, segment_bytes=(0,))
-        return critical_path_fit.fit(bench, plan)
-
-    def by_algorithm() -> ModelParameters:
-        plan = implementation_aware.simulated_plan(platform, 1)
-        usual = tuple(name for name in plan.broadcasts if name in broadcasts)
-        plan = replace(plan, procs=no_more(plan.procs), more_segments=(0,), broadcasts=usual, collectives=collectives)
-        return implementation_aware.fit(bench, plan)
-
-    heterogeneous = None if platform.heterogeneous else False
-    fits: dict[str, Callable[[], Parameters]] = {
-        family: partial(lambda one: parameters_on(bench, request(one, heterogeneous=heterogeneous)), family)
-        for family in FAMILIES
-    }
-    fits[CRITICAL_PATH] = by_path
-    if any(name in MODELS[BY_PARTS].formulas for name in collectives):
-        fits[IMPLEMENTATION_AWARE] = by_algorithm
+    aware = any(name in MODELS[BY_PARTS].formulas for name in collectives)
     found: dict[str, CollectiveModel] = {}
-    for family, fit in fits.items():
+    for family in (*FAMILIES, CRITICAL_PATH, *([IMPLEMENTATION_AWARE] if aware else [])):
         try:
-            found |= models_of(fit())
+            found |= models_of(fitted(family))
         except CollwiseError as problem:
             on_note(f"{family} is not fitted to {platform.name}: {problem}")
     return list(found.values())

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,12 +26,8 @@ from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid, is_all_at_once
 from collwise.validation.times.times import State, Times, running, timed_at
 
-
-class PlayingModel(CollectiveModel, Protocol):
-    """A model that computes times by replaying schedules."""
-
-    def seconds_within(self, case: Case, max_seconds: float) -> float | None:
-        """The seconds of a case that the algorithm can run; None once they prove to exceed `max_seconds`."""
+if TYPE_CHECKING:
+    from collwise.validation.fitting.scheduled_model import PlayedModel
 
 
 def covered_by_model(model: CollectiveModel, grid: Grid) -> tuple[Grid, str]:
@@ -78,7 +74,7 @@ def predicted(
     grid, left_out = covered_by_model(model, grid)
     contested = margin is not None and model.plays
     if contested:
-        seconds = _contested_seconds(cast(PlayingModel, model), grid, margin or 0.0, progress)
+        seconds = _contested_seconds(cast("PlayedModel", model), grid, margin or 0.0, progress)
     else:
         seconds, margin = _seconds(model, grid, progress), None
     missing, maker = State.LEFT_OUT if contested else State.NO_FORMULA, f"model {model.name}"
@@ -105,7 +101,7 @@ def _seconds(model: CollectiveModel, grid: Grid, progress: ShowProgress) -> Arra
     return seconds
 
 
-def _contested_seconds(model: PlayingModel, grid: Grid, tolerance: float, progress: ShowProgress) -> Array:
+def _contested_seconds(model: PlayedModel, grid: Grid, tolerance: float, progress: ShowProgress) -> Array:
     """Seconds by replaying schedules; nan also for choices slower than the fastest by more than the tolerance."""
     seconds = np.full((len(grid.timed), len(grid.procs), len(grid.message_bytes)), np.nan)
     stop = threading.Event()

@@ -12,9 +12,10 @@ from typing import Any
 from collwise.common.program import program_name
 from collwise.common.units import format_seconds, format_size
 from collwise.programs import ApplicationTimes, ProfileResult
+from collwise.simulator.timing import Timing
 from collwise.studies.present.shown import Shown, Table, cut, drawing, problem_of, said
 from collwise.validation.measurement.applications import ApplicationRow, application_of
-from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, MeanTime, MeasuredGain
+from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, MeasuredGain
 
 _OF_EXECUTIONS = ("P", "collectives", "time", "in collectives", "share, mean", "share, most", "speed-up", "algorithms")
 
@@ -176,7 +177,7 @@ def gain_cells(row: GainRow) -> tuple[str, ...]:
     )
 
 
-def _time(time: MeanTime | None) -> str:
+def _time(time: Timing | None) -> str:
     if time is None:
         return "-"
     return f"{format_seconds(time.seconds)} ± {time.half_width_seconds / time.seconds:.0%}"

@@ -37,16 +37,8 @@ _UNREADABLE = "collwise: unreadable on "
 
 
 @dataclass(frozen=True)
-class MeanTime:
-    """Mean seconds of a call, and the half-width of the mean's interval."""
-
-    seconds: float
-    half_width_seconds: float
-
-
-@dataclass(frozen=True)
 class GainRow:
-    """The times of one call by default, with rules and with libcollwise.
+    """The mean times of one call by default, with rules and with libcollwise.
 
     `rules` is None if rules cannot express any choice, and `note` says why. `instead` is the choice in the rules if
     these cannot express the best one.
@@ -56,20 +48,20 @@ class GainRow:
     procs: int
     message_bytes: int
     choice: Choice
-    default: MeanTime
-    rules: MeanTime | None
-    libcollwise: MeanTime
+    default: Timing
+    rules: Timing | None
+    libcollwise: Timing
     note: str = ""
     instead: Choice | None = None
 
     def speedup(self, way: str) -> float:
         """Open MPI's default time divided by the time with `way` ('rules' or 'libcollwise'); nan if not known."""
-        time: MeanTime | None = getattr(self, way)
+        time: Timing | None = getattr(self, way)
         return math.nan if time is None else self.default.seconds / time.seconds
 
     def significant(self, way: str) -> bool:
         """True if the confidence intervals of the default time and of the time with `way` do not overlap."""
-        time: MeanTime | None = getattr(self, way)
+        time: Timing | None = getattr(self, way)
         if time is None:
             return False
         apart = abs(self.default.seconds - time.seconds)
@@ -242,8 +234,8 @@ def deciding(target: ExecutionTarget, way: str, digest: str, environment: Mappin
     return ModifiedTarget(target, {"decided_by": way, "decisions": digest}, environment=environment)
 
 
-def _mean_times(cases: Sequence[Case], launches: Sequence[Sequence[Timing]]) -> dict[Case, MeanTime]:
+def _mean_times(cases: Sequence[Case], launches: Sequence[Sequence[Timing]]) -> dict[Case, Timing]:
     combined = list(map(combine, zip(*launches, strict=True)))
     if failed := [timing for timing in combined if not timing.ok]:
         raise CollwiseError(f"{failed[0].case.collective} of {failed[0].case.message_bytes} bytes: {failed[0].error}")
-    return {case: MeanTime(item.seconds, item.half_width_seconds) for case, item in zip(cases, combined, strict=True)}
+    return dict(zip(cases, combined, strict=True))

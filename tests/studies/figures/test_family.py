@@ -19,6 +19,7 @@ from matplotlib.text import Annotation, Text
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.switch_points import NOBODY
 from collwise.simulator.schedule.library import SPANS, Trace
+from collwise.simulator.timing import Case, Timing
 from collwise.studies.figures.map_cells import NO_CHOICE, NOT_TIMED, PERCENT, _rectangles, borders
 from collwise.studies.figures.maps import Slowdowns, closeness_map, collective_maps, method_map, slowdown_map
 from collwise.studies.figures.picks import fastest_said, markers_and_lines
@@ -36,7 +37,7 @@ from collwise.studies.figures.style import (
     svg,
 )
 from collwise.validation.hierarchy.space import WITHIN
-from collwise.validation.measurement.gain import GainRow, MeanTime
+from collwise.validation.measurement.gain import GainRow
 from collwise.validation.times.choice import Choice
 
 ALL = Catalogue.load().collectives.values()
@@ -229,10 +230,13 @@ def test_ratios_to_the_best_are_those_of_the_same_source() -> None:
 
 
 def test_the_map_of_gains_marks_what_is_not_sure_and_what_rules_cannot_say() -> None:
-    def row(size: int, rules: MeanTime | None) -> GainRow:
-        return GainRow("bcast", 8, size, Choice("chain"), MeanTime(2.0, 0.1), rules, MeanTime(1.0, 0.1))
+    def time(seconds: float) -> Timing:
+        return Timing(Case("bcast", "chain", 8, 1), seconds, half_width_seconds=0.1)
 
-    figure = gain_figure([row(1, MeanTime(1.0, 0.1)), row(2, MeanTime(1.95, 0.1)), row(4, None)], "title")
+    def row(size: int, rules: Timing | None) -> GainRow:
+        return GainRow("bcast", 8, size, Choice("chain"), time(2.0), rules, time(1.0))
+
+    figure = gain_figure([row(1, time(1.0)), row(2, time(1.95)), row(4, None)], "title")
     assert texts(figure) == ["2.00", "(1.03)", "2.00", "2.00", "2.00"]
     assert legend(figure) == ["rules cannot express the choice"]
     assert figure.get_suptitle() == (

@@ -13,7 +13,7 @@ from collwise.simulator.execution.cluster import LaunchOptions
 from collwise.simulator.execution.launchers import LocalMachine, Mpirun, parameter_variables
 from collwise.simulator.execution.profiles import read_profile
 from collwise.simulator.store import Store
-from collwise.simulator.timing import Case
+from collwise.simulator.timing import Case, Timing
 from collwise.studies.present.programs import gain, gain_cells
 from collwise.studies.present.shown import markdown_of
 from collwise.validation.libraries.openmpi_rules import openmpi_rules, parse_rules, settings_of_rules
@@ -21,7 +21,6 @@ from collwise.validation.measurement.gain import (
     LIBCOLLWISE,
     RULES,
     GainRow,
-    MeanTime,
     MeasuredGain,
     choice_for,
     measure_gain,
@@ -60,10 +59,13 @@ def own_cases(collective: str, procs: int, *sizes: int) -> list[Case]:
 
 
 def row(default: float, rules: float | None, ours: float, width: float = 0.1) -> GainRow:
-    by_rules = None if rules is None else MeanTime(rules, width)
+    def time(seconds: float) -> Timing:
+        return Timing(Case("bcast", "chain", 4, 65536), seconds, half_width_seconds=width)
+
+    by_rules = None if rules is None else time(rules)
     note = "not by rules: no such algorithm" if rules is None else ""
     choice = Choice("two_tree", 8192)
-    return GainRow("bcast", 4, 65536, choice, MeanTime(default, width), by_rules, MeanTime(ours, width), note)
+    return GainRow("bcast", 4, 65536, choice, time(default), by_rules, time(ours), note)
 
 
 def test_what_the_library_did_not_run_is_found(tmp_path: Path) -> None:

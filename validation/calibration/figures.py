@@ -128,7 +128,7 @@ def _overheads(rows: tuple[OverheadRow, ...], base: float, per_byte: float, form
 
 
 def six_digits(value: float) -> float:
-    """A value rounded to six significant digits, as in files."""
+    """A value rounded to six significant digits, as in descriptions."""
     return float(f"{value:.6g}")
 
 

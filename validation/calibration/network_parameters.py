@@ -17,6 +17,7 @@ from collwise.platforms.smpi import ENVELOPE_BYTES
 from collwise.simulator.schedule.networks import load_of
 from collwise.simulator.schedule.tables import Doubles
 from collwise.validation.calibration.calibration_points import Kind
+from collwise.validation.calibration.figures import six_digits
 from collwise.validation.calibration.segmented_regression import Segment, fit_segments
 
 MIN_SECONDS, MIN_SECONDS_PER_BYTE = 1e-9, 1e-15
@@ -24,7 +25,6 @@ MIN_SECONDS, MIN_SECONDS_PER_BYTE = 1e-9, 1e-15
 
 _EAGER_SEGMENTS, _RENDEZVOUS_SEGMENTS = 9, 4
 _MIN_POINTS = 4
-_DIGITS = 6
 # Two times that differ by more than this factor differ in fact, not only by measurement errors.
 _APART = 1.2
 
@@ -36,11 +36,6 @@ class MessageTime:
     message_bytes: int
     seconds: float
     relative_error: float
-
-
-def rounded(value: float) -> float:
-    """A fitted parameter, rounded to the number of digits that descriptions have."""
-    return float(f"{value:.{_DIGITS}g}")
 
 
 def between(curve: Sequence[MessageTime], message_bytes: float) -> float:
@@ -158,13 +153,13 @@ def fit_ports(
     left = loads - burst - (seconds - handshake) * rate
     buffered = float(np.median(left)) if len(left) >= _MIN_SENDS else 0.0
     return Ports(
-        bytes_per_second=rounded(rate),
-        latency_seconds=rounded(latency),
-        handshake_seconds=rounded(handshake),
-        burst_bytes=rounded(burst),
+        bytes_per_second=six_digits(rate),
+        latency_seconds=six_digits(latency),
+        handshake_seconds=six_digits(handshake),
+        burst_bytes=six_digits(burst),
         header_bytes=_HEADER_BYTES,
-        acknowledgement_share=rounded(min(max(share, 0.0), _MAX_ACKNOWLEDGEMENTS)),
-        send_buffer_bytes=rounded(max(buffered, 0.0)),
+        acknowledgement_share=six_digits(min(max(share, 0.0), _MAX_ACKNOWLEDGEMENTS)),
+        send_buffer_bytes=six_digits(max(buffered, 0.0)),
     )
 
 
@@ -178,8 +173,8 @@ def with_loopback(ports: Ports | None, inside: Sequence[MessageTime]) -> Ports |
     base, per_byte = _base_and_slope(inside, lambda size: 0.0, 0.0)
     return replace(
         ports,
-        loopback_latency_seconds=rounded(max(base, 0.0)),
-        loopback_bytes_per_second=rounded(1 / max(per_byte, 1e-15)),
+        loopback_latency_seconds=six_digits(max(base, 0.0)),
+        loopback_bytes_per_second=six_digits(1 / max(per_byte, 1e-15)),
     )
 
 

@@ -17,6 +17,7 @@ from collwise.platforms import Calibration, Platform, Source
 from collwise.platforms.description import LEAST_FLAG_SECONDS, FactorRow, OverheadRow
 from collwise.platforms.smpi import ENVELOPE_BYTES
 from collwise.validation.calibration.calibration_points import CalibrationPoint, Kind, of_kind
+from collwise.validation.calibration.figures import six_digits
 from collwise.validation.calibration.network_parameters import (
     MIN_SECONDS,
     MIN_SECONDS_PER_BYTE,
@@ -24,7 +25,6 @@ from collwise.validation.calibration.network_parameters import (
     between,
     fit_network,
     fit_ports,
-    rounded,
     with_loopback,
 )
 from collwise.validation.calibration.segmented_regression import Segment, fit_segments, value_at
@@ -99,6 +99,7 @@ def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple
 
     alone, rows = times(Kind.PING_PONG), times(Kind.ROW)
     overheads = _fit_overheads(alone, times(Kind.SEND), times(Kind.ISEND), times(Kind.RECEIVE), limit)
+    # Larger messages would wait for each other's handshakes.
     exchanges = [point for point in of_kind(points, Kind.EXCHANGE) if limit / 4 <= point.message_bytes < limit]
     link_bytes_per_second = nominal.node_bytes_per_second
     network = fit_network(alone, rows, overheads.blocking, limit, link_bytes_per_second)
@@ -110,7 +111,7 @@ def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple
     platform = replace(platform, ports=with_loopback(ports, inside))
     if flags := times(Kind.FLAG, within_node=True):
         flag = max(statistics.median(time.seconds for time in flags), LEAST_FLAG_SECONDS)
-        platform = replace(platform, flag_latency_seconds=rounded(flag))
+        platform = replace(platform, flag_latency_seconds=six_digits(flag))
     segments = {Kind.SEND: overheads.os, Kind.ISEND: overheads.ois, Kind.RECEIVE: overheads.or_}
     segments[Kind.PING_PONG] = network
     return _with_loopback(platform, inside, overheads), segments
@@ -170,11 +171,7 @@ def _overhead_segments(
 def _exchange_ratios(
     exchanges: Sequence[CalibrationPoint], alone: Sequence[MessageTime], overheads: _Overheads
 ) -> list[float]:
-    """The times that exchanges in both directions spend in the network, divided by those of messages in one direction.
-
-    The exchanges are those of the largest messages below the eager limit, since larger messages wait for each other's
-    handshakes.
-    """
+    """The time in the network of each exchange in both directions, divided by that of a message in one direction."""
     return [
         (point.median_seconds - overheads.exchange(point.message_bytes))
         / (between(alone, point.message_bytes) - overheads.blocking(point.message_bytes))
@@ -199,7 +196,7 @@ def _platform(
         ois=_overhead_rows(overheads.ois),
         eager_limit_bytes=overheads.eager_limit_bytes,
         crosstraffic=crosstraffic,
-        reduce_seconds_per_byte=rounded(reduce_seconds_per_byte),
+        reduce_seconds_per_byte=six_digits(reduce_seconds_per_byte),
         tcp_window=False,
         note="fitted to point-to-point measurements by: collwise platforms calibrate",
     )
@@ -207,8 +204,8 @@ def _platform(
     return replace(
         nominal,
         links_per_node=1,
-        link_bytes_per_second=rounded(speed),
-        link_latency_seconds=rounded(way / 2),
+        link_bytes_per_second=six_digits(speed),
+        link_latency_seconds=six_digits(way / 2),
         backbone_bytes_per_second=None,
         backbone_latency_seconds=0.0,
         calibration=calibration,
@@ -217,10 +214,7 @@ def _platform(
 
 
 def _with_loopback(platform: Platform, inside: Sequence[MessageTime], overheads: _Overheads) -> Platform:
-    """The platform with loopback latency and bandwidth from ping-pongs within a node, if there are any.
-
-    The link's factors also apply to the loopback, so only two numbers are free.
-    """
+    """The platform with loopback latency and bandwidth, to which the link's factors also apply, from ping-pongs."""
     if len(inside) < _MIN_POINTS:
         return platform
     factors = platform.calibration
@@ -232,8 +226,8 @@ def _with_loopback(platform: Platform, inside: Sequence[MessageTime], overheads:
     found, _ = nnls(columns / seconds[:, None], rest / seconds)
     return replace(
         platform,
-        loopback_latency_seconds=rounded(float(found[0])),
-        loopback_bytes_per_second=rounded(1 / max(float(found[1]), MIN_SECONDS_PER_BYTE)),
+        loopback_latency_seconds=six_digits(float(found[0])),
+        loopback_bytes_per_second=six_digits(1 / max(float(found[1]), MIN_SECONDS_PER_BYTE)),
     )
 
 
@@ -266,4 +260,4 @@ def _overhead_rows(segments: Sequence[Segment]) -> tuple[OverheadRow, ...]:
 def _rows(rows: Sequence[tuple[float, ...]]) -> tuple[Any, ...]:
     """The rounded rows. A row that begins where the next one does applies to no size and is left out."""
     kept = [row for row, after in pairwise([*rows, (math.inf,)]) if row[0] < after[0]]
-    return tuple((start, *map(rounded, values)) for start, *values in kept)
+    return tuple((start, *map(six_digits, values)) for start, *values in kept)

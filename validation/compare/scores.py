@@ -250,7 +250,7 @@ class Scores:
         After these columns come COLUMNS. `rows` can have `platform`, `collective`, `reference` (the source of the
         reference times), `source`, `procs`, `message_bytes` and any further dimension of the times.
         """
-        return score_table([self], rows)
+        return AllScores([self]).table(rows)
 
     def trusted(self) -> pd.DataFrame:
         """The source whose picks have the smallest slowdown, for each size; see `AllScores.trusted`."""
@@ -309,7 +309,19 @@ class AllScores(dict[str, Scores]):
 
     def table(self, rows: Sequence[str] = ("collective", "source")) -> pd.DataFrame:
         """A row for each collective and source, or for each combination of values of `rows`; see `Scores.table`."""
-        return score_table(list(self.values()), rows)
+        known = dict.fromkeys(name for score in self.values() for name in _named(score))
+        if unknown := [name for name in rows if name not in known]:
+            raise UsageError(f"no rows come from '{unknown[0]}'; valid: {', '.join(known)}")
+        by = [*rows]
+        errors = dict(iter(self.error_rows().groupby(by, sort=False)))
+        found = []
+        for key, here in self.pick_rows().groupby(by, sort=False):
+            summary = Errors.of(errors[key]["error"]) if key in errors else None
+            costs = summary_of(here["slowdown"], TIE)
+            said = (0, *(math.nan,) * 5) if summary is None else (*astuple(summary)[:-1], abs(summary.worst))
+            picks = (costs.points, costs.best_chosen, costs.mean, costs.worst)
+            found.append((*key, *said, here["tau"].mean(), *picks))
+        return pd.DataFrame(found, columns=[*by, *COLUMNS])
 
     def error_rows(self) -> pd.DataFrame:
         """The error rows of all collectives; see `Scores.error_rows`."""
@@ -351,36 +363,8 @@ def compare(right: Times, *others: Times | Decider) -> Scores:
     return Scores(right, named)
 
 
-def score_table(scores: Sequence[Scores], rows: Sequence[str]) -> pd.DataFrame:
-    """Scores as a table: a row for each combination of values in the columns that `rows` names, in their order."""
-    errors, picks = _together(score.error_rows() for score in scores), _together(score.pick_rows() for score in scores)
-    known = dict.fromkeys(name for score in scores for name in _named(score))
-    if unknown := [name for name in rows if name not in known]:
-        raise UsageError(f"no rows come from '{unknown[0]}'; valid: {', '.join(known)}")
-    by = [*rows]
-    groups = {_key(key): found for key, found in errors.groupby(by, sort=False)}
-    found = []
-    for key, here in picks.groupby(by, sort=False):
-        of = groups.get(_key(key))
-        summary = None if of is None else Errors.of(of["error"])
-        costs = summary_of(here["slowdown"], TIE)
-        said = (0, *(math.nan,) * 5) if summary is None else (*astuple(summary)[:-1], abs(summary.worst))
-        found.append((*_key(key), *said, _mean(here["tau"]), costs.points, costs.best_chosen, costs.mean, costs.worst))
-    return pd.DataFrame(found, columns=[*by, *COLUMNS])
-
-
 def _together(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(list(frames), ignore_index=True)
-
-
-def _key(key: Any) -> tuple[Any, ...]:
-    return key if isinstance(key, tuple) else (key,)
-
-
-def _mean(values: Any) -> float:
-    known = np.asarray(values, dtype=float)
-    known = known[~np.isnan(known)]
-    return float(np.mean(known)) if known.size else math.nan
 
 
 def _facts(scores: Scores, title: str) -> dict[str, object]:

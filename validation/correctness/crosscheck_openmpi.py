@@ -157,7 +157,6 @@ def _compare(algorithm: Algorithm, version: str, procs: int, segment_bytes: int,
 
 
 def _settings(algorithm: Algorithm, version: str, segment_bytes: int) -> dict[str, str]:
-    """Open MPI's options that force an algorithm."""
     parameters = {"segmentsize": segment_bytes} if algorithm.part_parameter else {}
     if algorithm.default_count:
         parameters[_ALGORITHM_PARAMETERS[algorithm.name]] = algorithm.default_count
@@ -187,7 +186,6 @@ def _run(
 
 
 def _without(sent: Traffic, preparation: Traffic) -> Traffic:
-    """The messages `sent`, minus those of the preparation."""
     before = {edge: preparation.get(edge, (0, 0)) for edge in sent}
     left = {edge: (sent[edge][0] - before[edge][0], sent[edge][1] - before[edge][1]) for edge in sent}
     return {edge: counts for edge, counts in left.items() if counts != (0, 0)}

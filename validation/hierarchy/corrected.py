@@ -16,7 +16,7 @@ likely. Part 5 has no such scale, since even if predictions were right so far, o
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import partial
 
@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from collwise.models.piecewise import Array
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.adaptive.belief import Process
+from collwise.validation.adaptive.belief import Numbers, Process
 from collwise.validation.hierarchy.space import Input, input_of
 
 _LEVEL, _SIZE, _ALGORITHM, _CUT, _ALONE = 0.3, 0.2, 0.15, 0.1, 0.05
@@ -64,8 +64,8 @@ class Corrected:
         self._first = np.flatnonzero(np.diff(of_input, prepend=-1))
         self._counts = np.diff([*self._first.tolist(), len(of_input)])
         logs = np.log(list(predicted.values()))
-        alike = _Alike(self.cases)
-        self._beliefs = [Process(logs, partial(alike, scale=scale), scale) for scale in _SCALES]
+        alike = _alike_among(self.cases)
+        self._beliefs = [Process(logs, partial(alike, scale), scale) for scale in _SCALES]
         self._open = np.ones(len(self.cases), dtype=bool)
 
     @property
@@ -126,14 +126,14 @@ class Corrected:
     def _belief(self) -> Process:
         return max(self._beliefs, key=lambda belief: belief.plausibility)
 
-    def _candidates(self, belief: Process, still_open: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+    def _candidates(self, belief: Process, still_open: npt.NDArray[np.bool_]) -> Numbers:
         """The unmeasured cases that are most likely the best of their input, the likeliest first; at most _MAX."""
         behind = belief.mean - np.repeat(np.minimum.reduceat(belief.mean, self._first), self._counts)
         found = np.flatnonzero(still_open)
         order = np.argsort(behind[found] / np.sqrt(belief.variance[found] + _EXACT), kind="stable")
         return found[order[:_MAX]]
 
-    def _gains(self, belief: Process, candidates: npt.NDArray[np.intp]) -> Array:
+    def _gains(self, belief: Process, candidates: Numbers) -> Array:
         """The knowledge gradients: by how much measuring each candidate is expected to lower the inputs' best means."""
         if not len(candidates):
             return np.zeros(0)
@@ -146,29 +146,22 @@ class Corrected:
         return found
 
 
-class _Alike:
-    """The covariances of cases before anything was measured."""
+def _alike_among(cases: Sequence[Case]) -> Callable[[float, Numbers, Numbers], Array]:
+    """A function for the covariances of cases (rows, columns) at a scale, before anything was measured."""
+    places = [(case.message_bytes, case.nodes, case.processes_per_node) for case in cases]
+    cuts = [(case.segment_bytes, case.limit_bytes or case.segment_bytes) for case in cases]
+    sizes = np.log2(np.hstack([places, cuts], dtype=float)).T
+    named = [(case.algorithm, case.parameter) for case in cases]
+    kinds = np.array([named.index(kind) for kind in named])
 
-    def __init__(self, cases: Sequence[Case]) -> None:
-        sizes = [
-            (
-                *(case.message_bytes, case.nodes, case.processes_per_node),
-                *(case.segment_bytes, case.limit_bytes or case.segment_bytes),
-            )
-            for case in cases
-        ]
-        self._sizes = np.log2(np.array(sizes, dtype=float)).T
-        kinds = [(case.algorithm, case.parameter) for case in cases]
-        self._kinds = np.array([kinds.index(kind) for kind in kinds])
-
-    def __call__(self, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp], scale: float) -> Array:
-        size, nodes, per_node, segment, piece = (
-            np.abs(np.subtract.outer(item[rows], item[columns])) for item in self._sizes
-        )
+    def alike(scale: float, rows: Numbers, columns: Numbers) -> Array:
+        size, nodes, per_node, segment, piece = (np.abs(np.subtract.outer(item[rows], item[columns])) for item in sizes)
         place, cut = (nodes + per_node) / _FAR_PLACE, segment + piece
-        same = np.equal.outer(self._kinds[rows], self._kinds[columns])
+        same = np.equal.outer(kinds[rows], kinds[columns])
         scaled = scale**2 * same * (_ALGORITHM**2 + _CUT**2 * np.exp(-cut / _FAR_CUT))
         near = np.exp(-size / _FAR_SIZE - place) * (_SIZE**2 + scaled)
         alone = np.exp(-size / _FAR_SIZE_ALONE - place) * _ALONE**2 * (same & (cut == 0))
         found: Array = _LEVEL**2 + near + alone
         return found
+
+    return alike

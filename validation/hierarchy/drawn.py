@@ -133,11 +133,7 @@ def _off(item: _Item, factor: _Factor) -> _Item:
 
 
 def _off_calibration(own: Calibration, factor: _Factor) -> Calibration:
-    """A wrong calibration, with random factors on its times, overheads, latency factors and message sizes.
-
-    All size limits share one random factor. All latency factors above the first size limit, those of the handshake,
-    share another.
-    """
+    """A wrong calibration; all size limits share one random factor, all latency factors of the handshake another."""
     move = factor()
 
     def overheads(rows: tuple[OverheadRow, ...]) -> tuple[OverheadRow, ...]:
@@ -173,10 +169,7 @@ def _moved(starts: Sequence[int], factor: float) -> list[int]:
 
 
 def _scaled(timing: Timing, *factors: float) -> Timing:
-    """A timing with its seconds multiplied by a factor; a timing of tasks has a factor for each task.
-
-    The samples of a timing of tasks are the instants at which the tasks end.
-    """
+    """A timing with its seconds multiplied by a factor; a timing of tasks has a factor for each task."""
     if not is_of_tasks(timing.case) or not timing.ok:
         return replace(timing, seconds=timing.seconds * factors[0])
     ends = np.array(timing.samples).reshape(timing.case.nodes, -1)

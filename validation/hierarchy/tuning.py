@@ -60,11 +60,6 @@ class Billed:
         once = sum(timing.seconds for timing in self.timings.values())
         return self.seconds / once if once > 0 else 1.0
 
-    @property
-    def benchmarks(self) -> int:
-        """The number of benchmarks."""
-        return len(self.timings)
-
     def time(self, cases: Sequence[Case], /) -> Mapping[Case, Timing]:
         """The timings of cases. Raises CollwiseError if a case fails."""
         found = self.timer.time(cases)
@@ -195,7 +190,7 @@ class Tuning:
     def _score(self, found: Found) -> SearchScore:
         seconds, inputs = found.bill.seconds, list(found.best)
         cost = seconds / self.exhaustive_seconds if self.exhaustive_seconds > 0 else math.nan
-        start = (found.search, found.bill.benchmarks, seconds, cost, len(inputs))
+        start = (found.search, len(found.bill.timings), seconds, cost, len(inputs))
         if self.truth is None:
             return SearchScore(*start)
         lost = summary_of(list(slowdowns(found, self.truth).values()), tolerance=0.0)

@@ -51,11 +51,7 @@ def _ranges(
 
 
 def _each(low: int, high: int | None) -> Iterator[tuple[int, int]]:
-    """The ranges of process counts of a row whose thresholds depend on P.
-
-    Each count up to 64 is a range; above 64, a threshold is at most 1/33 too low. In the last row (`high` is None), one
-    range contains all counts above low + 16.
-    """
+    """Ranges of process counts, so short that a threshold that depends on P is at most 1/33 too low."""
     last = low + 16 if high is None else high
     firsts = list(repeated(low, last + 1))
     yield from zip(firsts, [*(first - 1 for first in firsts[1:]), last], strict=True)

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError, check_name, unknown_name, warn
 from collwise.platforms.smpi import warn_of_free_messages
+from collwise.simulator.execution.interposed import LibraryOptions
+from collwise.simulator.sweeps.application_runner import ApplicationRunner, CollectivesInUse, application_cases
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import run_cases
 from collwise.validation.libraries.baselines import BASELINES, Baseline
+from collwise.validation.select.consumers import COLLWISE, algorithms_for, sees_sizes
+from collwise.validation.select.decisions import DecisionTable, decisions_from
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
-    from collwise.simulator.sweeps.application_runner import ApplicationRunner, CollectivesInUse
-    from collwise.validation.select.decisions import DecisionTable
 
 SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
 """SMPI's selectors, which make the decisions of versions of Open MPI, MPICH, MVAPICH2 and Intel MPI."""
@@ -118,8 +120,6 @@ def compare_collectives(
     unknown names and for processes that do not fit on the platform, CollwiseError if an application does not report
     its calls.
     """
-    from collwise.simulator.sweeps.application_runner import ApplicationRunner, CollectivesInUse, application_cases
-
     arguments = arguments_of(application, settings, rate)
     for name in names:
         if name not in NAMES and not Path(name).suffix:
@@ -153,8 +153,6 @@ def compare_collectives(
 
 
 def _in_use(name: str, tables: Sequence[DecisionTable]) -> CollectivesInUse:
-    from collwise.simulator.execution.interposed import LibraryOptions
-    from collwise.simulator.sweeps.application_runner import CollectivesInUse
     from collwise.validation.libraries.collwise_table import collwise_rules
 
     if name in SELECTORS:
@@ -179,8 +177,6 @@ class _Tuning:
 
     def tables(self, name: str) -> list[DecisionTable]:
         """The decision tables of a choice of collectives; empty for a selector and for a file of rules."""
-        from collwise.validation.select.decisions import decisions_from
-
         if name in SELECTORS:
             return []
         if name in BASELINES:
@@ -199,9 +195,6 @@ class _Tuning:
 
     def _untuned(self, baseline: Baseline) -> list[DecisionTable]:
         """The untuned decisions of a library, for calls for which we have the library's algorithm."""
-        from collwise.validation.select.consumers import COLLWISE, sees_sizes
-        from collwise.validation.select.decisions import DecisionTable
-
         tables = []
         for name, sizes in self._sizes.items():
             asked = sizes if sees_sizes(COLLWISE, name) else sizes[:1]
@@ -217,7 +210,6 @@ class _Tuning:
 
     def _tuned(self, by_node: bool) -> list[DecisionTable]:
         """The fastest simulated algorithm for each call; hierarchical ones are candidates only if `by_node` is true."""
-        from collwise.validation.select.consumers import COLLWISE, algorithms_for, sees_sizes
         from collwise.validation.select.select import select
         from collwise.validation.times.memory_limits import warn_of_doubtful
         from collwise.validation.times.sources import simulate

@@ -413,7 +413,7 @@ def _times_from(entry: Mapping[str, Any], source: str) -> Times:
     document = entry["times"]
     procs, sizes = tuple(map(int, document["procs"])), tuple(map(int, document["message_bytes"]))
     choices = tuple(_choice(item) for item in document["choices"])
-    seconds, widths, own = (_read_digits(document.get(name, ())) for name in ("seconds", "half_widths", "own"))
+    seconds, widths, own = (np.array(document.get(name, ()), float) for name in ("seconds", "half_widths", "own"))
     shape = (len(choices), len(procs), len(sizes))
     if not (procs and sizes) or seconds.shape != shape or (widths.size and widths.shape != shape):
         raise ValueError("the number of its times does not match its process counts and sizes")
@@ -439,12 +439,6 @@ def _times_from(entry: Mapping[str, Any], source: str) -> Times:
         filled_by=document.get("gaps_filled_by", ""),
         facts={DIGITS: 4},
     )
-
-
-def _read_digits(values: Sequence[Any]) -> Array:
-    import numpy as np
-
-    return np.array([[[math.nan if item is None else float(item) for item in row] for row in each] for each in values])
 
 
 def _choice(step: Mapping[str, Any]) -> Choice:

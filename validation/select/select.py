@@ -192,10 +192,7 @@ def tied_seconds(times: Times, limit: float = TIE_LIMIT) -> Array:
 
 
 def _to_the_byte(model: CollectiveModel, grid: Grid, procs: int, row: Row) -> Row:
-    """The row, with each switch point moved to the exact size from which the later choice is faster.
-
-    Bisection finds a switch point. It assumes that two choices change places once between two sizes.
-    """
+    """The row, with each switch point moved by bisection to the exact size from which the later choice is faster."""
     sizes = sorted(grid.message_bytes)
 
     def seconds(choice: Choice, message_bytes: int) -> float:
@@ -261,11 +258,7 @@ def _set(marks: NDArray[np.bool_]) -> frozenset[int]:
 
 
 def _good_for_all_sizes(times: Array, tolerance: float) -> NDArray[np.bool_]:
-    """True for each candidate (first axis) whose worst slowdown over the sizes is about the smallest.
-
-    Only the candidates with the most times count. A candidate's worst slowdown may exceed the smallest worst slowdown
-    by the tolerance.
-    """
+    """True for each candidate with the most times whose worst slowdown over the sizes is about the smallest."""
     missing = np.isnan(times)
     worst = 1 + np.max(slowdown(np.where(missing, np.inf, times), np.nanmin(times, axis=0)), axis=-1)
     numbers = missing.sum(axis=-1)

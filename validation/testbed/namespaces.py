@@ -85,7 +85,6 @@ def processes(names: Iterable[str], mark: Mapping[str, str] | None = None) -> li
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
-    """The device and inode of a file, if it exists."""
     try:
         status = file.stat()
     except OSError:

@@ -199,7 +199,8 @@ def crossovers(times: Times, dim: str, timer: Timer | None = None, tolerance: fl
     others = [str(other) for other in seconds.dims if other not in (CHOICE, dim)]
     values = seconds[dim].values.tolist()
     points = product(*(seconds[name].values.tolist() for name in others))
-    for point, at_point in zip(points, _rows(seconds.transpose(*others, dim, CHOICE).values), strict=True):
+    rows = seconds.transpose(*others, dim, CHOICE).values.reshape(-1, len(values), len(times.choices))
+    for point, at_point in zip(points, rows, strict=True):
         where = dict(zip(others, point, strict=True))
         swept = dict(zip(values, at_point, strict=True))
 
@@ -208,10 +209,6 @@ def crossovers(times: Times, dim: str, timer: Timer | None = None, tolerance: fl
 
         for value, below, above in _cross_overs(swept, seconds_here, tolerance):
             yield CrossOver(point, value, times.choices[below], times.choices[above])
-
-
-def _rows(values: Array) -> Array:
-    return values.reshape(-1, *values.shape[-2:])
 
 
 def _predicted(times: Times, point: Mapping[str, float]) -> Array:
@@ -229,10 +226,7 @@ def _predicted(times: Times, point: Mapping[str, float]) -> Array:
 def _cross_overs(
     swept: Mapping[float, Array], seconds_at: Callable[[float], Array], tolerance: float
 ) -> Iterator[tuple[float, int, int]]:
-    """The factors at which the choice of a point changes, with the candidates below and above.
-
-    `swept` has the seconds of all candidates at ascending factors; `seconds_at` gives them at any other factor.
-    """
+    """The factors at which the choice of a point changes, with the candidates below and above."""
     now = NOBODY
     # `last` is the largest factor so far that was looked at, `led` the largest one at which the choice was the fastest.
     last, led = math.nan, math.nan

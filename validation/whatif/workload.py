@@ -199,7 +199,9 @@ def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable]
     tables = {item.collective: item for item in known if isinstance(item, DecisionTable)}
     if tables and all(table.times is None for table in tables.values()):
         raise UsageError("the decisions include no times; use a file of 'collwise select -o FILE'")
-    of_grids = {(*_kind(item.grid), *item.grid.points): item for item in known if isinstance(item, Times)}
+    of_grids = {
+        (item.collective, item.processes_per_node, *item.grid.points): item for item in known if isinstance(item, Times)
+    }
     found: list[Saving] = []
     left_out = list(workload.left_out)
     for calls in workload.calls:
@@ -223,10 +225,6 @@ def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable]
     failed = dict.fromkeys(timing for grid in of_grids.values() for timing in grid.failed)
     source, made_by = next(((item.source, item.made_by) for item in known), ("", ""))
     return Savings(tuple(found), tuple(left_out), source, made_by, tuple(failed))
-
-
-def _kind(grid: Grid) -> tuple[str, int]:
-    return grid.collective, grid.processes_per_node
 
 
 def _saving(row: ProfileRow, calls: Calls, times: Times, tuned: Choice, default: Default) -> Saving | None:

@@ -19,7 +19,7 @@ from collwise.validation.libraries.openmpi_untuned import (
     min_elements,
 )
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.times.grid import BUILTIN, choice_of as asked_choice
+from collwise.validation.times.grid import BUILTIN, choice_of as choice_of_case
 
 WHOLE_BYTES = 1 << 30
 """The size of a first part that no block exceeds, so that there is no second part."""
@@ -119,11 +119,6 @@ def code_of(collective: str, choice: Choice) -> str:
     return single or choice.algorithm
 
 
-def entry_of(collective: str, choice: Choice) -> Algorithm | None:
-    """The catalogue's entry of a choice's algorithm, if there is one."""
-    return Catalogue.load().find(collective, choice.algorithm)
-
-
 def _choice_of_id(collective: str, number: int, procs: int) -> Choice | None:
     entries = Catalogue.load().collective(collective).algorithms.values()
     # No id has changed its meaning since 4.0.
@@ -154,7 +149,7 @@ def doubted(timings: Sequence[Timing], library: str, to_last: bool, element_byte
     for (collective, procs, _), group in groupby(sorted(singly, key=_kind), _kind):
         found = list(group)
         if reason := _no_force(collective, procs, found, library):
-            unforced |= {timing.case: reason for timing in found if _is_forced(timing)}
+            unforced |= {timing.case: reason for timing in found if _forced(timing.case)}
     return [_marked(timing, unforced.get(timing.case, "")) for timing in singly]
 
 
@@ -166,9 +161,10 @@ def _marked(timing: Timing, reason: str) -> Timing:
     return replace(timing, seconds=math.nan, error=reason) if reason and timing.ok else timing
 
 
-def _is_forced(timing: Timing) -> bool:
-    case = timing.case
-    return case.experiment == "collective" and entry_of(case.collective, asked_choice(case)) is not None
+def _forced(case: Case) -> Algorithm | None:
+    """The catalogue's entry of the algorithm that a case forces, if there is one."""
+    known = case.experiment == "collective"
+    return Catalogue.load().find(case.collective, case.algorithm) if known else None
 
 
 def _reason(timing: Timing, library: str, to_last: bool, element_bytes: int) -> str:
@@ -178,10 +174,10 @@ def _reason(timing: Timing, library: str, to_last: bool, element_bytes: int) -> 
     rounds = math.ceil(math.log2(case.nodes)) if to_last and case.collective in _IN_ROUNDS else 0
     if timing.seconds < rounds * _MIN_MESSAGE_SECONDS:
         return f"less than {rounds} messages one after another need (at least {rounds * _MIN_MESSAGE_SECONDS:.3g} s)"
-    if not _is_forced(timing):
+    entry = _forced(case)
+    if entry is None:
         return ""
-    entry = entry_of(case.collective, asked_choice(case))
-    if entry is not None and (objection := entry.objection(case.procs, case.message_bytes)):
+    if objection := entry.objection(case.procs, case.message_bytes):
         return f"{case.algorithm} {objection}: another algorithm ran"
     if not library.startswith("Open MPI"):
         return ""
@@ -198,10 +194,10 @@ def _no_force(collective: str, procs: int, timings: Sequence[Timing], library: s
     untuned = [timing for timing in timings if timing.case.experiment == BUILTIN and timing.ok]
     default = {timing.case.message_bytes: timing for timing in untuned}
     columns: dict[str, dict[int, Timing]] = {}
-    for timing in filter(_is_forced, timings):
+    for timing in timings:
         case = timing.case
-        name = code_of(case.collective, asked_choice(case))
-        if timing.ok and case.message_bytes in default:
+        if timing.ok and case.message_bytes in default and _forced(case):
+            name = code_of(case.collective, choice_of_case(case))
             columns.setdefault(name, {})[case.message_bytes] = timing
     known = {name: column for name, column in columns.items() if len(column) >= _MIN_SIZES}
     alike = [name for name, column in known.items() if _equal_share(column, default) >= _ALIKE]

@@ -171,7 +171,6 @@ def _test(path: Path, files: Mapping[str, bytes], metadata: _Metadata, run: str,
 
 
 def _hosts(path: Path, name: str, text: str) -> tuple[str, ...]:
-    """The host of each rank, in the order of ranks."""
     lines = [(f"{path}: {name}:{number}", line) for number, line in enumerate(text.splitlines(), start=1)]
     return tuple(host.partition(".")[0] for _, host in hosts_of_ranks(lines, f"{path}: {name}").values())
 

@@ -42,7 +42,6 @@ _OSU_COLLECTIVES = {
 def _read_osu(lines: Lines) -> Found:
     """The times in output of the OSU micro-benchmarks: collectives (with or without -f), osu_latency and osu_bw.
 
-    The output has times in microseconds, and rates in MB/s. Times are of the slowest process, or means over processes.
     Logs of jobs may also contain launchers' marks before lines, other text, and the commands that started a benchmark,
     from which P is read.
     """

@@ -240,14 +240,14 @@ class Belief:
             for number in numbers if by_procs else ():
                 case = self.cases[number]
                 nearest = min(by_procs, key=lambda procs: abs(math.log(procs / case.procs)))
-                prior[number] = math.log(self._line(by_procs[nearest]) @ (1.0, case.message_bytes, _piece(case)))
+                prior[number] = math.log(self._line(by_procs[nearest]) @ (1.0, case.message_bytes, piece_of(case)))
         return np.where(np.isnan(prior), np.nanmean(prior) if not np.isnan(prior).all() else 0.0, prior)
 
     def _line(self, numbers: Sequence[int]) -> Array:
         """The latency and the times per byte of the message and of a segment that minimise the relative errors."""
         cases = [self.cases[number] for number in numbers]
         seconds = np.exp([self._measured[number][0] for number in numbers])
-        parts = np.array([(1.0, case.message_bytes, _piece(case)) for case in cases])
+        parts = np.array([(1.0, case.message_bytes, piece_of(case)) for case in cases])
         if np.ptp(parts[:, 1]) == 0:
             return np.array([seconds.mean(), 0.0, 0.0])
         return optimize.nnls(parts / seconds[:, None], np.ones(len(numbers)))[0]
@@ -277,11 +277,11 @@ def _sources(logs: Array, count: int) -> tuple[Array, Array]:
 
 def _place(case: Case) -> list[float]:
     """The logarithms of a case's message size, process count and largest piece."""
-    sizes = max(case.message_bytes, 1), case.procs, max(_piece(case), 1)
+    sizes = max(case.message_bytes, 1), case.procs, max(piece_of(case), 1)
     return [math.log2(size) for size in sizes]
 
 
-def _piece(case: Case) -> int:
+def piece_of(case: Case) -> int:
     """The bytes of a segment, or of the whole message if segments are not smaller than it."""
     return min(case.segment_bytes or case.message_bytes, case.message_bytes)
 

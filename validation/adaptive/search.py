@@ -25,7 +25,7 @@ from collwise.simulator.sweeps.mpi_runner import MpiRunner
 from collwise.simulator.sweeps.runner import Runner
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.adaptive import GOAL, Goal
-from collwise.validation.adaptive.belief import Belief, Numbers, Predictions, expected_gain
+from collwise.validation.adaptive.belief import Belief, Numbers, Predictions, expected_gain, piece_of
 
 REPETITIONS, MAX_REPETITIONS = 3, 10
 """The minimum and maximum number of repetitions of a case in a round, after the untimed ones."""
@@ -350,9 +350,8 @@ class _Field(Belief):
         for number, case in enumerate(cases):
             if case.procs not in counts or case.message_bytes not in wanted:
                 continue
-            piece = min(case.segment_bytes or case.message_bytes, case.message_bytes)
-            kind = (case.algorithm,) if self.predicted else (case.algorithm, piece, case.parameter, case.limit_bytes)
-            key = (*kind, case.procs, case.message_bytes)
+            cut = () if self.predicted else (piece_of(case), case.parameter, case.limit_bytes)
+            key = (case.algorithm, *cut, case.procs, case.message_bytes)
             if key not in found or self.mean[number] < self.mean[found[key]]:
                 found[key] = number
         return [cases[number] for number in found.values()]

@@ -16,11 +16,11 @@ from pathlib import Path
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import read_text
-from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.interposed import preloadable
 from collwise.simulator.execution.launchers import run_program
 from collwise.validation.libraries.mpich_untuned import BARRIER, BARRIER_WITH_RADIX, Tree, own_tables, selected
+from collwise.validation.libraries.openmpi_check import CallCheck
 from collwise.validation.libraries.openmpi_rules import repeated
 from collwise.validation.select.decisions import DecisionTable, Row, from_zero, spans
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
@@ -144,39 +144,18 @@ _THROUGH_UCX = {"MPIR_CVAR_NOLOCAL": "1"}
 
 
 @dataclass(frozen=True)
-class SelectionCheck:
-    """A call with a selection file, which names `algorithm`, and the messages that MPICH sent.
+class SelectionCheck(CallCheck[Sent]):
+    """A call with a selection file, which names `algorithm`; MPICH's control variable forces the demanded messages."""
 
-    `expected` are the messages when MPICH's control variable forces the algorithm, `without` those of untuned MPICH.
-    """
-
-    collective: str
-    procs: int
-    message_bytes: int
-    mpich: str
     algorithm: str
-    observed: Sent
-    expected: Sent
-    without: Sent
-
-    @property
-    def matches(self) -> bool:
-        """True if MPICH ran the algorithm that the file names."""
-        return self.observed == self.expected
-
-    @property
-    def changes_something(self) -> bool:
-        """True if MPICH does something else without the file."""
-        return self.observed != self.without
 
     @property
     def summary(self) -> str:
         """The result in one line."""
-        call = f"{self.collective} of {format_size(self.message_bytes)} on {self.procs} processes"
         if not self.matches:
-            return f"{self.mpich} did not follow the file: {call} did not run {self.algorithm}"
+            return f"{self.library} did not follow the file: {self.call} did not run {self.algorithm}"
         control = "without it: another algorithm" if self.changes_something else "as it would without it"
-        return f"{self.mpich} accepted the file and ran {self.algorithm} for {call} ({control})"
+        return f"{self.library} accepted the file and ran {self.algorithm} for {self.call} ({control})"
 
 
 def check_selection(path: Path, calls: Sequence[tuple[str, int, int]]) -> Iterator[SelectionCheck]:
@@ -191,7 +170,8 @@ def check_selection(path: Path, calls: Sequence[tuple[str, int, int]]) -> Iterat
         algorithm = lookup(text, *call).split("_intra_")[-1].split("_allcomm_")[-1]
         forced = {f"MPIR_CVAR_{call[0].upper()}_INTRA_ALGORITHM": algorithm}
         settings: list[dict[str, str]] = [{FILE_VARIABLE: str(path.resolve())}, forced, {}]
-        yield SelectionCheck(*call, label, algorithm, *(sent(*call, each) for each in settings))
+        observed, demanded, without = (sent(*call, each) for each in settings)
+        yield SelectionCheck(*call, label, observed, demanded, without, algorithm)
 
 
 def sent(collective: str, procs: int, message_bytes: int, settings: Mapping[str, str]) -> Sent:

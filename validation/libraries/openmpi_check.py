@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from collwise.algorithms.catalogue import Catalogue, Collective
 from collwise.common.errors import CollwiseError, UsageError
@@ -85,46 +86,62 @@ KNOWN_TRAFFIC = {
 _DEGREES = ("tree_fanout", "chain_fanout")
 
 
+_Messages = TypeVar("_Messages")
+
+
 @dataclass(frozen=True)
-class RulesCheck:
-    """One call under a rules file. `expected` is the choice that the file asks for, None if Open MPI decides."""
+class CallCheck(Generic[_Messages]):
+    """One call under a file of decisions: the messages that `library` sent, and those that the file demands.
+
+    `without` are the messages that the library sends without the file.
+    """
 
     collective: str
     procs: int
     message_bytes: int
-    openmpi: str
-    expected: Choice | None
-    expected_traffic: Traffic
-    observed: Traffic
-    without_rules: Traffic
+    library: str
+    observed: _Messages
+    demanded: _Messages
+    without: _Messages
+
+    @property
+    def call(self) -> str:
+        """The call in words."""
+        return f"{self.collective} of {format_size(self.message_bytes)} on {self.procs} processes"
 
     @property
     def matches(self) -> bool:
-        """True if every message count and size is as expected."""
-        return self.observed == self.expected_traffic
+        """True if every message count and size is as the file demands."""
+        return self.observed == self.demanded
 
     @property
     def changes_something(self) -> bool:
-        """True if Open MPI sends other messages without the file."""
-        return self.observed != self.without_rules
+        """True if the library sends other messages without the file."""
+        return self.observed != self.without
+
+
+@dataclass(frozen=True)
+class RulesCheck(CallCheck[Traffic]):
+    """One call under a rules file. `expected` is the choice that the file asks for, None if Open MPI decides."""
+
+    expected: Choice | None
 
     @property
     def summary(self) -> str:
         """The result in one line."""
-        call = f"{self.collective} of {format_size(self.message_bytes)} on {self.procs} processes"
-        ran, alone = self._recognised(self.observed), self._recognised(self.without_rules)
+        call, ran, alone = self.call, self._recognised(self.observed), self._recognised(self.without)
         if self.expected is None:
             verdict = f"decided {call} itself and ran {ran}" if self.matches else f"did not decide {call}: it ran {ran}"
-            return f"{self.openmpi} {verdict}"
+            return f"{self.library} {verdict}"
         if not self.matches:
-            return f"{self.openmpi} did not follow the rules: {call} ran {ran}, not {self.expected.algorithm}"
+            return f"{self.library} did not follow the rules: {call} ran {ran}, not {self.expected.algorithm}"
         control = f"without the rules: {alone}" if self.changes_something else "as it would without the rules"
-        return f"{self.openmpi} accepted the rules and ran {self.expected.algorithm} for {call} ({control})"
+        return f"{self.library} accepted the rules and ran {self.expected.algorithm} for {call} ({control})"
 
     def _recognised(self, observed: Traffic) -> str:
         if self.collective in KNOWN_TRAFFIC:
             return recognise(self.collective, self.procs, self.message_bytes, observed)
-        return "its own choice" if observed == self.without_rules else "something else"
+        return "its own choice" if observed == self.without else "something else"
 
 
 def check_rules(path: Path, collective: str, procs: int, message_bytes: int) -> RulesCheck:
@@ -140,17 +157,16 @@ def check_rules(path: Path, collective: str, procs: int, message_bytes: int) -> 
     entry = Catalogue.load().collective(collective)
     rule = rules.lookup(entry.openmpi_collective, procs, rule_message(collective, version, procs, message_bytes))
     expected = None if rule is None else _choice_of(rule, entry, version, path)
-    without_rules = observe(collective, procs, message_bytes)
+    without = observe(collective, procs, message_bytes)
     observed = observe(collective, procs, message_bytes, path)
     if expected is not None and expected.algorithm in KNOWN_TRAFFIC.get(collective, ()):
-        expected_traffic = traffic(collective, expected, procs, message_bytes)
+        demanded = traffic(collective, expected, procs, message_bytes)
     else:
         with tempfile.TemporaryDirectory() as folder:
             others = Path(folder, "others.rules")
             others.write_text(rules.without(entry.openmpi_collective).text)
-            expected_traffic = observe(collective, procs, message_bytes, others, rule)
-    call = (collective, procs, message_bytes)
-    return RulesCheck(*call, installed.label, expected, expected_traffic, observed, without_rules)
+            demanded = observe(collective, procs, message_bytes, others, rule)
+    return RulesCheck(collective, procs, message_bytes, installed.label, observed, demanded, without, expected)
 
 
 def _choice_of(rule: Rule, entry: Collective, version: str, path: Path) -> Choice:

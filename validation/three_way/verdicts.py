@@ -91,10 +91,7 @@ def errors_by(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
 
 
 def verdicts(scores: AllScores, source: str) -> pd.DataFrame:
-    """Three verdicts on each of several groups of cells.
-
-    The groups are all cells, those with messages of at least LARGE_BYTES, and those of each collective.
-
+    """Three verdicts on all cells, on those with messages of at least LARGE_BYTES, and on those of each collective.
 
     A row has the source, the collective, the `quantity`, the value `found`, the promised `limit`, `within_limit`, and
     the `distance` of the value from the limit (positive above the limit). There are no rows if the source has no times.

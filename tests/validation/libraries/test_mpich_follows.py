@@ -61,7 +61,7 @@ def test_another_algorithm_is_not_taken_for_the_one_in_the_file() -> None:
     binomial = sent("bcast", PROCS, SIZE, {"MPIR_CVAR_BCAST_INTRA_ALGORITHM": "binomial"})
     ring = sent("bcast", PROCS, SIZE, {"MPIR_CVAR_BCAST_INTRA_ALGORITHM": "scatter_ring_allgather"})
     assert binomial == (((1024, 2),), (), ((1024, 1),), ())
-    wrong = SelectionCheck("bcast", PROCS, SIZE, "MPICH", "scatter_ring_allgather", binomial, ring, binomial)
+    wrong = SelectionCheck("bcast", PROCS, SIZE, "MPICH", binomial, ring, binomial, "scatter_ring_allgather")
     assert not wrong.matches
     assert "did not follow the file" in wrong.summary
 

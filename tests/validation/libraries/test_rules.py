@@ -524,7 +524,7 @@ def test_check(rules: Path) -> None:
     assert check.changes_something
     assert check.expected == Choice("binary", 8 * KIB)
     assert "ran binary for bcast of 64 KiB on 8 processes (without the rules: " in check.summary
-    assert recognise("bcast", 8, 64 * KIB, check.without_rules) != "binary"
+    assert recognise("bcast", 8, 64 * KIB, check.without) != "binary"
 
 
 def test_a_wrong_count_is_ignored_by_openmpi_and_found_by_us(rules: Path, tmp_path: Path) -> None:

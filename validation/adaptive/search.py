@@ -20,7 +20,7 @@ from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.limits import check_measured_sizes
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.method import MEDIAN_VARIANCE, USUAL_METHOD, Method, Precision, half_width
+from collwise.simulator.sweeps.method import MEDIAN_VARIANCE, USUAL_METHOD, Method, half_width
 from collwise.simulator.sweeps.mpi_runner import MpiRunner
 from collwise.simulator.sweeps.runner import Runner
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -383,18 +383,13 @@ def search_on(
     Raises the errors of measuring on the target.
     """
     check_measured_sizes(cases, isinstance(target, LocalMachine))
-    runner = MpiRunner(target, visiting(method))
+    few = replace(method.precision, min_repetitions=REPETITIONS, max_repetitions=MAX_REPETITIONS)
+    runner = MpiRunner(target, replace(method, precision=few, keep_samples=True))
     made = runner.configuration
     repetitions = f"adaptive, {REPETITIONS} to {MAX_REPETITIONS} in a round, their median"
     details = {**dict(made.details), "repetitions": repetitions}
     configuration = replace(made, details=tuple(sorted(details.items())))
     return AdaptiveSearch(runner, configuration, cases, store, predictions, goal, usual=method, on_round=on_round).run()
-
-
-def visiting(method: Method) -> Method:
-    """The method of one round: a few repetitions, all of which are kept."""
-    few = Precision(REPETITIONS, MAX_REPETITIONS, method.precision.confidence, method.precision.relative_error)
-    return replace(method, precision=few, keep_samples=True)
 
 
 def pooled(before: Timing | None, new: Timing, confidence: float = 0.95) -> Timing:

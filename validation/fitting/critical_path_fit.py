@@ -25,12 +25,11 @@ from collwise.models.implementation_aware.fitting import fit_hockney
 from collwise.models.parameters import EAGER, LOCAL, RENDEZVOUS, Observation, Overheads, PathFit, PathParameters
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.single_messages import Hockney
-from collwise.platforms import HostPlatform
 from collwise.simulator.bench import Bench
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.fitting.critical_path import fit_path, path_tables
-from collwise.validation.fitting.implementation_aware import MAX_SEGMENTS, default_procs, observed
+from collwise.validation.fitting.implementation_aware import MAX_SEGMENTS, observed
 from collwise.validation.times.defaults import SIZES
 
 # alpha is at least this share of the shortest time of a message, and beta at least this share of the longest time per
@@ -45,7 +44,7 @@ _CHAIN_PROCS, _CHAIN_BYTES, _CHAIN_SEGMENT = 5, 16384, 512
 
 @dataclass(frozen=True)
 class PathPlan:
-    """The extent of a fit: process counts and sizes of the experiments.
+    """The extent of a fit, with the sizes of a simulated one: process counts and sizes of the experiments.
 
     Empty `collectives` stand for all. A collective uses the `message_bytes` up to its largest usual size.
     `segment_bytes` may contain 0, for whole messages. `single_bytes` are the sizes of single messages, to which sizes
@@ -58,11 +57,6 @@ class PathPlan:
     segment_bytes: tuple[int, ...] = (0, 1024, 8192, 65536)
     message_bytes: tuple[int, ...] = tuple(64 * 4**k for k in range(9))
     single_bytes: tuple[int, ...] = tuple(2**k for k in range(23))
-
-
-def simulated_plan(platform: HostPlatform, processes_per_node: int) -> PathPlan:
-    """The plan of a simulated fit, with the process counts of the implementation-aware models."""
-    return PathPlan(default_procs(platform, processes_per_node), processes_per_node)
 
 
 def measured_plan(bench: Bench, procs: Sequence[int]) -> PathPlan:

@@ -13,7 +13,7 @@ from functools import partial
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.common.experiments import ROUNDTRIP, Experiment, Laboratory
+from collwise.common.experiments import ROUNDTRIP, Experiment
 from collwise.models.implementation_aware.fitting import fit_algorithm, fit_gamma, fit_hockney
 from collwise.models.parameters import AlgorithmFit, ModelParameters, Observation
 from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS
@@ -79,7 +79,7 @@ class FitPlan:
 
 
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
-    """Three process counts: all processes of five nodes, a quarter of the platform, and, as in the paper, about half.
+    """Three process counts for a simulated fit: five full nodes, a quarter of the platform and, as in the paper, half.
 
     Locality matters most on five nodes. Four nodes would hold a power of two of processes on most platforms. Trees then
     have a single deepest process, which is reached through a neighbour on the root's own node, so filling a pipeline
@@ -87,11 +87,6 @@ def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int,
     """
     most = min(platform.max_procs(processes_per_node), 2 * _MAX_FIT_PROCS)
     return tuple(sorted({max(2, most // 4), max(2, most // 2), max(2, min(most, 5 * processes_per_node))}))
-
-
-def simulated_plan(platform: HostPlatform, processes_per_node: int) -> FitPlan:
-    """The plan of a simulated fit."""
-    return FitPlan(default_procs(platform, processes_per_node), processes_per_node)
 
 
 def measured_procs(most: int) -> tuple[int, ...]:
@@ -134,7 +129,8 @@ def fit(bench: Bench, plan: FitPlan) -> ModelParameters:
             raise CollwiseError(f"an experiment of the fit failed: {case}: {timing.error}")
     # A launch of a real MPI has all processes of the fit, even if an experiment uses only two of them.
     lab = bench.laboratory(2 if bench.is_exact else apart)
-    hockney = fit_hockney(plan.sizes.broadcasts, one_way_seconds(lab, plan.sizes.broadcasts))
+    sizes = plan.sizes.broadcasts
+    roundtrips = lab.run([Experiment(ROUNDTRIP, (0, 1), size, size) for size in sizes])
     seconds: dict[int, dict[int, float]] = {}
     for case in gamma:
         seconds.setdefault(case.message_bytes, {})[case.procs] = timings[case].seconds
@@ -145,7 +141,7 @@ def fit(bench: Bench, plan: FitPlan) -> ModelParameters:
         eager_limit_bytes=bench.eager_limit_bytes,
         segment_bytes=plan.segment_bytes,
         gamma=fit_gamma(seconds),
-        hockney=hockney,
+        hockney=fit_hockney(sizes, [roundtrip.seconds / 2 for roundtrip in roundtrips]),
         fits={},
     )
     gathers = [
@@ -173,12 +169,6 @@ def _fits(
                     fitted = fit_algorithm(model, collective, name, used, known.gamma, known.eager_limit_bytes)
                     fits.setdefault(model, {}).setdefault(collective, {})[name] = fitted
     return fits
-
-
-def one_way_seconds(lab: Laboratory, sizes: Sequence[int]) -> list[float]:
-    """Half of the times of roundtrips between the first two processes, with the same size both ways."""
-    measured = lab.run([Experiment(ROUNDTRIP, (0, 1), size, size) for size in sizes])
-    return [measurement.seconds / 2 for measurement in measured]
 
 
 def _gamma_cases(plan: FitPlan, apart: int, per_node: int) -> list[Case]:

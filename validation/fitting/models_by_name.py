@@ -122,8 +122,10 @@ def algorithms_parameters_on(
     aware models. Raises UsageError if the bench is too small, CollwiseError when an experiment fails.
     """
     plans: Any = critical_path_fit if family == CRITICAL_PATH else by_algorithm
+    plan_of: Any = critical_path_fit.PathPlan if family == CRITICAL_PATH else by_algorithm.FitPlan
     if isinstance(bench, Simulated):
-        plan = plans.simulated_plan(bench.platform, ppn or bench.platform.default_processes_per_node)
+        per_node = ppn or bench.platform.default_processes_per_node
+        plan = plan_of(by_algorithm.default_procs(bench.platform, per_node), per_node)
     else:
         plan = plans.measured_plan(bench, procs or by_algorithm.measured_procs(bench.max_procs))
     given: dict[str, Any] = {"procs": procs and tuple(procs), "collectives": tuple(collectives) or None}

@@ -23,7 +23,7 @@ import collwise
 from collwise import session
 from collwise.common.errors import CollwiseError
 from collwise.common.project import results_folder
-from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.sweeps.mpi_runner import measure_launches
@@ -54,7 +54,7 @@ def own_seconds(bed: ExecutionTarget, parameters: Mapping[str, str], store: Stor
     """
     words = [word for name, value in parameters.items() for word in ("--mca", name, value)]
     facts = {"parameters": " ".join(words)} if words else {}
-    target = ModifiedTarget(bed, facts, launcher_args=words)
+    target = bed.modified(facts, launcher_args=words)
     found = {}
     for name, size in product(COLLECTIVES, SIZES):
         case = case_of(name, LIBRARY_DECIDES, PROCS, size, PER_NODE)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from collwise.simulator.execution.installations import Installation
@@ -40,6 +42,8 @@ class ExecutionTarget(ABC):
     eager_limit_bytes: int  # messages of at least this size use rendezvous
     usual_procs: int  # the default number of processes of an estimation: as many as fit on the target
     facts: Mapping[str, str]  # recorded with times, in addition to the installation: hosts, transport, mapping
+    _environment: Mapping[str, str] = MappingProxyType({})
+    _launcher_args: Sequence[str] = ()
 
     @abstractmethod
     def processes_per_node(self, procs: int) -> int:
@@ -66,42 +70,18 @@ class ExecutionTarget(ABC):
         )
 
     def run(self, program: str, procs: int, args: Sequence[str] = (), **others: Any) -> ProgramRun:
-        """Launches a LaunchRequest with these values."""
-        return self.launch(LaunchRequest(program, procs, args, **others))
+        """Launches a LaunchRequest with these values, and with the variables and words of `modified`."""
+        request = LaunchRequest(program, procs, args, **others)
+        environment = {**self._environment, **request.environment}
+        words = [*self._launcher_args, *request.launcher_args]
+        return self.launch(replace(request, environment=environment, launcher_args=words))
 
-
-class ModifiedTarget(ExecutionTarget):
-    """Another target with more environment variables and launcher options, and with facts that describe these."""
-
-    def __init__(
-        self,
-        original: ExecutionTarget,
-        facts: Mapping[str, str],
-        *,
-        environment: Mapping[str, str] | None = None,
-        launcher_args: Sequence[str] = (),
-    ) -> None:
-        self._original, self._environment, self._launcher_args = original, environment or {}, launcher_args
-        self.name, self.installation = original.name, original.installation
-        self.eager_limit_bytes, self.usual_procs = original.eager_limit_bytes, original.usual_procs
-        self.facts: Mapping[str, str] = {**original.facts, **facts}
-
-    def processes_per_node(self, procs: int) -> int:
-        """The number on the original target."""
-        return self._original.processes_per_node(procs)
-
-    @contextlib.contextmanager
-    def shared_directory(self) -> Iterator[Path]:
-        """A directory of the original target."""
-        with self._original.shared_directory() as directory:
-            yield directory
-
-    def launch(self, request: LaunchRequest) -> ProgramRun:
-        """Runs the request on the original target, with the additional variables and options."""
-        return self._original.launch(
-            replace(
-                request,
-                environment={**self._environment, **request.environment},
-                launcher_args=[*self._launcher_args, *request.launcher_args],
-            )
-        )
+    def modified(
+        self, facts: Mapping[str, str], environment: Mapping[str, str] | None = None, launcher_args: Sequence[str] = ()
+    ) -> ExecutionTarget:
+        """The target with more variables and launcher options in each `run`, and with facts that describe these."""
+        changed = copy.copy(self)
+        changed.facts = {**self.facts, **facts}
+        changed._environment = {**self._environment, **(environment or {})}
+        changed._launcher_args = [*self._launcher_args, *launcher_args]
+        return changed

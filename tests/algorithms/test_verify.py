@@ -12,7 +12,6 @@ import pytest
 
 from collwise.common.folders import SOURCES, cache_folder
 from collwise.simulator.execution.launchers import LocalMachine
-from collwise.simulator.execution.targets import ModifiedTarget
 from collwise.simulator.schedule.library import schedule_build
 from collwise.validation.correctness import verification
 from collwise.validation.correctness.verification import VerificationResult, verify, verify_hierarchical
@@ -99,17 +98,11 @@ def test_one_algorithm_can_be_chosen() -> None:
     assert result.procs == verification.QUICK_PROCS["smpi"]
 
 
-class Nodes(ModifiedTarget):
-    """This machine as a target with room for three processes."""
-
-    def __init__(self) -> None:
-        super().__init__(LocalMachine("openmpi"), {})
-        self.usual_procs = 3
-
-
 @needs("openmpi")
 def test_hierarchical_algorithms_alone_on_a_target() -> None:
-    results = verify_hierarchical(Nodes(), "barrier")
+    machine = LocalMachine("openmpi")
+    machine.usual_procs = 3
+    results = verify_hierarchical(machine, "barrier")
     entries = CATALOGUE["barrier"]["algorithm"]
     assert [result.algorithm for result in results] == [one["name"] for one in entries if one.get("by_node")]
     assert all(result.ok and result.procs == (3,) for result in results)

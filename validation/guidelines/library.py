@@ -13,7 +13,7 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.bench import Simulated
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.execution.interposed import LIBRARY, following_rules
-from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext, smpi_as_library
 from collwise.simulator.sweeps.method import Method
@@ -129,7 +129,7 @@ def measured_library(
     def times_in_turn(cases: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]) -> tuple[CaseTimes, CaseTimes]:
         with target.shared_directory() as folder:
             replacing = _replacing(target, rules, folder)
-            reporting = ModifiedTarget(replacing, {"decided_by": "report"})
+            reporting = replacing.modified({"decided_by": "report"})
             verify_algorithms(reporting, folder, chosen, method.max_seconds(len(chosen)) or _MAX_SECONDS)
             # Both targets run all cases, since cases can be faster in a longer launch.
             plain, repaired = launched(cases, [target, replacing], "again, ")
@@ -158,9 +158,9 @@ def _medians(cases: Sequence[Case], launches: Sequence[Sequence[Timing]]) -> Cas
     return found
 
 
-def _replacing(target: ExecutionTarget, rules: str, folder: Path) -> ModifiedTarget:
+def _replacing(target: ExecutionTarget, rules: str, folder: Path) -> ExecutionTarget:
     """The target with libcollwise preloaded and following the rules."""
     library = target.installation.program(LIBRARY)
     facts = {"rules": hashlib.sha256(rules.encode()).hexdigest(), "libcollwise": file_digest(library)}
     buffers = {name: os.environ[name] for name in BUFFER_VARIABLES if name in os.environ}
-    return ModifiedTarget(target, facts, environment={**following_rules(rules, library, folder), **buffers})
+    return target.modified(facts, {**following_rules(rules, library, folder), **buffers})

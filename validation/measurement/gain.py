@@ -17,7 +17,7 @@ from collwise.common.units import format_size
 from collwise.simulator.execution.interposed import LIBRARY, following_rules
 from collwise.simulator.execution.launchers import parameter_variables
 from collwise.simulator.execution.profiles import Profile, read_profile
-from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision, combine
 from collwise.simulator.sweeps.mpi_runner import measure
@@ -210,7 +210,7 @@ def verify_algorithms(
     """
     once = Method(precision=Precision(1, 1))
     file = folder / "report.json"
-    reporting = ModifiedTarget(following, {}, environment={"COLLWISE_REPORT": str(file)})
+    reporting = following.modified({}, {"COLLWISE_REPORT": str(file)})
     with Store(":memory:") as store:
         measure(reporting, list(choices), store, method=once, timeout_seconds=timeout_seconds)
     if not file.exists():
@@ -229,9 +229,9 @@ def _rules_checks(rules_file: Path, choices: Mapping[Case, Choice], notes: Mappi
     return [check_rules(rules_file, first.collective, first.procs, first.message_bytes) for first in firsts.values()]
 
 
-def deciding(target: ExecutionTarget, way: str, digest: str, environment: Mapping[str, str]) -> ModifiedTarget:
+def deciding(target: ExecutionTarget, way: str, digest: str, environment: Mapping[str, str]) -> ExecutionTarget:
     """The target, where calls are decided by `way`, for example RULES. `digest` identifies the decisions."""
-    return ModifiedTarget(target, {"decided_by": way, "decisions": digest}, environment=environment)
+    return target.modified({"decided_by": way, "decisions": digest}, environment)
 
 
 def _mean_times(cases: Sequence[Case], launches: Sequence[Sequence[Timing]]) -> dict[Case, Timing]:

@@ -17,7 +17,7 @@ import numpy as np
 from collwise.common.grouping import grouped
 from collwise.platforms import Platform
 from collwise.simulator.bench import Measured, Simulated
-from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import Method
 from collwise.simulator.timing import Case
@@ -265,7 +265,7 @@ class Diagnoser:
         changed = list(dict.fromkeys(applicable.values()))
         if not changed:
             return {}
-        target = ModifiedTarget(bed, {"condition": condition.change}, launcher_args=condition.launcher_args)
+        target = bed.modified({"condition": condition.change}, launcher_args=condition.launcher_args)
         platform = condition.platform(self.isolated if condition.isolated else self.platform)
         measured = self._measured(target).time(changed)
         simulated = Simulated(platform, self.context).time(changed)
@@ -277,7 +277,7 @@ class Diagnoser:
 
     def _counted(self, bed: TestBed, cases: Sequence[Case]) -> dict[Case, TcpCounts]:
         """The counts of TCP and the switch for each case, taken while the MPI program ran only this case."""
-        bench = self._measured(ModifiedTarget(bed, {"condition": "counted"}))
+        bench = self._measured(bed.modified({"condition": "counted"}))
         found = {}
         for case in cases:
             before = tcp_counts(bed.bed)

@@ -18,7 +18,7 @@ import pandas as pd
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.switch_points import picked_seconds
 from collwise.simulator.execution.launchers import parameter_variables
-from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.timing import Timing
 from collwise.validation.compare.scores import AllScores, Errors, Ranks, Scores, distinguishable
 from collwise.validation.hierarchy import space
@@ -147,7 +147,7 @@ def repeatability(pairs: Iterable[tuple[Timing, Timing]]) -> Repeatability:
 
 def with_component(target: ExecutionTarget, name: str) -> ExecutionTarget:
     """The target with one of COMPONENTS for MPI's own collectives."""
-    return ModifiedTarget(target, {"component": name}, environment=parameter_variables(COMPONENTS[name]))
+    return target.modified({"component": name}, parameter_variables(COMPONENTS[name]))
 
 
 def can_be_simulated(collective: str, choice: Choice) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import time
@@ -42,7 +43,7 @@ TIME_LIMIT_SECONDS = 3600.0
 # The number of rounds for which a further simulator process is worth its start.
 _ROUNDS_PER_PROCESS = 50
 
-_Rounds = Sequence[Sequence[Experiment]]
+_Rounds = Sequence[Sequence[Case]]
 
 
 def case_of(experiment: Experiment, processes_per_node: int) -> Case:
@@ -63,13 +64,11 @@ def case_of(experiment: Experiment, processes_per_node: int) -> Case:
     )
 
 
-def experiment_of(case: Case) -> Experiment:
-    """The experiment of a case, the inverse of `case_of`."""
+def processes_of(case: Case) -> tuple[int, ...]:
+    """The processes of an experiment's case; the first one measures the time."""
     if case.experiment in ON_MANY:
-        ranks = (case.root, *(rank for rank in range(case.procs) if rank != case.root))
-    else:
-        ranks = tuple(map(int, case.peers.split(",")))
-    return Experiment(case.experiment, ranks, case.message_bytes, case.reply_bytes, case.count, case.delay_seconds)
+        return (case.root, *(rank for rank in range(case.procs) if rank != case.root))
+    return tuple(map(int, case.peers.split(",")))
 
 
 @dataclass(frozen=True)
@@ -89,8 +88,7 @@ class ExperimentRunner(DividedRunner):
 
     def __init__(self, pool: Pool | None, in_parallel: bool, repetitions: Mapping[Case, int]) -> None:
         super().__init__(pool)
-        self._in_parallel = in_parallel
-        self._repetitions = {experiment_of(case): number for case, number in repetitions.items()}
+        self._in_parallel, self._repetitions = in_parallel, repetitions
 
     @property
     def configuration(self) -> Configuration:
@@ -107,13 +105,10 @@ class ExperimentRunner(DividedRunner):
 
     def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
         """Shares of the rounds, each for one execution of the program."""
-        by_experiment = {experiment_of(case): case for case in cases}
-        rounds = plan_rounds(list(by_experiment), self._in_parallel)
+        rounds = plan_rounds(cases, self._in_parallel)
         count = min(slots, -(-len(rounds) // _ROUNDS_PER_PROCESS))
         shares = (rounds[number::count] for number in range(count))
-        return [
-            _Share([by_experiment[one] for together in share for one in together], rounds=share) for share in shares
-        ]
+        return [_Share(list(itertools.chain(*share)), rounds=share) for share in shares]
 
     def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
         """Runs the experiments of one share. Raises CollwiseError when the program ends before all are made."""
@@ -208,37 +203,34 @@ class MeasuredExperiments(ExperimentRunner):
         return self._target.run("experiments", self._procs, words, timeout_seconds=left, on_line=on_line)
 
 
-def plan_rounds(experiments: Sequence[Experiment], in_parallel: bool) -> list[list[Experiment]]:
+def plan_rounds(cases: Sequence[Case], in_parallel: bool) -> list[list[Case]]:
     """The experiments of each round: of the same kind and similar sizes, or a single one unless `in_parallel`."""
     if not in_parallel:
-        return [[experiment] for experiment in experiments]
-    alike: dict[object, list[Experiment]] = {}
-    for item in experiments:
-        size = (item.message_bytes + item.reply_bytes).bit_length()
-        alike.setdefault((item.kind, item.count, item.delay_seconds, size), []).append(item)
+        return [[case] for case in cases]
+    alike: dict[object, list[Case]] = {}
+    for case in cases:
+        size = (case.message_bytes + case.reply_bytes).bit_length()
+        alike.setdefault((case.experiment, case.count, case.delay_seconds, size), []).append(case)
     return [made for group in alike.values() for made in _pack(group)]
 
 
-def _pack(experiments: list[Experiment]) -> list[list[Experiment]]:
-    """Fills one round after another, always with the experiment whose processes have the most experiments left.
-
-    Ties are decided by the sum of ranks modulo P, since pairs with the same sum are disjoint. All pairs thus take P or
-    P - 1 rounds.
-    """
-    procs = 1 + max(rank for experiment in experiments for rank in experiment.processes)
-    experiments = sorted(experiments, key=lambda experiment: sum(experiment.processes) % procs)
-    takes = np.zeros((len(experiments), procs), dtype=bool)
-    for number, experiment in enumerate(experiments):
-        takes[number, list(experiment.processes)] = True
-    left = np.ones(len(experiments), dtype=bool)
-    rounds: list[list[Experiment]] = []
+def _pack(cases: list[Case]) -> list[list[Case]]:
+    """Fills one round after another, always with the experiment whose processes have the most experiments left."""
+    procs = 1 + max(max(processes_of(case)) for case in cases)
+    # Pairs with the same sum of ranks modulo P are disjoint, so that all pairs take P or P - 1 rounds.
+    cases = sorted(cases, key=lambda case: sum(processes_of(case)) % procs)
+    takes = np.zeros((len(cases), procs), dtype=bool)
+    for number, case in enumerate(cases):
+        takes[number, list(processes_of(case))] = True
+    left = np.ones(len(cases), dtype=bool)
+    rounds: list[list[Case]] = []
     while left.any():
         busiest = takes @ takes[left].sum(axis=0)
         free = left.copy()
         rounds.append([])
         while free.any():
             chosen = int(np.argmax(np.where(free, busiest, -1)))
-            rounds[-1].append(experiments[chosen])
+            rounds[-1].append(cases[chosen])
             left[chosen] = False
             free &= ~takes[:, takes[chosen]].any(axis=1)
     return rounds
@@ -254,15 +246,14 @@ def _timing(case: Case, record: Mapping[str, Any]) -> Timing:
     return Timing(case, seconds, elapsed, half_width, repetitions, samples=samples)
 
 
-def experiment_lines(rounds: _Rounds, repetitions: Mapping[Experiment, int]) -> str:
+def experiment_lines(rounds: _Rounds, repetitions: Mapping[Case, int]) -> str:
     """The lines that programs/experiments reads; the id of an experiment is its position."""
-    numbered = [(number, experiment) for number, together in enumerate(rounds) for experiment in together]
+    numbered = [(number, case) for number, together in enumerate(rounds) for case in together]
     return "".join(
-        f"{position} {number} {experiment.kind} {experiment.message_bytes} {experiment.reply_bytes} "
-        f"{experiment.count} {experiment.delay_seconds!r} "
-        f"{repetitions.get(experiment, 0)} {len(experiment.processes)} "
-        f"{' '.join(map(str, experiment.processes[:1] if experiment.kind in ON_MANY else experiment.processes))}\n"
-        for position, (number, experiment) in enumerate(numbered)
+        f"{position} {number} {case.experiment} {case.message_bytes} {case.reply_bytes} {case.count} "
+        f"{case.delay_seconds!r} {repetitions.get(case, 0)} {case.procs} "
+        f"{case.root if case.experiment in ON_MANY else case.peers.replace(',', ' ')}\n"
+        for position, (number, case) in enumerate(numbered)
     )
 
 
@@ -316,18 +307,16 @@ class ExperimentLaboratory:
         """
         for experiment in experiments:
             experiment.check(self.procs)
-        asked = list(dict.fromkeys(experiments))
         runner = self.runners[in_parallel]
         if in_parallel not in self._known:
             self._known[in_parallel] = known_timings(self.store, runner.configuration)
-        cases = {item: case_of(item, self.processes_per_node) for item in asked}
+        cases = {item: case_of(item, self.processes_per_node) for item in experiments}
         made = run_cases(runner, list(cases.values()), self.store, known=self._known[in_parallel])
-        found = made.complete().timings
-        timings = {one: found[case] for one, case in cases.items()}
+        timings = made.complete().timings
         self.effort.measurements += sum(timing.repetitions for timing in timings.values())
         self.effort.seconds += sum(
-            max(timings[item].root_seconds * timings[item].repetitions for item in together)
-            for together in plan_rounds(asked, in_parallel)
+            max(timings[case].root_seconds * timings[case].repetitions for case in together)
+            for together in plan_rounds(list(cases.values()), in_parallel)
         )
-        asked_for = (timings[experiment] for experiment in experiments)
+        asked_for = (timings[cases[experiment]] for experiment in experiments)
         return [Measurement(one.seconds, one.half_width_seconds, one.repetitions) for one in asked_for]

@@ -10,37 +10,23 @@ from pathlib import Path
 
 import numpy as np
 
+from collwise.common import experiments
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.common.experiments import (
-    CHAIN_BCAST,
-    GATHER,
-    ISEND,
-    LINEAR_BARRIER,
-    ON_MANY,
-    ONE_TO_TWO,
-    PRTT,
-    RECEIVE,
-    ROUNDTRIP,
-    SATURATION,
-    SCATTER,
-    SEND,
-    UNEXPECTED_RECEIVE,
-)
 from collwise.platforms import HostPlatform
 from collwise.platforms.hosts import ReorderedPlatform
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
-from collwise.simulator.sweeps.experiment_runner import experiment_of
+from collwise.simulator.sweeps.experiment_runner import processes_of
 from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool
 from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 from collwise.simulator.timing import Case, Configuration, Timing
 
 _COLLECTIVES = {
-    SCATTER: ("scatter", "linear"),
-    GATHER: ("gather", "linear"),
-    CHAIN_BCAST: ("bcast", "chain"),
-    LINEAR_BARRIER: ("barrier", "linear"),
+    experiments.SCATTER: ("scatter", "linear"),
+    experiments.GATHER: ("gather", "linear"),
+    experiments.CHAIN_BCAST: ("bcast", "chain"),
+    experiments.LINEAR_BARRIER: ("barrier", "linear"),
 }
 
 
@@ -110,48 +96,43 @@ class PlayedExperiments(DividedRunner):
 
         Raises UsageError for a kind that the engine does not have, and CollwiseError if a play fails.
         """
-        one, per_node = experiment_of(case), case.processes_per_node
-        if one.kind in ON_MANY:
-            names = _COLLECTIVES[one.kind]
-            timing = self._schedules.timing(
-                Case(*names, len(one.processes), one.message_bytes, processes_per_node=per_node)
-            )
+        kind, per_node = case.experiment, case.processes_per_node
+        if kind in experiments.ON_MANY:
+            names = _COLLECTIVES[kind]
+            timing = self._schedules.timing(Case(*names, case.procs, case.message_bytes, processes_per_node=per_node))
             if not timing.ok:
                 raise CollwiseError(timing.error)
             return timing.seconds
-        first, *others = (rank // per_node for rank in one.processes)
-        way = self._message(first, others[0], max(1, one.message_bytes))
-        back = self._message(others[0], first, max(1, one.reply_bytes))
+        first, *others = (rank // per_node for rank in processes_of(case))
+        way = self._message(first, others[0], max(1, case.message_bytes))
+        back = self._message(others[0], first, max(1, case.reply_bytes))
         # All time that depends on the message's size is spent at the slowest of the links.
         transfer = way.on_way - self._message(first, others[0], 1).on_way
         if non_blocking:  # A blocking rendezvous send includes the transfer; non-blocking ones overlap handshakes.
             transfer = way.transfer
-        if one.kind == ONE_TO_TWO:
-            there = self._message(first, others[1], max(1, one.message_bytes))
-            reply = self._message(others[1], first, max(1, one.reply_bytes))
+        if kind == experiments.ONE_TO_TWO:
+            there = self._message(first, others[1], max(1, case.message_bytes))
+            reply = self._message(others[1], first, max(1, case.reply_bytes))
             # The second message leaves after the first one, but the reply to the second is received first.
             second = max(way.send, transfer) + there.seconds + reply.seconds
             return max(second, way.seconds + back.seconds - back.receive) + back.receive
-        sent = (way.start if non_blocking else way.send) + one.delay_seconds
-        in_a_row = way.seconds + (one.count - 1) * max(sent, transfer, way.receive) + back.seconds
+        sent = (way.start if non_blocking else way.send) + case.delay_seconds
+        in_a_row = way.seconds + (case.count - 1) * max(sent, transfer, way.receive) + back.seconds
         seconds = {
-            ROUNDTRIP: way.seconds + back.seconds,
-            SATURATION: in_a_row,
-            PRTT: in_a_row,
-            SEND: way.send,
-            ISEND: way.start,
-            RECEIVE: way.receive,
-            UNEXPECTED_RECEIVE: way.receive,
+            experiments.ROUNDTRIP: way.seconds + back.seconds,
+            experiments.SATURATION: in_a_row,
+            experiments.PRTT: in_a_row,
+            experiments.SEND: way.send,
+            experiments.ISEND: way.start,
+            experiments.RECEIVE: way.receive,
+            experiments.UNEXPECTED_RECEIVE: way.receive,
         }
-        if one.kind not in seconds:
-            raise UsageError(f"the schedule engine has no experiment '{one.kind}'; valid: {', '.join(seconds)}")
-        return seconds[one.kind]
+        if kind not in seconds:
+            raise UsageError(f"the schedule engine has no experiment '{kind}'; valid: {', '.join(seconds)}")
+        return seconds[kind]
 
     def _played(self, sender: int, receiver: int, message_bytes: int) -> _Message:
-        """The times of a message between two nodes or within one node.
-
-        The message is played as the only message of a linear scatter, which uses a blocking send.
-        """
+        """The times of a message, played as the only one of a linear scatter, which uses a blocking send."""
         alone = sender == receiver
         platform = ReorderedPlatform(self._platform, (sender,) if alone else (sender, receiver))
         case = Case("scatter", "linear", 2, message_bytes, processes_per_node=2 if alone else 1)

@@ -15,7 +15,7 @@ from collwise.common import experiments
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.experiments import Experiment
 from collwise.common.files import read_text, write_text
-from collwise.simulator.sweeps.experiment_runner import case_of, experiment_of
+from collwise.simulator.sweeps.experiment_runner import case_of, processes_of
 from collwise.simulator.timing import WINDOWS, Case, Timing
 
 
@@ -118,7 +118,7 @@ def point_of(timing: Timing) -> CalibrationPoint:
     """The calibration point for the timing of a case made by `case_of_kind` or `flag_case`."""
     case = timing.case
     kind = _KIND_OF[case.experiment]
-    processes = (0, 1) if kind == Kind.FLAG else experiment_of(case).processes
+    processes = (0, 1) if kind == Kind.FLAG else processes_of(case)
     first, second = processes[:2]
     within = first // case.processes_per_node == second // case.processes_per_node
     fixed = (kind, first, second, len(processes) // 2, within)

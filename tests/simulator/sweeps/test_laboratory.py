@@ -33,6 +33,7 @@ from collwise.simulator.sweeps.experiment_runner import (
     case_of,
     experiment_lines,
     plan_rounds,
+    processes_of,
 )
 from collwise.simulator.sweeps.method import Precision
 from collwise.simulator.sweeps.runner import run_cases
@@ -266,25 +267,26 @@ EXPERIMENTS = st.lists(
 
 @given(EXPERIMENTS, st.booleans())
 def test_rounds_hold_everything_once_on_disjoint_processes(experiments: list[Experiment], in_parallel: bool) -> None:
-    rounds = plan_rounds(experiments, in_parallel)
-    assert sorted(one for together in rounds for one in together) == sorted(experiments)
+    cases = [case_of(one, 1) for one in experiments]
+    rounds = plan_rounds(cases, in_parallel)
+    assert sorted(one for together in rounds for one in together) == sorted(cases)
     for together in rounds:
-        ranks = [rank for one in together for rank in one.processes]
+        ranks = [rank for one in together for rank in processes_of(one)]
         assert len(set(ranks)) == len(ranks)
-        assert len({one.kind for one in together}) == 1
+        assert len({one.experiment for one in together}) == 1
         assert in_parallel or len(together) == 1
 
 
 @pytest.mark.parametrize("procs", [2, 3, 4, 7, 8, 12, 16, 24, 31, 32])
 def test_all_pairs_take_hardly_more_rounds_than_they_must(procs: int) -> None:
-    pairs = [Experiment("roundtrip", pair, 1) for pair in itertools.combinations(range(procs), 2)]
+    pairs = [case_of(Experiment("roundtrip", pair, 1), 1) for pair in itertools.combinations(range(procs), 2)]
     assert len(plan_rounds(pairs, True)) <= max(1, procs)
 
 
 @pytest.mark.parametrize("procs", [3, 6, 8, 16])
 def test_all_triplets_take_hardly_more_rounds_than_they_must(procs: int) -> None:
     triplets = [
-        Experiment("one_to_two", (first, *(rank for rank in three if rank != first)), 1)
+        case_of(Experiment("one_to_two", (first, *(rank for rank in three if rank != first)), 1), 1)
         for three in itertools.combinations(range(procs), 3)
         for first in three
     ]
@@ -488,7 +490,7 @@ def test_no_memory_error_under_openmpi(tmp_path: Path) -> None:
     configure = ["cmake", "-S", str(SOURCES), "-B", str(build), "-G", "Ninja", "-DCOLLWISE_MPI=openmpi"]
     subprocess.run([*configure, "-DCOLLWISE_SANITIZE=ON"], check=True, capture_output=True)
     subprocess.run(["cmake", "--build", str(build), "--target", "experiments"], check=True, capture_output=True)
-    (tmp_path / "file.txt").write_text(experiment_lines(plan_rounds(EVERY_KIND, True), {}))
+    (tmp_path / "file.txt").write_text(experiment_lines(plan_rounds([case_of(one, 1) for one in EVERY_KIND], True), {}))
     environment = {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

@@ -16,7 +16,7 @@ from collwise.algorithms.catalogue_check import (
     CatalogueError,
     read_catalogue,
 )
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, located, unknown_name
 from collwise.common.units import format_size, parse_size
 
 # Requirements on the number of processes: a check, and the text that is shown if the check fails.
@@ -57,16 +57,11 @@ BUFFER_VARIABLES = ("COLLWISE_MESSAGE_BUFFER", "COLLWISE_INTEGER_BUFFER")
 
 
 def buffers() -> Memory:
-    """The sizes of the buffers that mock-ups may use, as the environment sets them.
-
-    Raises UsageError if a variable's value is not a size.
-    """
+    """The sizes of the buffers that mock-ups may use, as the environment sets them."""
     sizes = []
     for name, usual in zip(BUFFER_VARIABLES, (USUAL_BUFFERS.message_bytes, USUAL_BUFFERS.integer_bytes), strict=True):
-        try:
+        with located(name):
             sizes.append(parse_size(os.environ.get(name) or str(usual)))
-        except UsageError as problem:
-            raise UsageError(f"{name}: {problem}") from None
     return Memory(*sizes)
 
 

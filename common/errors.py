@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 
 from collwise.common.program import as_called
@@ -50,6 +51,15 @@ def check_name(kind: str, given: str, valid: Collection[str], hint: str = "") ->
     """Raises the UsageError of `unknown_name` for a name that is not among `valid`."""
     if given not in valid:
         raise unknown_name(kind, given, valid, hint)
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Puts `where`, such as an option or a line of a file, before the messages of UsageErrors."""
+    try:
+        yield
+    except UsageError as problem:
+        raise UsageError(f"{where}: {problem}") from None
 
 
 def nearest_names(given: str, valid: Iterable[str]) -> str:

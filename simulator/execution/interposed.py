@@ -12,13 +12,14 @@ import shutil
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.algorithms.catalogue_check import MAX_COUNTS, MIN_COUNTS
-from collwise.common.errors import CollwiseError, UsageError, check_name, note
+from collwise.common.errors import CollwiseError, UsageError, check_name, located, note
+from collwise.common.files import read_text
 from collwise.common.units import counted
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, find_installation
@@ -58,7 +59,7 @@ class LibraryOptions:
             _check_table(self.table)
         for number, entry in enumerate(self.algorithms.split(";"), start=1):
             if entry.strip():
-                with _located(f"--algorithms: entry {number}"):
+                with located(f"--algorithms: entry {number}"):
                     collective, equals, choice = _our_entry(entry).partition("=")
                     if not equals:
                         raise UsageError(f"'{entry.strip()}' is not COLLECTIVE=ALGORITHM")
@@ -83,13 +84,10 @@ def _our_entry(entry: str) -> str:
 
 
 def _check_table(path: Path) -> None:
-    try:
+    with located("--table"):
         rules = _rules_in(path)
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) else "not a text file"
-        raise UsageError(f"--table: {path}: {reason}") from None
     for number, words in rules.items():
-        with _located(f"--table: {path}:{number}"):
+        with located(f"--table: {path}:{number}"):
             if len(words) < 5:
                 raise UsageError(f"{len(words)} of 5 columns; a rule is: {_COLUMNS}")
             _check_number("procs", words[1], 1)
@@ -100,17 +98,8 @@ def _check_table(path: Path) -> None:
 
 def _rules_in(path: Path) -> dict[int, list[str]]:
     """The words of each rule of a table, by the number of its line."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = read_text(path).splitlines()
     return {number: words for number, line in enumerate(lines, 1) if (words := line.split("#")[0].split())}
-
-
-@contextlib.contextmanager
-def _located(prefix: str) -> Iterator[None]:
-    """Puts a prefix before the messages of UsageErrors."""
-    try:
-        yield
-    except UsageError as problem:
-        raise UsageError(f"{prefix}: {problem}") from None
 
 
 def _check_choice(collective: str, algorithm: str, parameters: Sequence[str]) -> None:
@@ -159,10 +148,8 @@ def check_program(program: Path, library: str) -> None:
 
 
 def _is_shared_object(description: str) -> bool:
-    """True if readelf describes a shared object, which smpicc makes and the simulator loads for each process.
-
-    The program's dependencies prove nothing: linkers omit SimGrid's library if only a library of the program calls MPI.
-    """
+    """True if readelf describes a shared object, which smpicc makes and the simulator loads for each process."""
+    # Dependencies prove nothing: linkers omit SimGrid's library if only a library of the program calls MPI.
     is_executable = re.search(r"\(FLAGS_1\).*\bPIE\b", description) is not None
     return re.search(r"Type: +DYN\b", description) is not None and not is_executable
 

@@ -23,7 +23,7 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import Any, cast
 
-from collwise.common.errors import CollwiseError, UsageError, check_name, unknown_name
+from collwise.common.errors import CollwiseError, UsageError, check_name, located, unknown_name
 from collwise.common.folders import SOURCES, digest_of
 from collwise.common.program import __version__
 from collwise.common.units import parse_size
@@ -100,10 +100,8 @@ def _keys(text: str) -> dict[str, Any]:
         check_name("key", key, _KEYS)
         if not equals or key in found:
             raise UsageError(f"'{word}': give each key once, with a value, for example jobs=4,cores=8")
-        try:
+        with located(key):
             found[key] = _KEYS[key](value)
-        except UsageError as problem:
-            raise UsageError(f"{key}: {problem}") from None
     return found
 
 

@@ -176,29 +176,17 @@ def _complete_topology(facts: Facts, default: Any) -> None:
             if kind == "one-switch" or (kind == "torus" and what != "nodes per switch"):
                 del facts[what]
     if kind == "fat-tree":
-        default(
-            "oversubscription", 1.0, "Slurm does not know it, so 1 is assumed; --topology fat-tree:oversubscription=N"
-        )
-        if "switches per pod" in facts:
-            default(
-                "pod oversubscription",
-                1.0,
-                "Slurm does not know it, so 1 is assumed; --topology fat-tree:pod_oversubscription=N",
-            )
+        unknown = ["oversubscription", *(["pod oversubscription"] if "switches per pod" in facts else [])]
+        for what in unknown:
+            default(what, 1.0, f"Slurm does not know it, so 1 is assumed; --topology fat-tree:{_OF_TOPOLOGY[what]}=N")
     elif kind == "dragonfly" and {"nodes per switch", "groups", "switches per group"} <= facts.keys():
         preset = interconnect(facts["interconnect"].value)
         rate = preset.link_bytes_per_second / _GBIT * facts["nodes per switch"].value
-        default(
-            "Gbit/s within a group",
-            rate,
-            "as fast as the links of a switch's nodes; --topology dragonfly:local_gbits=N",
-        )
         share = rate * facts["switches per group"].value / max(facts["groups"].value - 1, 1)
-        default(
-            "Gbit/s between groups",
-            share,
-            "a group's rate divided among the other groups; --topology dragonfly:global_gbits=N",
-        )
+        how = "as fast as the links of a switch's nodes; --topology dragonfly:local_gbits=N"
+        default("Gbit/s within a group", rate, how)
+        how = "a group's rate divided among the other groups; --topology dragonfly:global_gbits=N"
+        default("Gbit/s between groups", share, how)
 
 
 def _link_rate(preset: str, gbits: float) -> float:

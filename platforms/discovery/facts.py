@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from math import log
 from typing import Any
 
@@ -56,16 +57,23 @@ def estimated(what: str, value: int | float | str, where: str) -> Fact:
     return Fact(what, value, ESTIMATED, where)
 
 
-# The kinds of networks, in the order of preference.
-SLINGSHOT, OMNI_PATH, INFINIBAND, ARIES, ROCE, ETHERNET = _PREFERRED = (
-    "Slingshot",
-    "Omni-Path",
-    "InfiniBand",
-    "Aries",
-    "RoCE",
-    "Ethernet",
-)
-_PRESETS = {ROCE: "infiniband-hdr", OMNI_PATH: "omni-path", SLINGSHOT: "slingshot", ARIES: "aries"}
+class Fabric(StrEnum):
+    """The kinds of networks, in the order of preference."""
+
+    SLINGSHOT = "Slingshot"
+    OMNI_PATH = "Omni-Path"
+    INFINIBAND = "InfiniBand"
+    ARIES = "Aries"
+    ROCE = "RoCE"
+    ETHERNET = "Ethernet"
+
+
+_PRESETS = {
+    Fabric.ROCE: "infiniband-hdr",
+    Fabric.OMNI_PATH: "omni-path",
+    Fabric.SLINGSHOT: "slingshot",
+    Fabric.ARIES: "aries",
+}
 _BY_ETHERNET_GBITS = {1: "tcp-1g", 10: "tcp-10g", 25: "tcp-25g"}
 NOMINAL_GBITS = {
     "infiniband-edr": 100.0,
@@ -89,10 +97,10 @@ UNKNOWN_NETWORK = "tcp-10g"
 _NAMED_RATES = {"qdr": 40.0, "fdr": 56.0, "edr": 100.0, "hdr100": 100.0, "hdr": 200.0, "hdr200": 200.0, "ndr": 400.0}
 _BY_INFINIBAND_GBITS = {100: "infiniband-edr", 200: "infiniband-hdr", 400: "infiniband-ndr"}
 _NAMED_KINDS = {
-    **dict.fromkeys(("ib", "infiniband", *_NAMED_RATES), INFINIBAND),
-    **dict.fromkeys(("opa", "opa100", "omnipath", "omni-path"), OMNI_PATH),
-    **dict.fromkeys(("slingshot", "ss10", "ss11", "cxi"), SLINGSHOT),
-    "aries": ARIES,
+    **dict.fromkeys(("ib", "infiniband", *_NAMED_RATES), Fabric.INFINIBAND),
+    **dict.fromkeys(("opa", "opa100", "omnipath", "omni-path"), Fabric.OMNI_PATH),
+    **dict.fromkeys(("slingshot", "ss10", "ss11", "cxi"), Fabric.SLINGSHOT),
+    "aries": Fabric.ARIES,
 }
 _ETHERNET_WORD = re.compile(r"(\d+)(?:gbe|gige|geth)")
 
@@ -101,7 +109,7 @@ _ETHERNET_WORD = re.compile(r"(\d+)(?:gbe|gige|geth)")
 class Port:
     """An active port of a node, and `where` it was read; `generation` is the InfiniBand generation, such as hdr100."""
 
-    kind: str
+    kind: Fabric
     gbits: float | None
     where: str
     generation: str = ""
@@ -111,7 +119,7 @@ def port_of_word(word: str, where: str) -> Port | None:
     """The port that a word such as hdr100, opa or 25gbe stands for; None for any other word."""
     word = word.lower()
     if match := _ETHERNET_WORD.fullmatch(word):
-        return Port(ETHERNET, float(match[1]), where)
+        return Port(Fabric.ETHERNET, float(match[1]), where)
     kind = _NAMED_KINDS.get(word)
     return Port(kind, _NAMED_RATES.get(word), where, word) if kind else None
 
@@ -123,20 +131,20 @@ def link_facts(ports: Sequence[Port]) -> Facts:
     """
     if not ports:
         return {}
-    kind = min((port.kind for port in ports), key=_PREFERRED.index)
+    kind = min((port.kind for port in ports), key=list(Fabric).index)
     of_kind = [port for port in ports if port.kind == kind]
     rate = max((port.gbits for port in of_kind if port.gbits is not None), default=None)
     fastest = [port for port in of_kind if port.gbits == rate]
-    where = fastest[0].where
-    preset = _preset(fastest[0])
+    where, preset = fastest[0].where, _preset(fastest[0])
     why = f"{kind}: {where}"
-    if kind == ROCE:
+    if kind == Fabric.ROCE:
         why += "; if MPI uses TCP there, give --interconnect tcp-25g"
     # MPI rarely uses a second port of an Ethernet card, but uses a second port of a network made for MPI.
-    links = 1 if kind == ETHERNET else len({port.where for port in fastest})
+    links = 1 if kind == Fabric.ETHERNET else len({port.where for port in fastest})
     if rate is None:
         why += ", which has no rate; --gbits N"
-    found = [read("interconnect", preset, why) if rate or kind != ETHERNET else estimated("interconnect", preset, why)]
+    how = estimated if kind == Fabric.ETHERNET and not rate else read
+    found = [how("interconnect", preset, why)]
     if rate:
         found.append(read("Gbit/s", rate, where))
     if links > 1:
@@ -146,7 +154,7 @@ def link_facts(ports: Sequence[Port]) -> Facts:
 
 def _preset(port: Port) -> str:
     """The interconnect of a port: HDR for InfiniBand of unknown rate; for Ethernet, the one with the nearest rate."""
-    if port.kind == INFINIBAND:
+    if port.kind == Fabric.INFINIBAND:
         if port.gbits == NOMINAL_GBITS["infiniband-hdr100"] and "hdr" in port.generation.lower():
             return "infiniband-hdr100"
         return _BY_INFINIBAND_GBITS.get(round(port.gbits or 0), "infiniband-hdr")

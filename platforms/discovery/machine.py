@@ -11,20 +11,7 @@ from xml.etree import ElementTree
 
 from collwise.common.errors import UsageError
 from collwise.common.files import read_text
-from collwise.platforms.discovery.facts import (
-    ARIES,
-    ETHERNET,
-    INFINIBAND,
-    OMNI_PATH,
-    ROCE,
-    SLINGSHOT,
-    Facts,
-    Port,
-    facts,
-    link_facts,
-    merged,
-    read,
-)
+from collwise.platforms.discovery.facts import Fabric, Facts, Port, facts, link_facts, merged, read
 
 SYS = Path("/sys")
 _RATE = re.compile(r"([\d.]+) Gb/sec")
@@ -114,12 +101,12 @@ def _hwloc_ports(root: ElementTree.Element, where: str) -> Iterator[Port]:
                 continue
             infos = {info.get("name"): info.get("value") for info in device.findall("info")}
             if name.startswith("hfi1"):
-                yield Port(OMNI_PATH, 100.0, f"{where}: {name}")
+                yield Port(Fabric.OMNI_PATH, 100.0, f"{where}: {name}")
             elif name.startswith("cxi"):
-                yield Port(SLINGSHOT, None, f"{where}: {name}")
+                yield Port(Fabric.SLINGSHOT, None, f"{where}: {name}")
             elif name.startswith("mlx") and infos.get("Port1State") == "4" and infos.get("Port1LID") != "0x0":
                 gbits = next((rate for known, rate in _CONNECTX_GBITS.items() if known in model), None)
-                yield Port(INFINIBAND, gbits, f"{where}: {name}{f', {model}' if model else ''}")
+                yield Port(Fabric.INFINIBAND, gbits, f"{where}: {name}{f', {model}' if model else ''}")
 
 
 def _cpus_of(sys: Path) -> Facts:
@@ -146,27 +133,24 @@ def _ports(sys: Path) -> Iterator[Port]:
             if "ACTIVE" not in _text(port / "state"):
                 continue
             rate = _RATE.match(_text(port / "rate"))
-            kind = OMNI_PATH if device.name.startswith("hfi1") else INFINIBAND
+            kind = Fabric.OMNI_PATH if device.name.startswith("hfi1") else Fabric.INFINIBAND
             if _text(port / "link_layer") == "Ethernet":
-                kind = ROCE
+                kind = Fabric.ROCE
             yield Port(kind, float(rate[1]) if rate else None, str(port / "rate"), _text(port / "rate"))
     cxi = sorted((sys / "class/cxi").glob("cxi*"))
     interfaces = sorted((sys / "class/net").glob("*"))
+    # The Ethernet sides of Slingshot cards, as Cray's software names them.
+    slingshot = [interface for interface in interfaces if cxi and interface.name.startswith("hsn")]
     for interface in interfaces:
         if _text(interface / "operstate") == "down" or (interface / "wireless").exists():
             continue
         if interface.name.startswith("ipogif"):
-            yield Port(ARIES, None, str(interface))
+            yield Port(Fabric.ARIES, None, str(interface))
         elif (interface / "device").exists() and _text(interface / "type") == "1":
-            yield Port(SLINGSHOT if _is_slingshot(interface, bool(cxi)) else ETHERNET, _gbits(interface, sys),
-                       str(interface / "speed"))  # fmt: skip
-    if cxi and not any(_is_slingshot(path, True) for path in interfaces):
-        yield from (Port(SLINGSHOT, None, str(device)) for device in cxi)
-
-
-def _is_slingshot(interface: Path, has_cxi: bool) -> bool:
-    """True if the interface is the Ethernet side of a Slingshot card. Cray's software names these hsn0 and so on."""
-    return has_cxi and interface.name.startswith("hsn")
+            kind = Fabric.SLINGSHOT if interface in slingshot else Fabric.ETHERNET
+            yield Port(kind, _gbits(interface, sys), str(interface / "speed"))
+    if not slingshot:
+        yield from (Port(Fabric.SLINGSHOT, None, str(device)) for device in cxi)
 
 
 def _gbits(interface: Path, sys: Path) -> float | None:

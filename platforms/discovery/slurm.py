@@ -16,10 +16,9 @@ from collwise.common.errors import UsageError, check_name
 from collwise.common.files import read_text
 from collwise.common.units import counted
 from collwise.platforms.discovery.facts import (
-    ARIES,
     LIVE,
     MISSING,
-    SLINGSHOT,
+    Fabric,
     Fact,
     Facts,
     Port,
@@ -35,7 +34,7 @@ _PAIR = re.compile(r'([A-Za-z_]\w*)\s*=\s*("[^"]*"|\S*)')
 # The words that records begin with, in files and in the output of scontrol.
 _NODE, _SWITCH, _BLOCK, _PARTITION = "nodename", "switchname", "blockname", "partitionname"
 _RECORDS = (_NODE, _SWITCH, _BLOCK, _PARTITION)
-_SWITCH_TYPES = {"switch/hpe_slingshot": SLINGSHOT, "switch/cray_aries": ARIES}
+_SWITCH_TYPES = {"switch/hpe_slingshot": Fabric.SLINGSHOT, "switch/cray_aries": Fabric.ARIES}
 _MAX_INCLUDES = 8
 # The RealMemory, in MiB, of nodes for which no file sets it.
 _UNSET_MEMORY = 1

@@ -5,6 +5,7 @@ A module loads when one of its names is first used.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collwise.common.lazy import names_of
@@ -12,7 +13,6 @@ from collwise.common.lazy import names_of
 if TYPE_CHECKING:
     from collwise.platforms.allocation import (
         AllocatedPlatform as AllocatedPlatform,
-        ScatteredPlatform as ScatteredPlatform,
         allocated as allocated,
         scattered as scattered,
     )
@@ -20,12 +20,9 @@ if TYPE_CHECKING:
         Buffers as Buffers,
         Calibration as Calibration,
         HeterogeneousPlatform as HeterogeneousPlatform,
-        NodeFault as NodeFault,
-        NodeType as NodeType,
         Platform as Platform,
         Ports as Ports,
         Source as Source,
-        Wire as Wire,
     )
     from collwise.platforms.description_file import write_description as write_description
     from collwise.platforms.from_figures import (
@@ -36,45 +33,39 @@ if TYPE_CHECKING:
     from collwise.platforms.hosts import (
         HostPlatform as HostPlatform,
         PlacedPlatform as PlacedPlatform,
-        parse_radical as parse_radical,
         placed as placed,
     )
-    from collwise.platforms.loader import (
-        check_file as check_file,
-        interconnect as interconnect,
-        load as load,
-        load_description as load_description,
-    )
-    from collwise.platforms.shipped import interconnect_names as interconnect_names, known as known
+    from collwise.platforms.loader import check_file as check_file, load as load, load_description as load_description
     from collwise.platforms.topology import (
-        CableFault as CableFault,
         Dragonfly as Dragonfly,
         FatTree as FatTree,
         Topology as Topology,
         Torus as Torus,
     )
-    from collwise.platforms.xml_file import XmlPlatform as XmlPlatform
 
 _MODULES = {
-    "allocation": ("AllocatedPlatform", "ScatteredPlatform", "allocated", "scattered"),
-    "description": (
-        "Buffers",
-        "Calibration",
-        "HeterogeneousPlatform",
-        "NodeFault",
-        "NodeType",
-        "Platform",
-        "Ports",
-        "Source",
-        "Wire",
-    ),
+    "allocation": ("AllocatedPlatform", "allocated", "scattered"),
+    "description": ("Buffers", "Calibration", "HeterogeneousPlatform", "Platform", "Ports", "Source"),
     "description_file": ("write_description",),
     "from_figures": ("Node", "new_platform", "with_overheads"),
-    "hosts": ("HostPlatform", "PlacedPlatform", "parse_radical", "placed"),
-    "loader": ("check_file", "interconnect", "load", "load_description"),
-    "shipped": ("interconnect_names", "known"),
-    "topology": ("CableFault", "Dragonfly", "FatTree", "Topology", "Torus"),
-    "xml_file": ("XmlPlatform",),
+    "hosts": ("HostPlatform", "PlacedPlatform", "placed"),
+    "loader": ("check_file", "load", "load_description"),
+    "topology": ("Dragonfly", "FatTree", "Topology", "Torus"),
 }
-__all__ = [name for names in _MODULES.values() for name in names]
+__all__ = ["interconnect_names", "known", *(name for names in _MODULES.values() for name in names)]
 __getattr__ = names_of(__name__, _MODULES)
+
+FOLDER = Path(__file__).parent
+"""The folder of the descriptions that are part of collwise."""
+INTERCONNECTS = FOLDER / "interconnects"
+"""The folder of the interconnects' descriptions."""
+
+
+def known() -> list[str]:
+    """The names of the platforms that are part of collwise."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def interconnect_names() -> list[str]:
+    """The names of the interconnects that are part of collwise."""
+    return sorted(path.stem for path in INTERCONNECTS.glob("*.toml"))

@@ -69,10 +69,7 @@ class AllocatedPlatform(PlacedPlatform):
     per_node: int = 0
     options: str = ""
     """The command-line options that give the same allocation, if they are known."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "title", f"{self.base.title}, allocation {self.source}")
+    fixed_by = "allocation"
 
     @property
     def default_processes_per_node(self) -> int:

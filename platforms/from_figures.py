@@ -62,8 +62,7 @@ def new_platform(
 
     `latency_seconds` is the one-way latency between two nodes of a switch, without the overheads of processors. Link,
     latencies and calibration are those of the interconnect unless they are given. `figures` are the keys of the
-    topology in a description. Raises UsageError for figures that are missing, do not belong to the topology, or are
-    invalid.
+    topology in a description.
     """
     _check_node(node)
     picked = interconnect(interconnect_name) if interconnect_name else None

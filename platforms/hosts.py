@@ -12,7 +12,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from collwise.common.errors import UsageError, nearest_names, unknown_name
+from collwise.common.errors import UsageError, located, nearest_names, unknown_name
+from collwise.common.files import read_text
 from collwise.common.units import counted
 
 _RADICAL_PART = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
@@ -147,7 +148,10 @@ def _of_base(name: str) -> Any:
 
 @dataclass(frozen=True, repr=False)
 class DerivedPlatform(HostPlatform):
-    """A platform that is `base` with its ranks on other hosts, and otherwise the same."""
+    """A platform that is `base` with its ranks on other hosts, and otherwise the same.
+
+    The platform XML is that of the base, since only the host file depends on the hosts of ranks.
+    """
 
     base: HostPlatform
 
@@ -157,18 +161,12 @@ class DerivedPlatform(HostPlatform):
     heterogeneous = _of_base("heterogeneous")
     reduce_seconds_per_byte = _of_base("reduce_seconds_per_byte")
     memory_bytes_per_node = _of_base("memory_bytes_per_node")
+    smpi_options = _of_base("smpi_options")
+    xml_text = _of_base("xml_text")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.base.name)
         object.__setattr__(self, "title", self.base.title)
-
-    def smpi_options(self) -> dict[str, str]:
-        """The options of the base platform."""
-        return self.base.smpi_options()
-
-    def xml_text(self) -> str:
-        """The platform XML of the base platform, since only the host file depends on the hosts of ranks."""
-        return self.base.xml_text()
 
 
 @dataclass(frozen=True, repr=False)
@@ -224,10 +222,11 @@ class PlacedPlatform(DerivedPlatform):
 
     ranks: tuple[int, ...] = ()
     source: str = CYCLIC
+    fixed_by = "placement"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "title", f"{self.base.title}, placement {self.source}")
+        object.__setattr__(self, "title", f"{self.base.title}, {self.fixed_by} {self.source}")
 
     def digest(self) -> str:
         """A digest of the base platform and the placement."""
@@ -271,11 +270,8 @@ def placed(platform: HostPlatform, placement: str) -> HostPlatform:
     path = Path(placement)
     if not path.exists() and path.name == placement and not path.suffix:
         raise unknown_name("placement", placement, (BLOCK, CYCLIC), "or the path of a file")
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as problem:
-        why = getattr(problem, "strerror", None) or "not text"
-        raise UsageError(f"--placement: {path} cannot be read ({why}); valid: block, cyclic or a file") from None
+    with located("--placement (block, cyclic or a file)"):
+        lines = read_text(path).splitlines()
     names = {name: position for position, name in enumerate(platform.hosts)}
     names |= {str(position): position for position in range(len(platform.hosts)) if str(position) not in names}
     found = []

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from collwise.common.errors import UsageError, check_name
+from collwise.platforms import FOLDER, INTERCONNECTS, interconnect_names, known
 from collwise.platforms.description import Description, HeterogeneousPlatform, Platform
 from collwise.platforms.description_file import Problem, line_of, read_description
 from collwise.platforms.hosts import HostPlatform
-from collwise.platforms.shipped import FOLDER, INTERCONNECTS, interconnect_names, known
 from collwise.platforms.xml_file import XmlPlatform, read_xml
 
 DEFAULT_TCP_GAMMA_BYTES = 4194304.0
@@ -96,21 +95,11 @@ def _refusal(path: Path, problems: list[Problem]) -> UsageError:
     return UsageError(f"{path}:{problems[0].line}: {problems[0].what}{more}")
 
 
-@dataclass(frozen=True)
-class CheckReport:
-    """Result of a check: one line for each problem (FILE:LINE: what (valid: ...)), and the hosts found."""
+def check_file(path: str | Path) -> tuple[list[str], Sequence[str]]:
+    """All problems of a platform file, TOML or XML, and its hosts; only SimGrid itself can detect some problems.
 
-    problems: tuple[str, ...]
-    hosts: tuple[str, ...]
-
-    @property
-    def ok(self) -> bool:
-        """True if there are no problems."""
-        return not self.problems
-
-
-def check_file(path: str | Path) -> CheckReport:
-    """Returns all problems of a platform file, TOML or XML, except those that only SimGrid itself can detect."""
+    A problem is a line 'FILE:LINE: what is wrong (valid: ...)'.
+    """
     path = Path(path)
     text = read_text(path)
     hosts: Sequence[str] = ()
@@ -122,7 +111,7 @@ def check_file(path: str | Path) -> CheckReport:
             unlikely = _unlikely_figures(platform)
             problems = sorted(Problem(line_of(text, key), f"{key}: {what}") for key, what in unlikely)
             hosts = platform.hosts
-    return CheckReport(tuple(f"{path}:{problem.line}: {problem.what}" for problem in problems), tuple(hosts))
+    return [f"{path}:{problem.line}: {problem.what}" for problem in problems], hosts
 
 
 def _unlikely_figures(platform: Description) -> Iterator[tuple[str, str]]:

@@ -273,19 +273,19 @@ class Torus(Topology):
 
     def farthest(self, nodes: int) -> int:
         """The switch halfway around every ring."""
-        return sum(length // 2 * stride for length, stride in zip(self.dimensions, self.strides, strict=True))
+        return sum(length // 2 * stride for length, stride in self.rings)
 
-    @property
-    def strides(self) -> list[int]:
-        """The difference between the numbers of neighbours, by dimension."""
-        return [math.prod(self.dimensions[:number]) for number in range(len(self.dimensions))]
+    @cached_property
+    def rings(self) -> list[tuple[int, int]]:
+        """The length of a ring, and the difference between the numbers of neighbours in it, by dimension."""
+        return [(length, math.prod(self.dimensions[:number])) for number, length in enumerate(self.dimensions)]
 
     @cached_property
     def _cable_of(self) -> dict[tuple[int, int], int]:
         """The cable from a switch to the next in a dimension. A ring of two switches has one cable, not two."""
         found: dict[tuple[int, int], int] = {}
         for index in range(math.prod(self.dimensions)):
-            for number, (length, stride) in enumerate(zip(self.dimensions, self.strides, strict=True)):
+            for number, (length, stride) in enumerate(self.rings):
                 if length > 2 or (length == 2 and index // stride % 2 == 0):
                     found[index, number] = len(found)
         return found
@@ -296,7 +296,7 @@ class Torus(Topology):
 
     def next_switch(self, one: int, number: int, step: int = 1) -> int:
         """The neighbour in a dimension, upwards or downwards (-1)."""
-        length, stride = self.dimensions[number], self.strides[number]
+        length, stride = self.rings[number]
         at = one // stride % length
         return one + ((at + step) % length - at) * stride
 
@@ -308,7 +308,7 @@ class Torus(Topology):
     def route(self, nodes: int, one: int, other: int) -> list[int]:
         """The links dimension by dimension, the shorter way around."""
         links, at = [], one
-        for number, (length, stride) in enumerate(zip(self.dimensions, self.strides, strict=True)):
+        for number, (length, stride) in enumerate(self.rings):
             to = other // stride % length
             up = (to - at // stride) % length
             # Halfway around, both ways are equally long. Messages then arrive from the neighbour with the lower number,
@@ -316,21 +316,16 @@ class Torus(Topology):
             step = 1 if 2 * up < length or (2 * up == length and 0 < to < length - 1) else -1
             for _ in range(min(up, length - up)):
                 following = self.next_switch(at, number, step)
-                if length == 2:
-                    low = min(at, following)
-                    links.append(2 * self._cable_of[low, number] + (at != low))
-                elif step == 1:
-                    links.append(2 * self._cable_of[at, number])
-                else:
-                    links.append(2 * self._cable_of[following, number] + 1)
+                start = at if step == 1 else following  # a cable leads up from its switch
+                if length == 2:  # both ways lead over the single cable
+                    start = min(at, following)
+                links.append(2 * self._cable_of[start, number] + (at != start))
                 at = following
         return links
 
     def vertex_name(self, nodes: int, vertex: int) -> str:
         """A switch with its position on the grid."""
-        at = ", ".join(
-            str(vertex // stride % length) for length, stride in zip(self.dimensions, self.strides, strict=True)
-        )
+        at = ", ".join(str(vertex // stride % length) for length, stride in self.rings)
         return f"switch {vertex} ({at})"
 
 
@@ -338,14 +333,14 @@ class Torus(Topology):
 class Routes:
     """The routes among some switches, in the form of simulator/schedule/engine.h.
 
-    With pair = one * switches + other, the route from `one` to `other` has the links in `links[first[pair] : first[pair
-    + 1]]` and takes `seconds[pair]`.
+    With pair = one * switches + other, the route from `one` to `other` has the links in
+    `route_links[route_first[pair] : route_first[pair + 1]]` and takes `route_seconds[pair]`.
     """
 
     link_rate: npt.NDArray[np.float64]
-    first: npt.NDArray[np.int64]
-    links: npt.NDArray[np.int32]
-    seconds: npt.NDArray[np.float64]
+    route_first: npt.NDArray[np.int64]
+    route_links: npt.NDArray[np.int32]
+    route_seconds: npt.NDArray[np.float64]
 
 
 @lru_cache(maxsize=8)

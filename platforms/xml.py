@@ -44,11 +44,7 @@ def platform_xml(platform: Platform) -> str:
 
 
 def _graph_lines(platform: Platform) -> list[str]:
-    """A zone of hosts, routers and links, in which SimGrid takes the routes with the fewest links.
-
-    There is a router for each vertex of the topology; on a torus, there is one for each dimension of each switch, to
-    keep the order of dimensions.
-    """
+    """The hosts, routers and links of a zone; a torus has a router for each dimension of each switch."""
     hosts, topology, rate = platform.hosts, platform.topology, platform.node_bytes_per_second
     cables = topology.cables(len(hosts), rate) if topology else []
     switches = topology.switches(len(hosts)) if topology else 1

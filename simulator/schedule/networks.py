@@ -102,14 +102,13 @@ def network_tables(
         acknowledgement_share=CROSS_TRAFFIC if calibration.crosstraffic else 0.0,
     )
     if isinstance(described, Platform):
-        if sockets_of(platform) != (None, None):
+        if _sockets(described) != (None, None):
             sockets = [socket for _, socket in platform.places(procs, processes_per_node)]
             tables = _with_sockets(tables, described, sockets, latency_factor)
         tables = _with_topology(tables, described, nodes, own_factor, handshake_factor)
-    ports = ports_of(platform)
-    if like_smpi:
-        return tables
-    return _with_ports_at_memory(tables if ports is None else _with_ports(tables, ports, m, classes))
+        if described.ports is not None and not like_smpi:
+            tables = _with_ports(tables, described.ports, m, classes)
+    return tables if like_smpi else _with_ports_at_memory(tables)
 
 
 def places_of(platform: HostPlatform, procs: int, processes_per_node: int) -> dict[str, npt.NDArray[np.int64]]:
@@ -131,7 +130,7 @@ def _with_sockets(
     tables: NetworkTables, described: Platform, sockets: Sequence[int], latency_factor: Doubles
 ) -> NetworkTables:
     """Adds the times between sockets of a node to the tables; the platform describes the rate, the latency, or both."""
-    rate, latency = sockets_of(described)
+    rate, latency = _sockets(described)
     local = tables.local_latency_seconds
     longer = 1.0 if rate is None else max(1.0, described.loopback_bytes_per_second / rate)
     return replace(
@@ -162,34 +161,26 @@ def _with_topology(
     return replace(
         tables,
         switch_of=np.searchsorted(switches, at),
-        link_rate=routes.link_rate,
-        route_first=routes.first,
-        route_links=routes.links,
-        route_seconds=routes.seconds,
+        **vars(routes),
         latency_factor=own,
         handshake_factor=handshake,
         answer_factor=np.maximum(own, handshake / 2),
     )
 
 
-def ports_of(platform: HostPlatform) -> Ports | None:
-    """The ports that a platform describes. Raises UsageError for platform XML without a description."""
-    described = _described(platform)[1]
-    return described.ports if isinstance(described, Platform) else None
-
-
-def sockets_of(platform: HostPlatform) -> tuple[float | None, float | None]:
-    """The rate and the latency between sockets, each None if the platform does not describe it."""
+def unknown_to_smpi(platform: HostPlatform) -> dict[str, str]:
+    """The parameters that only this engine uses, as details of a configuration."""
     described = _described(platform)[1]
     if not isinstance(described, Platform):
-        return None, None
+        return {"ports": "None", "sockets": "(None, None)"}
+    flag = described.flag_latency_seconds
+    found = {"ports": str(described.ports), "sockets": str(_sockets(described))}
+    return found if flag is None else found | {"flag_latency_seconds": str(flag)}
+
+
+def _sockets(described: Platform) -> tuple[float | None, float | None]:
+    """The rate and the latency between sockets, each None if the platform does not describe it."""
     return described.between_sockets_bytes_per_second, described.between_sockets_latency_seconds
-
-
-def flag_of(platform: HostPlatform) -> float | None:
-    """The latency of a flag in a node's memory, None if the platform does not describe it."""
-    described = _described(platform)[1]
-    return described.flag_latency_seconds if isinstance(described, Platform) else None
 
 
 def load_of(m: Doubles, header_bytes: float) -> Doubles:

@@ -16,7 +16,7 @@ from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.limits import check_message_sizes, memory_bytes
 from collwise.simulator.schedule.contest import contest_of, hold_contests
 from collwise.simulator.schedule.library import LibraryDecisions, Schedule, library_file
-from collwise.simulator.schedule.networks import flag_of, network_tables, ports_of, sockets_of
+from collwise.simulator.schedule.networks import network_tables, unknown_to_smpi
 from collwise.simulator.schedule.pipelines import KnownPlay, begins_longer, min_seconds, play_case_within
 from collwise.simulator.schedule.shared import uncut
 from collwise.simulator.schedule.tasks import is_of_tasks, time_tasks
@@ -48,7 +48,7 @@ class ScheduleRunner(DividedRunner):
         self.platform = platform
         self._library = library
         self._like_smpi = like_smpi
-        self._ports = ports_of(platform)
+        self._unknown_to_smpi = unknown_to_smpi(platform)
         self._places = cache(platform.places)
         self._tolerances: Mapping[str, float] = {}
         self._known: Mapping[Case, Timing] = {}
@@ -72,9 +72,7 @@ class ScheduleRunner(DividedRunner):
         details = {
             "platform_digest": self.platform.digest(),
             "program_digest": file_digest(library_file()),
-            "ports": str(self._ports),
-            "sockets": str(sockets_of(self.platform)),
-            **({} if (flag := flag_of(self.platform)) is None else {"flag_latency_seconds": str(flag)}),
+            **self._unknown_to_smpi,
             **(self._library.details if self._library is not None else {}),
             **({"rules": "smpi"} if self._like_smpi else {}),
         }
@@ -114,9 +112,9 @@ class ScheduleRunner(DividedRunner):
                 self._time(group, keep, stop)
         return 0
 
-    def timing(self, case: Case) -> Timing:
-        """The timing of one case, with an error if it cannot be played."""
-        found = self._timing(case, None)
+    def timing(self, case: Case, known: list[KnownPlay] | None = None) -> Timing:
+        """The timing of one case, with an error if it cannot be played; a play in `known` is not repeated."""
+        found = self._timing(case, known)
         assert found is not None
         return found
 
@@ -145,9 +143,7 @@ class ScheduleRunner(DividedRunner):
         for case in cases:
             if stop.is_set():
                 return
-            timing = self._timing(case, known)
-            assert timing is not None
-            keep(timing)
+            keep(self.timing(case, known))
 
     def _timing(
         self,

@@ -22,6 +22,7 @@ from collwise.platforms import (
     PlacedPlatform,
     Platform,
     check_file,
+    interconnect_names,
     known,
     load,
     new_platform,
@@ -37,7 +38,6 @@ from collwise.platforms.discovery.machine import machine_facts
 from collwise.platforms.discovery.slurm import slurm_facts
 from collwise.platforms.hosts import MAX_HOSTS
 from collwise.platforms.loader import interconnect as load_interconnect
-from collwise.platforms.shipped import interconnect_names
 from collwise.platforms.topology import parse_topology
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.store import Store
@@ -121,17 +121,16 @@ def check(file: Path = argument(PATH)) -> Shown:
 
     FILE is a .toml or .xml file. The exit code is 0 if the file is sound, and 1 if not.
     """
-    report = check_file(file)
-    problems = list(report.problems)
+    problems, hosts = check_file(file)
     parts, engine = problems, ""
-    if report.ok:
+    if not problems:
         platform = load(str(file))
         engine, engine_problem = _dry_run(platform)
         if engine_problem:
             problems.append(f"{file}: {engine}: {engine_problem}")
         else:
-            parts = [f"{file}: sound, {len(report.hosts)} hosts, simulated by {engine}", _understood(platform)]
-    facts = {"file": str(file), "hosts": len(report.hosts), "engine": engine}
+            parts = [f"{file}: sound, {len(hosts)} hosts, simulated by {engine}", _understood(platform)]
+    facts = {"file": str(file), "hosts": len(hosts), "engine": engine}
     problem = f"{file}: {counted(len(problems), 'problem')} found" if problems else ""
     return Shown(parts, [{"problem": name} for name in problems], facts, problem=problem)
 

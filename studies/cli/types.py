@@ -16,7 +16,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, check_name
 from collwise.common.files import new_file, writable_file, writable_folder
 from collwise.common.units import parse_size
-from collwise.platforms.shipped import interconnect_names, known
+from collwise.platforms import interconnect_names, known
 
 FORCE = "collwise.force"
 """The key in click's context under which --force is kept."""

@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 from collwise.common.program import program_name
 from collwise.common.units import format_size, typed_sizes
 from collwise.models.piecewise import Array
+from collwise.platforms import known
 from collwise.platforms.description import Description
 from collwise.platforms.hosts import PlacedPlatform
-from collwise.platforms.shipped import known
 from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli.output import own_command
 from collwise.studies.figures.maps import collective_maps

@@ -7,16 +7,8 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.platforms import (
-    HeterogeneousPlatform,
-    NodeType,
-    Source,
-    Wire,
-    check_file,
-    load,
-    load_description,
-    write_description,
-)
+from collwise.platforms import HeterogeneousPlatform, Source, check_file, load, load_description, write_description
+from collwise.platforms.description import NodeType, Wire
 
 _KIND = NodeType("fast", 2, 1, 2, 1e9, 1e-6, 1e-9, 1e-6, 1e-9, 1.25e8, 0.0)
 _DIFFERENT = write_description(
@@ -141,7 +133,7 @@ def test_broken_heterogeneous_descriptions(tmp_path: Path, old: str, new: str, l
     assert old in _DIFFERENT
     file, text = tmp_path / "bad.toml", _DIFFERENT.replace(old, new, 1)
     file.write_text(text)
-    problems = check_file(file).problems
+    problems = check_file(file)[0]
     assert not any("\n" in problem for problem in problems)
     before = text[: text.index(f"\n{line}") + 1] if line else text[: text.rindex('name = "fast"')]
     start = f"{file}:{before.count(chr(10)) + 1}: {message}"
@@ -151,7 +143,7 @@ def test_broken_heterogeneous_descriptions(tmp_path: Path, old: str, new: str, l
 def test_a_heterogeneous_description_is_not_a_homogeneous_one(tmp_path: Path) -> None:
     file = tmp_path / "lab.toml"
     file.write_text(_DIFFERENT)
-    assert check_file(file).ok
+    assert not check_file(file)[0]
     assert load(file).hosts == ("n1", "n2", "n3")
     with pytest.raises(UsageError) as error:
         load_description(file)
@@ -163,4 +155,4 @@ def test_no_node_types_at_all(tmp_path: Path) -> None:
     file = tmp_path / "bad.toml"
     file.write_text(text)
     line = text[: text.index("\nnode_types")].count("\n") + 2
-    assert check_file(file).problems[0] == f"{file}:{line}: node_types: none; at least one is needed"
+    assert check_file(file)[0][0] == f"{file}:{line}: node_types: none; at least one is needed"

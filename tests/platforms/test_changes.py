@@ -11,7 +11,6 @@ from collwise.common.errors import UsageError
 from collwise.platforms import (
     FatTree,
     HeterogeneousPlatform,
-    NodeFault,
     Platform,
     Ports,
     load,
@@ -20,6 +19,7 @@ from collwise.platforms import (
     write_description,
 )
 from collwise.platforms.changes import CHANGES, Change, changed, parse_change
+from collwise.platforms.description import NodeFault
 from tests.free import free
 
 GROS = free()

@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 from collwise.common.errors import UsageError, warn
-from collwise.platforms import FatTree, Platform, interconnect, load_description
+from collwise.platforms import FatTree, Platform, load_description
 from collwise.platforms.discovery.describe import _with_hosts
 from collwise.platforms.discovery.facts import READ, Fact, Facts, facts, merged, read
 from collwise.platforms.discovery.machine import machine_facts
 from collwise.platforms.discovery.slurm import slurm_facts
-from collwise.platforms.loader import check_file
+from collwise.platforms.loader import check_file, interconnect
 from collwise.studies.cli.platforms import platforms
 from tests.command_line import read as read_words
 from tests.needs import needs
@@ -34,7 +34,7 @@ def describe(folder: Path, *words: str, answers: str = "") -> tuple[Platform, st
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == 0, result.output
-    assert check_file(file).ok
+    assert not check_file(file)[0]
     made = load_description(file)
     assert isinstance(made, Platform)
     return made, result.output

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from collwise.common.errors import UsageError
-from collwise.platforms import HostPlatform, load, parse_radical
+from collwise.platforms import HostPlatform, load
+from collwise.platforms.hosts import parse_radical
 
 
 @pytest.mark.parametrize(

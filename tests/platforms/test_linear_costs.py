@@ -12,8 +12,9 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import ROUNDTRIP, Experiment
-from collwise.platforms import Calibration, HeterogeneousPlatform, HostPlatform, XmlPlatform, load, load_description
+from collwise.platforms import Calibration, HeterogeneousPlatform, HostPlatform, load, load_description
 from collwise.platforms.linear_costs import point_to_point
+from collwise.platforms.xml_file import XmlPlatform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing

@@ -88,5 +88,5 @@ def test_wrong_files(tmp_path: Path, text: str, message: str) -> None:
 def test_wrong_names() -> None:
     with pytest.raises(UsageError, match=r"unknown placement 'cylic'; did you mean cyclic"):
         placed(GROS, "cylic")
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="cannot read"):
         placed(GROS, "missing/ranks.txt")

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from collwise.common.errors import UsageError
-from collwise.platforms import CableFault, Dragonfly, FatTree, Platform, Topology, Torus, known, load
+from collwise.platforms import Dragonfly, FatTree, Platform, Topology, Torus, known, load
 from collwise.platforms.linear_costs import point_to_point
-from collwise.platforms.topology import routes_among, share_in_use, vertices
+from collwise.platforms.topology import CableFault, routes_among, share_in_use, vertices
 
 HOP = 1e-6
 RATE = 1e9
@@ -49,9 +49,9 @@ def test_no_route_takes_longer_than_the_longest(topology: Topology) -> None:
     nodes = nodes_of(topology)
     switches = topology.switches(nodes)
     routes = routes_among(topology, nodes, RATE, tuple(range(switches)))
-    assert topology.longest_seconds(nodes, RATE) == pytest.approx(max(routes.seconds), abs=1e-15)
-    assert len(routes.first) == switches**2 + 1
-    assert routes.first[-1] == len(routes.links)
+    assert topology.longest_seconds(nodes, RATE) == pytest.approx(max(routes.route_seconds), abs=1e-15)
+    assert len(routes.route_first) == switches**2 + 1
+    assert routes.route_first[-1] == len(routes.route_links)
     assert (
         len({topology.vertex_name(nodes, one) for one in range(vertices(topology.cables(nodes, RATE), switches))}) > 0
     )
@@ -63,7 +63,7 @@ def test_on_a_torus_routes_are_as_short_as_rings_allow(dimensions: tuple[int, ..
     count = torus.capacity
     one, other = data.draw(st.integers(0, count - 1)), data.draw(st.integers(0, count - 1))
     hops = 0
-    for length, stride in zip(dimensions, torus.strides, strict=True):
+    for length, stride in torus.rings:
         away = abs(other // stride % length - one // stride % length)
         hops += min(away, length - away)
     assert len(torus.route(count, one, other)) == hops
@@ -85,7 +85,7 @@ def test_a_dragonfly_has_one_cable_between_every_two_groups_and_three_hops_acros
     cables = fly.cables(30, RATE)
     between = [(cable.one - 15, cable.other - 15) for cable in cables[15:]]
     assert between == [(one, other) for one in range(5) for other in range(one + 1, 5)]
-    seconds = routes_among(fly, 30, RATE, tuple(range(15))).seconds.reshape(15, 15)
+    seconds = routes_among(fly, 30, RATE, tuple(range(15))).route_seconds.reshape(15, 15)
     assert seconds[0, 1] == pytest.approx(HOP)
     assert seconds[0, 14] == pytest.approx(3 * HOP)
     assert seconds[0, 0] == 0

@@ -11,17 +11,15 @@ from hypothesis import given, strategies as st
 from collwise.common.experiments import ROUNDTRIP, Experiment
 from collwise.platforms import (
     Buffers,
-    CableFault,
     Calibration,
     HeterogeneousPlatform,
     HostPlatform,
-    NodeFault,
-    NodeType,
     PlacedPlatform,
     Platform,
     Ports,
-    Wire,
 )
+from collwise.platforms.description import NodeFault, NodeType, Wire
+from collwise.platforms.topology import CableFault
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.store import Store

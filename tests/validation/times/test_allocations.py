@@ -12,7 +12,8 @@ import pytest
 
 import collwise
 from collwise.common.errors import UsageError
-from collwise.platforms import HostPlatform, ScatteredPlatform, allocated, load, scattered
+from collwise.platforms import HostPlatform, allocated, load, scattered
+from collwise.platforms.allocation import ScatteredPlatform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.validation.times.allocations import ALLOCATION, RARE, losses, over_allocations

@@ -121,11 +121,6 @@ ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDU
 """The engines, by the names that --engine takes."""
 
 
-def smpi_selecting(collective: str, selector: str) -> Engine:
-    """SMPI as an engine in which a selector chooses the algorithm of SMPI's own `collective`, and of no other one."""
-    return _smpi("benchmark", "experiments", {collective: selector})
-
-
 def smpi_as_library(selector: str, rules: str = "") -> Engine:
     """SMPI as the MPI library that a selector stands for, in all collectives; libcollwise follows `rules`."""
     return _smpi("benchmark", "experiments", dict.fromkeys(SMPI_SELECTED, selector), rules)

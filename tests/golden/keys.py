@@ -29,8 +29,8 @@ from collwise.simulator.sweeps.context import (
     SMPI_ALGORITHM_1,
     Engine,
     SimulationContext,
+    _smpi,
     smpi_as_library,
-    smpi_selecting,
 )
 from collwise.simulator.sweeps.experiment_runner import MeasuredExperiments, SimulatedExperiments
 from collwise.simulator.sweeps.method import Method, Precision
@@ -133,7 +133,8 @@ def _simulated() -> Iterator[tuple[str, Configuration]]:
         yield "schedule engine, like SMPI", configuration(gros, SCHEDULE_LIKE_SMPI)
         yield "drawn machine", configuration(drawn.platform, SCHEDULE_LIKE_SMPI if drawn.like_smpi else SCHEDULE)
         yield "SMPI, algorithm 1", configuration(gros, SMPI_ALGORITHM_1)
-        yield "SMPI, a selector for one collective", configuration(gros, smpi_selecting("bcast", "mpich"))
+        selecting = _smpi("benchmark", "experiments", {"bcast": "mpich"})
+        yield "SMPI, a selector for one collective", configuration(gros, selecting)
         yield "SMPI, as a library", configuration(gros, smpi_as_library("ompi"))
         yield "SMPI, as a library with rules", configuration(gros, smpi_as_library("impi", RULES))
     for in_parallel in (False, True):

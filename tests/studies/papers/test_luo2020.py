@@ -11,12 +11,11 @@ import pandas as pd
 import pytest
 
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.context import SMPI, SimulationContext, smpi_selecting
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.luo2020 import whole as paper
 from collwise.studies.papers.luo2020.whole import over_procs, times_and_speed_ups
 from collwise.validation.measurement.applications import NAMES
-from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.times.grid import Grid
+from collwise.validation.times.choice import Choice
 
 # Typed a second time from section IV-A: figure, small or large messages, the libraries' factors.
 STATED = """
@@ -130,18 +129,6 @@ def test_whole_collectives_by_both_engines(collective: str, context: SimulationC
     picks = paper.han_picks(TINY, collective, SIZES, context)
     assert list(picks) == list(SIZES)
     assert all(choice.algorithm.startswith("tasks_") for choice in picks.values())
-
-
-def test_a_selector_chooses_the_algorithm_of_one_collective(context: SimulationContext) -> None:
-    platform, cases = paper.load("stampede2"), Grid("allreduce", (LIBRARY_DECIDES,), (16,), (1 << 20,), 4).cases()
-    seconds = {}
-    for engine in (SMPI, smpi_selecting("allreduce", "ompi"), smpi_selecting("bcast", "ompi")):
-        run = SimulationContext(context.store, engine, jobs=1).simulate(platform, cases).complete()
-        seconds[run.configuration.key] = run.timings[cases[0]].seconds
-    assert len(seconds) == 3
-    plain, chosen, other = seconds.values()
-    assert plain == pytest.approx(other)
-    assert chosen != pytest.approx(plain, rel=0.01)
 
 
 def test_the_parts_of_a_broadcast_take_no_longer_than_the_whole(context: SimulationContext) -> None:

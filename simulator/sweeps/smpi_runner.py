@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import heapq
 import json
 import signal
-import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -194,7 +192,11 @@ class SmpiRunner(DividedRunner):
             done.add(timing.case)
             keep(timing)
 
-        with worklist(case_lines(cases), take) as work, self._interposed() as environment:
+        with worklist(case_lines(cases), take) as work:
+            environment = {}
+            if self._rules:
+                folder = Path(work.file_name).parent
+                environment = following_rules(self._rules, self.installation.program(LIBRARY), folder)
             run = run_smpi(
                 self.installation,
                 self.platform,
@@ -217,15 +219,6 @@ class SmpiRunner(DividedRunner):
     def _options(self) -> dict[str, str]:
         """SMPI's options that choose the algorithms of its own collectives."""
         return {f"smpi/{collective}": name for collective, name in self._own_algorithms.items()}
-
-    @contextlib.contextmanager
-    def _interposed(self) -> Iterator[dict[str, str]]:
-        """The environment in which libcollwise follows the rules; empty if there are no rules."""
-        if not self._rules:
-            yield {}
-            return
-        with tempfile.TemporaryDirectory(prefix="collwise-") as folder:
-            yield following_rules(self._rules, self.installation.program(LIBRARY), Path(folder))
 
 
 def _timing(cases: Sequence[Case], record: dict[str, Any]) -> Timing:

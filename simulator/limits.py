@@ -76,10 +76,7 @@ def _too_large(case: Case, most: int, why: str) -> UsageError:
 
 
 def _buffers(collective: str, procs: int, here: int) -> tuple[int, int]:
-    """The number of messages in a process's largest buffer, and in all buffers of `here` processes including the root.
-
-    programs/workload.c makes the buffers. If the root holds all messages, the largest buffer is the root's.
-    """
+    """The messages in a process's largest buffer, and in all buffers of `here` processes, the root's included."""
     if collective == "barrier":
         return 1, 0
     if collective in ("bcast", "-"):

@@ -139,10 +139,7 @@ def _roundtrips(lab: Laboratory, sizes: tuple[int, int]) -> tuple[Array, Array]:
 
 
 def _one_to_two_excess(lab: Laboratory, chosen: NDArray[np.intp], trips: dict[int, Array]) -> dict[int, Array]:
-    """D(m), in seconds, by size m: the time of one-to-two minus the slower partner's roundtrip.
-
-    Each array has the shape (triplets, 3), as each processor of a triplet is i once.
-    """
+    """D(m) by m, each (triplets, 3): the seconds of one-to-two by processor, minus the slower partner's roundtrip."""
     generator = np.random.default_rng(lab.procs)
     experiments, slower = [], []
     for size, (seconds, half_widths) in trips.items():
@@ -159,10 +156,7 @@ def _one_to_two_excess(lab: Laboratory, chosen: NDArray[np.intp], trips: dict[in
 
 
 def _network(between: Array, chosen: NDArray[np.intp], values: Array) -> Array:
-    """The network's part of `between`: each pair's value minus the shares of its two processors; shape (n, n).
-
-    The shares are averages over all triplets that contain the pair.
-    """
+    """Each pair's value minus its processors' shares, which are means over all triplets with the pair; shape (n, n)."""
     procs = len(between)
     sums, times = np.zeros((procs, procs)), np.zeros((procs, procs))
     for first, second in combinations(range(3), 2):

@@ -198,16 +198,13 @@ def scatter_ring_allgather(points: Points, gamma: Gamma) -> Sequence[Messages]:
 
 
 def _scatter(name: str, points: Points) -> list[Messages]:
-    """The messages of 2^(f-1), ..., 2, 1 blocks of m / P to the binomial tree's deepest process; f = floor(log2 P).
-
-    Before them, a message with the blocks of rank 2^f and of higher ranks leaves the root. The others wait for it only
-    if it uses rendezvous.
-    """
+    """The messages of 2^(f-1), ..., 2, 1 blocks of m / P to the binomial tree's deepest process; f = floor(log2 P)."""
     block = points.message_bytes / points.procs
     parts = []
     for step in range(_steps(points)):
         width = 2.0**step
         carried = np.clip(points.procs - width, 0.0, width) * block
+        # The first message, with the blocks of rank 2^f and of higher ranks, delays the others only by rendezvous.
         waited_for = (points.procs >= 2 * width) | (carried >= points.eager_limit_bytes)
         parts.append(Messages(name, np.where(waited_for & (points.procs > width), 1.0, 0.0), carried))
     return parts

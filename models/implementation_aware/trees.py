@@ -76,9 +76,7 @@ def fill_steps(points: Points, gamma: Gamma, subtrees: Subtrees, message_bytes: 
 
 
 def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
-    """The distinct values and each point's index. Sorting is slow, so if all rows or all columns are
-    equal, only one of them is sorted.
-    """
+    """The distinct values and each point's index; of rows or columns that are all equal, only one is sorted."""
     some = values
     for axis in range(values.ndim):
         first = some.swapaxes(0, axis)[:1].swapaxes(0, axis)
@@ -120,10 +118,7 @@ def shared_link(gamma: Gamma, message_bytes: Array) -> Array:
 
 @lru_cache(256)
 def _generations(wanted: tuple[int, ...], subtrees: Subtrees) -> tuple[list[int], list[tuple[list[int], Indices]]]:
-    """The table rows of the trees of `wanted` sizes, and groups of rows: some parents' and their children's.
-
-    The lowest parents come first.
-    """
+    """The table rows of trees of `wanted` sizes, and groups of parents' and their children's rows, the lowest first."""
     found: set[int] = set()
     waiting = set(wanted)
     while waiting:

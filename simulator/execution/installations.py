@@ -295,10 +295,7 @@ def mpi_installation(library: str) -> Installation:
 
 @cache
 def _needs_pmix(mpirun: str) -> bool:
-    """True if the MPICH to which the mpirun belongs was built for PMIx, as that of Ubuntu 24.04.
-
-    Each process that such an MPICH's own mpirun starts is alone in its MPI_COMM_WORLD.
-    """
+    """True if the MPICH to which the mpirun belongs was built for PMIx, as that of Ubuntu 24.04."""
     program = Path(mpirun).with_name("mpichversion")
     if not program.exists():
         return False

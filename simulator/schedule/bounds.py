@@ -254,10 +254,7 @@ def busiest_messages(schedule: Schedule) -> float:
 
 
 def _rows(schedule: Schedule, shorter: Schedule | None) -> list[_Row]:
-    """The operations of each distinct process, then of each distinct outgoing port, then of each incoming one.
-
-    If `shorter` is given, only the operations beyond those of this schedule count.
-    """
+    """The operations of each distinct process, outgoing port and incoming port, less those of the shorter schedule."""
     counts, others = _counts(schedule), None if shorter is None else _counts(shorter)
     if counts is None:
         return []

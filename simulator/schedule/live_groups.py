@@ -191,13 +191,10 @@ class Group:
         return LiveTimes(np.where(is_whole, own, found), np.where(is_whole, 0 * own, errors))
 
     def _by_terms(self, plays: _Plays) -> tuple[Doubles, Doubles]:
-        """The times that follow from terms, and their errors.
-
-        The longest of the short pipelines may run at a higher rate than its busiest process or port can sustain; the
-        errors include the time by which the whole pipeline then slows down.
-        """
+        """The times that follow from terms, and their errors."""
         terms, work = plays.seconds[self._plays], plays.work[len(self.schedules) :]
         found = (terms * self._weights).sum(axis=1)
+        # The short pipelines may run at a higher rate than their busiest process or port can sustain.
         slower = (self._weights[:, 0] - 1) * work - (found - terms[:, 0])
         errors = np.maximum(np.abs((terms * self._error_weights).sum(axis=1)), slower)
         return found, np.maximum(errors, self._min_errors * found)
@@ -211,10 +208,7 @@ class Group:
         plays.need(self._whole[cases[must_be]], np.broadcast_to(max_seconds, len(cases))[must_be])
 
     def _contest(self, plays: _Plays, least: Doubles, guess: Doubles) -> tuple[Doubles, npt.NDArray[np.bool_]]:
-        """Plays the cases that may be the fastest of their size.
-
-        Returns lower bounds of the times of cases that were begun but not timed, and the cases that were not begun.
-        """
+        """Plays the cases that may win; returns lower bounds for begun cases, and which cases were not begun."""
         order = np.lexsort((guess, self._point))
         best, is_open = np.full(len(self.cases), np.inf), np.ones(len(self.cases), dtype=bool)
         while True:

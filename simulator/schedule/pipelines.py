@@ -132,9 +132,7 @@ def begins_longer(
 
 def bytes_a_step(case: Case) -> int:
     """The bytes that one more segment, or one more segment per block, adds to a message; 0 if unsegmented."""
-    if case.segment_bytes == 0 or case.limit_bytes > 0 or not case.algorithm:
-        return 0
-    if not case.entry.pipelined:
+    if case.segment_bytes == 0 or case.limit_bytes > 0 or not case.algorithm or not case.entry.pipelined:
         return 0
     if case.collective != "bcast" and case.message_bytes % 8 == 0:
         case = replace(case, segment_bytes=max(case.segment_bytes // 8, 1) * 8)  # doubles are reduced

@@ -7,6 +7,8 @@ from itertools import combinations, permutations
 
 import numpy as np
 
+from collwise.common.errors import UsageError
+
 Mapping = tuple[int, ...]
 """`mapping[rank]` is the processor of each rank of the tree, whose root is rank 0."""
 
@@ -36,9 +38,12 @@ def optimal_mapping(cost: Cost, procs: int, starts: Sequence[Mapping] = ()) -> M
 
     Up to PROCS_TO_EXHAUST processors all mappings are tried. With more, searches start at the default, at each of
     `starts`, and at shuffles of the best mapping (with a fixed seed), and swap pairs of processors as long as that
-    lowers the cost.
+    lowers the cost. Raises UsageError if one of `starts` is not a mapping of `procs` processors.
     """
     best: Mapping = tuple(range(procs))
+    for start in starts:
+        if sorted(start) != list(best) or start[0] != 0:
+            raise UsageError(f"{start} is not a mapping of {procs} processors with root 0")
     least = cost(best)
 
     def take(mapping: Mapping, seconds: float) -> None:

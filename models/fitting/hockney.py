@@ -1,6 +1,7 @@
 """Estimation of the Hockney model from roundtrips with equal messages both ways: O'Flynn 2009, 2.2.1, 5.1 and 6.2.
 
-A message takes half of the roundtrip. Results are means over `pairs` of processes, by default only (0, 1).
+A message takes half of the roundtrip. Results are means over `pairs` of processes, by default only (0, 1). All
+functions raise UsageError for invalid arguments.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from collwise.common.errors import UsageError
 from collwise.common.experiments import ROUNDTRIP, Experiment, Laboratory
 from collwise.models.fitting.regression import SIZES, Predictor, Sizes, from_all, from_last_two, line
 from collwise.models.fitting.rounds import Pair, Procedure, of_pairs, symmetric
@@ -23,6 +25,8 @@ def hockney_by_two_sizes(
     lab: Laboratory, large_bytes: int = 65536, pairs: Sequence[Pair] | None = None, heterogeneous: bool = False
 ) -> Hockney:
     """The model from roundtrips with empty messages and with messages of `large_bytes`."""
+    if large_bytes <= lab.min_bytes:
+        raise UsageError(f"large messages of {large_bytes} bytes: they must exceed {lab.min_bytes}")
 
     def procedure(pair: Pair) -> Procedure[tuple[float, float]]:
         sizes = (lab.min_bytes, large_bytes)

@@ -1,6 +1,7 @@
 """Estimation of LogP and LogGP, with saturation (Culler) or without it (Hoefler), and of a gap per number of receivers.
 
-Results are means over `pairs` of processes, by default only (0, 1).
+Results are means over `pairs` of processes, by default only (0, 1). All functions raise UsageError for invalid
+arguments.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from collwise.common.errors import UsageError
 from collwise.common.experiments import PRTT, RECEIVE, ROUNDTRIP, SATURATION, SCATTER, SEND, Experiment, Laboratory
 from collwise.models.collectives.steps import steps_of
 from collwise.models.fitting.regression import line
@@ -37,6 +39,13 @@ class Doubling:
     change: float = 0.01
     max_count: int = 6400
     max_bytes: int = 1 << 28
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.first <= self.max_count or self.change <= 0:
+            raise UsageError(
+                f"saturation with {self.first} to {self.max_count} messages, change {self.change}: "
+                "at least 2 messages and a change above 0 are needed"
+            )
 
 
 DOUBLING = Doubling()
@@ -133,7 +142,10 @@ def _loggp(
     pairs: Sequence[Pair] | None,
     heterogeneous: bool,
 ) -> LogGP:
-    """The means over the pairs, or values per pair and each processor's mean overheads (O'Flynn 2009, section 5.2)."""
+    """The means over the pairs, or values per pair and each processor's mean overheads (O'Flynn 2009, section 5.2).
+
+    L = RTT / 2 - o_s - o_r; between different processors, RTT = 2 L + the four overheads.
+    """
     times = of_pairs(lab, procedure, pairs, heterogeneous)
     if not heterogeneous:
         rows = [
@@ -145,7 +157,7 @@ def _loggp(
 
     send = by_processor(lab.procs, list(times), [of.send_overheads for of in times.values()])
     receive = by_processor(lab.procs, list(times), [of.receive_overheads for of in times.values()])
-    busy = send + receive  # between different processors, a roundtrip takes 2 L + the four overheads
+    busy = send + receive
     return LogGP(
         symmetric(lab.procs, {(i, j): (of.roundtrip_seconds - busy[i] - busy[j]) / 2 for (i, j), of in times.items()}),
         send,

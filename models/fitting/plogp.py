@@ -4,7 +4,8 @@ Saturation gives g(0). At every size, a roundtrip with an empty reply gives g(m)
 gives o_s(m), and a receive after a delay, in which the message has arrived, gives o_r(m). L = RTT(0) / 2 - g(0).
 
 If sender and receiver both work longer on larger messages, this g(m) is the sum of both times. With `saturate`, the gap
-itself is measured at every size, and L + g(m) is no longer the time of a message.
+itself is measured at every size, and L + g(m) is no longer the time of a message. All functions raise UsageError for
+invalid arguments.
 """
 
 from __future__ import annotations

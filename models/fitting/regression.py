@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.models.fitting.rounds import Procedure, alongside
 from collwise.models.piecewise import PiecewiseLinear
 
@@ -51,10 +51,34 @@ class Sizes:
     tolerance: float = 0.02
     min_step_bytes: int = 512
 
+    def __post_init__(self) -> None:
+        if not 0 < self.smallest_bytes < self.largest_bytes:
+            raise UsageError(
+                f"message sizes from {self.smallest_bytes} to {self.largest_bytes} bytes: "
+                "the smallest must be above 0 and below the largest"
+            )
+        if self.max_count < 3:
+            raise UsageError(f"max_count = {self.max_count} allows too few message sizes; allow at least 3")
+        if self.tolerance <= 0 or self.min_step_bytes < 1:
+            raise UsageError(
+                f"tolerance {self.tolerance}, smallest step {self.min_step_bytes} bytes: "
+                "a tolerance above 0 and a step of at least 1 byte are needed"
+            )
+
     def regular(self, min_bytes: int) -> list[int]:
-        """The sizes that are always measured, which double."""
+        """The sizes that are always measured. They double, or are further apart if doubling gives too many."""
+        if min_bytes >= self.smallest_bytes:
+            raise UsageError(
+                f"message sizes from {self.smallest_bytes} bytes: they must exceed the smallest message, {min_bytes}"
+            )
         doublings = int(np.ceil(np.log2(self.largest_bytes / self.smallest_bytes) - 1e-9))
-        return [min_bytes, *(self.smallest_bytes << step for step in range(doublings)), self.largest_bytes]
+        if doublings + 2 <= self.max_count:
+            sizes = [self.smallest_bytes << step for step in range(doublings)]
+        else:
+            sizes = [
+                round(size) for size in np.geomspace(self.smallest_bytes, self.largest_bytes, self.max_count - 1)[:-1]
+            ]
+        return [min_bytes, *dict.fromkeys(sizes), self.largest_bytes]
 
     def explore(
         self, min_bytes: int, measure: Callable[[int], Procedure[float]], expected: Predictor

@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from collwise.common.errors import UsageError
 from collwise.common.experiments import Effort, Experiment, Laboratory
 from collwise.models.piecewise import Array
 
@@ -60,8 +61,19 @@ def of_pairs(
     heterogeneous: bool = False,
 ) -> dict[Pair, Result]:
     """The procedure's result for each pair in `pairs`, by default only (0, 1), or every i < j if `heterogeneous`."""
+    if lab.procs < 2:
+        raise UsageError(f"the estimate needs at least 2 processes, each on its own node; there are {lab.procs}")
+    if heterogeneous and pairs is not None:
+        raise UsageError("a heterogeneous model uses all pairs of processes; give no pairs")
     if pairs is None:
         pairs = list(combinations(range(lab.procs), 2)) if heterogeneous else [(0, 1)]
+    if not pairs:
+        raise UsageError(
+            "no pair of processes to measure: give at least one pair; without `pairs`, the pair (0, 1) is measured"
+        )
+    for i, j in pairs:
+        if i == j or not (0 <= i < lab.procs and 0 <= j < lab.procs):
+            raise UsageError(f"pair ({i}, {j}): name two different processes from 0 to {lab.procs - 1}")
     return dict(zip(pairs, together(lab, [procedure(pair) for pair in pairs]), strict=True))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from collwise.common.errors import UsageError
 from collwise.models import rank_mapping
 from collwise.models.rank_mapping import Cost, Mapping, heaviest_to_fastest, optimal_mapping
 
@@ -83,3 +84,11 @@ def test_heaviest_to_fastest() -> None:
     assert heaviest_to_fastest([7, 6, 5, 4, 3, 2, 1, 0]) == (0, 4, 6, 3, 7, 2, 5, 1)
     # Of six, 4 and 2 have two.
     assert heaviest_to_fastest([0, 5, 1, 4, 2, 3]) == (0, 5, 2, 3, 4, 1)
+
+
+def test_bad_input() -> None:
+    cost = tree_cost(9, 0)
+    with pytest.raises(UsageError, match="not a mapping"):
+        optimal_mapping(cost, 9, [(0, 1)])
+    with pytest.raises(UsageError, match="with root 0"):
+        optimal_mapping(cost, 9, [(1, 0, *range(2, 9))])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from collwise.common.errors import UsageError
 from collwise.models.fitting.hockney import hockney_by_regression, hockney_by_size, hockney_by_two_sizes
 from collwise.models.fitting.regression import Sizes
 from tests.models.fitting.loggp_laboratory import LogGPLaboratory, Machine, eager_machine, loggp_machine
@@ -52,7 +53,7 @@ def test_the_bend_is_found() -> None:
 
 
 def test_at_most_so_many_sizes() -> None:
-    for most in (12, 15):
+    for most in (3, 5, 12):
         lab = LogGPLaboratory(bent_machine())
         hockney_by_regression(lab, Sizes(largest_bytes=1 << 20, max_count=most, tolerance=1e-9))
         sizes = [one.message_bytes for one in lab.asked]
@@ -97,3 +98,20 @@ def test_homogeneous_is_the_mean_of_the_pairs() -> None:
     for model in (hockney_by_two_sizes(lab, pairs=pairs), hockney_by_regression(lab, pairs=pairs)):
         assert [model.alpha_seconds, model.beta_seconds_per_byte] == pytest.approx([2e-6, 2e-9], rel=EXACT)
     assert hockney_by_size(lab, pairs=pairs).predict(5000) == pytest.approx(2e-6 + 2e-9 * 5000, rel=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda lab: hockney_by_two_sizes(LogGPLaboratory(eager_machine(), procs=1)), "at least 2 processes"),
+        (lambda lab: hockney_by_two_sizes(lab, large_bytes=1), "large messages of 1 bytes"),
+        (lambda lab: hockney_by_regression(lab, pairs=[(0, 1)], heterogeneous=True), "uses all pairs"),
+        (lambda lab: hockney_by_regression(lab, Sizes(smallest_bytes=1)), "they must exceed the smallest message, 1"),
+        (lambda lab: Sizes(1024, 1024), "from 1024 to 1024 bytes"),
+        (lambda lab: Sizes(max_count=2), "max_count = 2 allows too few message sizes"),
+        (lambda lab: Sizes(tolerance=0), "a tolerance above 0"),
+    ],
+)
+def test_what_does_not_fit(call, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(UsageError, match=message):
+        call(LogGPLaboratory(eager_machine()))

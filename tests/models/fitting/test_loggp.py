@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.models.fitting.loggp import Doubling, culler_loggp, hoefler_loggp
 from collwise.models.fitting.plogp import kielmann_plogp
 from collwise.models.single_messages import LogGP
@@ -154,6 +154,22 @@ def test_all_pairs_of_a_step_are_one_run() -> None:
     culler_loggp(many, heterogeneous=True)
     assert few.rounds == many.rounds
     assert len(many.asked) == 15 * len(few.asked)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda lab: culler_loggp(LogGPLaboratory(MACHINE, procs=1)), "at least 2 processes"),
+        (lambda lab: culler_loggp(lab, pairs=[(0, 2)]), r"pair \(0, 2\): .* 0 to 1"),
+        (lambda lab: culler_loggp(lab, pairs=[(1, 1)]), "two different processes"),
+        (lambda lab: culler_loggp(lab, pairs=[]), "no pair"),
+        (lambda lab: culler_loggp(lab, pairs=[(0, 1)], heterogeneous=True), "uses all pairs"),
+        (lambda lab: Doubling(first=1), "1 to 6400 messages"),
+    ],
+)
+def test_what_does_not_fit(call, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(UsageError, match=message):
+        call(LogGPLaboratory(MACHINE))
 
 
 def test_messages_that_take_no_time() -> None:

@@ -145,8 +145,6 @@ def allocated(
     """
     found = allocation if isinstance(allocation, Allocation) else _read_allocation(str(allocation))
     hosts = tuple(dict.fromkeys(found.hosts))
-    if found is not allocation and _alike(platform):
-        note(f"{found.source}: which nodes these are does not matter: all of '{platform.name}' are at one switch")
     if len(hosts) > len(platform.hosts):
         has = counted(len(platform.hosts), "node")
         raise UsageError(f"{found.source}: {counted(len(hosts), 'host')}, but '{platform.name}' has {has}")
@@ -171,6 +169,8 @@ def allocated(
     ranks = tuple(node_of[host] for host in found.hosts)
     if max(ranks) >= len(platform.hosts):
         raise _too_large(found, f"nodes up to number {max(ranks)}", platform, f"{len(platform.hosts)}")
+    if found is not allocation and _alike(platform):
+        note(f"{found.source}: which nodes these are does not matter: all of '{platform.name}' are at one switch")
     per_node = max(Counter(ranks).values()) if found.by_rank else 0
     options = "" if isinstance(allocation, Allocation) else f" --allocation {shlex.quote(str(allocation))}"
     if options and isinstance(node_map, str | Path):

@@ -48,14 +48,16 @@ ROUTINGS = (ADAPTIVE, STATIC)
 def parse_topology(text: str) -> tuple[str, list[tuple[str, str]]]:
     """The kind and the parameters of a topology such as 'fat-tree:nodes_per_switch=16,oversubscription=2:1'.
 
-    Commas and colons divide parameters. Raises UsageError for one without a value.
+    Commas and colons divide parameters. Raises UsageError for one without a value, and for one given twice.
     """
     kind, _, rest = text.partition(":")
     settings = []
-    for part in re.split(r"[:,](?=\s*\w+\s*=)", rest) if rest.strip() else []:
+    for part in filter(None, re.split(r"[:,\s]+(?=[A-Za-z]|$)", rest)):
         name, equals, value = (word.strip() for word in part.partition("="))
         if not equals:
             raise UsageError(f"malformed '{part}'; write for example fat-tree:nodes_per_switch=16,oversubscription=4")
+        if name in dict(settings):
+            raise UsageError(f"{name} is given twice; give each parameter of a topology once")
         settings.append((name, value))
     return kind.strip(), settings
 

@@ -25,7 +25,7 @@ _ROOT_HOLDS_ALL = {"gather", "gatherv", "scatter", "scatterv"}
 def check_simulated_sizes(cases: Iterable[Case]) -> None:
     """Raises UsageError, with the limit and its reason, for a message size that the simulator cannot hold."""
     mappings = _kernel_number("max_map_count", _USUAL_MAPPINGS)
-    memory = memory_bytes() if _kernel_number("overcommit_memory", 1) == 0 else None
+    memory = _memory_bytes() if _kernel_number("overcommit_memory", 1) == 0 else None
     cases = list(cases)
     check_message_sizes(cases)
     for case in cases:
@@ -50,7 +50,7 @@ def check_message_sizes(cases: Iterable[Case]) -> None:
 
 def check_measured_sizes(cases: Iterable[Case], on_this_machine: bool) -> None:
     """Raises UsageError, with the limit and its reason, for a message size that real processes cannot hold."""
-    memory = memory_bytes()
+    memory = _memory_bytes()
     cases = list(cases)
     check_message_sizes(cases)
     for case in cases:
@@ -100,7 +100,7 @@ def _kernel_number(name: str, otherwise: int) -> int:
         return otherwise
 
 
-def memory_bytes() -> int:
+def _memory_bytes() -> int:
     """The bytes of memory and swap of this machine."""
     import psutil
 

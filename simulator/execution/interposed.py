@@ -85,6 +85,8 @@ def _our_entry(entry: str) -> str:
 
 def _check_table(path: Path) -> None:
     with located("--table"):
+        if path.suffix == ".gz":
+            raise UsageError(f"{path} is compressed, which libcollwise does not read; unpack it")
         rules = _rules_in(path)
     for number, words in rules.items():
         with located(f"--table: {path}:{number}"):

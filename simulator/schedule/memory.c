@@ -51,8 +51,7 @@ static void check_free(play *all, size_t bytes) {
     }
     fclose(file);
     if (is_known && bytes / 1024 > free_kib) {
-        play_fail(all, "the messages on their way take more memory than is free, %.1f GiB",
-                  (double)free_kib / (1 << 20));
+        play_fail(all, "the play takes more memory than is free, %.1f GiB", (double)free_kib / (1 << 20));
     }
 }
 
@@ -61,7 +60,7 @@ void *play_grown(play *all, void *items, size_t count, size_t *room, size_t item
         return items;
     }
     size_t more = *room == 0 ? 4 : 2 * *room;
-    check_free(all, more * item_bytes);
+    check_free(all, (more - *room) * item_bytes);
     void *grown = play_checked(all, realloc(items, more * item_bytes));
     *room = more;
     return grown;
@@ -82,7 +81,7 @@ void *play_grown_lines(play *all, void *items, size_t count, size_t *room, size_
     char *before = block_of(items);
     size_t offset = before == NULL ? 0 : (size_t)((char *)items - before);
     size_t more = *room == 0 ? 4 : 2 * *room;
-    check_free(all, more * item_bytes);
+    check_free(all, (more - *room) * item_bytes);
     char *block = play_checked(all, realloc(before, more * item_bytes + sizeof block + LINE_BYTES));
     char *lines = first_line(block);
     if (offset > 0 && lines != block + offset) {

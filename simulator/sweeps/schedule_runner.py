@@ -13,7 +13,7 @@ from functools import cache, partial
 from collwise.common.errors import CollwiseError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
-from collwise.simulator.limits import check_message_sizes, memory_bytes
+from collwise.simulator.limits import check_message_sizes
 from collwise.simulator.schedule.contest import contest_of, hold_contests
 from collwise.simulator.schedule.library import LibraryDecisions, Schedule, library_file
 from collwise.simulator.schedule.networks import network_tables, unknown_to_smpi
@@ -25,7 +25,7 @@ from collwise.simulator.sweeps.smpi_runner import cost_of, topologies_of
 from collwise.simulator.timing import Case, Configuration, Timing, is_mock_up
 
 _FEW_MESSAGES = 10_000  # playing a case with at most this many messages takes about as long as finding its bound
-# Messages on their way take this much each over ports. Cases whose messages fill the memory are played alone.
+# A message takes this much over ports. Sizes of one contest are played at a time only if they fit into the memory.
 _MESSAGE_BYTES = 128
 # The least number of parts per slot, if there are enough cases. Many parts shorten the wait for the last one.
 _PARTS_PER_SLOT = 32
@@ -202,6 +202,9 @@ def _bundled(groups: Iterable[Sequence[Case]], slots: int) -> Iterator[list[Case
 
 def _shares(contests: Sequence[Sequence[Case]], slots: int) -> list[Sequence[Case]]:
     """The contests; one with over half of a slot's work is split into shares, to which its sizes are dealt in turn."""
+    import psutil  # imported here, since a command's help does not need it
+
+    most = psutil.virtual_memory().available / _MESSAGE_BYTES
     weights = [sum(map(cost_of, contest)) for contest in contests]
     found: list[Sequence[Case]] = []
     for contest, weight in zip(contests, weights, strict=True):
@@ -210,7 +213,6 @@ def _shares(contests: Sequence[Sequence[Case]], slots: int) -> list[Sequence[Cas
             longest[case.message_bytes] = max(longest.get(case.message_bytes, 0), cost_of(case))
         sizes = sorted(longest, reverse=True)
         is_long = 2 * slots * weight > sum(weights)
-        most = memory_bytes() / _MESSAGE_BYTES
         at_once = sum(total <= most for total in itertools.accumulate(longest[size] for size in sizes))
         count = max(1, min(slots, at_once)) if is_long else 1
         found += [[case for case in contest if case.message_bytes in sizes[i::count]] for i in range(count)]

@@ -338,7 +338,7 @@ def collectives(given: Names) -> tuple[str, ...]:
     wanted = names(given)
     if not wanted:
         raise UsageError(f"name a collective; valid: all, {', '.join(catalogue.collectives)}")
-    return tuple(catalogue.collective(catalogue.our_name(name)).name for name in wanted)
+    return tuple(dict.fromkeys(catalogue.collective(catalogue.our_name(name)).name for name in wanted))
 
 
 def algorithms(collective: str, given: Names | None, exclude: Names = ()) -> tuple[str, ...]:

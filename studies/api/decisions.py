@@ -177,7 +177,10 @@ def select(
 
 
 def _of_algorithms(found: dict[str, Times], kept: Sequence[str] | None, excluded: Sequence[str]) -> dict[str, Times]:
-    """The times of `kept` algorithms (None: all) that are not excluded. Raises UsageError if none is left."""
+    """The times of `kept` algorithms (None: all) that are not excluded.
+
+    Raises UsageError for an unknown name, and if none is left.
+    """
     if kept is None and not excluded:
         return found
     known = dict.fromkeys(name for times in found.values() for name in times.grid.names)

@@ -239,7 +239,7 @@ def search_tasks(
         bench = _bench(where, place, method, opened)
         spaces = {
             name: space_of(name, bench, nodes, ppn, sizes, segments, left, within, pieces)
-            for name in arguments.names(collective)
+            for name in dict.fromkeys(map(Catalogue.load().our_name, arguments.names(collective)))
         }
         maker = opened.engine.name if place is None else place.installation.label
         names = {"platform": bench.name, "source": bench.source, "maker": maker}

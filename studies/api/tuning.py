@@ -223,7 +223,7 @@ def tune(
         and _assumed_memory(platform, next(iter(times.values())).processes_per_node)
     ):
         with arguments.opened(context, SCHEDULE.name) as opened:
-            unsettled = _unsettled(platform, said, opened)
+            unsettled = _unsettled(platform, said, doubtful, opened)
     folder = None if output is None else writable_folder(Path(output))
     wanted = OPENMPI if openmpi_version(consumer) else consumer
     form = next(item for item in FORMATS.values() if item.consumer == wanted)
@@ -250,7 +250,7 @@ def _assumed_memory(platform: HostPlatform | None, per_node: int) -> float | Non
 
 
 def _unsettled(
-    platform: HostPlatform, tables: Sequence[DecisionTable], context: SimulationContext
+    platform: HostPlatform, tables: Sequence[DecisionTable], doubtful: bool, context: SimulationContext
 ) -> frozenset[tuple[str, int, int]]:
     """Points at which choices seem sure, but lose over 5 % on memory half or five times as fast."""
     from collwise.studies.reports.sureness import sure_points
@@ -270,7 +270,7 @@ def _unsettled(
         there = changed(platform, [Change("memory", factor)]).platform
         margins = {grid.collective: CLOSE for grid in grids}
         for times in simulate_grids(there, grids, context, margins, f"{platform.name}, memory {factor}"):
-            seconds = without_doubtful(times)
+            seconds = times if doubtful else without_doubtful(times)
             for procs, size, choice in times.grid.besides:
                 best = float(seconds.best_seconds.sel(procs=procs, message_bytes=size))
                 if seconds.seconds_of(choice, procs, size) > (1 + CLOSE) * best:

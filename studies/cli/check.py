@@ -13,6 +13,7 @@ import click
 from collwise import checks
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, note, unknown_name
+from collwise.common.files import note_replaced
 from collwise.common.project import results_folder
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
@@ -266,6 +267,7 @@ def three_way(
     from collwise.validation.three_way.pipeline import ThreeWayComparison
 
     plan, how = _on_testbed(planned) if testbed else _on_cluster(where, (platform, nominal), procs or (), planned)
+    note_replaced(output / f"{report.STEM}.html")
     with Store(store) as opened:
         result = ThreeWayComparison(plan, SimulationContext(opened), output, _tell, **how).run()
     page, _ = report.write_validation(result, output)

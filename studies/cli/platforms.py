@@ -292,8 +292,6 @@ def _topology(text: str) -> dict[str, Any]:
     for name, value in figures:
         check_name("parameter of a topology", name, _FIGURES)
         key = name.replace("_gbits", "_bytes_per_second").replace("_us", "_seconds")
-        if key in found:
-            raise UsageError(f"{name} is given twice; give each parameter of a topology once")
         try:
             found[key] = _FIGURES[name].convert(value, None, None)
         except (click.BadParameter, UsageError) as problem:

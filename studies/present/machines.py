@@ -307,7 +307,7 @@ def _reliability(telling: Sequence[Sureness]) -> Iterator[tuple[float, float, fl
 
 
 def _coverage(telling: Sequence[Sureness]) -> tuple[list[float], list[float]]:
-    """For each n, the share of the n surest choices among all, and the part that loses 5 %."""
+    """The share that the n surest choices are of all, and the part of these that loses 5 % or more, by n."""
     ordered = sorted(telling, key=lambda sureness: -sureness.probability)
     wrong = np.cumsum([not sureness.right for sureness in ordered])
     counts = np.arange(1, len(ordered) + 1)

@@ -76,7 +76,7 @@ def sure_facts(
 
 
 def sure_points(table: DecisionTable, unsettled: Collection[tuple[str, int, int]] = ()) -> dict[tuple[int, int], bool]:
-    """True for points at which the choice is sure, by P and message size; points without an outlook are left out.
+    """True for points at which the choice is sure, by P and message size, of all points with an outlook.
 
     The result is empty unless the times are simulated. Points in `unsettled` are not sure.
     """

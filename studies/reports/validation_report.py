@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from collwise.common.files import note_replaced
 from collwise.common.units import format_seconds, format_size
 from collwise.models.registry import MODELS
 from collwise.platforms import Platform
@@ -56,7 +55,6 @@ def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
         *(_repeated(result), _causes(result)),
         *(_others(result), _by_algorithm(result.main), _made(result)),
     ]
-    note_replaced(folder / f"{STEM}.html")
     return write_sections("Predicted, simulated, measured", intro, sections, folder, STEM)
 
 

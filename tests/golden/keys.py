@@ -29,7 +29,6 @@ from collwise.simulator.sweeps.context import (
     SMPI_ALGORITHM_1,
     Engine,
     SimulationContext,
-    _smpi,
     smpi_as_library,
 )
 from collwise.simulator.sweeps.experiment_runner import MeasuredExperiments, SimulatedExperiments
@@ -133,8 +132,6 @@ def _simulated() -> Iterator[tuple[str, Configuration]]:
         yield "schedule engine, like SMPI", configuration(gros, SCHEDULE_LIKE_SMPI)
         yield "drawn machine", configuration(drawn.platform, SCHEDULE_LIKE_SMPI if drawn.like_smpi else SCHEDULE)
         yield "SMPI, algorithm 1", configuration(gros, SMPI_ALGORITHM_1)
-        selecting = _smpi("benchmark", "experiments", {"bcast": "mpich"})
-        yield "SMPI, a selector for one collective", configuration(gros, selecting)
         yield "SMPI, as a library", configuration(gros, smpi_as_library("ompi"))
         yield "SMPI, as a library with rules", configuration(gros, smpi_as_library("impi", RULES))
     for in_parallel in (False, True):

@@ -21,7 +21,7 @@ GIB = 2**30
 def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = {"max_map_count": 65530, "overcommit_memory": 0}
     monkeypatch.setattr(limits, "_kernel_number", lambda name, otherwise: kernel[name])
-    monkeypatch.setattr(limits, "memory_bytes", lambda: 16 * GIB)
+    monkeypatch.setattr(limits, "_memory_bytes", lambda: 16 * GIB)
 
 
 def largest(case: Case, measured: bool) -> int:

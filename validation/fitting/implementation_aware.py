@@ -79,7 +79,7 @@ class FitPlan:
 
 
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
-    """Three process counts for a simulated fit: five full nodes, a quarter of the platform and, as in the paper, half.
+    """Three process counts for a fit: five full nodes, a quarter of the platform and, as in the paper, about half.
 
     Locality matters most on five nodes. Four nodes would hold a power of two of processes on most platforms. Trees then
     have a single deepest process, which is reached through a neighbour on the root's own node, so filling a pipeline

@@ -48,7 +48,7 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
 
 
 def _by_processes_per_node(tables: Sequence[DecisionTable], procs: int) -> dict[int, DecisionTable]:
-    """The tables for P processes, by processes per node; of tables for the same calls, one with a row for P."""
+    """The tables for P processes, by processes per node; of tables for equal calls, one with a row for P."""
     found: dict[int, DecisionTable] = {}
     for table in tables:
         per_node = min(table.processes_per_node, procs)

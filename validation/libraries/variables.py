@@ -55,6 +55,7 @@ def _each(low: int, high: int | None) -> Iterator[tuple[int, int]]:
     last = low + 16 if high is None else high
     firsts = list(repeated(low, last + 1))
     yield from zip(firsts, [*(first - 1 for first in firsts[1:]), last], strict=True)
+    # In the last row one range has all larger counts.
     if high is None:
         yield last + 1, _LARGEST
 

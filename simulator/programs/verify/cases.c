@@ -8,7 +8,8 @@
  * factor: case i takes entry i modulo the length of each, and any two lists are combined in full by as many cases in a
  * row as their product. */
 enum { ROOTS = 3, IN_PLACE = 2, IN_PLACE_OF = 5 };
-/* Blocks of all processes share MAX_INTS; other data has up to MAX_ALONE, which no MPI library sends eagerly. */
+/* Blocks of all processes share MAX_INTS; other data has up to MAX_ALONE, more than Open MPI, MPICH and SMPI send
+ * eagerly. */
 enum { MAX_INTS = 50000, MAX_ALONE = 20000, MAX_SEGMENTS = 64 };
 /* Every element of a vast type takes a page and a mapping of memory, also in simulation, where one program has all. */
 enum { MAX_VAST_INTS = 12, MAX_VAST_PROCS = 16 };

@@ -147,7 +147,7 @@ def compared(found: Mapping[Setting, GuidelinesResult], findings: Sequence[State
 
 
 def _row(finding: StatedViolation, setting: Setting, simulated: GuidelinesResult) -> dict[str, object]:
-    """A row of the table; the simulation agrees if half of the sizes, and half of the stated gain, do."""
+    """A row. The simulation agrees if at least half of the sizes are violated, and half of the gain is reached."""
     compared = [
         comparison
         for comparison in simulated.before.comparisons

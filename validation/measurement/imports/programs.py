@@ -43,7 +43,7 @@ def _read_osu(lines: Lines) -> Found:
     """The times in output of the OSU micro-benchmarks: collectives (with or without -f), osu_latency and osu_bw.
 
     Logs of jobs may also contain launchers' marks before lines, other text, and the commands that started a benchmark,
-    from which P is read.
+    from which P is read. Times are in microseconds, rates in MB/s; times are of the slowest process, or means.
     """
     found: Found = []
     columns: list[str] = []

@@ -51,8 +51,8 @@ def parse_topology(text: str) -> tuple[str, list[tuple[str, str]]]:
     Commas and colons divide parameters. Raises UsageError for one without a value, and for one given twice.
     """
     kind, _, rest = text.partition(":")
-    settings = []
-    for part in filter(None, re.split(r"[:,\s]+(?=[A-Za-z]|$)", rest)):
+    settings: list[tuple[str, str]] = []
+    for part in filter(None, re.split(r"[:,\s]+(?=[A-Za-z]{2}|$)", rest)):
         name, equals, value = (word.strip() for word in part.partition("="))
         if not equals:
             raise UsageError(f"malformed '{part}'; write for example fat-tree:nodes_per_switch=16,oversubscription=4")

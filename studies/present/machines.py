@@ -307,7 +307,7 @@ def _reliability(telling: Sequence[Sureness]) -> Iterator[tuple[float, float, fl
 
 
 def _coverage(telling: Sequence[Sureness]) -> tuple[list[float], list[float]]:
-    """The share that the n surest choices are of all, and the part of these that loses 5 % or more, by n."""
+    """The share of the n surest choices, and the part of these that loses 5 % or more, by n."""
     ordered = sorted(telling, key=lambda sureness: -sureness.probability)
     wrong = np.cumsum([not sureness.right for sureness in ordered])
     counts = np.arange(1, len(ordered) + 1)

@@ -1,5 +1,6 @@
-/* Every algorithm recorded and played, for what the sanitizers see: process counts up to 17 (12 under sanitizers), models, ports with and
- * without token buckets, those with finite buffers, eager messages and messages that wait for their receives. */
+/* Every algorithm recorded and played, for what the sanitizers see: process counts up to 17 (12 under sanitizers),
+ * models, ports with and without token buckets, those with finite buffers, eager messages and messages that wait for
+ * their receives. */
 #include "batch.h"
 #include "collwise.h"
 #include "engine.h"

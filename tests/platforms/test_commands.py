@@ -58,7 +58,7 @@ def test_json_has_the_types_and_wires() -> None:
 def test_show_and_write(name: str, tmp_path: Path) -> None:
     assert read_description(printed("show", name)) == (load(name), [])
     file = tmp_path / "platform.xml"
-    assert printed("write", name, "-o", str(file)) == f"{file}: {len(load(name).hosts)} hosts\n"
+    assert printed("show", name, "-o", str(file)) == f"{file}: {len(load(name).hosts)} hosts\n"
     assert load(file).hosts == load(name).hosts
 
 

@@ -91,6 +91,15 @@ class Parsed(click.ParamType):
         return [CompletionItem(before + comma + name) for name in offered]
 
 
+class _CollectiveWord(Parsed):
+    """A collective, by its name in the catalogue or in MPI."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns the name in the catalogue. What is wrong in the catalogue's file is not said of the option."""
+        Catalogue.load()
+        return super().convert(value, param, ctx)
+
+
 class PlatformWord(Parsed):
     """A platform, by its name or the name of its file."""
 
@@ -211,7 +220,7 @@ COUNTS = Parsed("counts", arguments.counts)
 NAMES = Parsed("names", arguments.names)
 ALGORITHM = Parsed("text", str, _algorithms, listed=False)
 ALGORITHMS = Parsed("names", arguments.names, _algorithms)
-COLLECTIVE = Parsed("text", _one_collective, _collectives, listed=False)
+COLLECTIVE = _CollectiveWord("text", _one_collective, _collectives, listed=False)
 COLLECTIVES = Parsed("collectives", arguments.collectives, lambda context: ("all", *_collectives(context)))
 PLATFORM = PlatformWord("platform", arguments.platform, lambda _: known(), listed=False)
 WORD_OF_CLUSTER = PlatformWord("cluster", str, _clusters, listed=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import shutil
@@ -197,6 +198,13 @@ def test_a_malformed_table_is_one_warning(name: str, line: str, said: str, tmp_p
     assert len(re.findall("collwise: warning", done.stderr)) == 1
     assert re.search(rf"^collwise: warning: {re.escape(str(table))}:2: .*{said}.*MPI's own", done.stderr, re.MULTILINE)
     assert counts_of(done.stderr)["bcast", "MPI's own: no rule"] == 22
+
+
+def test_a_compressed_table_is_refused_as_the_library_does_not_read_it(tmp_path: Path) -> None:
+    table = tmp_path / "table.gz"
+    table.write_bytes(gzip.compress(b"bcast 1 1 0 binomial\n"))
+    with pytest.raises(UsageError, match=r"^--table: .*table\.gz is compressed, .*; unpack it$"):
+        LibraryOptions(table).check()
 
 
 @each_engine

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import tomli_w
 
-from collwise.common.errors import UsageError, check_name
+from collwise.common.errors import UsageError, check_name, located
 from collwise.common.units import parse_ratio, parse_size
 from collwise.platforms.description import (
     Calibration,
@@ -89,15 +89,13 @@ def changed(platform: HostPlatform, changes: Sequence[Change]) -> Changed:
     placement: str | None = None
     base = platform.base if isinstance(platform, PlacedPlatform) else platform
     for change in changes:
-        try:
+        with located(f"change {change.name}={change.value}"):
             if change.name == "ppn":
                 per_node = _whole(change.value)
             elif change.name == "placement":
                 placement = change.value
             else:
                 base = checked(CHANGES[change.name].apply(description_of(base), change.value))
-        except UsageError as problem:
-            raise UsageError(f"change {change.name}={change.value}: {problem}") from None
     labels = [change.label for change in changes if change.name not in ("ppn", "placement")]
     if labels and isinstance(base, Platform | HeterogeneousPlatform):
         words = re.sub(r"[^a-z0-9]+", "-", " ".join(labels).lower()).strip("-")

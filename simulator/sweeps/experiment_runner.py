@@ -19,6 +19,7 @@ import numpy as np
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.experiments import EAGER_LIMIT, ON_MANY, Effort, Experiment, Measurement
+from collwise.common.grouping import grouped
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest, smpi_installation
 from collwise.simulator.execution.processes import ProgramRun, worklist
@@ -207,11 +208,12 @@ def plan_rounds(cases: Sequence[Case], in_parallel: bool) -> list[list[Case]]:
     """The experiments of each round: of the same kind and similar sizes, or a single one unless `in_parallel`."""
     if not in_parallel:
         return [[case] for case in cases]
-    alike: dict[object, list[Case]] = {}
-    for case in cases:
+
+    def kind(case: Case) -> tuple[object, ...]:
         size = (case.message_bytes + case.reply_bytes).bit_length()
-        alike.setdefault((case.experiment, case.count, case.delay_seconds, size), []).append(case)
-    return [made for group in alike.values() for made in _pack(group)]
+        return case.experiment, case.count, case.delay_seconds, size
+
+    return [made for group in grouped(cases, kind).values() for made in _pack(group)]
 
 
 def _pack(cases: list[Case]) -> list[list[Case]]:

@@ -16,6 +16,7 @@ from typing import Any
 from collwise.algorithms.catalogue import Catalogue
 from collwise.algorithms.catalogue_check import DOUBLING, TREES
 from collwise.common.errors import note
+from collwise.common.grouping import grouped
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, file_digest, smpi_installation
 from collwise.simulator.execution.interposed import LIBRARY, following_rules
@@ -63,11 +64,8 @@ def plan_batches(cases: Iterable[Case], jobs: int) -> list[list[Case]]:
     Within a batch cases are ordered by process count, so that communicators are made once, and then from the cheapest
     on, so that many cases are in the store when a sweep is interrupted.
     """
-    by_mapping: dict[int, list[Case]] = {}
-    for case in cases:
-        by_mapping.setdefault(case.processes_per_node, []).append(case)
     batches: list[list[Case]] = []
-    for group in by_mapping.values():
+    for group in grouped(cases, lambda case: case.processes_per_node).values():
         total = sum(map(cost_of, group))
         count = min(len(group), max(jobs, round(total / _BATCH_MESSAGES)))
         heap: list[tuple[float, int]] = [(0.0, index) for index in range(count)]

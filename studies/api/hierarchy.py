@@ -124,7 +124,6 @@ def space_of(
         warn_of_free_messages(platform)
     if min(counts) < 2:
         raise UsageError("a hierarchical collective needs at least 2 nodes")
-    collective = Catalogue.load().our_name(collective)
     parts_of(collective)
     return Space(
         collective,
@@ -181,7 +180,8 @@ def time_tasks(
     cut = arguments.sizes(segments)
     with arguments.opened(context) as opened:
         bench = _bench(where, place, method, opened)
-        space = space_of(collective, bench, nodes, ppn, max(cut), cut, algorithms, within, pieces)
+        name = Catalogue.load().our_name(collective)
+        space = space_of(name, bench, nodes, ppn, max(cut), cut, algorithms, within, pieces)
         return TaskStudies(study_tasks(space.cases(), bench, tasks))
 
 

@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 
 from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import UsageError, check_name
+from collwise.common.errors import UsageError, check_name, located
 from collwise.common.files import new_file, writable_file, writable_folder
 from collwise.common.units import parse_size
 from collwise.platforms import interconnect_names, known
@@ -143,10 +143,10 @@ def checked(check: Callable[[str], Any]) -> Callable[[str], str]:
 
 def parsed(parse: Callable[[str], Any], text: str, param: click.Parameter | None) -> Any:
     """Parses the text. The UsageError that `parse` may raise also names the option."""
-    try:
+    if param is None:
         return parse(text)
-    except UsageError as problem:
-        raise UsageError(f"{param.opts[0]}: {problem}" if param is not None else str(problem)) from None
+    with located(param.opts[0]):
+        return parse(text)
 
 
 class NamedChoice(click.Choice):

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from statistics import geometric_mean
 from typing import Any
 
+from collwise.common.grouping import grouped
 from collwise.common.program import program_name
 from collwise.common.units import format_seconds, format_size
 from collwise.programs import ApplicationTimes, ProfileResult
@@ -156,9 +157,7 @@ def gain(found: MeasuredGain) -> Shown:
         *_gain_sentences(found),
         *checks,
     ]
-    by_procs: dict[int, list[GainRow]] = {}
-    for row in found.rows:
-        by_procs.setdefault(row.procs, []).append(row)
+    by_procs = grouped(found.rows, lambda row: row.procs)
     over = f"Gain over Open MPI's default, {found.target}, P ="
     figures = {f"gain-{p}": drawing("programs.gain_figure", some, f"{over} {p}") for p, some in by_procs.items()}
     return Shown(parts, rows, {"checks": checks}, figures)

@@ -121,8 +121,12 @@ def points(tuned: Tuned) -> Iterator[dict[str, Any]]:
 
 def gains_of(tuned: Tuned) -> Gains:
     """The gains at the points that the rules decide; empty if the untuned library's decisions are not known."""
-    at = ("collective", "procs", "message_bytes")
-    return {tuple(row[name] for name in at): row["gain"] for row in points(tuned) if "gain" in row}
+    found: dict[tuple[str, int, int], float] = {}
+    for name, scores in tuned.scores.items() if tuned.baseline is not None else ():
+        gains = tuned.gains(name)
+        for i, j in scores.places(RULES):
+            found[name, scores.right.procs[i], scores.right.message_bytes[j]] = float(gains[i, j])
+    return found
 
 
 def sentences(tuned: Tuned) -> list[str]:

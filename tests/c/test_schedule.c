@@ -417,7 +417,7 @@ static int check_memory(void) {
     return failures;
 }
 
-/* What needs more memory than the system has fails, and keeps what it had. */
+/* A play that needs more memory than the system has fails, and keeps what it had. */
 static int check_growth(void) {
     static size_t room = (size_t)1 << 50;
     play *all = calloc(1, sizeof *all);

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from collwise.common.errors import CollwiseError, UsageError, check_name, unknown_name, warn
+from collwise.common.errors import CollwiseError, UsageError, check_name, located, unknown_name, warn
 from collwise.simulator.timing import Case
 from collwise.validation.guidelines.checks import (
     COLLECTIVES,
@@ -309,10 +309,8 @@ def rules_of(profiles: Mapping[str, PgmpiProfile]) -> str:
     found: list[RepairedRange] = []
     seen: set[tuple[str, int]] = set()
     for file, profile in profiles.items():
-        try:
+        with located(file):
             found += ranges_of(profile)
-        except UsageError as problem:
-            raise UsageError(f"{file}: {problem}") from None
         if (profile.function, profile.procs) in seen:
             raise UsageError(f"{file}: another profile of {profile.function} for {profile.procs} processes; give one")
         seen.add((profile.function, profile.procs))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, located
 from collwise.validation.select.consumers import PGMPI
 from collwise.validation.select.decisions import DecisionTable, spans
 from collwise.validation.times.choice import LIBRARY_DECIDES
@@ -101,10 +101,8 @@ def parse_profile(text: str, source: str = "profile") -> PgmpiProfile:
         words = reader.take("the start and the end of a range of bytes, and a mock-up's id", 3)
         ranges.append(Range(*(reader.whole(word, "three whole numbers") for word in words)))
     reader.end()
-    try:
+    with located(source):
         return PgmpiProfile(function, procs, mockups, tuple(ranges))
-    except UsageError as problem:
-        raise UsageError(f"{source}: {problem}") from None
 
 
 class _Lines:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import CollwiseError, UsageError, located
 from collwise.common.units import format_size
 from collwise.simulator.execution.interposed import LIBRARY, following_rules
 from collwise.simulator.execution.launchers import parameter_variables
@@ -154,10 +154,8 @@ def choice_for(decisions: Mapping[str, DecisionTable], case: Case) -> Choice:
     table = decisions.get(case.collective)
     if table is None:
         raise UsageError(f"no decisions for {case.collective}; there are some for {', '.join(sorted(decisions))}")
-    try:
+    with located(f"{case.collective} on {case.procs} processes"):
         return table.choose(case.procs, case.message_bytes)
-    except UsageError as problem:
-        raise UsageError(f"{case.collective} on {case.procs} processes: {problem}") from None
 
 
 def _why_not(case: Case, choice: Choice, version: str) -> str:

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import UsageError, check_name, warn
+from collwise.common.errors import UsageError, check_name, located, warn
 from collwise.common.experiments import ROUNDTRIP, SATURATION
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.measurement.imports.algorithms import NEEDS_LIBRARY, choice_of, doubted
@@ -138,11 +138,9 @@ def _without_times(row: Mapping[str, str]) -> dict[str, str]:
 
 def _columns(lines: Lines, number: int, names: list[str]) -> list[str]:
     valid = (*NEEDED, *UNITS, *OPTIONAL)
-    for name in names:
-        try:
+    with located(f"{lines.path}:{number}"):
+        for name in names:
             check_name("column", name, valid)
-        except UsageError as problem:
-            raise UsageError(f"{lines.path}:{number}: {problem}") from None
     missing = [name for name in NEEDED if name not in names]
     if missing or len(set(names)) < len(names) or len([name for name in names if name in UNITS]) != 1:
         raise lines.objection(number, f"each of {', '.join(NEEDED)} and one of {', '.join(UNITS)}, each only once")

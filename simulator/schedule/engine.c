@@ -75,6 +75,9 @@ static _Noreturn void end_open(play *all, const process *cut) {
 static void go_on(play *all, int rank, int is_resumed) {
     process *now = &all->processes[rank];
     const schedule_program *program = now->program;
+    if (schedule_is_stopped()) {
+        play_fail(all, "it was stopped");
+    }
     for (; now->at < program->length; now->at++, is_resumed = 0) {
         if (!perform(all, rank, program->words[now->at], is_resumed)) {
             return;

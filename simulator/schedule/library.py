@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from functools import cache
@@ -364,6 +365,17 @@ class Schedule:
         return Trace(spans, critical, self.sizes, played.seconds, played.lost_packets, played.time_outs)
 
 
+@contextmanager
+def ended_by(flag: ctypes.c_int) -> Iterator[None]:
+    """Recordings and plays of this thread raise CollwiseError soon after another thread sets the flag to 1."""
+    library = load_library()
+    library.schedule_obey(ctypes.addressof(flag))
+    try:
+        yield
+    finally:
+        library.schedule_obey(None)
+
+
 def _placed(case: Case, node_of: NodeOf) -> tuple[npt.NDArray[np.int32] | None, npt.NDArray[np.int32] | None]:
     """The nodes of processes (None: each has a node of its own), and their sockets (None: each node is one socket)."""
     if node_of is None:
@@ -423,6 +435,7 @@ _FUNCTIONS: Mapping[str, tuple[type | None, Sequence[type]]] = {
         None,
         (c_size_t, c_void_p, c_void_p, POINTER(Network), c_size_t, c_void_p, c_void_p, c_char_p, c_size_t),
     ),
+    "schedule_obey": (None, (c_void_p,)),
     "schedule_trace_free": (None, (POINTER(_Trace),)),
     "schedule_log_free": (None, (POINTER(_Log),)),
 }

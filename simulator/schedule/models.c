@@ -595,11 +595,18 @@ static int is_over(const pass *of) {
     return of->unfinished == 0 && left == connections;
 }
 
+static void go_on_unless_stopped(pass *of, int rank, int is_resumed) {
+    if (schedule_is_stopped()) {
+        longjmp(of->give_up, 1);
+    }
+    of->go_on(of, rank, is_resumed);
+}
+
 /* A process begins, and others go on that wait for it. */
 static void begin(pass *of, int rank) {
-    of->go_on(of, rank, 0);
+    go_on_unless_stopped(of, rank, 0);
     while (of->ready_count > 0) {
-        of->go_on(of, of->ready[--of->ready_count], 1);
+        go_on_unless_stopped(of, of->ready[--of->ready_count], 1);
     }
 }
 

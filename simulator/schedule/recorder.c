@@ -163,6 +163,9 @@ static void call_experiment(const recording *to) {
 }
 
 static void begin_process(recording *to, int rank) {
+    if (schedule_is_stopped()) {
+        recording_fail(to, "it was stopped");
+    }
     to->now = (process){.rank = rank, .words = to->now.words, .room = to->now.room};
     recording_begin_attempt(to);
 }

@@ -12,6 +12,7 @@
 
 #include "collwise.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -181,6 +182,10 @@ schedule *schedule_record_root(const schedule_case *wanted, char *problem, size_
  * to their end are cut, never between strands. */
 schedule *schedule_record_begin(const schedule_case *wanted, uint64_t max_words, char *problem, size_t problem_bytes);
 void schedule_free(schedule *made);
+
+/* Until it is called with NULL, recordings and plays of this thread fail soon after another thread sets the flag. */
+void schedule_obey(const atomic_int *flag);
+int schedule_is_stopped(void);
 
 /* True if the processes do the same in both, with messages and local work of the same sizes: their times are equal
  * then. */

@@ -27,7 +27,7 @@ from collwise.common.errors import CollwiseError, UsageError, check_name, locate
 from collwise.common.folders import SOURCES, digest_of
 from collwise.common.program import __version__
 from collwise.common.units import parse_size
-from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool
+from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool, Stop
 from collwise.simulator.timing import Configuration, Timing
 
 LOCAL, DASK = "local", "dask"
@@ -294,11 +294,11 @@ def code_here() -> dict[str, str]:
 
 
 @contextmanager
-def _stopped_when_cancelled() -> Iterator[threading.Event]:
+def _stopped_when_cancelled() -> Iterator[Stop]:
     """An event that is set when Dask cancels the task that runs in this thread."""
     from collwise.simulator.sweeps.dask_workers import cancelled_here
 
-    stop, finished = threading.Event(), threading.Event()
+    stop, finished = Stop(), threading.Event()
     cancelled = cancelled_here()
 
     def watch(cancelled: Cancelled) -> None:

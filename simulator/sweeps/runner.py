@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
+import ctypes
 import os
 import threading
 from abc import abstractmethod
@@ -70,7 +71,7 @@ class DividedRunner(Runner):
         """The cases in parts, of which `slots` are made at a time. Raises UsageError if a case does not fit."""
 
     @abstractmethod
-    def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
+    def make_part(self, part: Part, keep: Keep, stop: Stop) -> int:
         """Times the cases of a part until `stop` is set. Returns the number of processes that were started for them."""
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
@@ -92,6 +93,24 @@ class Pool(Protocol):
         """
 
 
+class Stop(threading.Event):
+    """An event that asks parts to end; C code looks at its `flag`, which is 1 once the event is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flag = ctypes.c_int(0)
+
+    def set(self) -> None:
+        """Sets the event and the flag."""
+        super().set()
+        self.flag.value = 1
+
+    def clear(self) -> None:
+        """Resets both."""
+        self.flag.value = 0
+        super().clear()
+
+
 class LocalThreads(Pool):
     """Runs parts in threads of this process; each part starts processes of its own, or calls C code."""
 
@@ -106,7 +125,7 @@ class LocalThreads(Pool):
 
     def make(self, runner: DividedRunner, parts: Sequence[Part], keep: Keep) -> None:
         """Makes all parts; each timing is kept as soon as it exists."""
-        stop = threading.Event()
+        stop = Stop()
         tasks = [partial(runner.make_part, part, keep, stop) for part in parts]
         runner.processes_started += sum(run_concurrently(tasks, self._jobs, stop))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import itertools
 import math
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -15,12 +14,12 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.limits import check_message_sizes
 from collwise.simulator.schedule.contest import contest_of, hold_contests
-from collwise.simulator.schedule.library import LibraryDecisions, Schedule, library_file
+from collwise.simulator.schedule.library import LibraryDecisions, Schedule, ended_by, library_file
 from collwise.simulator.schedule.networks import network_tables, unknown_to_smpi
 from collwise.simulator.schedule.pipelines import KnownPlay, begins_longer, min_seconds, play_case_within
 from collwise.simulator.schedule.shared import uncut
 from collwise.simulator.schedule.tasks import is_of_tasks, time_tasks
-from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool
+from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool, Stop
 from collwise.simulator.sweeps.smpi_runner import cost_of, topologies_of
 from collwise.simulator.timing import Case, Configuration, Timing, is_mock_up
 
@@ -103,13 +102,20 @@ class ScheduleRunner(DividedRunner):
             found.append(Part(group, {item: known[item] for item in set(map(contest_of, group)) if item in known}))
         return found
 
-    def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
+    def make_part(self, part: Part, keep: Keep, stop: Stop) -> int:
         """Times the cases in this process."""
-        if part.cases[0].collective in self._tolerances:
-            self._choose(part, keep, stop)
-        else:
-            for group in _alike(part.cases):
-                self._time(group, keep, stop)
+
+        def keep_whole(timing: Timing) -> None:
+            # Recordings and plays that were stopped fail.
+            if timing.ok or not stop.is_set():
+                keep(timing)
+
+        with ended_by(stop.flag):
+            if part.cases[0].collective in self._tolerances:
+                self._choose(part, keep_whole, stop)
+            else:
+                for group in _alike(part.cases):
+                    self._time(group, keep_whole, stop)
         return 0
 
     def timing(self, case: Case, known: list[KnownPlay] | None = None) -> Timing:
@@ -118,7 +124,7 @@ class ScheduleRunner(DividedRunner):
         assert found is not None
         return found
 
-    def _choose(self, part: Part, keep: Keep, stop: threading.Event) -> None:
+    def _choose(self, part: Part, keep: Keep, stop: Stop) -> None:
         """Times the cases of one collective and P that a choice may need; cases of a single segment share a play."""
         whole: dict[Case, Timing | None] = {}
         paces: dict[Case, float] = {}
@@ -137,7 +143,7 @@ class ScheduleRunner(DividedRunner):
 
         hold_contests(part.cases, play, self._tolerances[part.cases[0].collective], part.known)
 
-    def _time(self, cases: Sequence[Case], keep: Keep, stop: threading.Event) -> None:
+    def _time(self, cases: Sequence[Case], keep: Keep, stop: Stop) -> None:
         """Times cases of the same topologies, P and message size; equal schedules are played once."""
         known: list[KnownPlay] = []
         for case in cases:

@@ -11,6 +11,14 @@ _Thread_local recording *recording_now;
 
 /* --- Failure and memory ------------------------------------------------------------------------------------------- */
 
+static _Thread_local const atomic_int *stop_flag;
+
+void schedule_obey(const atomic_int *flag) { stop_flag = flag; }
+
+int schedule_is_stopped(void) {
+    return stop_flag != NULL && atomic_load_explicit(stop_flag, memory_order_relaxed) != 0;
+}
+
 _Noreturn void recording_fail(recording *to, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from collwise.common.errors import CollwiseError
 from collwise.platforms import load, load_description
-from collwise.simulator.schedule.library import Played, Schedule
+from collwise.simulator.schedule.library import Played, Schedule, ended_by
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SCHEDULE_LIKE_SMPI, SimulationContext
+from collwise.simulator.sweeps.runner import Part, Stop
 from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
-from collwise.simulator.timing import Case
+from collwise.simulator.timing import Case, Timing
 
 SEGMENTS = (8192, 16384, 65536)
 
@@ -94,3 +99,29 @@ def test_smpis_rules_are_another_configuration(tmp_path: Path) -> None:
     )
     assert like_smpi.timings[case].seconds > own.timings[case].seconds
     assert like_smpi.configuration.key != own.configuration.key
+
+
+def test_a_play_of_many_seconds_ends_soon_after_it_is_stopped() -> None:
+    case = Case("allgather", "neighbor_exchange", 28_672, 65_536, processes_per_node=56)
+    kept: list[Timing] = []
+    runner, stop = ScheduleRunner(load("marenostrum5")), Stop()
+    making = threading.Thread(target=runner.make_part, args=(Part([case]), kept.append, stop))
+    making.start()
+    time.sleep(1)
+    stop.set()
+    making.join(timeout=60)
+    assert not making.is_alive()
+    assert kept == []
+
+
+def test_recordings_and_plays_of_a_stopped_thread_fail_and_later_ones_do_not() -> None:
+    case = Case("bcast", "binomial", 8, 1024)
+    schedule = Schedule(case)
+    networks = [network_tables(load(name), 8, 1, schedule.sizes) for name in ("boba", "gros")]
+    networks.append(NetworkTables.of_model(8, schedule.sizes, latency_seconds=1.0))
+    for network in networks:
+        with ended_by(ctypes.c_int(1)), pytest.raises(CollwiseError, match="it was stopped"):
+            schedule.play(network)
+        assert schedule.play(network).seconds > 0
+    with ended_by(ctypes.c_int(1)), pytest.raises(CollwiseError, match="it was stopped"):
+        Schedule(case)

@@ -262,11 +262,17 @@ static void record_queue(recording *to) {
 }
 
 static void record_all(recording *to) {
-    int procs = to->made->procs, alone = to->processes_alone;
-    if (recording_is_symmetric(to)) {
-        record_process(to, to->wanted->root);
-        to->made->messages *= (uint64_t)procs;
-        to->made->bytes *= (uint64_t)procs;
+    int procs = to->made->procs, alone = to->processes_alone, period = recording_period(to);
+    if (period < procs) {
+        for (int i = 0; i < period; i++) {
+            record_process(to, (to->wanted->root + i) % procs);
+        }
+        for (int i = period; i < procs; i++) {
+            to->made->program_of[(to->wanted->root + i) % procs] =
+                to->made->program_of[(to->wanted->root + i % period) % procs];
+        }
+        to->made->messages *= (uint64_t)(procs / period);
+        to->made->bytes *= (uint64_t)(procs / period);
         return;
     }
     int count = alone > 0 && alone < procs ? alone : procs;

@@ -156,8 +156,8 @@ uint32_t recording_relative(int peer);
 
 /* True if processes are best told apart by the bits of their ranks (symmetric.c). */
 int recording_is_mirrored(const recording *to);
-/* True if all processes do the same (symmetric.c). */
-int recording_is_symmetric(const recording *to);
+/* The distance of ranks that are known to do the same; P if nothing is known (symmetric.c). */
+int recording_period(const recording *to);
 
 /* Queues a process to be recorded, unless it is queued or recorded. */
 void recording_queue(recording *to, int rank);

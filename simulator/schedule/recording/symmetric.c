@@ -1,4 +1,5 @@
-/* Algorithms whose processes all do the same, each relative to itself: one of them is recorded for all. */
+/* Algorithms whose processes do the same, each relative to itself, all of them or every second one: one process or two
+ * are recorded for all. */
 #include "recording.h"
 
 #include <string.h>
@@ -17,6 +18,12 @@ static const listed SYMMETRIC[] = {
     {COLLWISE_ALLTOALLV, "pairwise"},  {COLLWISE_BARRIER, "bruck"},
     {COLLWISE_ALLREDUCE, "ring"},      {COLLWISE_ALLREDUCE, "segmented_ring"},
     {COLLWISE_REDUCE_SCATTER, "ring"}, {COLLWISE_REDUCE_SCATTER_BLOCK, "ring"},
+};
+
+/* Those of even and of odd ranks differ. */
+static const listed ALTERNATING[] = {
+    {COLLWISE_ALLGATHER, "neighbor_exchange"},
+    {COLLWISE_ALLGATHERV, "neighbor_exchange"},
 };
 
 /* Among a power of two processes, partners differ in a bit of their ranks. */
@@ -47,9 +54,14 @@ static int has_equal_blocks(const recording *to) {
     return !is_cut || elements % (size_t)to->made->procs == 0;
 }
 
-int recording_is_symmetric(const recording *to) {
-    return to->processes_alone == 0 && is_among(to, SYMMETRIC, sizeof SYMMETRIC / sizeof *SYMMETRIC) &&
-           has_equal_blocks(to);
+int recording_period(const recording *to) {
+    if (to->processes_alone == 0 && is_among(to, SYMMETRIC, sizeof SYMMETRIC / sizeof *SYMMETRIC) &&
+        has_equal_blocks(to)) {
+        return 1;
+    }
+    return to->processes_alone == 0 && is_among(to, ALTERNATING, sizeof ALTERNATING / sizeof *ALTERNATING)
+               ? 2
+               : to->made->procs;
 }
 
 int recording_is_mirrored(const recording *to) {

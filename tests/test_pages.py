@@ -108,7 +108,7 @@ INSTEAD = {
     r"bandwidth=x0.25:x8": "bandwidth=x0.25:x1",
     r"calibrate --testbed -o": "calibrate --testbed --quick -o",
     r"calibrate --launcher srun": "calibrate --quick --launcher srun",
-    r"(platforms thresholds (?!.*--hosts).*--procs 8)": r"\1 --repetitions 2 --largest 48KiB",
+    r"(platforms thresholds (?!.*--hosts).*--procs 8)": r"\1 --repetitions 2 --sizes 4KiB:48KiB:+4KiB",
     r"16KB,32KB,64KB --tcp reno-2009,reno,bbr": "16KB --tcp reno",
     r"--procs 2,4,8 --sizes 1KiB:1MiB:x4": "--procs 2,4 --sizes 1KiB",
     r"(--decisions kept.json --engine smpi)": r"\1 --procs 16 --sizes 64KiB",

@@ -130,8 +130,7 @@ def thresholds(
     buffers: Sequence[int] = option(SIZES, "16KB", key="buffer_bytes"),
     variants: Sequence[str] = option(types.named_choices("TCP variant", TCP_VARIANTS), "reno-2009"),
     rate: float = option(RATE, "100Mbit", key="bits_per_second"),
-    stride: int = option(SIZE, "4KiB"),
-    largest: int = option(SIZE, "128KiB"),
+    sizes: Sequence[int] = option(SIZES, "4KiB:128KiB:+4KiB"),
     repetitions: int = option(click.IntRange(1), 5),
     output: Path | None = option(NEW_FILE),
     store: Path = options.STORE,
@@ -151,7 +150,7 @@ def thresholds(
     if where.named:
         of = f"beds that this command makes itself, without {TARGET_OPTIONS}"
         declare.refuse_options(("buffers", "variants", "rate"), of)
-    plans = [RegionsPlan(count, stride, largest, repetitions) for count in procs]
+    plans = [RegionsPlan(count, tuple(sizes), repetitions) for count in procs]
     many = 1 if where.named else len(buffers) * len(variants)
     if output is not None and many * len(plans) > 1:
         raise UsageError(f"--output: thresholds are written for one target, not for {many * len(plans)}")

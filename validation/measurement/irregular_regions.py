@@ -57,14 +57,13 @@ _NONE = Thresholds()
 
 @dataclass(frozen=True)
 class RegionsPlan:
-    """Block sizes up to `largest_bytes` in steps of `stride_bytes`; M1 is located to within `finest_bytes`.
+    """The block sizes of the series, all of which are measured in `rounds`; M1 is located to within `finest_bytes`.
 
-    All sizes are measured in `rounds`, each of which may take `timeout_seconds`.
+    Each round may take `timeout_seconds`.
     """
 
     procs: int
-    stride_bytes: int = 4096
-    largest_bytes: int = 128 * 1024
+    sizes: tuple[int, ...] = tuple(range(4096, 128 * 1024 + 1, 4096))
     rounds: int = 5
     finest_bytes: int = 1024
     timeout_seconds: float = 600.0
@@ -72,22 +71,16 @@ class RegionsPlan:
     def __post_init__(self) -> None:
         if self.procs < 3:
             raise UsageError(f"{self.procs} processes; at least 3 are needed to overwhelm the root of a gather")
-        if self.stride_bytes < 1 or len(self.sizes) < 2 * MIN_POINTS:
-            given = f"a stride of {self.stride_bytes} bytes up to {self.largest_bytes}"
-            raise UsageError(f"{given}: thresholds need at least {2 * MIN_POINTS} sizes")
+        if len(self.sizes) < 2 * MIN_POINTS:
+            raise UsageError(f"{len(self.sizes)} block sizes: thresholds need at least {2 * MIN_POINTS}")
         if not self.compared_bytes:
-            end = f"block sizes end at {self.largest_bytes} bytes"
+            end = f"block sizes end at {self.sizes[-1]} bytes"
             raise UsageError(f"{end}; comparing algorithms needs {COMPARED_SIZES[0]} or more")
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Block sizes of the series."""
-        return tuple(range(self.stride_bytes, self.largest_bytes + 1, self.stride_bytes))
 
     @property
     def compared_bytes(self) -> tuple[int, ...]:
         """Block sizes at which gather's algorithms are compared."""
-        return tuple(size for size in COMPARED_SIZES if size <= self.largest_bytes)
+        return tuple(size for size in COMPARED_SIZES if size <= self.sizes[-1])
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from tests.needs import needs
 from tests.simulator.execution.stand_ins import BLIND_SHELL, OARSH, SRUN, stand_in
 
 GAIN = "program gain {file} --procs 2 --sizes 1KiB --launches 2 --repetitions 1 --store s.sqlite --json"
-REGIONS = "platforms thresholds --procs 3 --stride 1KiB --largest 12KiB --repetitions 1 --store s.sqlite --json"
+REGIONS = "platforms thresholds --procs 3 --sizes 1KiB:12KiB:+1KiB --repetitions 1 --store s.sqlite --json"
 
 
 def ended(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> tuple[object, str, str]:
@@ -71,8 +71,8 @@ def decisions(tmp_path: Path) -> str:
         (["--tcp", "renno"], "unknown TCP variant 'renno'"),
         (["--rate", "fast"], "--rate: malformed rate 'fast'"),
         (["--procs", "2"], "2 processes; at least 3 are needed"),
-        (["--stride", "64KiB"], "at least 12 sizes"),
-        (["--stride", "64", "--largest", "1000"], "end at 1000 bytes; comparing algorithms needs 1024 or more"),
+        (["--sizes", "64KiB,128KiB"], "2 block sizes: thresholds need at least 12"),
+        (["--sizes", "64:960:+64"], "end at 960 bytes; comparing algorithms needs 1024 or more"),
         (["--buffer", "16KB,32KB", "-o", "t.toml"], "--output: thresholds are written for one target, not for 2"),
     ],
 )

@@ -19,7 +19,7 @@ from collwise.simulator.timing import Case
 from collwise.validation.measurement.irregular_regions import RegionsPlan, find_regions
 
 KIB = 1024
-PLAN = RegionsPlan(3, stride_bytes=4 * KIB, largest_bytes=48 * KIB, rounds=2, timeout_seconds=77)
+PLAN = RegionsPlan(3, sizes=tuple(range(4 * KIB, 49 * KIB, 4 * KIB)), rounds=2, timeout_seconds=77)
 
 
 class Prepared(Installation):

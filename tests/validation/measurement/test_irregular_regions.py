@@ -158,7 +158,7 @@ def test_thresholds_file_is_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"procs": 2}, "2 processes; at least 3 are needed"), ({"procs": 8, "largest_bytes": 32768}, "at least 12 sizes")],
+    [({"procs": 2}, "2 processes; at least 3 are needed"), ({"procs": 8, "sizes": (32768,)}, "at least 12")],
 )
 def test_plans_that_make_no_sense_are_refused(arguments: dict[str, int], message: str) -> None:
     with pytest.raises(UsageError, match=message):
@@ -172,7 +172,7 @@ def test_unknown_tcp_variants_name_the_valid_ones(tmp_path: Path) -> None:
 
 @needs("openmpi")
 def test_every_round_of_every_series_is_measured_anew_and_stored(tmp_path: Path) -> None:
-    plan = RegionsPlan(3, stride_bytes=4 * KIB, largest_bytes=48 * KIB, rounds=2, timeout_seconds=900)
+    plan = RegionsPlan(3, sizes=SIZES[:12], rounds=2, timeout_seconds=900)
     with Store(tmp_path / "store.sqlite") as store:
         found = find_regions(LocalMachine("openmpi"), plan, store, run="here")
         kept = list(store.rows(collective="gather", algorithm="linear"))
@@ -196,7 +196,7 @@ def bed_name() -> Iterator[str]:
 @pytest.mark.slow
 def test_a_small_buffer_loses_packets_that_a_large_one_holds(tmp_path: Path, bed_name: str) -> None:
     """Four senders of 64 KiB and less overflow 8 kB, never 1 MB; the counters tell."""
-    plan = RegionsPlan(5, stride_bytes=4 * KIB, largest_bytes=48 * KIB, rounds=1, timeout_seconds=900)
+    plan = RegionsPlan(5, sizes=SIZES[:12], rounds=1, timeout_seconds=900)
     with Store(tmp_path / "store.sqlite") as store:
         small = regions_on_bed(Shape(5, buffer_bytes=8000), "reno-2009", plan, store, name=bed_name, run="small")
         large = regions_on_bed(Shape(5, buffer_bytes=1_000_000), "reno-2009", plan, store, name=bed_name, run="large")

@@ -34,7 +34,7 @@ from collwise.validation.measurement.training import FromMessages
 
 MAIN = (PREDICTED, RULES, UNTUNED, FIXED, VOTE, POSSIBLE)
 """The deciders that every table shows; other deciders are shown only in the tables by machine."""
-_OF_MACHINES = ("machine", "cells", "jobs", "median error", *MAIN)
+_OF_MACHINES = ("machine", "cells", "jobs", "median error", *MAIN, "predicted, over the best candidate")
 _BESIDE = (
     *("machine", "chosen by", "collectives: better", "at most 5 % worse", "worse"),
     *("cells where untuned loses more than 10 %", "chosen otherwise", "and faster"),
@@ -184,6 +184,7 @@ def _of_machine(part: _Part) -> tuple[object, ...]:
         part.regrets[PREDICTED].jobs,
         percent(part.error()),
         *means,
+        percent(part.regrets[PREDICTED].over_candidates),
         *map(percent, (one.percentile_95, one.worst)),
     )
 

@@ -65,7 +65,8 @@ Predictions = Mapping[MeasuredPlace, Times]
 class Cell:
     """A measured cell with the choices of deciders.
 
-    `seconds` and `lost` have the time and the regret of each candidate and of the library's own decision, by algorithm.
+    `seconds` and `lost` have the time and the regret of each candidate and of the library's own decision, by algorithm;
+    `lost_to_candidates` is the regret against the fastest candidate instead of the oracle.
     `codes` has the candidates by the algorithm whose code they run, `choices` the chosen algorithms by decider, and
     `predicted` the predicted times of candidates by predictor. `floor` is the candidates' median relative half-width.
     """
@@ -77,6 +78,7 @@ class Cell:
     oracle_seconds: float
     seconds: Mapping[str, float]
     lost: Mapping[str, float]
+    lost_to_candidates: Mapping[str, float]
     codes: Mapping[str, str]
     choices: Mapping[str, str]
     predicted: Mapping[str, Mapping[str, float]]
@@ -114,13 +116,15 @@ class Cell:
 class Regrets:
     """The regrets of a decider. `mean` is the mean of the collectives' means; other statistics are over all cells.
 
-    `low` and `high` bound 95 % of the means over resampled jobs; they are nan with a single job. `by_seconds` is the
-    time lost over all cells, relative to the oracles' time. `worst` leaves out cells with few iterations.
+    `over_candidates` is such a mean of the regrets against the fastest candidates. `low` and `high` bound 95 % of the
+    means over resampled jobs; they are nan with a single job. `by_seconds` is the time lost over all cells, relative to
+    the oracles' time. `worst` leaves out cells with few iterations.
     """
 
     cells: int
     jobs: int
     mean: float
+    over_candidates: float
     low: float
     high: float
     median: float
@@ -218,12 +222,12 @@ def _cell(
         found = measured.half_width_of(choice, procs, size)
         return found if math.isfinite(found) else 0.0
 
-    def regret(choice: Choice) -> float:
-        lost = known[choice] - known[oracle]
-        return 0.0 if lost <= width(choice) + width(oracle) else lost / known[oracle]
+    def regret(choice: Choice, best: Choice) -> float:
+        lost = known[choice] - known[best]
+        return 0.0 if lost <= width(choice) + width(best) else lost / known[best]
 
     picks = {name: min(some, key=some.__getitem__) for name, some in every.items()}
-    picks[POSSIBLE] = min(ours, key=known.__getitem__)
+    picks[POSSIBLE] = possible = min(ours, key=known.__getitem__)
     if LIBRARY_DECIDES in known:
         picks[UNTUNED] = LIBRARY_DECIDES
     chosen = [*ours, *([LIBRARY_DECIDES] if LIBRARY_DECIDES in known else [])]
@@ -233,7 +237,8 @@ def _cell(
     return Cell(
         place, library, size, oracle.algorithm, known[oracle],
         seconds={item.algorithm: known[item] for item in chosen},
-        lost={item.algorithm: regret(item) for item in chosen},
+        lost={item.algorithm: regret(item, oracle) for item in chosen},
+        lost_to_candidates={item.algorithm: regret(item, possible) for item in chosen},
         codes={code_of(place.collective, item): item.algorithm for item in ours},
         choices={name: pick.algorithm for name, pick in picks.items()},
         predicted={name: {item.algorithm: some[item] for item in some} for name, some in every.items()},
@@ -256,10 +261,16 @@ def regrets_of(cells: Sequence[Cell], decider: str) -> Regrets | None:
     enough = [cell for cell in chosen if cell.iterations >= FEW_ITERATIONS]
     worst = max(enough, key=lambda cell: cell.regrets[decider], default=None)
     jobs = list(dict.fromkeys(cell.place.job for cell in chosen))
-    low, high = _bootstrap_interval(chosen, jobs, decider)
+    low, high = _bootstrap_interval(chosen, jobs, values)
+    over_candidates = np.array([cell.lost_to_candidates[cell.choices[decider]] for cell in chosen])
+    once = np.ones((1, len(jobs)))
     seconds = sum(cell.seconds[cell.choices[decider]] for cell in chosen)
     return Regrets(
-        len(chosen), len(jobs), float(_means(chosen, jobs, decider, np.ones((1, len(jobs))))[0]), low, high,
+        len(chosen), len(jobs),
+        mean=float(_means(chosen, jobs, values, once)[0]),
+        over_candidates=float(_means(chosen, jobs, over_candidates, once)[0]),
+        low=low,
+        high=high,
         median=float(np.median(values)),
         geometric_mean=float(np.exp(np.mean(np.log1p(values))) - 1),
         percentile_95=float(np.percentile(values, 95)),
@@ -303,13 +314,16 @@ def beside_untuned(cells: Sequence[Cell], decider: str) -> Beside | None:
     return Beside(*counts) if both else None
 
 
-def _means(cells: Sequence[Cell], jobs: Sequence[str], decider: str, weights: Array) -> Array:
-    """The mean over collectives of each collective's mean regret, for each row of `weights`, which weigh the jobs."""
+def _means(cells: Sequence[Cell], jobs: Sequence[str], values: Array, weights: Array) -> Array:
+    """The mean over collectives of the mean of each one's values, for each row of `weights`, which weigh the jobs.
+
+    `values` has a value for each cell.
+    """
     collectives = list(dict.fromkeys(cell.place.collective for cell in cells))
     sums, counts = np.zeros((2, len(jobs), len(collectives)))
-    for cell in cells:
+    for cell, value in zip(cells, values, strict=True):
         at = jobs.index(cell.place.job), collectives.index(cell.place.collective)
-        sums[at] += cell.regrets[decider]
+        sums[at] += value
         counts[at] += 1
     counted = weights @ counts
     means = np.divide(weights @ sums, counted, out=np.full_like(counted, math.nan), where=counted > 0)
@@ -317,13 +331,13 @@ def _means(cells: Sequence[Cell], jobs: Sequence[str], decider: str, weights: Ar
     return found
 
 
-def _bootstrap_interval(cells: Sequence[Cell], jobs: Sequence[str], decider: str) -> tuple[float, float]:
+def _bootstrap_interval(cells: Sequence[Cell], jobs: Sequence[str], values: Array) -> tuple[float, float]:
     """The bounds of 95 % of the means over resampled jobs, with a fixed seed; nan for a single job."""
     if len(jobs) < 2:
         return math.nan, math.nan
     drawn = np.random.default_rng(1).integers(len(jobs), size=(_RESAMPLES, len(jobs)))
     weights = np.sum(drawn[:, :, None] == np.arange(len(jobs)), axis=1)
-    low, high = np.percentile(_means(cells, jobs, decider, weights), [2.5, 97.5])
+    low, high = np.percentile(_means(cells, jobs, values, weights), [2.5, 97.5])
     return float(low), float(high)
 
 

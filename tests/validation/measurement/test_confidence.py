@@ -60,7 +60,7 @@ def cell_of(place: MeasuredPlace, predicted: Array, true: Array) -> Cell:
     lost = {name: one / seconds[best] - 1 for name, one in seconds.items()}
     chosen = min(by_name, key=by_name.__getitem__)
     codes = {name: name for name in NAMES}
-    at = (place, "Open MPI 4.1.5", 1024, best, seconds[best], seconds, lost, codes)
+    at = (place, "Open MPI 4.1.5", 1024, best, seconds[best], seconds, lost, lost, codes)
     return Cell(*at, {PREDICTED: chosen}, {PREDICTED: by_name}, 0.0, 100)
 
 

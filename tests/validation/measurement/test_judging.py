@@ -109,6 +109,9 @@ def test_algorithms_of_the_library_that_the_catalogue_lacks_count_for_the_oracle
     assert cell.oracle == "default-trix3"
     assert cell.regrets[PREDICTED] == pytest.approx(12 / 5 - 1)
     assert UNTUNED not in cell.regrets
+    found = regrets_of([cell], PREDICTED)
+    assert found is not None
+    assert (found.mean, found.over_candidates) == (pytest.approx(12 / 5 - 1), pytest.approx(12 / 10 - 1))
 
 
 def test_marked_cells_do_not_count_and_one_candidate_is_no_choice() -> None:
@@ -221,7 +224,7 @@ def test_libraries_decide_where_a_candidate_is_the_same(
     names = ("binomial", "chain", "pipeline", "linear", "pairwise", "linear_sync")
     place = MeasuredPlace("hexa", "1", collective, procs)
     codes = {name: name for name in names}
-    cell = Cell(place, "Open MPI 4.1.5", size, "-", 1.0, dict.fromkeys(names, 1.0), {}, codes, {}, {}, 0.0, 100)
+    cell = Cell(place, "Open MPI 4.1.5", size, "-", 1.0, dict.fromkeys(names, 1.0), {}, {}, codes, {}, {}, 0.0, 100)
     assert decided(BASELINES[library], cell) == expected
     assert decided(BASELINES[library], replace(cell, place=replace(place, processes_per_node=4))) is None
 
@@ -523,6 +526,6 @@ def test_rules_leave_a_library_alone_that_nobody_knows(library: str, expected: s
     predicted = {name: one for name, one in seconds.items() if name != "library decides"}
     codes, lost = {name: name for name in predicted}, dict.fromkeys(seconds, 0.0)
     choices, place = {PREDICTED: "linear", ROBUST: "linear"}, MeasuredPlace("m", "j", "gather", 4)
-    cell = Cell(place, library, 64, "-", 1.0, seconds, lost, codes, choices, {PREDICTED: predicted}, 0.0, 100)
+    cell = Cell(place, library, 64, "-", 1.0, seconds, lost, lost, codes, choices, {PREDICTED: predicted}, 0.0, 100)
     (found,) = ruled([cell], ROBUST)
     assert found.choices[RULES] == expected

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,44 @@ def test_a_file_that_exists_needs_force(tmp_path: Path) -> None:
         new_file(there)
     assert new_file(there, force=True) == there
     assert new_file(Path("/dev/null")) == Path("/dev/null")
+
+
+def test_a_link_stays_a_link_and_its_target_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "link"
+    path.symlink_to(tmp_path / "real")
+    for text in ("first\n", "second\n"):
+        write_text(path, text)
+        assert path.read_text() == text
+    assert path.is_symlink()
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["link", "real"]
+
+
+def test_a_pipe_stays_a_pipe(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_text(path, "rules\n")
+        assert os.read(reader, 100) == b"rules\n"
+    finally:
+        os.close(reader)
+    assert path.is_fifo()
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    write_text(path, "old\n")
+    for wrong in (tmp_path, path / "x", path / "folder" / "x"):
+        with pytest.raises(UsageError, match="cannot write") as caught:
+            write_text(wrong, "text\n")
+        assert str(wrong) in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+    def full(*_: object) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(UsageError, match="No space left"):
+        write_text(path, "new\n")
+    assert path.read_text() == "old\n"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]

@@ -1,96 +1,70 @@
-"""Open MPI's decisions exactly at their thresholds."""
+"""Open MPI's decisions at their thresholds and between them, against the paper's listing and the sources."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, strategies as st
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.validation.libraries.openmpi_3 import decide, decide_as_listed
+from collwise.validation.libraries.openmpi_3 import decide, decide_allreduce, decide_as_listed
 from collwise.validation.times.choice import Choice
 
+LINES = ((1.6134e-6, 2.1102, 128), (2.3679e-6, 1.1787, 64), (3.2118e-6, 8.7936, 16))
 
-def listing_1(procs: int, message_bytes: int, count: int = 2) -> str:
-    """Listing 1 of Nuriyev & Lastovetsky 2021, line by line."""
-    if message_bytes < 2048 or count <= 1:
-        return "binomial"
+
+def bcast(procs: int, message_bytes: int) -> Choice:
+    """Listing 1 of Nuriyev & Lastovetsky 2021; of 3.1's sources also its segments, and what few processes do."""
+    if message_bytes < 2048:
+        return Choice("binomial")
     if message_bytes < 370728:
-        return "split_binary"
-    if procs < 1.6134e-6 * message_bytes + 2.1102:
-        return "chain"
-    if procs < 2.3679e-6 * message_bytes + 1.1787:
-        return "chain"
-    if procs < 3.2118e-6 * message_bytes + 8.7936:
-        return "chain"
-    return "chain"
+        return Choice("split_binary", 1024)
+    fitting = [kib for slope, intercept, kib in LINES if procs < slope * message_bytes + intercept]
+    if procs < 13 and 128 not in fitting:
+        return Choice("split_binary", 8 * 1024)
+    return Choice("chain", max(fitting, default=8) * 1024)
 
 
-@pytest.mark.parametrize("procs", [2, 3, 12, 13, 60, 124, 5000])
-def test_broadcast_thresholds(procs: int) -> None:
-    algorithms = [decide_as_listed("bcast", procs, size) for size in (0, 1, 2047, 2048, 370727, 370728, 4194304)]
-    assert algorithms == ["binomial"] * 3 + ["split_binary"] * 2 + ["chain"] * 2
-    assert decide("bcast", procs, 2047) == Choice("binomial", 0)
-    assert decide("bcast", procs, 2048) == Choice("split_binary", 1024)
-    assert decide("bcast", procs, 370727) == Choice("split_binary", 1024)
+def gather(procs: int, block_bytes: int) -> Choice:
+    if block_bytes > 6000:
+        return Choice("linear_sync", 32768 if block_bytes > 92160 else 1024)
+    return Choice("binomial" if procs > 60 or (procs > 10 and block_bytes < 1024) else "linear")
 
 
-@given(st.integers(1, 5000), st.integers(0, 2**28))
-def test_broadcast_follows_the_listing(procs: int, message_bytes: int) -> None:
-    assert decide_as_listed("bcast", procs, message_bytes) == listing_1(procs, message_bytes)
-    if message_bytes < 370728 or procs >= 13:
-        assert decide("bcast", procs, message_bytes).algorithm == listing_1(procs, message_bytes)
+def allreduce(procs: int, message_bytes: int) -> Choice:
+    """On floats, up to 4.0."""
+    if message_bytes < 10000:
+        return Choice("recursive_doubling")
+    if message_bytes // 4 <= procs:
+        return Choice("non_overlapping")
+    return Choice("ring") if message_bytes <= procs * 2**20 else Choice("segmented_ring", 2**20)
 
 
-@pytest.mark.parametrize("message_bytes", [370728, 1048576, 4194304, 16777216, 67108864])
-def test_segments_of_the_pipeline(message_bytes: int) -> None:
-    """The lines bound the process count strictly; 13 processes is the least that never splits."""
-    lines = ((1.6134e-6, 2.1102), (2.3679e-6, 1.1787), (3.2118e-6, 8.7936))
-    bounds = [slope * message_bytes + intercept for slope, intercept in lines]
-    for procs in range(2, 300):
-        choice = decide("bcast", procs, message_bytes)
-        if procs < bounds[0]:
-            assert choice == Choice("chain", 131072)
-        elif procs < 13:
-            assert choice == Choice("split_binary", 8192)
-        elif procs < bounds[1]:
-            assert choice == Choice("chain", 65536)
-        elif procs < bounds[2]:
-            assert choice == Choice("chain", 16384)
-        else:
-            assert choice == Choice("chain", 8192)
-
-
-def test_the_pipelines_segments_at_four_mebibytes() -> None:
-    segments = {procs: decide("bcast", procs, 4194304).segment_bytes for procs in (8, 13, 14, 22, 23, 200)}
-    assert segments == {8: 131072, 13: 16384, 14: 16384, 22: 16384, 23: 8192, 200: 8192}
+PROCS = st.integers(1, 100) | st.integers(1, 5000) | st.sampled_from((10, 11, 12, 13, 60, 61))
 
 
 @pytest.mark.parametrize(
-    ("procs", "block_bytes", "choice"),
+    ("expected", "decided", "thresholds"),
     [
-        (2, 92161, Choice("linear_sync", 32768)),
-        (2, 92160, Choice("linear_sync", 1024)),
-        (2, 6001, Choice("linear_sync", 1024)),
-        (2, 6000, Choice("linear")),
-        (60, 6001, Choice("linear_sync", 1024)),
-        (61, 6001, Choice("linear_sync", 1024)),
-        (61, 92161, Choice("linear_sync", 32768)),
-        (61, 6000, Choice("binomial")),
-        (60, 6000, Choice("linear")),
-        (60, 1024, Choice("linear")),
-        (60, 1023, Choice("binomial")),
-        (11, 1023, Choice("binomial")),
-        (11, 1024, Choice("linear")),
-        (10, 1023, Choice("linear")),
-        (10, 0, Choice("linear")),
-        (11, 0, Choice("binomial")),
-        (61, 0, Choice("binomial")),
+        (bcast, lambda procs, size: decide("bcast", procs, size), (2048, 370728)),
+        (gather, lambda procs, size: decide("gather", procs, size), (1024, 6000, 92160)),
+        (allreduce, decide_allreduce, (10000, 2**20)),
     ],
 )
-def test_gather_thresholds(procs: int, block_bytes: int, choice: Choice) -> None:
-    assert decide("gather", procs, block_bytes) == choice
-    assert decide_as_listed("gather", procs, block_bytes) == choice.algorithm
+@given(data=st.data(), procs=PROCS)
+def test_decisions_are_those_of_the_listing_and_the_sources(
+    expected: Callable[[int, int], Choice],
+    decided: Callable[[int, int], Choice],
+    thresholds: tuple[int, ...],
+    data: st.DataObject,
+    procs: int,
+) -> None:
+    near = {size + by for size in (*thresholds, procs * 2**20, 4 * procs) for by in (-1, 0, 1, 4)}
+    lines = {int((procs - intercept) / slope) + by for slope, intercept, _ in LINES for by in (0, 1)}
+    for size in {*near, *(size for size in lines if size >= 0), data.draw(st.integers(0, 2**28))}:
+        assert decided(procs, size) == expected(procs, size), size
 
 
 @given(st.sampled_from(["bcast", "gather"]), st.integers(1, 10000), st.integers(0, 2**30))
@@ -99,9 +73,10 @@ def test_every_choice_is_in_the_catalogue_and_can_be_chosen(collective: str, pro
     entry = Catalogue.load().algorithm(collective, choice.algorithm)
     assert entry.selectable
     assert entry.part_parameter or choice.segment_bytes == 0
-    assert decide_as_listed(collective, procs, message_bytes) in Catalogue.load().collective(collective).selectable
+    listed = decide_as_listed(collective, procs, message_bytes)
+    assert listed == ("chain" if collective == "bcast" and message_bytes >= 370728 else choice.algorithm)
 
 
-def test_other_collectives() -> None:
-    with pytest.raises(UsageError, match="no fixed decision of Open MPI for collective 'reduce'; valid: bcast, gather"):
-        decide("reduce", 4, 1)
+def test_other_collectives_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"no fixed decision .* 'scan'; valid: bcast, gather"):
+        decide("scan", 4, 8)

@@ -11,13 +11,14 @@ from hypothesis import given, settings, strategies as st
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.folders import SOURCES
-from collwise.validation.correctness.crosscheck_openmpi import _preparation, _without
+from collwise.validation.correctness.crosscheck import OPENMPI_PARTS
 from collwise.validation.libraries import openmpi_untuned
 from collwise.validation.libraries.baselines import BASELINES, PAPERS, baseline
 from collwise.validation.libraries.installed import check
-from collwise.validation.libraries.openmpi_check import monitored
 from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import case_of
 from tests.needs import MPICH_ARCHIVE, needs
+from tests.validation.traces import Call, edges, traced
 
 OPENMPI, MPICH = BASELINES["openmpi-4.1"], BASELINES["mpich-4"]
 COLLECTIVES = tuple(Catalogue.load().collectives)
@@ -105,46 +106,63 @@ def test_choices(point: tuple[str, int, int], openmpis: Choice, mpichs: Choice) 
     assert (OPENMPI.choice(*point), MPICH.choice(*point)) == (openmpis, mpichs)
 
 
-# Each sends the same messages, to the byte: at least one point for each algorithm that four or five processes can show.
-MONITORED = [
-    *(("bcast", 4, size) for size in (8, 64, 8192, 2**20)),
-    *(("gather", 5, size) for size in (8, 1024)),
-    *(("scatter", 4, size) for size in (8, 2048, 32768)),
-    *(("allgather", 4, 8), ("allgather", 5, 1024), ("allgatherv", 5, 16384), ("allgatherv", 4, 256)),
-    *(("alltoall", 5, 64), ("alltoall", 4, 524288), ("barrier", 4, 0), ("barrier", 5, 0)),
-    *(("reduce", 4, size) for size in (8, 4096, 65536, 262144)),
-    *(("allreduce", 4, size) for size in (64, 8192)),
-    *(("reduce_scatter", 4, 4096), ("reduce_scatter", 5, 262144), ("reduce_scatter_block", 5, 256)),
-    *(("scan", 5, 64), ("exscan", 5, 64), ("gatherv", 5, 64), ("scatterv", 5, 64)),
-]
-
-
-@needs("openmpi", "openmpi-known")
-@pytest.mark.parametrize("point", MONITORED, ids=lambda point: " ".join(map(str, point)))
-def test_open_mpi_untuned_sends_what_the_choice_sends(point: tuple[str, int, int]) -> None:
-    """One program calls MPI's own collective and our algorithm; Open MPI's monitoring counts the messages of both."""
-    collective, procs, size = point
-    choice = OPENMPI.choice(*point)
-    assert choice is not None
-    words = (collective, choice.algorithm, choice.segment_bytes, choice.parameter, size)
-    seen = monitored("agree", procs, list(map(str, words)), {})
-    assert seen.run.returncode == 0
-    assert seen.counted == procs
-    assert seen.by_program == _without(seen.by_collectives, _preparation(procs))
+@needs("openmpi-4.1")
+@pytest.mark.parametrize("procs", [4, 5, 8])
+def test_open_mpi_untuned_sends_what_the_choice_sends(procs: int, tmp_path: Path) -> None:
+    """At every size at which a decision changes up to 1 MiB, one byte below, and with few elements."""
+    asked = []
+    for collective in COLLECTIVES:
+        rows = openmpi_untuned.table().get(collective, {0: [(64, "")]})
+        steps = [start for start, _ in rows[max(first for first in rows if first <= procs)] if start <= 2**20]
+        some = {0} if collective == "barrier" else {8 * few for few in range(1, procs + 2)} | {64, *steps}
+        for size in sorted(some | {start - 1 for start in steps if start > 1}):
+            choice = OPENMPI.choice(collective, procs, size)
+            assert choice is not None
+            asked.append(Call(0, case_of(collective, choice, procs, size), parts=False))
+    assert len(asked) > 100
+    different = {*OPENMPI_PARTS, ("reduce_scatter_block", "butterfly")}  # as crosscheck.toml explains
+    different |= {("allreduce", "recursive_doubling")} if procs & (procs - 1) else set()
+    for one in traced(asked, tmp_path):
+        assert edges(one.theirs) == edges(one.ours) or one.call.key in different, one.call.case
 
 
 WRAPPED = """
 void *__real_{name}(void);
 void *__wrap_{name}(void) {{
-    fputs("{name}\\n", stdout);
+    if (is_on) puts("{name}");
     __builtin_return(__builtin_apply((void (*)())__real_{name}, __builtin_apply_args(), 160));
+}}
+"""
+# Makes calls given as NAME BYTES..., and writes after each one of process 0 a line 'done'.
+MAKES_CALLS = """
+#include "workload.h"
+#include <stdio.h>
+#include <stdlib.h>
+static int is_on;
+static void *zeros(size_t bytes) {{ return calloc(bytes, 1); }}
+{wrapped}
+int main(int argc, char **argv) {{
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 1; i + 1 < argc; i += 2) {{
+        workload work;
+        program_workload_make(&work, program_workload_kind(argv[i]), strtoul(argv[i + 1], NULL, 10), 0, MPI_COMM_WORLD,
+                              (workload_memory){{zeros, free}});
+        is_on = rank == 0;
+        program_workload_call_mpi(work.kind, &work.call, NULL);
+        is_on = 0;
+        program_workload_free(&work);
+        if (rank == 0) puts("done");
+    }}
+    MPI_Finalize();
 }}
 """
 
 
 @pytest.fixture(scope="module")
-def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program `call`, linked with MPICH's archive so that each algorithm says its name when it is called."""
+def traced_mpich(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program with MPICH's archive in which each algorithm says its name when it is called."""
     libraries = MPICH_ARCHIVE.parent
     headers = Path("/usr/include", libraries.name, "mpich")
     listed = subprocess.run(["nm", "-P", str(MPICH_ARCHIVE)], capture_output=True, text=True, check=False).stdout
@@ -158,23 +176,16 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     folder = tmp_path_factory.mktemp("traced")
     wrapped = "".join(WRAPPED.format(name=name) for name in names)
-    (folder / "tracer.c").write_text(f"#include <stdio.h>\n{wrapped}")
+    (folder / "calls.c").write_text(MAKES_CALLS.format(wrapped=wrapped))
     programs = SOURCES / "simulator/programs"
-    sources = [folder / "tracer.c", programs / "call.c", programs / "workload.c", SOURCES / "algorithms/names.c"]
-    made = folder / "call"
+    sources = [folder / "calls.c", programs / "workload.c", SOURCES / "algorithms/names.c"]
     others = [str(next(iter(sorted(libraries.glob(f"lib{name}.so*"))))) for name in ("ucp", "ucs", "hwloc")]
-    command = ["gcc", "-w", "-std=gnu11", f"-I{headers}", f"-I{SOURCES / 'algorithms'}", *map(str, sources)]
-    command += [f"-Wl,--wrap={name}" for name in names] + [
-        str(MPICH_ARCHIVE),
-        *others,
-        "-lm",
-        "-lpthread",
-        "-lrt",
-        "-ldl",
-    ]
-    done = subprocess.run([*command, "-o", str(made)], capture_output=True, text=True, check=False)
+    includes = [f"-I{one}" for one in (headers, SOURCES / "algorithms", programs)]
+    command = ["gcc", "-w", "-std=gnu11", *includes, *map(str, sources), *(f"-Wl,--wrap={name}" for name in names)]
+    command += [str(MPICH_ARCHIVE), *others, "-lm", "-lpthread", "-lrt", "-ldl", "-o", str(folder / "calls")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return made
+    return folder / "calls"
 
 
 TRACED = [
@@ -192,18 +203,22 @@ TRACED = [
 
 
 @needs("mpich", "mpich-archive")
-@pytest.mark.parametrize("point", TRACED, ids=lambda point: " ".join(map(str, point)))
-def test_mpich_untuned_runs_the_algorithm(point: tuple[str, int, int], traced: Path) -> None:
+@pytest.mark.parametrize("procs", [3, 4, 8, 9])
+def test_mpich_untuned_runs_the_algorithm(procs: int, traced_mpich: Path) -> None:
     """MPICH calls its algorithm, as if each process were on a node of its own."""
-    collective, procs, size = point
-    command = ["mpirun.mpich", "-genv", "MPIR_CVAR_NOLOCAL", "1", "-n", str(procs), str(traced), collective, str(size)]
+    points = [(collective, size) for collective, count, size in TRACED if count == procs]
+    words = [word for collective, size in points for word in (collective, str(size))]
+    command = ["mpirun.mpich", "-genv", "MPIR_CVAR_NOLOCAL", "1", "-n", str(procs), str(traced_mpich), *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
-    mine = [line for line in done.stdout.splitlines() if line.startswith(f"MPIR_{collective.capitalize()}_")]
     assert done.returncode == 0, done.stderr
-    ends = tuple(f"_{kind}_{MPICH.decide(*point).algorithm}" for kind in ("intra", "allcomm"))
-    # A scan is called for nodes first, of which each has one process here.
-    assert all(line.endswith((*ends, "_intra_smp")) for line in mine)
-    assert any(line.endswith(ends) for line in mine)
+    *told, rest = done.stdout.split("done\n")
+    assert (len(told), rest) == (len(points), "")
+    for (collective, size), text in zip(points, told, strict=True):
+        mine = [line for line in text.splitlines() if line.startswith(f"MPIR_{collective.capitalize()}_")]
+        ends = tuple(f"_{kind}_{MPICH.decide(collective, procs, size).algorithm}" for kind in ("intra", "allcomm"))
+        # A scan is called for nodes first, of which each has one process here.
+        assert all(line.endswith((*ends, "_intra_smp")) for line in mine), (collective, size)
+        assert any(line.endswith(ends) for line in mine), (collective, size)
 
 
 def test_what_a_baseline_does_not_decide() -> None:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from collwise.algorithms.catalogue import Catalogue
+from collwise.simulator.timing import Case
 from collwise.validation.libraries.formats import exported
 from collwise.validation.libraries.openmpi_check import observe
 from collwise.validation.libraries.openmpi_rules import Rule, parse_rules
 from collwise.validation.libraries.openmpi_untuned import ELEMENT_BYTES, NEEDS_ELEMENTS, min_bytes, min_elements
 from collwise.validation.libraries.sayable import for_consumer, gains_over_untuned
 from collwise.validation.select.consumers import algorithms_for
-from collwise.validation.select.decisions import DecisionTable, decisions_document, decisions_from
+from collwise.validation.select.decisions import DecisionTable, merged
 from collwise.validation.select.select import select
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
 from tests.needs import needs
 from tests.validation.times_of import times_of
+from tests.validation.traces import Call, edges, traced
 
 SECOND = {"bcast": "binomial", "reduce": "binomial", "allreduce": "recursive_doubling"}
 WITH_CONDITION = sorted(NEEDS_ELEMENTS)
@@ -52,24 +53,38 @@ def rule_at(text: str, collective: str, procs: int, size: int) -> str:
     return next((n for n, a in entry.algorithms.items() if found and a.openmpi.get("4.1") == found.algorithm), "")
 
 
-@cache
-def rules_of(collective: str, algorithm: str) -> str:
-    """The rules that say a table for 4 and for 64 processes."""
-    return exported([table_of(collective, algorithm, (4, 64))], "openmpi", version="4.1").text
+COUNTS, SIZES = (4, 5, 48, 64, 96, 2048), (0, 8, 64, 256, 1024, 4096, 2**20)
 
 
-@pytest.mark.parametrize(("collective", "algorithm"), WITH_CONDITION)
-@given(st.integers(4, 64), st.integers(8, 2**12))
-def test_rules_name_an_algorithm_only_with_enough_complex_doubles(
-    collective: str, algorithm: str, procs: int, size: int
-) -> None:
-    """Below, the second best is named from the decided process counts to the next power of two, and none elsewhere."""
-    named = rule_at(rules_of(collective, algorithm), collective, procs, size)
-    assert named in (algorithm, SECOND[collective] if procs < 8 or procs == 64 else "")
-    if named == algorithm:
-        assert size // ELEMENT_BYTES >= min_elements(collective, algorithm, procs)
-    else:  # rows are divided at powers of two
-        assert size < 2 * min_bytes(collective, algorithm, procs)
+@settings(max_examples=50)
+@given(data=st.data(), collective=st.sampled_from(sorted(SECOND)))
+def test_rules_name_an_algorithm_only_with_enough_complex_doubles(data: st.DataObject, collective: str) -> None:
+    """On any P up to the platform's, and at the size from which a choice has enough for the next power of two."""
+    names = algorithms_for(collective, "openmpi-4.1")
+    choices = [
+        Choice(name) for name in data.draw(st.lists(st.sampled_from(names), min_size=2, max_size=4, unique=True))
+    ]
+    counts = sorted(data.draw(st.sets(st.sampled_from(COUNTS), min_size=1, max_size=3)))
+    seconds = data.draw(st.lists(st.floats(1, 2), min_size=len(choices), max_size=len(choices)))
+    times = times_of(collective, choices, counts, SIZES, np.reshape(seconds, (-1, 1, 1)))
+    steps = st.dictionaries(st.sampled_from(SIZES), st.sampled_from(choices), min_size=1, max_size=3)
+    rules = {counts[0]: merged(sorted(data.draw(steps).items()))}
+    most = data.draw(st.sampled_from((None, 2048, 5000)))
+    made = DecisionTable(collective, "bed", 1, "simulated", "test", rules, times, platform_procs=most)
+    text = exported([made], "openmpi", version="4.1").text
+    (said,), _ = for_consumer([made], "openmpi-4.1")
+    last = most or max(counts)
+    near = {min(max(count + by, counts[0]), last) for count in (*counts, 64, 128, 1024, last) for by in (-1, 0, 1)}
+    for procs in near:
+        enough = {min_bytes(collective, choice.algorithm, procs) + by for choice in choices for by in (-1, 0)}
+        for size in {*SIZES, *filter(lambda size: size >= 0, enough)}:
+            named = rule_at(text, collective, procs, size)
+            assert not named or size >= min_bytes(collective, named, procs)
+            wanted, untuned = made.choice_at(procs, size), said.times
+            if wanted is None or untuned is None or not named or named == wanted.algorithm:
+                continue
+            # Another one is named only where the choice may have too few elements.
+            assert size < min_bytes(collective, wanted.algorithm, min(last, 2 * procs))
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), WITH_CONDITION)
@@ -80,19 +95,6 @@ def test_the_second_best_is_named_with_its_cost(collective: str, algorithm: str)
         "at most 50.0 % slower"
     ]
     assert "elements of 16 bytes" in made.text
-
-
-def test_the_last_row_allows_for_all_processes_of_the_platform(tmp_path: Path) -> None:
-    """Which algorithm is the second best is known for 64 processes only."""
-    file = tmp_path / "d.json"
-    file.write_text(json.dumps(decisions_document([table_of("allreduce", "rabenseifner", (64,), 2048)])))
-    (read,) = decisions_from(file)
-    assert read.platform_procs == 2048
-    text = exported([read], "openmpi", version="4.1").text
-    for procs in (64, 127, 128, 2047, 2048, 4095):
-        needed = min_bytes("allreduce", "rabenseifner", min(procs, 2048))
-        assert rule_at(text, "allreduce", procs, needed) == "rabenseifner"
-        assert rule_at(text, "allreduce", procs, needed - 1) == ("recursive_doubling" if procs < 128 else "")
 
 
 def test_open_mpi_decides_between_the_decided_process_counts_where_elements_are_too_few() -> None:
@@ -127,16 +129,6 @@ def test_a_replacement_that_needs_elements_is_left_to_open_mpi_between_the_decid
     assert [rule_at(text, "allreduce", procs, 256) for procs in (4, 16, 64)] == ["ring", "", "recursive_doubling"]
 
 
-def test_a_second_best_that_needs_elements_too_is_named_where_it_has_them() -> None:
-    """Rabenseifner's algorithm needs 4 elements on 5 processes, and the ring 5."""
-    names = (Choice("ring"), Choice("rabenseifner"), Choice("recursive_doubling"))
-    times = times_of("allreduce", names, (5,), (8,), tuple(((time,),) for time in (1.0, 1.1, 2.0)))
-    made = DecisionTable("allreduce", "bed", 1, "simulated", "test", {5: ((0, names[0]),)}, times)
-    text = exported([made], "openmpi", version="4.1").text
-    found = [rule_at(text, "allreduce", 5, size) for size in (0, 63, 64, 79, 80)]
-    assert found == ["recursive_doubling"] * 2 + ["rabenseifner"] * 2 + ["ring"]
-
-
 def test_without_times_the_choice_before_stays_or_open_mpi_decides() -> None:
     bare = DecisionTable(
         "bcast", "bed", 1, "simulated", "test", {4: ((0, Choice("binomial")), (8, Choice("split_binary")))}
@@ -149,36 +141,48 @@ def test_without_times_the_choice_before_stays_or_open_mpi_decides() -> None:
     assert [rule_at(text, "bcast", 4, size) for size in (8, 31, 32)] == ["", "", "split_binary"]
 
 
+@needs("openmpi-4.1")
+@pytest.mark.parametrize("procs", [6, 8])
+def test_open_mpi_runs_the_algorithm_from_the_first_elements_on_and_another_one_below(
+    procs: int, tmp_path: Path
+) -> None:
+    asked = []
+    for (collective, algorithm), (least, other) in NEEDS_ELEMENTS.items():
+        number = Catalogue.load().algorithm(collective, algorithm).openmpi["4.1"]
+        element = 1 if collective == "bcast" else 8
+        for elements, runs in ((least(procs), algorithm), (least(procs) - 1, other)):
+            asked.append(Call(number, Case(collective, runs, procs, elements * element)))
+    found = traced(asked, tmp_path)
+    for enough, too_few in zip(found[::2], found[1::2], strict=True):
+        assert edges(enough.theirs) == edges(enough.ours) != edges(too_few.theirs), enough.call.case
+        # Open MPI pairs other processes in a recursive doubling where P is no power of two (crosscheck.toml).
+        is_other = procs == 6 and too_few.call.case.algorithm == "recursive_doubling"
+        assert is_other or edges(too_few.theirs) == edges(too_few.ours), too_few.call.case
+
+
 @needs("openmpi")
-@pytest.mark.parametrize(("collective", "algorithm"), WITH_CONDITION)
-def test_open_mpi_runs_the_algorithm_from_the_first_size_on(collective: str, algorithm: str, tmp_path: Path) -> None:
-    """The algorithm runs with the least complex doubles that it needs; with one double fewer another one runs."""
-    procs = 6
-    path = tmp_path / "x.rules"
-    path.write_text(exported([table_of(collective, algorithm, (procs,), procs)], "openmpi", version="4.1").text)
-    needed = min_elements(collective, algorithm, procs)
-    entry = Catalogue.load().algorithm(collective, algorithm)
-    first = needed * ELEMENT_BYTES
-
-    def edges(size: int, element_bytes: int, rules: Path | None) -> set[tuple[int, int]]:
-        forced = None if rules else Rule(0, entry.openmpi["4.1"])
-        return set(observe(collective, procs, size, rules, forced, element_bytes))
-
-    itself = edges(4096, 8, None)
-    assert edges(first, 16, path) == itself
-    assert edges((needed - 1) * 8, 8, None) != itself
+def test_rules_allow_for_elements_of_complex_doubles(tmp_path: Path) -> None:
+    procs, path = 6, tmp_path / "x.rules"
+    path.write_text(exported([table_of("allreduce", "ring", (procs,), procs)], "openmpi", version="4.1").text)
+    forced = Rule(0, Catalogue.load().algorithm("allreduce", "ring").openmpi["4.1"])
+    first = min_elements("allreduce", "ring", procs) * ELEMENT_BYTES
+    assert {*observe("allreduce", procs, first, path, None, 16)} == {
+        *observe("allreduce", procs, 4096, None, forced, 8)
+    }
 
 
-@needs("openmpi")
-@pytest.mark.slow
-def test_the_other_algorithms_do_not_change_with_few_elements() -> None:
+@needs("openmpi-4.1")
+def test_the_other_algorithms_do_not_change_with_few_elements(tmp_path: Path) -> None:
+    """They send along the same edges as with many, as far as there is something to send."""
+    asked = []
     for collective in ("bcast", "reduce", "allreduce", "reduce_scatter"):
         for name in algorithms_for(collective, "openmpi-4.1"):
-            if (collective, name) in NEEDS_ELEMENTS:
-                continue
-            rule = Rule(0, Catalogue.load().algorithm(collective, name).openmpi["4.1"])
-            few, many = (set(observe(collective, 6, size, None, rule)) for size in (8, 4096))
-            assert few <= many, (collective, name)
+            if (collective, name) not in NEEDS_ELEMENTS:
+                number = Catalogue.load().algorithm(collective, name).openmpi["4.1"]
+                asked += [Call(number, Case(collective, name, 6, size)) for size in (8, 4096)]
+    found = traced(asked, tmp_path)
+    for few, many in zip(found[::2], found[1::2], strict=True):
+        assert {*edges(few.theirs)} <= {*edges(many.theirs)}, few.call.case
 
 
 def test_decisions_for_open_mpi_choose_what_has_enough_elements() -> None:

@@ -37,6 +37,8 @@ class StandIn(ExecutionTarget):
     usual_procs = 3
     facts: Mapping[str, str] = {"hosts": "none"}
 
+    irregular = (0, 0)
+
     def __init__(self, folder: Path, most: int = 10**6, wrong: int = -1) -> None:
         (folder / "benchmark").touch()
         self.installation = Prepared("openmpi", "9.9", Path("mpirun"), folder, "")
@@ -45,18 +47,22 @@ class StandIn(ExecutionTarget):
     def processes_per_node(self, procs: int) -> int:
         return 1
 
+    def late(self, collective: str, size: int) -> float:
+        """Further seconds, of a time-out where blocks of a gather are of medium size."""
+        return 0.3 * (collective == "gather" and self.irregular[0] <= size < self.irregular[1] and size // KIB % 8 == 0)
+
     def launch(self, request: LaunchRequest) -> ProgramRun:
         lines = [line.split() for line in Path(request.args[0]).read_text().splitlines()]
         self.requests.append(request)
         self.lines.append(lines)
         assert request.on_line is not None
-        for number, (place, _, _, _, _, _, size, *_) in enumerate(lines):
+        for number, (place, _, collective, _, _, _, size, *_) in enumerate(lines):
             if number == self.most:
                 return ProgramRun(1, [], "n2 is gone\n")
             record = {
-                "seconds": int(size) / 1e7, "median_seconds": 1.0, "least_seconds": 1.0, "greatest_seconds": 1.0,
-                "half_width_seconds": None, "repetitions": 1, "late_starts": 0, "clock_resolution_seconds": 1e-8,
-                "precise": True,
+                "seconds": int(size) / 1e7 + self.late(collective, int(size)), "median_seconds": 1.0,
+                "least_seconds": 1.0, "greatest_seconds": 1.0, "half_width_seconds": None, "repetitions": 1,
+                "late_starts": 0, "clock_resolution_seconds": 1e-8, "precise": True,
             }  # fmt: skip
             said = {"error": "no such thing"} if number == self.wrong else record
             request.on_line(json.dumps({"id": int(place)} | said))
@@ -115,6 +121,15 @@ def test_single_repetitions_go_in_rounds_over_all_sizes(tmp_path: Path, store: S
     assert (first.procs, first.args[1:], first.timeout_seconds) == (3, once.options(), 77)
     # Two rounds of scatter come first.
     assert [[int(line[6]) for line in lines] for lines in target.lines[:2]] == [list(PLAN.sizes)] * 2
+
+
+def test_lmo_is_tried_with_the_bound_that_was_found_and_with_half_of_it(tmp_path: Path, store: Store) -> None:
+    target = StandIn(tmp_path)
+    target.irregular = (8 * KIB, 32 * KIB)
+    first = find_regions(target, PLAN, store).thresholds.gather_irregular_from_bytes
+    assert first is not None
+    bounds = [int(line[7]) for lines in target.lines for line in lines if line[3] == "lmo"]
+    assert [*dict.fromkeys(bounds)] == [first, first // 2]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from collwise.checks import MACHINES, check_machines
+from collwise.common.files import read_text
 from collwise.platforms import Platform, load_description
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.present.machines import shown
@@ -88,10 +89,15 @@ def test_runs_without_messages_or_a_known_library_have_no_predictions() -> None:
 def test_googles_cloud_is_predicted_from_its_messages_which_training_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """By every fourth of its sizes, of which each takes a while on so many processes."""
     monkeypatch.chdir(tmp_path)
-    judged = check_machines(GOOGLE, predictions=Path("p.csv"), models=False, train=True)
+    lines = read_text(GOOGLE).splitlines()
+    calls = [line for line in lines if line.startswith("allreduce,")]
+    kept = [line for line in lines if line not in calls] + sorted(calls, key=lambda line: int(line.split(",")[3]))[::4]
+    Path("google_compute.times.csv").write_text("\n".join(kept) + "\n")
+    judged = check_machines(Path("google_compute.times.csv"), predictions=Path("p.csv"), models=False, train=True)
     (found,) = judged.messages
-    assert (found.platform, found.procs, found.times) == ("google-compute", 3584, 19)
+    assert (found.platform, found.procs, found.times) == ("google-compute", 3584, 5)
     assert found.error < 0.25 < found.described
     output = shown(judged)
     tables = {part.title: part for part in output.parts if isinstance(part, Table)}

@@ -37,6 +37,7 @@ from collwise.validation.guidelines.workflow import (
 from collwise.validation.libraries.pgmpi import PgmpiProfile, Range, parse_profile, profile_text
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import BUILTIN
+from tests.validation.libraries.lookups import collwise_lookup
 
 SIZES = (8, 16, 32, 64)
 
@@ -51,16 +52,10 @@ scan_as_exscan_reducelocal scatter_as_bcast scatter_as_scatterv
 """
 
 
-def algorithm_by(rules: str, collective: str, procs: int, per_node: int, size: int) -> str:
-    """What libcollwise runs for a call, by the rule of docs/interposing.md."""
-    rows = [line.split() for line in rules.splitlines() if line and not line.startswith("#")]
-    kept = [(int(p), int(n), int(m), what) for name, p, n, m, what in rows if name == collective]
-    for position, wanted in enumerate((procs, per_node, size)):
-        among = [row for row in kept if row[position] <= wanted]
-        if not among:
-            return "default"
-        kept = [row for row in among if row[position] == max(one[position] for one in among)]
-    return str(kept[-1][3])
+def algorithm_by(rules: str, *call: str | int) -> str:
+    """What libcollwise runs for a call."""
+    (name,) = collwise_lookup(rules, *call)  # type: ignore[arg-type]
+    return name
 
 
 def test_guidelines_are_those_of_the_catalogue() -> None:

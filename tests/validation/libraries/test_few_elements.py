@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from statistics import geometric_mean
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from collwise.validation.libraries.formats import exported
 from collwise.validation.libraries.openmpi_check import observe
 from collwise.validation.libraries.openmpi_rules import Rule, parse_rules
 from collwise.validation.libraries.openmpi_untuned import ELEMENT_BYTES, NEEDS_ELEMENTS, min_bytes, min_elements
-from collwise.validation.libraries.sayable import for_consumer, gains_over_untuned
+from collwise.validation.libraries.sayable import for_consumer, gains_over_untuned, summary_over_untuned
 from collwise.validation.select.consumers import algorithms_for
 from collwise.validation.select.decisions import DecisionTable, merged
 from collwise.validation.select.select import select
@@ -234,7 +235,21 @@ def test_no_point_of_rules_is_over_a_percent_slower_than_untuned(times: list[flo
     assert table.times is not None
     drawn = times_of("allreduce", table.times.choices, table.times.procs, table.times.message_bytes, seconds)
     (said,), _ = for_consumer([replace(table, times=drawn)], "openmpi-4.1")
-    assert all(gain >= 1 / 1.01 for gain in gains_over_untuned(said))
+    gains = gains_over_untuned(said)
+    assert all(gain >= 1 / 1.01 for gain in gains)
+    summary = f"x {geometric_mean(gains):.2f} on average, x {min(gains):.2f} at least, slower at 0 of 3 points"
+    assert (
+        summary_over_untuned(said, "openmpi-4.1") == f"allreduce, over untuned Open MPI 4.1 by these times: {summary}"
+    )
+    assert (
+        summary_over_untuned(said, "openmpi-5.0") == f"allreduce, over untuned Open MPI 5.0 by these times: {summary}"
+    )
+    by_node = replace(said, processes_per_node=4)
+    assert ("is not known, since" in summary_over_untuned(by_node, "openmpi-5.0")) != (
+        "is not known, since" in summary_over_untuned(by_node, "openmpi-4.1")
+    )
+    assert summary_over_untuned(by_node, "openmpi-5.0").endswith(summary)
+    assert not summary_over_untuned(said, "intel") + summary_over_untuned(replace(said, times=None), "openmpi-4.1")
 
 
 def test_an_untuned_decision_that_was_not_timed_is_no_choice() -> None:

@@ -12,7 +12,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.timing import Timing
 from collwise.validation.libraries.formats import HAN, exported, how_to_use
-from collwise.validation.libraries.han_rules import GLOBAL, INTER_NODE, INTRA_NODE, han_rules
+from collwise.validation.libraries.han_rules import GLOBAL, han_rules
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid, choice_of
@@ -38,29 +38,6 @@ NUMBER = Catalogue.load().collective("bcast").openmpi_collective
 
 def parameters_of(text: str) -> dict[str, str]:
     return dict(line.removeprefix("#   ").split(" = ") for line in text.splitlines() if line.startswith("#   "))
-
-
-def component(text: str, level: int, size: int, message_bytes: int) -> str | None:
-    return component_for(text, NUMBER, level, size, message_bytes)
-
-
-@pytest.mark.parametrize(
-    ("level", "size", "message_bytes", "expected"),
-    [
-        (GLOBAL, 2, 1 << 20, "tuned"),
-        (GLOBAL, 4, 8191, "tuned"),
-        (GLOBAL, 4, 8192, "han"),
-        (GLOBAL, 5000, 1 << 25, "han"),
-        (INTER_NODE, 1, 0, "adapt"),
-        (INTER_NODE, 7, 1 << 20, "adapt"),
-        (INTER_NODE, 8, (1 << 20) - 1, "adapt"),
-        (INTER_NODE, 8, 1 << 20, "libnbc"),
-        (INTRA_NODE, 1, 0, "tuned"),
-        (INTRA_NODE, 2, 1 << 20, "sm"),
-    ],
-)
-def test_lookup(level: int, size: int, message_bytes: int, expected: str) -> None:
-    assert component(han_rules([TABLE]), level, size, message_bytes) == expected
 
 
 def test_the_file_is_a_stream_of_counted_rules() -> None:

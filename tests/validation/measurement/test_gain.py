@@ -17,6 +17,7 @@ from collwise.simulator.timing import Case, Timing
 from collwise.studies.present.programs import gain, gain_cells
 from collwise.studies.present.shown import markdown_of
 from collwise.validation.libraries.openmpi_rules import openmpi_rules, parse_rules, settings_of_rules
+from collwise.validation.measurement import gain as gain_of
 from collwise.validation.measurement.gain import (
     LIBCOLLWISE,
     RULES,
@@ -113,6 +114,28 @@ def test_calls_without_a_decision_are_named() -> None:
         choice_for(TABLES, Case("reduce", "-", 4, 1024))
     with pytest.raises(UsageError, match=r"bcast on 4 processes: .*no entry for 8 bytes"):
         choice_for(TABLES, Case("bcast", "-", 4, 8))
+
+
+def test_one_call_of_each_algorithm_that_rules_can_say_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gain_of, "check_rules", lambda *call: call)
+    cases = own_cases("bcast", 4, 1024, 8192, 65536)
+    choices = dict(zip(cases, (Choice("chain", 8192), Choice("chain"), Choice("two_tree")), strict=True))
+    choices |= dict.fromkeys(own_cases("gather", 8, 64), Choice("chain"))
+    notes = {case: "not by rules" if choice.algorithm == "two_tree" else "" for case, choice in choices.items()}
+    checked = gain_of._rules_checks(Path("file"), choices, notes)
+    assert checked == [(Path("file"), "bcast", 4, 1024), (Path("file"), "gather", 8, 64)]
+
+
+def test_times_are_means_over_launches_and_a_failed_one_ends_it() -> None:
+    first, second = own_cases("bcast", 4, 1024, 8192)
+    launches = [[Timing(first, 1.0), Timing(second, 5.0)], [Timing(first, 3.0), Timing(second, 5.0)]]
+    found = gain_of._mean_times([first, second], launches)
+    assert [found[case].seconds for case in (first, second)] == [2.0, 5.0]
+    # With two launches, half of the interval is t(0.975, 1) times the standard error: 12.706.
+    assert found[first].half_width_seconds == pytest.approx(12.706, rel=1e-3)
+    launches[1][1] = Timing(second, math.nan, error="gone")
+    with pytest.raises(CollwiseError, match="bcast of 8192 bytes: gone"):
+        gain_of._mean_times([first, second], launches)
 
 
 @pytest.mark.parametrize(

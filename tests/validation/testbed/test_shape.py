@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 
 from collwise.common.errors import UsageError
 from collwise.platforms import Platform, load, write_description
@@ -17,7 +18,11 @@ from collwise.validation.testbed.shape import Shape, format_rate, parse_rate, si
 )
 def test_rates(text: str, bits_per_second: float) -> None:
     assert parse_rate(text) == bits_per_second
-    assert parse_rate(format_rate(bits_per_second).replace("bit/s", "bit")) == bits_per_second
+
+
+@given(st.integers(1, 9999), st.integers(0, 8))
+def test_rates_are_read_as_they_are_written(digits: int, exponent: int) -> None:
+    assert parse_rate(format_rate(digits * 10.0**exponent)) == pytest.approx(digits * 10.0**exponent)
 
 
 @pytest.mark.parametrize("text", ["", "100", "100MB", "-1Mbit", "fast", "1e3Mbit"])
@@ -26,23 +31,42 @@ def test_malformed_rates(text: str) -> None:
         parse_rate(text)
 
 
+TWO = {"switches": 2, "uplink_bits_per_second": 1e7}
+
+
 @pytest.mark.parametrize(
-    "wrong",
+    ("name", "what", "least", "most", "others"),
     [
-        {"nodes": 1},
-        {"nodes": 201},
-        {"bits_per_second": 10.0},
-        {"burst_bytes": 1500},
-        {"buffer_bytes": 0},
-        {"host_queue_bytes": 0},
-        {"ranks_per_node": 0},
-        {"switches": 2},
-        {"uplink_bits_per_second": 1e7},
-        {"congestion_control": "no; such"},
+        ("nodes", "nodes", 2, 200, {}),
+        ("bits_per_second", "rate in bit/s", 100_000, 100_000_000_000, {}),
+        ("burst_bytes", "burst in bytes", 1514, 10**7, {}),
+        ("buffer_bytes", "buffer in bytes", 1514, 10**9, {}),
+        ("host_queue_bytes", "host queue in bytes", 1, 2**31 - 1, {}),
+        ("ranks_per_node", "ranks per node", 1, 64, {}),
+        ("switches", "switches", 1, 2, TWO),
+        ("uplink_bits_per_second", "rate between the switches in bit/s", 100_000, 100_000_000_000, TWO),
     ],
 )
-def test_shapes_that_no_bed_can_have(wrong: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
+def test_limits_of_shapes(name: str, what: str, least: int, most: int, others: dict[str, Any]) -> None:
+    for value in (least, most):
+        if name != "switches" or value == 2:
+            assert getattr(Shape(**{**others, name: value}), name) == value
+    for value in (least - 1, most + 1):
+        with pytest.raises(UsageError, match=rf"test bed: {what}: {value} \(valid: {least} to {most}\)"):
+            Shape(**{**others, name: value})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"switches": 2}, "rate between the switches in bit/s: 0"),
+        ({"uplink_bits_per_second": 1e7}, "needs a test bed with two switches"),
+        ({"congestion_control": "no; such"}, "malformed congestion control 'no; such'"),
+        ({"transport": "stedy"}, "did you mean steady"),
+    ],
+)
+def test_shapes_that_no_bed_can_have(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
         Shape(**wrong)
 
 

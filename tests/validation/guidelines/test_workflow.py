@@ -31,6 +31,7 @@ from collwise.validation.guidelines.workflow import (
     ranges,
     ranges_of,
     repairs,
+    rules_of,
     rules_text,
     run,
 )
@@ -76,6 +77,9 @@ def test_tables_and_profiles_replace_the_violated_sizes_only(chosen: Mapping[int
     (profile,) = profiles(found)
     assert parse_profile(profile_text(profile)) == profile
     assert ranges_of(profile) == found
+    assert rules_of({"a.prf": profile}) == rules_text(found)
+    with pytest.raises(UsageError, match=r"b\.prf: another profile of MPI_Scatter for 4 processes"):
+        rules_of({"a.prf": profile, "b.prf": profile})
     for size in SIZES:
         expected = GUIDELINES[chosen[size]].mockup.name if size in chosen else "default"
         assert algorithm_by(rules, "scatter", 4, 2, size) == expected

@@ -9,18 +9,25 @@ from statistics import geometric_mean
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy.stats import gmean
 
 from collwise.algorithms.catalogue import Catalogue
+from collwise.models.piecewise import Array
 from collwise.simulator.timing import Case
 from collwise.validation.libraries.formats import exported
 from collwise.validation.libraries.openmpi_check import observe
 from collwise.validation.libraries.openmpi_rules import Rule, parse_rules
 from collwise.validation.libraries.openmpi_untuned import ELEMENT_BYTES, NEEDS_ELEMENTS, min_bytes, min_elements
-from collwise.validation.libraries.sayable import for_consumer, gains_over_untuned, summary_over_untuned
+from collwise.validation.libraries.sayable import (
+    for_consumer,
+    gains_over_untuned,
+    left_to_library,
+    summary_over_untuned,
+)
 from collwise.validation.select.consumers import algorithms_for
 from collwise.validation.select.decisions import DecisionTable, merged
 from collwise.validation.select.select import select
-from collwise.validation.times.choice import Choice
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import Grid
 from tests.needs import needs
 from tests.validation.times_of import times_of
@@ -264,3 +271,31 @@ def test_open_mpi_decides_itself_at_a_rule_of_algorithm_0(tmp_path: Path) -> Non
     path.write_text("1 # collectives\n2 1 # allreduce\n4 3\n0 1 0 0\n1024 0 0 0\n4096 1 0 0\n")
     untuned, between = (observe("allreduce", 6, 2048, rules) for rules in (None, path))
     assert between == untuned != observe("allreduce", 6, 512, path)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.floats(1, 1.05), min_size=18, max_size=18).map(lambda some: np.reshape(some, (3, 2, 3))),
+    st.sampled_from((0.0, 0.01)),
+    st.sampled_from(("simulated", "measured")),
+    st.booleans(),
+)
+def test_a_call_is_left_to_the_library_where_its_own_decision_is_as_good(
+    seconds: Array, width: float, source: str, by_size: bool
+) -> None:
+    """Exact times count from a percent on, measured ones by intervals; without sizes, on average or everywhere."""
+    binomial, chain = Choice("binomial"), Choice("chain")
+    sizes, counts = (8, 64, 512), (4, 8)
+    times = times_of("bcast", (binomial, chain, LIBRARY_DECIDES), counts, sizes, seconds, source, width)
+    row = ((8, binomial), (512, chain)) if by_size else ((64, chain),)
+    made = DecisionTable("bcast", "bed", 1, source, "test", {4: row}, times)
+    found = left_to_library(made, by_size)
+    for place, procs in enumerate(counts):
+        own = seconds[2, place]
+        ours = seconds[[0, 0, 1] if by_size else [1, 1, 1], place, [0, 1, 2]]
+        faster = ours + width < own - width if source == "measured" else ours <= 1.01 * own
+        if not by_size:
+            faster[:] = all(faster) if source == "measured" else gmean(own[1:] / ours[1:]) * 1.01 >= 1
+        for size, stays in zip(sizes, faster.tolist(), strict=True):
+            wanted = made.choice_at(procs, size)
+            assert found.choice_at(procs, size) == (wanted if stays or wanted is None else LIBRARY_DECIDES)

@@ -7,21 +7,30 @@ from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from collwise.algorithms.catalogue import Catalogue, Collective
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.simulator.execution.installations import mpi_installation
+from collwise.validation.libraries.baselines import DEFAULT
 from collwise.validation.libraries.collwise_table import collwise_rules
-from collwise.validation.libraries.openmpi_check import KNOWN_TRAFFIC, check_rules, observe, recognise, traffic
+from collwise.validation.libraries.openmpi_check import (
+    KNOWN_TRAFFIC,
+    check_all,
+    check_rules,
+    observe,
+    recognise,
+    rules_decider,
+    traffic,
+)
 from collwise.validation.libraries.openmpi_rules import Rule, openmpi_rules, parse_rules, settings_of_rules
 from collwise.validation.select.consumers import OPENMPI_VERSIONS, algorithms_for, needs_one_choice, rule_message
 from collwise.validation.select.decisions import DecisionTable, Row
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import case_of
 from tests.needs import need, needs
-from tests.validation.libraries.lookups import collwise_lookup, decided_for, in_force, points_around, row_of
+from tests.validation.libraries.lookups import chosen, collwise_lookup, decided_for, in_force, points_around, row_of
 from tests.validation.traces import Call, edges, traced
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -79,6 +88,23 @@ def _asks_for(
         halved = size // 4 <= rule.segment_bytes <= size // 2
         return rule.segment_bytes >= KIB and (halved or early or version == "4.0" or not 4 * KIB <= size < 8192 * KIB)
     return rule.segment_bytes == wanted.segment_bytes
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(decided_for("openmpi-4.1"))
+def test_a_file_of_rules_decides_as_the_table_that_it_was_made_from(tmp_path: Path, made: DecisionTable) -> None:
+    """And as untuned Open MPI where the table says nothing."""
+    (tmp_path / "x.rules").write_text(openmpi_rules([made], "4.1"))
+    decider = rules_decider(tmp_path / "x.rules")
+    for procs, size in points_around(made, 1):
+        wanted = chosen(row_of(made, procs), size)
+        if procs >= 64 or (wanted is not None and wanted.algorithm in ("split_binary", "linear_sync")):
+            continue  # which rules say in another way
+        if wanted is None:
+            wanted = DEFAULT.choice(made.collective, procs, size)
+        elif wanted.parameter == Catalogue.load().algorithm(made.collective, wanted.algorithm).default_count:
+            wanted = replace(wanted, parameter=0)
+        assert decider.choice(made.collective, procs, size) == wanted, (procs, size)
 
 
 @pytest.mark.parametrize("version", OPENMPI_VERSIONS)
@@ -383,6 +409,21 @@ def test_check_of_bad_input(tmp_path: Path) -> None:
     unknown.write_text("1 7 1 1 1 0 99 0 0\n")
     with pytest.raises(UsageError, match="no bcast algorithm with the id 99"):
         check_rules(unknown, "bcast", 4, KIB)
+
+
+def test_rules_that_begin_too_late_to_be_checked_are_named(tmp_path: Path) -> None:
+    late = [
+        table("bcast", {65: ((0, Choice("linear")),)}),
+        table("gather", {8: ((2**23, Choice("linear")),)}),
+        table("reduce", {64: ((2**20, Choice("linear")),)}),
+    ]
+    told, verdicts = zip(*check_all(tmp_path / "x.rules", late), strict=True)
+    assert verdicts == (None,) * 3
+    assert told[0].startswith(
+        "bcast: not checked, since its rules begin with P = 65, and at most 64 processes run here"
+    )
+    assert told[1] == "gather: not checked, since no rule applies to 8 processes and 4 MiB or less"
+    assert told[2] == "reduce: not checked, since no rule applies to 64 processes and 512 KiB or less"
 
 
 def test_rules_by_totals_end_at_the_platforms_size_in_few_rows() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
+from collwise.common.errors import UsageError
 from collwise.models.piecewise import Array
 from collwise.simulator.schedule.bounds import busiest_messages
 from collwise.simulator.schedule.shared import recorded
@@ -25,10 +26,14 @@ from collwise.validation.measurement.confidence import (
     learned,
     left_out,
     messages_of,
+    outlooks_of,
+    robust_times,
 )
 from collwise.validation.measurement.judging import PREDICTED, Cell, MeasuredPlace
-from collwise.validation.times.choice import Choice
+from collwise.validation.select.decisions import DecisionTable
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import case_of
+from tests.validation.times_of import times_of
 
 NAMES = ("linear", "chain", "binary", "binomial")
 TRUTH = Discrepancy(0.3, 0.1, 0.2, 4.0)
@@ -161,3 +166,28 @@ def test_messages_of_long_pipelines_are_extrapolated(name: str) -> None:
     whole = busiest_messages(recorded(case_of("bcast", Choice(name, 8192), 8, 1 << 20))[0])
     assert messages_of("bcast", Choice(name, 8192), 8, 1 << 20, 1) == pytest.approx(whole, rel=0.02)
     assert messages_of("bcast", Choice("linear"), 8, 1 << 20, 1) == 7
+
+
+def test_decisions_have_the_outlook_of_their_choice_and_robust_times_its_95th_percentile() -> None:
+    """Of choices up to twenty times as slow as the best, and the library's own is none of them."""
+    choices = (Choice("linear"), Choice("binomial"), Choice("chain", 1024), LIBRARY_DECIDES)
+    times = times_of("bcast", choices, (8,), (1024, 4096), [[[1.0, 1.0]], [[1.2, 0.9]], [[30.0, 2.0]], [[0.5, 0.5]]])
+    table = DecisionTable("bcast", "bed", 1, "simulated", "test", {8: ((1024, choices[0]), (4096, choices[1]))}, times)
+    found = outlooks_of(table, TRUTH)
+    assert [(one.procs, one.message_bytes) for one in found] == [(8, 1024), (8, 4096)]
+    robust = robust_times(times, TRUTH)
+    for one, known in zip(found, ((1.0, 1.2), (1.0, 0.9, 2.0)), strict=True):
+        some, size = choices[: len(known)], one.message_bytes
+        messages = np.array([messages_of("bcast", choice, 8, size, 1) for choice in some])
+        each = TRUTH.outlook([choice.algorithm for choice in some], messages, np.array(known))
+        assert one.outlook == each[some.index(table.choice_at(8, size) or choices[3])]
+        assert one.rivals == tuple(
+            choice.algorithm for choice, other in zip(some, each, strict=True) if other.fastest >= 0.1
+        )
+        if len(known) == 3:
+            expected = [0.5 * (1 + other.percentile_95) for other in each]
+            assert [robust.seconds_of(choice, 8, size) for choice in some] == pytest.approx(expected)
+    assert outlooks_of(replace(table, times=None), TRUTH) == []
+    assert outlooks_of(replace(table, times=replace(times, source="measured")), TRUTH) == []
+    with pytest.raises(UsageError, match="robust choices need simulated times of all choices, not measured ones"):
+        robust_times(replace(times, source="measured"), TRUTH)

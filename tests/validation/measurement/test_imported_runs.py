@@ -223,12 +223,6 @@ def test_cells_that_cannot_be_are_marked(
     assert [one.ok for one in found.values() if one.case.algorithm == good] == [True]
 
 
-@pytest.mark.parametrize("text", ["", "highest\n"])
-def test_a_program_that_ended_early_left_a_hole(tmp_path: Path, text: str) -> None:
-    found = reasons(tmp_path, TIMES | {"0/64_binary_ompi_int32.csv": text}, BCAST)
-    assert found == ["no iteration was written", "", "", ""]
-
-
 @pytest.mark.parametrize("end", ["Average runtime: 0.000008\n", "Average ru"])
 def test_the_last_line_on_fugaku_may_be_cut(tmp_path: Path, end: str) -> None:
     files = {"0/1024_default-binomial_int32.csv": iterations(9000, 7000) + end}
@@ -236,13 +230,31 @@ def test_the_last_line_on_fugaku_may_be_cut(tmp_path: Path, end: str) -> None:
     assert [one.repetitions for one in found.values()] == [2]
 
 
-def test_a_name_that_the_library_refused_is_marked(tmp_path: Path) -> None:
-    files = {
-        "0/1024_default-basic-linear_int32.csv": iterations(9000, 9000),
-        "0/1024_default-basic-linear_int32.err": "[mpi::mca-var::invalid-value-enum]\n Value : basic-linear\n",
-    }
-    found = reasons(tmp_path, files, ("2x2x1", "1", "BCAST", "FJMPI,4.0.1"))
-    assert found == ["the library refused the name of the algorithm: its own decision ran"]
+ON_FUGAKU = ("2x2x1", "1", "BCAST", "FJMPI,4.0.1")
+LINEAR = "0/1024_default-basic-linear_int32"
+
+
+@pytest.mark.parametrize(
+    ("files", "test", "expected"),
+    [
+        *((TIMES | {"0/64_binary_ompi_int32.csv": text}, BCAST, ["no iteration was written", "", "", ""])
+          for text in ("", "highest\n")),
+        (
+            {f"{LINEAR}.csv": iterations(9000, 9000), f"{LINEAR}.err": "[invalid-value-enum]\n Value : basic-linear\n"},
+            ON_FUGAKU,
+            ["the library refused the name of the algorithm: its own decision ran"],
+        ),
+        (
+            {f"{LINEAR}.csv": iterations(9000), f"{LINEAR}.err": "out of memory\n"},
+            ON_FUGAKU,
+            ["an error was printed beside the times"],
+        ),
+    ],
+)  # fmt: skip
+def test_what_went_wrong_in_a_run_is_marked(
+    tmp_path: Path, files: dict[str, str], test: tuple[str, str, str, str], expected: list[str]
+) -> None:
+    assert reasons(tmp_path, files, test) == expected
 
 
 COUNTS = (8, 512, 32768, 2097152)

@@ -343,6 +343,11 @@ def test_a_platform_may_be_called_like_a_machine_and_its_transport() -> None:
     assert lumi.name == "lumi"
 
 
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def measured(folder: Path, microseconds: float = 20.0) -> Path:
     """The runs of a machine that has a description: the binomial tree takes half of these microseconds."""
     files = {"alloc.csv": ranks(4)} | {
@@ -360,7 +365,6 @@ def measured(folder: Path, microseconds: float = 20.0) -> Path:
 def test_predictions_are_written_before_times_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     seen: list[bool] = []
     read_values = pico._values
 
@@ -382,8 +386,7 @@ def test_predictions_are_written_before_times_are_read(
     assert list(found.frame().columns[:4]) == ["machine", "job", "collective", "procs"]
 
 
-def test_other_times_have_the_same_predictions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_other_times_have_the_same_predictions(tmp_path: Path) -> None:
     one, other = (
         check_machines(measured(tmp_path / name, time), predictions=Path(f"{name}.csv"), models=False)
         for name, time in (("one", 20.0), ("other", 70.0))
@@ -392,8 +395,7 @@ def test_other_times_have_the_same_predictions(tmp_path: Path, monkeypatch: pyte
     assert one.cells[0].oracle_seconds < other.cells[0].oracle_seconds
 
 
-def test_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_is_shown(tmp_path: Path) -> None:
     folder = measured(tmp_path / "runs")
     head = "# machine: unknown\n# library: Open MPI 4.1.5\ncollective,algorithm,procs,bytes,us\n"
     write(folder, head + "bcast,binomial,8,64,9\nbcast,chain,8,64,8\n", "unknown.times.csv")
@@ -423,9 +425,8 @@ def test_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not output.problem
 
 
-def test_a_job_is_predicted_on_the_nodes_where_it_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_is_predicted_on_the_nodes_where_it_ran(tmp_path: Path) -> None:
     """Two hosts in each of two pods, which are not those of the description's first nodes."""
-    monkeypatch.chdir(tmp_path)
     folder = measured(tmp_path / "runs")
     in_order = check_machines(folder, predictions=Path("in_order.csv"), models=False)
     rows = "host0,a,1\nhost1,b,2\nhost2,a,1\nhost3,b,2\n"
@@ -456,10 +457,7 @@ def test_a_job_is_predicted_on_the_nodes_where_it_ran(tmp_path: Path, monkeypatc
         ("".join(f"host{node},a{node},{node}\n" for node in range(4)), ""),
     ],
 )
-def test_a_job_with_hosts_that_the_map_lacks_is_on_nodes_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: str, why: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_job_with_hosts_that_the_map_lacks_is_on_nodes_in_order(tmp_path: Path, rows: str, why: str) -> None:
     folder = measured(tmp_path / "runs")
     write(folder, f"host,switch,group\n{rows}", "mare_nostrum.nodes.csv")
     found = check_machines(folder, models=False)
@@ -468,8 +466,7 @@ def test_a_job_with_hosts_that_the_map_lacks_is_on_nodes_in_order(
     assert bool(why) != ("mare_nostrum.nodes.csv" in found.file.read_text()) == bool(found.placed)
 
 
-def test_more_processes_than_hosts_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_more_processes_than_hosts_have(tmp_path: Path) -> None:
     head = "# machine: leonardo\n# hosts: lrdn0001*1,lrdn0002*1\ncollective,algorithm,procs,bytes,us\n"
     write(tmp_path, head + "bcast,binomial,4,64,9\nbcast,chain,4,64,8\n", "leonardo.times.csv")
     found = check_machines(tmp_path / "leonardo.times.csv", models=False)
@@ -480,16 +477,14 @@ def test_more_processes_than_hosts_have(tmp_path: Path, monkeypatch: pytest.Monk
     assert cell.choices[ROBUST] in ("binomial", "chain")
 
 
-def test_a_malformed_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_malformed_map(tmp_path: Path) -> None:
     folder = measured(tmp_path / "runs")
     write(folder, "host,switch,group\nhost0,a\n", "mare_nostrum.nodes.csv")
     with pytest.raises(UsageError, match=r"mare_nostrum.nodes.csv:2: expected host,switch,group, not 'host0,a'"):
         check_machines(folder, models=False)
 
 
-def test_models_are_fitted_without_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_models_are_fitted_without_times(tmp_path: Path) -> None:
     found = check_machines(measured(tmp_path / "runs"), predictions=Path("predictions.csv"))
     names = {line.split(",")[-2] for line in Path("predictions.csv").read_text().splitlines()[1:]}
     assert {PREDICTED, "hockney", "logp", "loggp", "plogp", "by_parts", "critical_path", "loggp_as_printed"} <= names
@@ -502,8 +497,7 @@ def test_models_are_fitted_without_times(tmp_path: Path, monkeypatch: pytest.Mon
     assert all(str(row[1]).startswith("2: ") for row in table.rows)
 
 
-def test_training_on_a_machine_shows_its_other_cells_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_training_on_a_machine_shows_its_other_cells_apart(tmp_path: Path) -> None:
     found = check_machines(measured(tmp_path / "runs"), predictions=Path("p.csv"), models=False, train=True)
     plain = check_machines(measured(tmp_path / "more"), predictions=Path("q.csv"), models=False)
     kinds = {cell.place.machine for cell in found.cells}

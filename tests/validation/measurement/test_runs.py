@@ -2,39 +2,69 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import collwise.studies
 from collwise.common.errors import UsageError
+from collwise.common.experiments import ROUNDTRIP, SATURATION
 from collwise.platforms import load_description, write_description
 from collwise.platforms.allocation import read_node_map
 from collwise.simulator.execution.cluster import format_hosts, hosts_in
+from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.measurement.imports import read_file
-from collwise.validation.measurement.imports.reading import MissingFacts
+from collwise.validation.measurement.imports.reading import NOT_READ, MissingFacts
 from collwise.validation.measurement.imports.table import text_of
 from collwise.validation.measurement.judging import platform_of
 from collwise.validation.measurement.runs import MeasuredRun, runs_in
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.grid import BUILTIN
 from collwise.validation.times.times import State
-from tests.validation.measurement.test_imported_runs import BCAST, RUN, TIMES, archive, iterations, metadata, write
+from tests.validation.measurement.test_imported_runs import BCAST, RUN, TIMES, archive, metadata, write
 
 MACHINES = Path(collwise.studies.__file__).parent / "machines"
 
 
-def test_a_table_of_a_run_reads_as_the_run(tmp_path: Path) -> None:
-    """Also of marked cells: the configuration is the same, so that a store would keep them once."""
-    files = TIMES | {"0/2048_binary_ompi_int32.csv": iterations(0, 0, 0)}
-    path = archive(tmp_path, files, metadata(BCAST))
-    ((configuration, timings),) = read_file(path, MissingFacts())
-    ((again, reread),) = read_file(write(tmp_path, text_of(configuration, timings), "t.csv.gz"), MissingFacts())
+CASES = st.builds(
+    Case, st.sampled_from(("bcast", "reduce")), st.sampled_from(("ours", "theirs")), st.integers(2, 99),
+    st.integers(0, 2**30), st.sampled_from((0, 1024)), st.integers(0, 3), processes_per_node=st.integers(1, 2),
+) | st.builds(
+    Case, st.just("bcast"), st.just("-"), st.just(8), st.integers(0, 99), experiment=st.just(BUILTIN)
+) | st.builds(
+    Case, st.just("-"), st.just("-"), st.just(2), st.integers(0, 99), experiment=st.just(ROUNDTRIP)
+) | st.builds(
+    Case, st.just("-"), st.just("-"), st.just(2), st.integers(0, 99), experiment=st.just(SATURATION), count=st.just(64),
+    reply_bytes=st.just(4),
+)  # fmt: skip
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.dictionaries(
+        CASES, st.tuples(st.floats(1e-4, 100), st.floats(0, 1) | st.just(math.inf), st.booleans()), min_size=1
+    )
+)
+def test_a_table_of_a_run_reads_as_the_run(tmp_path: Path, drawn: dict[Case, tuple[float, float, bool]]) -> None:
+    """Also of marked cells, and of messages; the configuration is the same, so that a store would keep them once."""
+    timings = [
+        Timing(case, math.nan if bad else seconds, half_width_seconds=width * seconds, repetitions=3,
+               error="marked" * bad, median_seconds=seconds)
+        for case, (seconds, width, bad) in drawn.items()
+    ]  # fmt: skip
+    facts = (("job", "17"), ("notes", "a, b"))
+    configuration = Configuration("measured", "hexa", "Some MPI 1", facts)
+    file = write(tmp_path, text_of(configuration, timings), "t.csv.gz")
+    ((again, reread),) = read_file(file, MissingFacts())
     assert again == configuration
-    assert [one.case for one in reread] == [one.case for one in timings]
-    assert [one.error for one in reread] == [one.error for one in timings]
-    assert [one.median_seconds for one in reread] == pytest.approx([one.median_seconds for one in timings], rel=1e-6)
-    assert [one.half_width_seconds for one in reread] == pytest.approx([one.half_width_seconds for one in timings])
-    assert [one.repetitions for one in reread] == [one.repetitions for one in timings]
+    for one, other in zip(timings, reread, strict=True):
+        assert (other.case, other.error, other.repetitions) == (one.case, one.error, 3)
+        assert (other.seconds if one.ok else other.median_seconds) == pytest.approx(one.median_seconds, rel=1e-6)
+        assert other.half_width_seconds == pytest.approx(one.half_width_seconds, rel=1e-6)
+    ((_, unread),) = read_file(file, MissingFacts(), values=False)
+    assert [(one.case, one.error) for one in unread] == [(one.case, NOT_READ) for one in timings]
 
 
 def test_folders_are_searched_for_runs(tmp_path: Path) -> None:

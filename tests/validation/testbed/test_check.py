@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+from hypothesis import given, strategies as st
 
 from collwise.validation.testbed import bed as beds
 from collwise.validation.testbed.check import (
     BedCheck,
     Exchange,
     StreamRates,
+    _message_bytes,
     check,
     highest_rate,
     latency_seconds,
@@ -64,6 +67,23 @@ def test_a_check_of_a_real_bed(make: Make, name: str) -> None:
     assert [one for one in beds.names() if one.startswith(name)] == [name]
 
 
+@given(st.integers(2, 9), st.integers(1, 3), st.booleans(), st.sampled_from((1e6, 2e7, 1e9)), st.floats(0.01, 0.2))
+def test_an_exchange_keeps_the_narrowest_link_busy_for_as_long_as_asked(
+    nodes: int, ranks: int, is_divided: bool, uplink: float, seconds: float
+) -> None:
+    """By counting all messages through a port, and those from one switch to the other."""
+    switches = {"switches": 2, "uplink_bits_per_second": uplink} if is_divided else {}
+    shape = Shape(nodes=nodes, ranks_per_node=ranks, bits_per_second=2e7, **switches)  # type: ignore[arg-type]
+    places = [node for node in range(1, nodes + 1) for _ in range(ranks)]
+    pairs = [(one, other) for one in places for other in places if one != other]
+    through = [(sum(one == 1 for one, _ in pairs), 2e7)]
+    if is_divided:
+        through.append((sum(shape.switch_of(one) < shape.switch_of(other) for one, other in pairs), uplink))
+    longest = max(count / payload_bytes_per_second(rate) for count, rate in through)
+    size = _message_bytes(shape, seconds)
+    assert size == 1 or (size - 0.001) * longest <= seconds < (size + 1.001) * longest
+
+
 def test_what_is_not_fit_is_said() -> None:
     def found(together: float = 80e6, slower_seconds: float = 0.08) -> BedCheck:
         return BedCheck(10e6, 10e6, together, 80e6, 0.4, 40e-6, (Exchange(70000, 0.04, slower_seconds),))
@@ -71,6 +91,10 @@ def test_what_is_not_fit_is_said() -> None:
     assert found().ok
     assert "all streams together" in found(together=60e6).problems[0]
     assert "the network is not the only limit" in found(slower_seconds=0.05).problems[0]
+    across = replace(found(), across=5e6, across_expected=10e6)
+    assert across.problems == ["a stream between the switches: 5 MB/s, 50% of the 10 MB/s of the shape"]
+    assert across.as_json()["across_bytes_per_second"] == 5e6
+    assert [one["scaling"] for one in across.as_json()["exchanges"]] == [1.0]
 
 
 def found_with(scaling: float) -> BedCheck:

@@ -9,13 +9,10 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import CollwiseError, UsageError
-from collwise.common.files import read_text
-from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.launchers import RemoteHosts, agent_link, mpirun_command
 from collwise.simulator.execution.processes import ProgramRun, run_command
@@ -36,70 +33,34 @@ _ON_THIS_MACHINE = {
 }
 
 
-@dataclass(frozen=True)
-class HanCheck:
-    """One call under a rules file: the component that the file names and the one that HAN found.
+class Followed(NamedTuple):
+    """The component that HAN runs, and the messages of a segment's size from the root to the second node's leader.
 
-    `expected_segments` and `segments` count the messages of a segment's size from the root to the leader of the second
-    node; None where another component runs, or where a segment goes between nodes in pieces.
+    None where another component runs, or where a segment goes between nodes in pieces.
     """
 
-    collective: str
-    procs: int
-    message_bytes: int
-    openmpi: str
-    expected: str | None
-    found: str | None
-    expected_segments: int | None
+    component: str
     segments: int | None
-
-    @property
-    def matches(self) -> bool:
-        """Whether HAN did what the file and the parameters say."""
-        return self.expected == self.found and self.expected_segments == self.segments
-
-    @property
-    def summary(self) -> str:
-        """The result in one line."""
-        call = f"{self.collective} of {format_size(self.message_bytes)} on {self.procs} processes"
-        verdict = "follows" if self.matches else "does not follow"
-        sent = f", {self.segments} segments between leaders" if self.segments is not None else ""
-        wanted = "" if self.matches else f" (the rules: {self.expected}, {self.expected_segments} segments)"
-        return f"{self.openmpi} {verdict} the rules: {call} ran {self.found}{sent}{wanted}"
 
 
 def check_han(
     rules: Path, parameters: Mapping[str, str], collective: str, nodes: int, per_node: int, message_bytes: int
-) -> HanCheck:
-    """Makes one call with the installed Open MPI on several nodes in this machine.
-
-    Raises UsageError for a file that cannot be read, CollwiseError when Open MPI fails.
-    """
-    if nodes < 2 or per_node < 1 or message_bytes < 1:
-        raise UsageError("HAN shows something with 2 nodes and 1 byte at least")
-    text = read_text(rules)
+) -> tuple[Followed, Followed]:
+    """What the rules and parameters demand of a call on several nodes in this machine, and what Open MPI did."""
     number = Catalogue.load().collective(collective).openmpi_collective
-    procs = nodes * per_node
-    expected = component_for(text, number, GLOBAL, procs, message_bytes)
+    expected = component_for(rules.read_text(), number, GLOBAL, nodes * per_node, message_bytes)
     settings = {**parameters, "coll_han_dynamic_rules_filename": str(rules.resolve())}
     run, profiles = _call(collective, nodes, per_node, message_bytes, settings)
-    if run.returncode != 0:
-        raise CollwiseError(f"{collective} of {message_bytes} bytes under HAN failed: {run.problem}")
+    assert run.returncode == 0, run.problem
     lines = [*run.output_lines, *run.error_text.splitlines()]
     matches = [match for line in lines if (match := _FOUND.search(line))]
     found = {match[3] for match in matches if (int(match[1]), int(match[2])) == (number, GLOBAL)}
     segment = int(parameters.get(f"coll_han_{collective}_segsize", "0"))
     pieces = int(parameters.get("coll_adapt_bcast_segment_size", "0"))
-    counted = expected == "han" and collective == "bcast" and 0 < segment <= message_bytes and not 0 < pieces < segment
-    return HanCheck(
-        collective,
-        procs,
-        message_bytes,
-        find_installation("openmpi").label,
-        expected,
-        "/".join(sorted(found)) or None,
-        segments_of(message_bytes, segment) if counted and message_bytes % segment == 0 else None,
-        _messages(profiles, 0, per_node, segment) if counted and message_bytes % segment == 0 else None,
+    counted = expected == "han" and collective == "bcast" and not message_bytes % segment and not 0 < pieces < segment
+    return (
+        Followed(expected, segments_of(message_bytes, segment) if counted else None),
+        Followed("/".join(sorted(found)), _messages(profiles, 0, per_node, segment) if counted else None),
     )
 
 
@@ -141,28 +102,21 @@ def _messages(profiles: str, source: int, target: int, size: int) -> int:
     return 0
 
 
-def component_for(text: str, collective: int, level: int, size: int, message_bytes: int) -> str | None:
-    """The component that a rules file names for a call, as HAN looks it up; None if it names none.
-
-    Raises UsageError for a file that is not one.
-    """
-    words = [word for line in text.splitlines() for word in line.split("#", 1)[0].split()]
-    numbers = iter(words)
-    found = None
+def component_for(text: str, collective: int, level: int, size: int, message_bytes: int) -> str:
+    """The component that a rules file names for a call, as HAN looks it up; empty if it names none."""
+    words = iter(word for line in text.splitlines() for word in line.split("#", 1)[0].split())
+    found = ""
 
     def take() -> int:
-        return int(next(numbers))
+        return int(next(words))
 
-    try:
+    for _ in range(take()):
+        is_it = take() == collective
         for _ in range(take()):
-            is_it = take() == collective
+            is_level = take() == level and is_it
             for _ in range(take()):
-                is_level = take() == level and is_it
+                fits = take() <= size and is_level
                 for _ in range(take()):
-                    fits = take() <= size and is_level
-                    for _ in range(take()):
-                        start, component = take(), next(numbers)
-                        found = component if fits and start <= message_bytes else found
-    except (StopIteration, ValueError):
-        raise UsageError("not a rules file of HAN: a number is missing, or a word is none") from None
+                    start, component = take(), next(words)
+                    found = component if fits and start <= message_bytes else found
     return found

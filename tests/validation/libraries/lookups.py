@@ -52,8 +52,7 @@ def intel_lookup(text: str, collective: str, procs: int, message_bytes: int) -> 
         identity, _, conditions = preset.partition(":")
         for condition in conditions.split(","):
             match = re.fullmatch(r"(\d+)-(\d+)@(\d+)-(\d+)", condition)
-            if match is None:
-                raise UsageError(f"malformed condition '{condition}' of I_MPI_ADJUST")
+            assert match is not None, condition
             low, high, first, last = map(int, match.groups())
             if low <= compared <= high and first <= procs <= last:
                 return identity
@@ -68,11 +67,10 @@ def mvapich2_lookup(text: str, collective: str, message_bytes: int) -> str:
         return value
     ranges = [re.fullmatch(r"(\d+):(\d+)-(\d+|\+)", one) for one in value.split(",")]
     for match in ranges:
-        if match is None:
-            raise UsageError(f"malformed value '{value}' of MV2_..._TUNING")
+        assert match is not None, value
         if match[3] == "+" or message_bytes <= int(match[3]):
             return match[1]
-    raise UsageError(f"'{value}' of MV2_..._TUNING ends too early")
+    raise AssertionError(value)
 
 
 _UCC_NAMES = {"reduce_scatter": "reduce_scatterv", "reduce_scatter_block": "reduce_scatter"}

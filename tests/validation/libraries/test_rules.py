@@ -121,6 +121,15 @@ def test_the_head_says_what_the_rules_are_and_how_to_use_them(version: str) -> N
     assert all(line.isascii() and len(line) <= 120 for line in text.splitlines())
 
 
+@pytest.mark.parametrize("version", OPENMPI_VERSIONS)
+def test_open_mpi_is_told_the_first_halves_of_blocks_up_to_the_last_power_of_two(version: str) -> None:
+    rules = parse_rules(openmpi_rules([table("gather", {5: ((0, Choice("linear_sync")),)})], version))
+    for size in (0, 1, 4095, 4096, 5000, 8191, 8192, 2**20 + 1, 2**22, 2**24):
+        found = rules.lookup(GATHER, 5, rule_message("gather", version, 5, size))
+        half = KIB if version == "4.0" or size < 4 * KIB else 1 << (min(size, 2**22).bit_length() - 2)
+        assert found == Rule(found.start if found else 0, 3, 0, half), size
+
+
 def test_a_row_is_written_once_where_its_rules_do_not_depend_on_p() -> None:
     text = openmpi_rules([table("gather", {2: ((0, Choice("linear")),), 60: ((0, Choice("binomial")),)})], "4.1")
     assert parse_rules(text).collectives == {GATHER: {1: (Rule(0, 0),), 2: (Rule(0, 1),), 60: (Rule(0, 2),)}}

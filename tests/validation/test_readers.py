@@ -35,11 +35,6 @@ from collwise.validation.times.times import State, Times
 from tests.models.parameter_examples import EXAMPLES, fitted
 from tests.run_reports import OF_AN_APPLICATION
 
-ROW: dict[str, Any] = {
-    "collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-3", "processes": 4, "processes_per_node": 1,
-    "mpis_own": "no rule", "min_bytes": 8, "max_bytes": 15, "mean_bytes": 8.5, "calls": 3, "seconds": 0.1,
-    "shortest_seconds": 0.1, "longest_seconds": 0.2,
-}  # fmt: skip
 PRF = """# pgtune profile
 MPI_Allgather
 16 # nb. of processes
@@ -94,7 +89,6 @@ TEXTS: dict[str, tuple[str, Reader]] = {
         lambda path: LibraryOptions(path).check(),
     ),
     "report": (OF_AN_APPLICATION, read_profile),
-    "profile": (json.dumps({"collwise_report": 1, "processes": 4, "seconds": 1.5, "rows": [ROW]}), read_profile),
     "decisions": (_decisions(), decisions_from),
     "prf": (PRF, lambda path: parse_profile(path.read_text(errors="replace"))),
     "rules": (RULES, lambda path: parse_rules(path.read_text(errors="replace"))),
@@ -162,7 +156,7 @@ def test_damaged_texts(name: str, tmp_path: Path) -> None:
     check()
 
 
-@pytest.mark.parametrize("name", ["profile", "decisions"])
+@pytest.mark.parametrize("name", ["report", "decisions"])
 def test_other_json(name: str, tmp_path: Path) -> None:
     """Anything in place of any value of a document."""
     text, reader = TEXTS[name]

@@ -111,9 +111,8 @@ class GuidelinesResult:
     @property
     def failed(self) -> dict[str, str]:
         """The errors of calls and mock-ups without a time; each key names the call and its P."""
-        own = {f"{call.collective}, P = {call.procs}": launches.error for call, launches in self.own.items()}
-        mockups = {f"{name}, P = {call.procs}": mockup.error for (name, call), mockup in self.mockups.items()}
-        return {what: error for what, error in {**own, **mockups}.items() if error}
+        found = {(call.collective, call): launches for call, launches in self.own.items()} | dict(self.mockups)
+        return {f"{name}, P = {call.procs}": one.error for (name, call), one in found.items() if one.error}
 
     def gain(self, call: Call) -> float:
         """The default time divided by the time with repairs, from alternating launches; nan if nothing was repaired."""

@@ -187,6 +187,36 @@ def test_a_violation_that_only_the_repaired_library_has_is_reported_with_its_cau
     assert row[-1] == new.reason
 
 
+@pytest.mark.parametrize(
+    ("first", "reason"),
+    [
+        ({32: Launches((), "failed")}, "one of the two had no time in the first check"),
+        ({}, "times differ between the runs: the ratio was 0.20 in the first check"),
+    ],
+)
+def test_a_violation_that_the_first_check_did_not_find_has_a_reason(first: Mapping[int, Launches], reason: str) -> None:
+    """For 32 bytes the first check had no time, or a much shorter one than the check of the repaired library."""
+    made_up = MadeUp()
+
+    def own(found: Mapping[Case, Launches], changed: Mapping[int, Launches]) -> dict[Case, Launches]:
+        return {
+            case: changed.get(case.message_bytes, one) if case.experiment == BUILTIN else one
+            for case, one in found.items()
+        }
+
+    def in_turn(
+        cases: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]
+    ) -> tuple[dict[Case, Launches], dict[Case, Launches]]:
+        default, repaired = made_up.times_in_turn(cases, rules, chosen)
+        return default, own(repaired, {32: Launches((40.0,))})
+
+    library = replace(made_up.library, times=lambda cases: own(made_up.times(cases), first), times_in_turn=in_turn)
+    found = run(library, plan())
+    new = {(one.violation.guideline, one.violation.call.message_bytes): one.reason for one in found.new_violations()}
+    assert new[MONOTONY, 32] == reason
+    assert found.failed == ({"scatter, P = 4": "failed"} if first else {})
+
+
 def test_too_few_launches_are_told_of_before_anything_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     def measured(cases: Sequence[Case]) -> dict[Case, Launches]:
         raise KeyboardInterrupt

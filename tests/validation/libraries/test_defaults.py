@@ -82,8 +82,13 @@ def test_a_line_holds_up_to_the_next_one(collective: str, procs: int) -> None:
 @pytest.mark.parametrize(
     ("point", "openmpis", "mpichs"),
     [
+        (("bcast", 7, 2**20), Choice("k_chain", parameter=1), Choice("binomial")),
+        (("bcast", 16, 12288), Choice("binomial"), Choice("binomial")),
+        (("bcast", 16, 12289), Choice("binomial"), Choice("scatter_allgather")),
         (("bcast", 17, 12289), Choice("binomial"), Choice("scatter_ring_allgather")),
+        (("allgather", 32, 1024), Choice("neighbor_exchange"), Choice("recursive_doubling")),
         (("allgather", 33, 1024), Choice("ring"), Choice("bruck")),  # an odd number has no neighbours in pairs
+        (("allgather", 6, 1024), Choice("bruck"), Choice("bruck")),  # no power of two: no recursive doubling
         (("allreduce", 6, 8), Choice("recursive_doubling"), Choice("recursive_doubling")),  # a ring needs more elements
         (("allreduce", 4, 8192), Choice("rabenseifner"), Choice("rabenseifner")),
         (

@@ -138,6 +138,10 @@ def test_cells_are_those_of_brute_force(
         assert cell.oracle_seconds == pytest.approx(known[best] * 1e-6)
         assert cell.choices == {by: untuned if name == DEFAULT else name for by, name in picks.items()}
         assert cell.regrets == pytest.approx({by: lost[name] for by, name in picks.items()})
+        fastest = min(known[name] for name in ours)
+        for name, chosen in ((name, untuned if name == DEFAULT else name) for name in (*ours, *({DEFAULT} & {*known}))):
+            expected = 0 if known[name] - fastest <= 2 * width else known[name] / fastest - 1
+            assert cell.lost_to_candidates[chosen] == pytest.approx(expected)
         assert sorted(cell.errors) == sorted([PREDICTED, *(["two"] if len(two) > 1 else [])])
         assert cell.errors[PREDICTED] == pytest.approx(
             [abs(predicted[name] / known[name] - 1) for name in cell.candidates]
@@ -197,6 +201,9 @@ def test_statistics_of_regrets_are_those_of_brute_force(seed: int) -> None:
     of_collective = {one: np.mean(lost[[one == other for other in collectives]]) for one in collectives}
     assert (found.cells, found.jobs) == (len(cells), len({cell.place.job for cell in cells}))
     assert found.mean == pytest.approx(np.mean([*of_collective.values()]))
+    over = np.array([cell.lost_to_candidates[cell.chosen] for cell in cells])
+    means = [np.mean(over[[one == other for other in collectives]]) for one in of_collective]
+    assert found.over_candidates == pytest.approx(np.mean(means))
     assert (found.median, found.percentile_95) == pytest.approx((np.median(lost), np.percentile(lost, 95)))
     assert found.geometric_mean == pytest.approx(gmean(1 + lost) - 1)
     spent = sum(cell.seconds[cell.chosen] for cell in cells)

@@ -17,9 +17,9 @@ from hypothesis.extra.numpy import arrays
 from collwise.common.errors import UsageError
 from collwise.common.keys import read_toml
 from collwise.models.parameters import FittedParameters
-from collwise.models.piecewise import Array, PiecewiseLinear
+from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.single_messages import LMO, Hockney, PLogP, Thresholds
-from tests.models.parameter_examples import EXAMPLES, PROCS, fitted
+from tests.models.parameter_examples import EXAMPLES, fitted
 
 
 def as_values(parameters: Any) -> Any:
@@ -41,71 +41,38 @@ def test_every_family_is_read_back_equal(example: str, tmp_path: Path) -> None:
     assert as_values(read) == as_values(written)
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_what_is_read_predicts_alike(example: str, tmp_path: Path) -> None:
-    written = fitted(example)
-    written.save(tmp_path / "p.toml")
-    read = FittedParameters.load(tmp_path / "p.toml")
-    sizes = np.array([1, 500, 4096, 10**6])
-    for i in range(PROCS):
-        for j in range(PROCS):
-            if i != j:
-                expected = written.parameters.predict(sizes, i, j)
-                np.testing.assert_array_equal(read.parameters.predict(sizes, i, j), expected)
-
-
 seconds = st.floats(-1e3, 1e3, allow_subnormal=True)
 
 
-def squares(procs: int) -> st.SearchStrategy[Array]:
-    return arrays(float, (procs, procs), elements=seconds)
-
-
 @st.composite
-def lmo_models(draw: st.DrawFn) -> tuple[int, LMO]:
-    procs = draw(st.integers(2, 6))
-    vectors = arrays(float, procs, elements=seconds)
+def models(draw: st.DrawFn) -> tuple[int, str, Any]:
+    """Any parameters of a family, with its name and the number of processes."""
+    procs = draw(st.integers(2, 5))
+    vector, square = (draw(arrays(float, (procs,) * dimensions, elements=seconds)) for dimensions in (1, 2))
     sizes = st.none() | st.integers(1, 2**31)
     first, last = draw(sizes), draw(sizes)
     if first is not None and last is not None:
         first, last = min(first, last), max(first, last)
-    thresholds = Thresholds(draw(sizes), first, last)
-    return procs, LMO(draw(vectors), draw(vectors), draw(squares(procs)), draw(squares(procs)), thresholds)
+    knots = sorted(draw(st.lists(st.floats(0, 1e9), min_size=1, max_size=6, unique=True)))
+    function = PiecewiseLinear(tuple(knots), tuple(draw(seconds) for _ in knots))
+    return draw(
+        st.sampled_from(
+            (
+                (procs, "lmo", LMO(vector, -vector, square, 2 * square, Thresholds(draw(sizes), first, last))),
+                (procs, "hockney", Hockney(square, square.T)),
+                (procs, "plogp", PLogP(draw(seconds), function, function, function)),
+            )
+        )
+    )
 
 
-def round_trip(tmp: Path, procs: int, family: str, parameters: Any) -> Any:
-    FittedParameters(family, "x", "x", "x", procs, 0, 0.0, parameters).save(tmp)
-    return FittedParameters.load(tmp).parameters
-
-
-@given(lmo_models())
-def test_any_lmo_is_read_back_to_the_last_bit(tmp_path_factory: pytest.TempPathFactory, made: tuple[int, LMO]) -> None:
-    procs, model = made
-    file = tmp_path_factory.getbasetemp() / "any-lmo.toml"
-    assert as_values(round_trip(file, procs, "lmo", model)) == as_values(model)
-
-
-@given(st.integers(2, 5).flatmap(lambda n: st.tuples(squares(n), squares(n))))
-def test_any_hockney_is_read_back_to_the_last_bit(
-    tmp_path_factory: pytest.TempPathFactory, pair: tuple[Array, Array]
+@given(models())
+def test_any_parameters_are_read_back_to_the_last_bit(
+    tmp_path_factory: pytest.TempPathFactory, made: tuple[int, str, Any]
 ) -> None:
-    file = tmp_path_factory.getbasetemp() / "any-hockney.toml"
-    read = round_trip(file, len(pair[0]), "hockney", Hockney(*pair))
-    assert as_values(read) == as_values(Hockney(*pair))
-
-
-@given(
-    st.lists(st.floats(0, 1e9), min_size=1, max_size=6, unique=True),
-    st.lists(seconds, min_size=6, max_size=6),
-    seconds,
-)
-def test_any_plogp_is_read_back_to_the_last_bit(
-    tmp_path_factory: pytest.TempPathFactory, sizes: list[float], values: list[float], latency: float
-) -> None:
-    function = PiecewiseLinear(tuple(sorted(sizes)), tuple(values[: len(sizes)]))
-    model = PLogP(latency, function, function, function)
-    file = tmp_path_factory.getbasetemp() / "any-plogp.toml"
-    assert round_trip(file, 2, "plogp", model) == model
+    file, (procs, family, parameters) = tmp_path_factory.getbasetemp() / "any.toml", made
+    FittedParameters(family, "x", "x", "x", procs, 0, 0.0, parameters).save(file)
+    assert as_values(FittedParameters.load(file).parameters) == as_values(parameters)
 
 
 def put(*places: Any) -> Callable[[dict[str, Any]], None]:

@@ -27,11 +27,6 @@ def test_a_straight_line_is_recovered(alpha: float, beta: float) -> None:
     assert by_size.beta([10, 3000, 1 << 20]) == pytest.approx(np.full(3, beta), rel=1e-4)
 
 
-def test_the_eager_machine_of_a_simulated_platform() -> None:
-    model = hockney_by_regression(LogGPLaboratory(eager_machine()))
-    assert [model.alpha_seconds, model.beta_seconds_per_byte] == pytest.approx([53e-6, 1e-8], rel=EXACT)
-
-
 def test_a_straight_line_takes_few_sizes_and_a_bend_more() -> None:
     sizes = Sizes(smallest_bytes=1024, largest_bytes=1 << 17, max_count=30)
     straight, bent = LogGPLaboratory(eager_machine()), LogGPLaboratory(bent_machine())

@@ -10,7 +10,7 @@ from collwise.models.fitting.plogp import fitted_plogp, kielmann_heterogeneous_p
 from collwise.models.fitting.regression import Sizes
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.single_messages import PLogP
-from tests.models.fitting.loggp_laboratory import LogGPLaboratory, Machine, eager_machine, loggp_machine
+from tests.models.fitting.loggp_laboratory import LogGPLaboratory, Machine, eager_machine
 
 EXACT = 1e-6
 FLAT = PLogP(1e-5, *[PiecewiseLinear((0.0,), (1e-6,))] * 3)
@@ -29,20 +29,6 @@ def bent_machine() -> Machine:
         lambda i, j, m: 30e-6 + network(m),
         lambda i, j, m: 10e-6 + network(m),
     )
-
-
-def test_the_eager_machine_of_a_simulated_platform() -> None:
-    model = kielmann_plogp(LogGPLaboratory(eager_machine()))
-    assert model.latency_seconds == pytest.approx(45e-6, rel=EXACT)
-    assert model.gap(SIZES) == pytest.approx(8e-6 + 1e-8 * SIZES, rel=EXACT)
-    assert model.receive_overhead(SIZES) == pytest.approx(8e-6 + 1e-8 * SIZES, rel=EXACT)
-    assert model.send_overhead(SIZES) == pytest.approx(np.full(len(SIZES), 5e-6), rel=EXACT)
-
-
-def test_a_gap_above_the_overheads() -> None:
-    model = kielmann_plogp(LogGPLaboratory(loggp_machine(30e-6, 5e-6, 8e-6, 12e-6, 9e-9)))
-    assert model.latency_seconds == pytest.approx(30e-6 + 5e-6 + 8e-6 - 12e-6, rel=EXACT)
-    assert model.gap(SIZES) == pytest.approx(12e-6 + 9e-9 * (SIZES - 1), rel=EXACT)
 
 
 def test_the_roundtrip_gap_is_the_sum_where_both_sides_work_on_the_bytes_and_saturation_tells_the_gap() -> None:

@@ -12,6 +12,8 @@ THREE_SIZES = Gamma((1000.0, 2000.0, 4000.0), ((1.0, 1.1, 1.2), (1.0, 1.4, 1.9),
 
 
 def straight_line_slope(values: tuple[float, ...]) -> float:
+    if len(values) == 1:
+        return 0.0
     count = len(values)
     mean_p, mean_value = sum(range(2, 2 + count)) / count, sum(values) / count
     above = sum((p - mean_p) * (value - mean_value) for p, value in zip(range(2, 2 + count), values, strict=True))
@@ -38,43 +40,14 @@ def gamma_by_hand(gamma: Gamma, procs: int, message_bytes: float) -> float:
     return of_row(gamma.values[-1])
 
 
-def test_gamma_gives_back_its_values() -> None:
-    assert ONE_SIZE(range(2, 6)).tolist() == [1.0, 1.2, 1.35, 1.6]
-    assert ONE_SIZE([1, 2]).tolist() == [1.0, 1.0]
-    for size, row in zip(THREE_SIZES.message_bytes, THREE_SIZES.values, strict=True):
-        assert THREE_SIZES([2, 3, 4], size) == pytest.approx(row, abs=1e-15)
-
-
-def test_gamma_between_and_beyond_its_sizes() -> None:
-    assert float(THREE_SIZES(4, 1500)) == pytest.approx(1.55)
-    assert float(THREE_SIZES(3, 3000)) == pytest.approx(1.7)
-    assert float(THREE_SIZES(3, 1)) == pytest.approx(1.1)
-    assert float(THREE_SIZES(3, 1e9)) == pytest.approx(2.0)
-    assert ONE_SIZE(4, [0, 1, 1e9]) == pytest.approx([1.35, 1.35, 1.35])
-
-
-def test_gamma_goes_on_with_the_slope_of_a_straight_line() -> None:
-    slope = straight_line_slope(ONE_SIZE.values[0])
-    assert slope == pytest.approx(0.195)
-    assert ONE_SIZE([5, 6, 15]) == pytest.approx([1.6, 1.6 + slope, 1.6 + 10 * slope])
-    assert float(Gamma((8192.0,), ((1.0,),))(100)) == 1.0
-
-
-@given(st.integers(1, 200), st.floats(0, 10000))
-def test_gamma_against_a_reference(procs: int, message_bytes: float) -> None:
-    for gamma in (ONE_SIZE, THREE_SIZES):
-        assert float(gamma(procs, message_bytes)) == pytest.approx(gamma_by_hand(gamma, procs, message_bytes))
-
-
-@pytest.mark.parametrize("gamma", [ONE_SIZE, THREE_SIZES], ids=["one size", "three sizes"])
-def test_gamma_over_arrays_is_gamma_one_by_one(gamma: Gamma) -> None:
-    procs = np.array([1, 2, 3, 4, 7, 100])[:, None]
-    sizes = np.array([0, 1000, 1700, 4000, 9999])[None, :]
-    together = gamma(procs, sizes)
-    assert together.shape == (6, 5)
-    for i, p in enumerate(procs[:, 0]):
-        for j, m in enumerate(sizes[0]):
-            assert together[i, j] == float(gamma(p, m))
+@pytest.mark.parametrize("gamma", [ONE_SIZE, THREE_SIZES, Gamma((8192.0,), ((1.0,),))])
+@given(st.lists(st.integers(1, 200), min_size=1), st.lists(st.floats(0, 10000), min_size=1))
+def test_gamma_is_interpolated_between_sizes_and_goes_on_straight(
+    gamma: Gamma, procs: list[int], sizes: list[float]
+) -> None:
+    sizes = [*sizes, *gamma.message_bytes]
+    expected = [[gamma_by_hand(gamma, p, m) for m in sizes] for p in procs]
+    assert gamma(np.array(procs)[:, None], sizes) == pytest.approx(np.array(expected))
 
 
 def test_gamma_fits_each_slope_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,8 +20,6 @@ from collwise.validation.compare.scores import Scores
 from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.fitting.implementation_aware import FitPlan, default_procs, fit
 from collwise.validation.libraries.baselines import PAPERS
-from collwise.validation.select.select import select
-from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.sources import predicted
 from tests.needs import needs
@@ -39,7 +36,7 @@ PLATFORM = replace(
     calibration=Calibration(bandwidth_factor=((0, 0.9),), latency_factor=((0, 1.0), (65536, 2.0))),
 )
 PLAN = FitPlan(procs=(4, 8, 16), processes_per_node=1, more_segments=())
-WIDE_PLAN = FitPlan(procs=(4, 8, 16), processes_per_node=1)
+WIDE_PLAN = FitPlan(procs=(4, 8, 16), processes_per_node=1, more_segments=(65536,), collectives=("bcast",))
 GRIDS = {
     "bcast": ((5, 8, 12, 16), (8192, 65536, 262144, 1048576)),
     "gather": ((5, 8, 12, 16), (65536, 262144, 1048576)),
@@ -55,9 +52,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 @pytest.fixture(scope="module")
 def parameters(store: Store) -> ModelParameters:
     return fit(Simulated(PLATFORM, SimulationContext(store, jobs=1)), PLAN)
-
-
-LISTED = f"{PAPERS.title}, common segments"
 
 
 def comparison(
@@ -119,48 +113,18 @@ def test_fits_by_parts_describe_their_experiments(parameters: ModelParameters) -
 
 
 @pytest.mark.parametrize("collective", ["bcast", "gather"])
-def test_predictions_are_near_simulation(parameters: ModelParameters, store: Store, collective: str) -> None:
+def test_predictions_are_near_simulation_and_choices_cost_next_to_nothing(
+    parameters: ModelParameters, store: Store, collective: str
+) -> None:
     scores = comparison(parameters, store, collective)
     for choice, errors in zip(scores.right.choices, scores.errors[BY_PARTS].values, strict=True):
         # Two trees: 24 % at P = 5 for one segment, which is not sent as those of the fit are; scatter and allgather
         # 7 % there; the others 5 %.
         within = {"two_tree": 0.25, "scatter_allgather": 0.08}.get(choice.algorithm, 0.05)
         assert np.abs(errors).max() <= within, choice.algorithm
-
-
-@pytest.mark.parametrize("collective", ["bcast", "gather"])
-def test_the_models_choice_costs_next_to_nothing(parameters: ModelParameters, store: Store, collective: str) -> None:
-    scores = comparison(parameters, store, collective)
     assert len(scores.places(*scores.times)) == len(scores.right.grid.points)
-    assert scores.slowdown[BY_PARTS].values.min() >= 0
     costs = scores.summary(BY_PARTS)
     assert (costs.mean <= 0.03, costs.worst <= 0.10) == (True, True)
-
-
-def test_picks_are_judged_by_what_was_simulated(parameters: ModelParameters, store: Store) -> None:
-    scores = comparison(parameters, store, "bcast")
-    right = scores.right
-    for i, j in scores.places(*scores.times):
-        procs, size = right.procs[i], right.message_bytes[j]
-        here, said = (times.at_point(procs, size) for times in (right, scores.times[BY_PARTS]))
-        best, model, listed, own = (scores.pick(title, i, j) for title in (None, BY_PARTS, LISTED, PAPERS.title))
-        assert best.seconds == min(here[one] for one in right.choices) == here[best.choice]
-        assert model.choice == min((one for one in right.choices if one in said), key=said.__getitem__)
-        assert all(one.seconds == here[one.choice] for one in (model, listed, own))
-        assert listed.choice == Choice("split_binary" if size < 370728 else "chain", 8192)
-        assert own.choice.segment_bytes in (1024, 8192, 16384, 65536, 131072)
-
-
-@pytest.mark.parametrize("collective", ["bcast", "gather"])
-def test_tables_choose_what_scores_say(parameters: ModelParameters, store: Store, collective: str) -> None:
-    scores = comparison(parameters, store, collective)
-    by_model, by_simulation = select(scores.others[BY_PARTS]), select(scores.right)
-    for i, j in scores.places(*scores.times):
-        point = scores.right.procs[i], scores.right.message_bytes[j]
-        assert by_model.choose(*point) == scores.pick(BY_PARTS, i, j).choice
-        assert by_simulation.choose(*point) == scores.pick(None, i, j).choice
-    assert by_simulation.made_by == parameters.made_by
-    assert (by_model.platform, by_model.collective) == ("small", collective)
 
 
 def test_choosing_the_segment_too_costs_little(store: Store) -> None:
@@ -184,15 +148,6 @@ def test_a_second_fit_simulates_nothing(
     monkeypatch.setattr(SmpiRunner, "make", never)
     monkeypatch.setattr(ExperimentRunner, "make", never)
     assert fit(Simulated(PLATFORM, SimulationContext(store, jobs=1)), PLAN) == parameters
-
-
-def test_a_saved_fit_chooses_the_same(parameters: ModelParameters, tmp_path: Path) -> None:
-    parameters.save(tmp_path / "small.toml")
-    loaded = ModelParameters.load(tmp_path / "small.toml")
-    plan = Grid.of("bcast", (2, 3, 5, 9, 16), tuple(1024 * 2**k for k in range(13)), 1, (8192,))
-    models = (ImplementationAware(made, BY_PARTS) for made in (loaded, parameters))
-    chosen = [select(predicted(model, plan), exact=True) for model in models]
-    assert chosen[0] == chosen[1]
 
 
 def test_a_plan_that_does_not_fit(store: Store) -> None:

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
-from scipy import stats
+from hypothesis import given, settings, strategies as st
 
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.compare.scores import AllScores, Scores
@@ -37,62 +35,6 @@ def one_point(measured: list[float], predicted: list[float], half_width: float =
 def ranks(*scores: Scores) -> Any:
     """The rank agreement of all of one source."""
     return rank_agreement(AllScores(scores)).iloc[0]
-
-
-def test_errors_by_hand() -> None:
-    rows = one_point([1.0] * 6, [1.1, 0.7, 1.2, math.nan, 1.0, 0.95]).error_rows()
-    [found] = errors_by(rows, []).itertuples()
-    assert found.count == 5
-    assert found.median == pytest.approx(0.1)
-    assert found.mean == pytest.approx(0.13)
-    assert found.bias == pytest.approx(-0.01)
-    assert found.ninetieth == pytest.approx(0.26)
-    assert found.worst == pytest.approx(-0.3)
-    assert errors_by(one_point([1.0], [math.nan]).error_rows(), []).empty
-
-
-def test_an_error_is_of_the_measured_time() -> None:
-    rows = one_point([2.0, 2.0, 2.0], [1.0, 3.0, math.nan]).error_rows()
-    found = errors_by(rows.assign(name=[one.algorithm for one in rows.choice]), ["name"])
-    assert dict(zip(found.name, found.worst, strict=True)) == {"a0": -0.5, "a1": 0.5}
-
-
-def test_all_collectives_come_first_and_large_messages_next() -> None:
-    rows = made_up({"chain": [1.0, 1.0]}, {SIMULATED: {"chain": [1.1, 1.3]}}, sizes=(1024, 8192)).error_rows()
-    found = errors_by(with_all(rows, large=True), ["group"])
-    assert dict(zip(found.group, found["count"], strict=True)) == {ALL: 2, LARGE: 1, "bcast": 2}
-
-
-# Steps of a millisecond: times closer than rounding errors count as ties.
-times = st.lists(st.integers(1, 10_000).map(lambda ms: ms / 1000), min_size=2, max_size=9, unique=True)
-
-
-@given(st.data())
-def test_exact_means_give_scipys_tau_either_way(data: st.DataObject) -> None:
-    measured = data.draw(times)
-    predicted = data.draw(st.permutations(measured))
-    found = ranks(one_point(measured, predicted))
-    expected = stats.kendalltau(measured, predicted).statistic
-    assert found.tau == pytest.approx(expected)
-    assert found.tau_distinguishable == pytest.approx(expected)
-    assert found.distinguishable == 1.0
-
-
-@given(times, st.floats(0, 3))
-def test_pairs_within_their_intervals_do_not_count(measured: list[float], half_width: float) -> None:
-    predicted = list(reversed(measured))
-    found = ranks(one_point(measured, predicted, half_width))
-    pairs = list(itertools.combinations(range(len(measured)), 2))
-    apart = [(i, j) for i, j in pairs if abs(measured[i] - measured[j]) > math.hypot(half_width, half_width)]
-    signs = [np.sign((measured[i] - measured[j]) * (predicted[i] - predicted[j])) for i, j in apart]
-    assert found.distinguishable == pytest.approx(len(apart) / len(pairs))
-    assert (
-        found.tau_distinguishable == pytest.approx(np.mean(signs)) if signs else math.isnan(found.tau_distinguishable)
-    )
-
-
-def test_equal_predictions_count_for_neither_side() -> None:
-    assert ranks(one_point([1.0, 2.0, 3.0], [5.0, 5.0, 6.0])).tau_distinguishable == pytest.approx(2 / 3)
 
 
 def test_points_are_averaged_and_lonely_algorithms_left_out() -> None:
@@ -140,29 +82,38 @@ def test_the_librarys_own_choice_may_beat_ours() -> None:
     assert OWN not in picks(made_up({"chain": [math.nan]}, {}, own=[1.0]))
 
 
-@given(st.lists(st.tuples(st.floats(0.01, 10), st.floats(0.01, 10)), min_size=1, max_size=8))
-def test_slowdowns_by_brute_force(pairs: list[tuple[float, float]]) -> None:
-    found = picks(one_point([one for one, _ in pairs], [other for _, other in pairs]))[SIMULATED]
-    least = min(simulated for _, simulated in pairs)
-    # Of times that are equal but for rounding the first one is the pick.
-    pick = next(i for i, (_, simulated) in enumerate(pairs) if simulated <= least * (1 + 1e-9))
-    assert found.slowdown == pytest.approx(pairs[pick][0] / min(measured for measured, _ in pairs) - 1)
-    assert found.slowdown >= 0
+LONG = (1024, 8191, 8192, 65536)
 
 
-def test_verdicts_say_how_far_off() -> None:
-    gather = made_up({"linear": [1.0]}, {SIMULATED: {"linear": [1.1]}}, collective="gather")
-    every = AllScores([made_up(MEASURED, OTHERS), gather])
-    found = {(one.collective, one.quantity): one for one in verdicts(every, SIMULATED).itertuples()}
-    assert set(found) == {
-        (c, q) for c in (ALL, "bcast", "gather") for q in (MEDIAN_ERROR, MEAN_SLOWDOWN, WORST_SLOWDOWN)
-    }
-    assert found["gather", MEDIAN_ERROR].found == pytest.approx(0.1)
-    assert found["gather", MEDIAN_ERROR].within_limit
-    assert found["bcast", MEAN_SLOWDOWN].distance == pytest.approx(0.15)
-    assert not found["bcast", MEAN_SLOWDOWN].within_limit
-    assert found[ALL, WORST_SLOWDOWN].within_limit
-    assert verdicts(every, "lmo").empty
+@settings(max_examples=6)
+@given(st.lists(st.floats(0.5, 2), min_size=16, max_size=16))
+def test_verdicts_are_of_all_cells_of_long_messages_and_of_each_collective(factors: list[float]) -> None:
+    """Times of two broadcasts and two gathers, the second of which takes 1.2 times as long, and those by simulation."""
+    drawn, measured = iter(factors), {"linear": [1.0] * 4, "binomial": [1.2] * 4}
+    every, cells, points = [], [], []
+    for collective in ("bcast", "gather"):
+        simulated = {name: [one * next(drawn) for one in times] for name, times in measured.items()}
+        every.append(made_up(measured, {SIMULATED: simulated, "lmo": {}}, sizes=LONG, collective=collective))
+        for place, size in enumerate(LONG):
+            first, second = (simulated[name][place] for name in measured)
+            cells += [(collective, size, abs(first - 1)), (collective, size, abs(second / 1.2 - 1))]
+            points.append((collective, size, 0.0 if first <= second * (1 + 1e-12) else 0.2))
+    found = verdicts(AllScores(every), SIMULATED)
+    groups = {ALL: lambda *_: True, LARGE: lambda _, size: size >= 8192}
+    groups |= {name: lambda collective, _, name=name: collective == name for name in ("bcast", "gather")}
+    assert found.collective.tolist() == [name for name in groups for _ in range(3)]
+    limits = {MEDIAN_ERROR: 0.15, MEAN_SLOWDOWN: 0.05, WORST_SLOWDOWN: 0.25}
+    for row in found.itertuples():
+        errors, lost = ([one[2] for one in rows if groups[row.collective](*one[:2])] for rows in (cells, points))
+        wanted = {MEDIAN_ERROR: np.median(errors), MEAN_SLOWDOWN: np.mean(lost), WORST_SLOWDOWN: max(lost)}
+        assert row.found == pytest.approx(wanted[row.quantity])
+        assert (row.limit, row.distance) == (limits[row.quantity], pytest.approx(row.found - row.limit))
+        assert row.within_limit == (row.found <= row.limit)
+    assert verdicts(AllScores(every), "lmo").empty
+    rows = with_all(AllScores(every).error_rows(), large=True)
+    for one in errors_by(rows, ["group"]).itertuples():
+        assert one.count == len([cell for cell in cells if groups[one.group](*cell[:2])])
+        assert one.median == pytest.approx(np.median([cell[2] for cell in cells if groups[one.group](*cell[:2])]))
 
 
 def test_repeated_means_agree_within_the_interval_of_their_difference() -> None:

@@ -110,6 +110,10 @@ def test_a_damaged_file_is_an_error_that_names_it_or_another_table(
     assert problem == "" or problem.startswith(str(path))
 
 
+SHORT = decisions_document([TIMED])
+SHORT[0]["times"]["seconds"].pop()
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [
@@ -118,6 +122,7 @@ def test_a_damaged_file_is_an_error_that_names_it_or_another_table(
         ('[{"format": "collwise decisions 2"}]', "not a decision table of this version"),
         ('[{"format": "collwise decisions 3"}]', "not a decision table .'rules'"),
         ("[", "not a decision table"),
+        (json.dumps(SHORT), "not a decision table .the number of its times does not match its process counts and si"),
     ],
 )
 def test_other_files(tmp_path: Path, text: str, error: str) -> None:

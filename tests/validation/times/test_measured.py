@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +16,12 @@ from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.cli.main import main
 from collwise.validation.libraries.sayable import for_consumer
-from collwise.validation.select.decisions import decisions_document, decisions_from, loss_of, undecided_points
+from collwise.validation.select.decisions import decisions_from, loss_of, undecided_points
 from collwise.validation.select.select import select, tied_seconds
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import BUILTIN, Grid
 from collwise.validation.times.measured import stored_times
-from collwise.validation.times.times import State, Times
+from collwise.validation.times.times import Times
 
 BED = Configuration("measured", "bed", "Open MPI 4.1.4", (("confidence", "0.95"), ("timing", "maximum")))
 SIZES = (1024, 4096, 16384)
@@ -251,25 +250,10 @@ def test_fewer_processes_than_fit_on_a_node_belong_to_the_same_mapping(tmp_path:
     assert {procs: found.seconds_of(Choice("linear"), procs, 1024) for procs in found.procs} == {2: 2, 3: 3, 4: 4, 8: 8}
 
 
-def test_overlapping_intervals_are_ties_that_take_the_neighbours_choice() -> None:
-    # ring is the fastest at the ends; in the middle linear is, but not beyond its interval.
-    seconds = {"linear": [2.0, 1.00, 2.0], "ring": [1.0, 1.05, 1.0]}
-    assert table(seconds, {"linear": [0.0, 0.06, 0.0]}) == {4: ((1024, Choice("ring")),)}
-    assert table(seconds, {"ring": [0.0, 0.06, 0.0]}) == {4: ((1024, Choice("ring")),)}
-    narrow = table(seconds, {"linear": [0.0, 0.02, 0.0], "ring": [0.0, 0.02, 0.0]})
-    assert narrow == {4: ((1024, Choice("ring")), (4096, Choice("linear")), (16384, Choice("ring")))}
-
-
 def test_of_equally_short_rows_the_one_with_the_least_mean_slowdown_is_taken() -> None:
     seconds = {"linear": [1.00, 1.05, 1.05], "ring": [1.04, 1.00, 1.00]}
     wide = {name: [0.1] * 3 for name in seconds}
     assert table(seconds, wide) == {4: ((1024, Choice("ring")),)}
-
-
-def test_a_wide_interval_is_no_tie_beyond_the_limit() -> None:
-    seconds, wide = {"linear": [1.0] * 3, "ring": [1.5, 1.0, 1.5]}, {"ring": [9.0] * 3}
-    assert table(seconds, wide) == {4: ((1024, Choice("linear")),)}
-    assert table({"linear": [1.0] * 3, "ring": [1.5, 0.5, 1.5]}, wide, tie_limit=0.6) == {4: ((1024, Choice("ring")),)}
 
 
 @settings(max_examples=60)
@@ -296,9 +280,6 @@ def test_a_tie_overlaps_the_best_interval_and_keeps_to_the_limit(
         assert math.isnan(value) if math.isnan(own) else value == (best if tie else own)
 
 
-GRID = Grid.of("allreduce", (4,), SIZES, 1, (0,), ALGORITHMS)
-
-
 def measured(tmp_path: Path, *rows: Timing) -> Store:
     """linear everywhere; ring at the ends only, where it is slower by half."""
     return filled(
@@ -312,72 +293,6 @@ def measured(tmp_path: Path, *rows: Timing) -> Store:
             ],
         ),
     )
-
-
-@pytest.mark.parametrize(
-    ("factors", "middle", "expected"),
-    [
-        ((1.0, 1.0), 0.5, 0.5),  # the source agrees on both sides
-        ((1.09, 0.95), 0.5, 0.5),
-        ((1.11, 1.0), 0.5, math.nan),  # on one side it does not
-        ((1.0, 0.8), 0.5, math.nan),
-    ],
-)
-def test_a_gap_is_filled_only_where_the_source_agrees_nearby(
-    tmp_path: Path, factors: tuple[float, float], middle: float, expected: float
-) -> None:
-    with measured(tmp_path) as store:
-        found = stored(store).of_grid(GRID)
-    ring = Choice("ring")
-    source = source_of({1024: 1.5 * factors[0], 4096: middle, 16384: 1.5 * factors[1]})
-    result = found.filled(source)
-    assert result.seconds.sel(choice=ring).values[0].tolist() == pytest.approx([1.5, expected, 1.5], nan_ok=True)
-    states = [result.state_of(ring, 4, size) == State.FILLED for size in SIZES]
-    assert states == [False, not math.isnan(expected), False]
-    assert int((result.state == State.FILLED).sum()) == sum(states)
-    if not math.isnan(expected):
-        width = middle * max(abs(factor - 1) for factor in factors)
-        assert result.half_width_of(ring, 4, 4096) == pytest.approx(width)
-        chosen = select(result)
-        assert chosen.choose(4, 4096) == ring
-        assert chosen.rests_on_gaps(4, 4096, 16384)
-        assert not chosen.rests_on_gaps(4, 1024, 4096)
-
-
-def source_of(ring: dict[int, float]) -> Times:
-    """Simulated times of ring for P = 4, by size."""
-    timings = {case("ring", 4, size): timing("ring", 4, size, seconds) for size, seconds in ring.items()}
-    return Times.of_timings(GRID, timings, "bed", "simulated", "SimGrid 3.32")
-
-
-def test_a_gap_without_anything_measured_nearby_stays(tmp_path: Path) -> None:
-    far = Grid.of("allreduce", (4, 32), (1024, 1024 * 1024), 1, (0,), ALGORITHMS)
-    with measured(tmp_path) as store:
-        found = stored(store).of_grid(far)
-    timings = {one: Timing(one, 1.0) for one in far.cases()}
-    result = found.filled(Times.of_timings(far, timings, "bed", "simulated", "SimGrid"))
-    assert not (result.state == State.FILLED).any()
-
-
-def test_gaps_are_marked_in_the_document_and_read_back(tmp_path: Path) -> None:
-    with measured(tmp_path) as store:
-        found = stored(store).of_grid(GRID)
-    made = select(found.filled(source_of({1024: 1.5, 4096: 0.5, 16384: 1.5})))
-    document = decisions_document([made])
-    assert document[0]["times"]["gaps_filled"] == [[1, 4, 4096]]
-    assert document[0]["times"]["gaps_filled_by"] == "SimGrid 3.32"
-    (tmp_path / "d.json").write_text(json.dumps(document))
-    (again,) = decisions_from(tmp_path / "d.json")
-    assert again == made
-    assert again.times is not None
-    assert made.times is not None
-    assert (again.times.state == State.FILLED).equals(made.times.state == State.FILLED)
-    assert again.times.at_point(4, 4096) == made.times.at_point(4, 4096) == {Choice("linear"): 1.0, Choice("ring"): 0.5}
-    assert again.times.facts == {"digits": 4}
-    document[0]["times"]["seconds"].pop()
-    (tmp_path / "d.json").write_text(json.dumps(document))
-    with pytest.raises(UsageError, match="does not match"):
-        decisions_from(tmp_path / "d.json")
 
 
 def test_the_grid_is_what_is_measured_in_the_order_of_candidates(tmp_path: Path) -> None:

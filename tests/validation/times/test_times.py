@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,13 @@ from collwise.models.point_to_point import PointToPointModel
 from collwise.models.single_messages import Hockney
 from collwise.models.switch_points import NOBODY
 from collwise.simulator.timing import Case, Timing
+from collwise.validation.select.select import select
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.files import AllTimes
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.sources import predicted
 from collwise.validation.times.times import State, Times, joined
+from tests.validation.times_of import times_of
 
 COLLECTIVES = ("bcast", "allreduce", "allgather", "reduce_scatter", "alltoall", "barrier")
 
@@ -120,19 +123,46 @@ def test_a_grid_of_part_of_the_choices_and_points_has_their_times(times: Times, 
         )
 
 
-@given(timed(), st.floats(0.0, 0.3))
-def test_gaps_are_filled_only_where_the_source_agrees_nearby(times: Times, agreement: float) -> None:
-    source = Times.of_seconds(
-        times.grid, np.full(times.seconds.shape, 0.01), "somewhere", "simulated", "engine", State.NOT_ASKED
-    )
+def beside(values: Sequence[int], here: int, known: Iterable[int], most: float) -> list[int]:
+    """The places, among those that are known, of the next smaller and the next larger value within a factor."""
+    below = [place for place in known if values[here] / most <= values[place] < values[here]]
+    above = [place for place in known if values[here] < values[place] <= values[here] * most]
+    return [*sorted(below)[-1:], *sorted(above)[:1]]
+
+
+@given(timed(), st.integers(0, 2**32), st.floats(0.0, 0.3))
+def test_gaps_are_filled_exactly_where_the_source_agrees_nearby(times: Times, seed: int, agreement: float) -> None:
+    own, state = times.seconds.values, times.state.values
+    factors = np.random.default_rng(seed).choice([1.0, 1.05, 0.9, 1.25, math.nan], own.shape)
+    theirs = np.where(np.isnan(own), 0.01, own) * factors
+    source = Times.of_seconds(times.grid, theirs, "somewhere", "simulated", "engine", State.NOT_ASKED)
     filled = times.filled(source, agreement)
-    known = times.state.isin([State.TIMED, State.DOES_NOT_RUN]).values
-    assert (filled.state.values[known] == times.state.values[known]).all()
-    np.testing.assert_array_equal(filled.seconds.values[known], times.seconds.values[known])
-    for a, i, j in np.argwhere(filled.state.values == State.FILLED):
-        near = times.nearby(a, i, j)
-        assert near
-        assert all(abs(0.01 / times.seconds.values[a, k, n] - 1) <= agreement for k, n in near)
+    for a, i, j in np.ndindex(own.shape):
+        known = np.argwhere(state[a] == State.TIMED).tolist()
+        near = [(i, n) for n in beside(times.message_bytes, j, {n for k, n in known if k == i}, 4)]
+        near += [(k, j) for k in beside(times.procs, i, {k for k, n in known if n == j}, 2)]
+        differences = [abs(theirs[a, k, n] / own[a, k, n] - 1) for k, n in near if not math.isnan(theirs[a, k, n])]
+        gap = state[a, i, j] in (State.NOT_ASKED, State.FAILED)
+        if gap and differences and max(differences) <= agreement and not math.isnan(theirs[a, i, j]):
+            wanted = (State.FILLED, theirs[a, i, j], max(differences) * theirs[a, i, j])
+        else:
+            wanted = (state[a, i, j], own[a, i, j], times.half_widths.values[a, i, j])
+        found = [values.values[a, i, j] for values in (filled.state, filled.seconds, filled.half_widths)]
+        assert found == pytest.approx(wanted, nan_ok=True)
+    assert (filled.filled_by, filled.facts["filled_from"]) == ("engine", "simulated")
+    assert filled.made_by.endswith("gaps filled by engine") == bool((filled.state == State.FILLED).any())
+
+
+def test_rows_that_rest_on_gaps_are_known() -> None:
+    """The ring is the fastest of 4 KiB, where it was not measured."""
+    seconds = [[[1.0, 1.0, 1.0]], [[1.5, math.nan, 1.5]]]
+    times = times_of("allreduce", (Choice("linear"), Choice("ring")), (4,), (1024, 4096, 16384), seconds, "measured")
+    simulated = times_of("allreduce", times.choices, (4,), times.message_bytes, [[[9.0] * 3], [[1.5, 0.5, 1.5]]])
+    table = select(times.filled(simulated))
+    assert table.rules == {4: ((1024, Choice("linear")), (4096, Choice("ring")), (16384, Choice("linear")))}
+    assert [table.rests_on_gaps(4, start, end) for start, end in ((1024, 4096), (4096, 16384), (16384, None))] == [
+        False, True, False,
+    ]  # fmt: skip
 
 
 @given(st.lists(timed(), min_size=1, max_size=1), st.integers(2, 3))

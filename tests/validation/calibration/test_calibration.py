@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import statistics
 from collections.abc import Iterator
@@ -9,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, strategies as st
 
 from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, Platform, load, write_description
@@ -20,7 +23,6 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli.main import main
 from collwise.validation.calibration.calibration import (
-    QUICK,
     CalibrationGrid,
     alone_platform,
     limit_plan,
@@ -105,7 +107,8 @@ def with_receives(points: list[CalibrationPoint], platform: Platform) -> list[Ca
 
 def test_a_known_platform_is_found_again_and_simulates_alike(context: SimulationContext) -> None:
     points = with_receives(simulated_points(TRUE, context), TRUE)
-    result = refit(points, NOMINAL, context)
+    early = replace(points[1], message_bytes=100)
+    result = refit([early, *points], NOMINAL, context)
     found, true = result.platform, TRUE.calibration
     assert found.calibration.eager_limit_bytes == true.eager_limit_bytes
     assert found.calibration.crosstraffic
@@ -114,6 +117,11 @@ def test_a_known_platform_is_found_again_and_simulates_alike(context: Simulation
     assert found.loopback_latency_seconds == pytest.approx(TRUE.loopback_latency_seconds, rel=0.05)
     assert found.calibration.os[0][1:] == pytest.approx((6e-6, 1e-10), rel=0.05)
     assert found.calibration.or_[0][1:] == pytest.approx((1.1e-5, 2e-10), rel=0.05)
+    for kind, within in itertools.product(Kind, (True, False)):
+        of_it = [one for one in result.residuals.itertuples() if (one.kind, one.within_node) == (kind, within)]
+        off = [abs(one.simulated_seconds / one.measured_seconds - 1) for one in of_it if one.simulated_seconds > 0]
+        expected = statistics.median(off) if off else math.nan
+        assert result.median_error(kind, within_node=within) == pytest.approx(expected, nan_ok=True)
     for one in result.residuals.itertuples():
         near_a_place = any(abs(one.message_bytes / place - 1) < 0.3 for place in (1500, 4096, 32768))
         assert near_a_place or abs(one.relative_error) < 0.01, one
@@ -246,14 +254,38 @@ class TwoNodes(LocalMachine):
         return super().launch(replace(request, on_line=take))
 
 
-@pytest.mark.parametrize(
-    ("processes", "peers"), [((0, 4, 8, 12), "0,1,4,5,8,9,12,13"), ((0, 4), "0,1")], ids=["together", "alone"]
-)
-def test_neighbours_on_all_nodes_that_measure_exchange_messages(processes: tuple[int, ...], peers: str) -> None:
-    plan = size_plan(QUICK, 65536, processes, 4, NOMINAL)
-    within = [case for case in plan if case.peers.startswith("0,1")]
-    assert {case.peers for case in within} == {peers}
-    assert len(within) == QUICK.calls
+@given(
+    numbers=st.tuples(*[st.integers(2, 20)] * 4), most=st.integers(2000, 2**22), limit=st.integers(500, 2**22),
+    nodes=st.integers(1, 4), per_node=st.integers(1, 4), repetitions=st.integers(2, 25),
+)  # fmt: skip
+def test_plans_have_distinct_sizes_from_the_least_to_the_largest_of_each_kind(
+    numbers: tuple[int, ...], most: int, limit: int, nodes: int, per_node: int, repetitions: int
+) -> None:
+    """Eager kinds stay below the limit, others go up to four times that; neighbours on all nodes exchange messages."""
+    grid = CalibrationGrid(*numbers, max_bytes=most, max_repetitions=repetitions)
+    processes = tuple(range(0, 2 * nodes * per_node, per_node))
+    plan = size_plan(grid, limit, processes, per_node, NOMINAL)
+    pings, calls, rows, exchanges = numbers
+    eager = min(most, limit - 1)
+    below, apart = min(most, 4 * eager), ",".join(map(str, processes))
+    wanted = {
+        "roundtrip": (pings, most), "send": (calls, below), "isend": (calls, below), "unexpected_receive":
+        (calls, eager), "saturation": (rows, eager), "sendrecv": (exchanges, below),
+    }  # fmt: skip
+    for experiment, (number, largest) in wanted.items():
+        sizes = [case.message_bytes for case in plan if case.experiment == experiment and case.peers == apart]
+        assert len(set(sizes)) == len(sizes) == number
+        assert (min(sizes), max(sizes)) == (1, largest)
+    reduced = [case.message_bytes for case in plan if case.experiment == "reduce"]
+    assert len(reduced) == 8
+    assert (min(reduced), max(reduced)) == (1024, 2**20)
+    assert not any(size % 8 for size in reduced)
+    measuring = processes if nodes > 1 else processes[:1]
+    within = [case for case in plan if case.experiment == "roundtrip" and case.peers != apart]
+    neighbours = ",".join(f"{rank},{rank + 1}" for rank in measuring)
+    assert {case.peers for case in within} == ({neighbours} if per_node > 1 else set())
+    assert len(within) == (calls if per_node > 1 else 0)
+    assert all(2 <= number <= repetitions for number in plan.values())
 
 
 @needs("openmpi")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings, strategies as st
+from scipy import stats
 
 from collwise.calibrations import fitted_to_times
 from collwise.common.errors import UsageError
@@ -27,7 +31,11 @@ from collwise.validation.calibration.figures import (
     with_eager_limit,
 )
 from collwise.validation.calibration.from_times import (
+    ERROR,
+    MESSAGE_ERROR,
+    Fitted,
     TimedCases,
+    _misfit,
     check,
     fit,
     jump,
@@ -37,14 +45,14 @@ from collwise.validation.calibration.from_times import (
 from collwise.validation.times.grid import Grid
 from tests.command_line import called, printed
 
-SIZES = (64, 4096, 262144, 8388608)
+SIZES = (64, 16384, 4194304)
 CASES = [
     case
     for collective in ("bcast", "gather", "scatter", "alltoall", "reduce", "allreduce")
     for case in Grid.of(collective, (16,), SIZES, 1, (0,)).cases()
     if not case.entry.by_node and case.parameter == 0
 ]
-MESSAGE_SIZES = [1 << power for power in range(0, 23, 2)]
+MESSAGE_SIZES = [1 << power for power in (0, 4, 8, 12, 14, 16, 20)]
 LATENCIES = [Case("-", "-", 2, size, experiment=ROUNDTRIP, peers="0,1", reply_bytes=size) for size in MESSAGE_SIZES]
 STREAMS = [replace(case, experiment=SATURATION, count=64, reply_bytes=4) for case in LATENCIES]
 OSU = """# OSU MPI Latency Test v5.8
@@ -139,24 +147,6 @@ def test_the_most_telling_measurements_beat_others_drawn_at_random() -> None:
     assert np.mean(lost["chosen"]) < np.mean(lost["drawn"])
 
 
-def test_the_command_fits_a_nominal_platform(tmp_path: Path) -> None:
-    """Times as they would be on a machine with a latency that is twice as long: the command finds it, and predicts."""
-    wanted = [one for one in measured_on(preset(), {"latency": 2.0}, CASES).measured.items() if one[0].message_bytes]
-    lines = [
-        f"{case.collective},{case.algorithm},{case.procs},{case.message_bytes},1,{case.segment_bytes},{seconds * 1e6!r}"
-        for case, seconds in wanted
-    ]
-    head = "# machine: somewhere\n# library: ours\ncollective,algorithm,procs,bytes,ppn,segment,us\n"
-    times, nominal, made = (tmp_path / name for name in ("it.times.csv", "made.toml", "fitted.toml"))
-    times.write_text(head + "\n".join(lines) + "\n")
-    nominal.write_text(write_description(preset()))
-    asked = ["platforms", "calibrate", "--nominal", str(nominal), "--times", str(times), "-o", str(made), "--json"]
-    rows = {row["figure"]: row for row in printed(called(*asked, cwd=tmp_path).stdout).rows}
-    assert rows["latency"]["factor"] == pytest.approx(2.0, rel=0.2)
-    assert rows["latency"]["told"]
-    assert amounts(load_description(str(made)))["latency"] == pytest.approx(rows["latency"]["fitted"], rel=1e-5)
-
-
 def test_messages_between_two_nodes_tell_latency_and_rate() -> None:
     true = {"latency": 3.0, "handshake": 2.0, "rate": 0.8}
     run = measured_on(preset(), true, [*LATENCIES, *STREAMS], noise=0.02)
@@ -225,53 +215,83 @@ def test_what_osu_prints_is_fitted(tmp_path: Path) -> None:
     assert any("at 16 KiB: the eager limit becomes 16 KiB" in str(part) for part in found.parts)
 
 
-def test_times_that_determine_nothing_are_refused(tmp_path: Path) -> None:
-    """Two broadcasts that take as long as expected, whose rate is known better than such times."""
-    cases = [Case("bcast", name, 16, SIZES[-1]) for name in ("linear", "binomial")]
-    lines = [f"bcast,{case.algorithm},16,{SIZES[-1]},{seconds!r}\n"
-             for case, seconds in measured_on(preset(), {}, cases).measured.items()]  # fmt: skip
-    head = "# machine: a\n# library: b\ncollective,algorithm,procs,bytes,seconds\n"
-    (tmp_path / "it.csv").write_text(head + "".join(lines))
-    (tmp_path / "made.toml").write_text(write_description(preset()))
-    done = called("platforms", "calibrate", "--nominal", "made.toml", "--times", "it.csv", "-o", "x.toml", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("collwise: --times: the times do not determine any parameter of made; give more")
-    assert len(done.stderr.splitlines()) == 1
-    assert not (tmp_path / "x.toml").exists()
-
-
-def test_messages_within_a_node_are_not_fitted(tmp_path: Path) -> None:
-    text = "# machine: a\n# library: b\ncollective,algorithm,procs,bytes,ppn,us\nlatency,,2,64,2,0.5\n"
-    (tmp_path / "it.csv").write_text(text)
-    done = called("platforms", "calibrate", "--nominal", "gros", "--times", "it.csv", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "messages between two nodes, or two algorithms of one collective" in done.stderr
-
-
-def test_times_of_one_algorithm_are_refused(tmp_path: Path) -> None:
-    times = tmp_path / "it.times.csv"
-    times.write_text("# machine: a\n# library: b\ncollective,algorithm,procs,bytes,us\nbcast,binomial,8,64,5\n")
-    done = called("platforms", "calibrate", "--nominal", "gros", "--times", str(times), cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("collwise: --times: found no usable times; expected times with one process per node")
-    assert len(done.stderr.splitlines()) == 1
-
-
-def test_times_in_another_unit_are_refused(tmp_path: Path) -> None:
-    """Nothing is written where all times are a thousand times too long."""
-    wanted = measured_on(preset(), {}, CASES).measured.items()
-    lines = [
-        f"{one.collective},{one.algorithm},{one.procs},{one.message_bytes},1,{one.segment_bytes},{seconds * 1e9!r}"
-        for one, seconds in wanted
-        if one.message_bytes
+def times_file(measured: Mapping[Case, float], factor: float = 1.0, ppn: int = 1) -> str:
+    rows = [
+        f"{case.collective},{case.algorithm},{case.procs},{case.message_bytes},{ppn},{seconds * factor!r}"
+        for case, seconds in measured.items()
+        if case.message_bytes
     ]
-    times, nominal = tmp_path / "it.times.csv", tmp_path / "made.toml"
-    head = "# machine: somewhere\n# library: ours\ncollective,algorithm,procs,bytes,ppn,segment,us\n"
-    times.write_text(head + "\n".join(lines) + "\n")
-    nominal.write_text(write_description(preset()))
-    asked = ("--nominal", str(nominal), "--times", str(times), "-o", "fitted.toml")
-    done = called("platforms", "calibrate", *asked, cwd=tmp_path)
-    assert done.returncode == 2
-    assert "check the unit in the column header" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    return "\n".join(["# machine: a", "# library: b", "collective,algorithm,procs,bytes,ppn,seconds", *rows, ""])
+
+
+def calibrated(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """What the command says to a file of times."""
+    (folder / "it.csv").write_text(text)
+    (folder / "made.toml").write_text(write_description(preset()))
+    words = ("--nominal", "made.toml", "--times", "it.csv", "-o", "fitted.toml", "--json")
+    return called("platforms", "calibrate", *words, cwd=folder)
+
+
+UNCUT = [case for case in CASES if not case.segment_bytes and case.collective in ("gather", "scatter", "alltoall")]
+LONG = [Case("bcast", name, 16, SIZES[-1]) for name in ("linear", "binomial")]
+
+
+def test_the_command_fits_a_nominal_platform(tmp_path: Path) -> None:
+    """Times as they would be on a machine with a latency that is twice as long: the command finds it, and predicts."""
+    done = calibrated(tmp_path, times_file(measured_on(preset(), {"latency": 2.0}, UNCUT).measured))
+    rows = {row["figure"]: row for row in printed(done.stdout).rows}
+    assert rows["latency"]["factor"] == pytest.approx(2.0, rel=0.2)
+    assert rows["latency"]["told"]
+    made = load_description(str(tmp_path / "fitted.toml"))
+    assert amounts(made)["latency"] == pytest.approx(rows["latency"]["fitted"], rel=1e-5)
+
+
+REFUSED = [
+    # As long as expected, and a thousand times too long.
+    (measured_on(preset(), {}, LONG).measured, 1, 1, "the times do not determine any parameter of made; give more"),
+    (measured_on(preset(), {}, UNCUT).measured, 1000, 1, "check the unit in the column header"),
+    ({Case("latency", "", 2, 64): 5e-7}, 1, 2, "messages between two nodes, or two algorithms of one collective"),
+    ({LONG[0]: 5e-6}, 1, 1, "found no usable times; expected times with one process per node"),
+]
+
+
+@pytest.mark.parametrize(("measured", "factor", "ppn", "said"), REFUSED, ids=["known", "unit", "within a node", "one"])
+def test_times_that_cannot_be_fitted_are_refused(
+    measured: Mapping[Case, float], factor: float, ppn: int, said: str, tmp_path: Path
+) -> None:
+    done = calibrated(tmp_path, times_file(measured, factor, ppn))
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert done.stderr.startswith("collwise: --times: ")
+    assert said in done.stderr
     assert not (tmp_path / "fitted.toml").exists()
+
+
+# The fit's parts.
+
+
+@settings(max_examples=10)
+@given(
+    st.sets(st.sampled_from(CASES), min_size=1, max_size=12),
+    st.sets(st.sampled_from([*LATENCIES, *STREAMS]), max_size=12),
+    st.floats(-1, 1),
+)
+def test_each_collective_and_each_protocol_of_messages_counts_as_one_observation(
+    some: set[Case], messages: set[Case], off: float
+) -> None:
+    """However many sizes and algorithms were timed, if all times are off by the same factor."""
+    plain = TimedCases(preset(), dict.fromkeys([*some, *messages], 1.0))
+    run = TimedCases(preset(), dict(zip(plain.cases, (plain.on(preset()) * math.exp(off)).tolist(), strict=True)))
+    limit = preset().calibration.eager_limit_bytes
+    kinds = {case.collective for case in plain.cases if case in some}
+    protocols = {(case.experiment, case.message_bytes >= limit) for case in plain.cases if case in messages}
+    wanted = off**2 * (len(kinds) / ERROR**2 + len(protocols) / MESSAGE_ERROR**2)
+    assert (_misfit([run], {}) ** 2).sum() == pytest.approx(wanted, abs=1e-9)
+
+
+@given(st.sampled_from(sorted(FIGURES)), st.floats(-3, 3), st.floats(1e-3, 2))
+def test_a_figure_is_told_if_times_narrow_it_or_exclude_1(name: str, log: float, deviation: float) -> None:
+    fitted = Fitted({}, {"it": {name: math.exp(log)}}, {"it": {name: deviation}}, np.zeros((0, 0)))
+    low, high = stats.norm(log, deviation).interval(0.95)
+    assert np.log(fitted.interval("it", name)) == pytest.approx([low, high], abs=1e-3)
+    assume(abs(abs(log) / deviation - 1.96) > 1e-3)
+    assert fitted.tells("it", name) == (deviation < FIGURES[name].spread / 2 or not low <= 0 <= high)

@@ -32,15 +32,6 @@ def test_5_2() -> None:
     assert float(blocks.gather_binomial(Points.of(8, m), transposed)) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("procs", [2, 4, 8, 16, 128])
-def test_5_3_equal_pairs_take_log2_n_alpha_and_all_blocks_but_one(procs: int) -> None:
-    alpha, beta, sizes = 5e-5, 8e-9, np.array([0.0, 1.0, 1e5])
-    expected = np.log2(procs) * alpha + (procs - 1) * beta * sizes
-    for model in (Hockney(alpha, beta), Hockney(np.full((procs, procs), alpha), np.full((procs, procs), beta))):
-        assert blocks.scatter_binomial(Points.of(procs, sizes), model) == pytest.approx(expected)
-        assert blocks.gather_binomial(Points.of(procs, sizes), model) == pytest.approx(expected)
-
-
 def test_table_5_2_sums_over_pairs() -> None:
     m = 1000.0
     assert float(blocks.scatter_between_pairs(Points.of(8, m), PAIRS)) == pytest.approx(

@@ -127,33 +127,6 @@ def test_known_parameters_are_found_again(model: str, collective: str, algorithm
         assert pair.beta_seconds_per_byte == pytest.approx(TRUTH[name].beta_seconds_per_byte, rel=1e-4), name
 
 
-def test_the_parts_with_parameters_of_their_own() -> None:
-    def names(collective: str, algorithm: str, model: str = BY_PARTS) -> set[str]:
-        observations = observed(model, collective, algorithm)
-        return set(fit_algorithm(model, collective, algorithm, observations, GAMMA, LIMIT).parameters)
-
-    assert names("bcast", "linear") == {"main/eager", "main/rendezvous", "closing_gather/eager"}
-    assert names("bcast", "chain") == {"fill/eager", "steady/eager", "closing_gather/eager"}
-    assert names("bcast", "split_binary") == {
-        "fill/eager", "steady/eager", "exchange/eager", "exchange/rendezvous", "closing_gather/eager",
-    }  # fmt: skip
-    assert names("bcast", "knomial") == names("bcast", "two_tree") == names("bcast", "chain")
-    assert names("bcast", "scatter_allgather") == {"main/eager", "main/rendezvous", "closing_gather/eager"}
-    assert names("bcast", "scatter_ring_allgather") == {
-        "scatter/eager", "scatter/rendezvous", "ring/eager", "ring/rendezvous", "closing_gather/eager",
-    }  # fmt: skip
-    for collective, name in (("gather", "binomial"), ("scatter", "linear"), ("scatter", "binomial")):
-        assert names(collective, name) == {"main/eager", "main/rendezvous"}
-    whole = {"fill/eager", "fill/rendezvous"}
-    assert names("reduce", "linear") == whole | {"inflow/eager", "inflow/rendezvous"}
-    assert names("reduce", "chain") == whole | {"inflow/eager", "inflow/rendezvous", "steady/eager"}
-    for name in ("pipeline", "binary", "binomial"):
-        assert names("reduce", name) == whole | {"steady/eager"}
-    assert names("gather", "binomial", AS_PRINTED) == {"main/eager", "main/rendezvous"}
-    for name in MODELS[AS_PRINTED].formulas["bcast"]:
-        assert names("bcast", name, AS_PRINTED) == {"main/eager"}
-
-
 @pytest.mark.parametrize(("collective", "algorithm"), [("bcast", "chain"), ("bcast", "binary"), ("gather", "linear")])
 def test_outliers_hardly_matter_where_least_squares_fails(collective: str, algorithm: str) -> None:
     observations = observed(BY_PARTS, collective, algorithm)
@@ -317,16 +290,19 @@ def every_algorithm(parameters: ModelParameters) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_predictions_are_the_times_the_fit_came_from(parameters: ModelParameters) -> None:
+def test_predictions_over_arrays_are_the_times_the_fit_came_from(parameters: ModelParameters) -> None:
+    """One process takes no time."""
+    procs, sizes = [1, 2, 3, 50, 100], [8192, 65536, 131072, 4194304]
     for model in (BY_PARTS, AS_PRINTED):
         for collective, names in MODELS[model].formulas.items():
             for name in names:
                 segment = SEGMENT if collective in SEGMENTED_COLLECTIVES and name not in UNSEGMENTED else 0
-                for procs, m in ((2, 8192), (3, 65536), (50, 131072), (100, 4194304)):
-                    one = Observation("collective", procs, m, segment, 0.0)
-                    expected = seconds_of(model, collective, name, one, TRUTH)
-                    found = ImplementationAware(parameters, model).predict(collective, name, procs, m, segment)
-                    assert float(found) == pytest.approx(expected, rel=1e-3), (model, collective, name, procs, m)
+                made = ImplementationAware(parameters, model)
+                found = made.predict(collective, name, np.array(procs)[:, None], sizes, segment)
+                asked = [[Observation("collective", p, m, segment, 0.0) for m in sizes] for p in procs]
+                expected = [[seconds_of(model, collective, name, one, TRUTH) for one in row] for row in asked]
+                assert found == pytest.approx(np.array(expected), rel=1e-3), (model, collective, name)
+                assert not found[0].any()
 
 
 def test_traditional_predictions_use_the_roundtrips(parameters: ModelParameters) -> None:
@@ -334,22 +310,6 @@ def test_traditional_predictions_use_the_roundtrips(parameters: ModelParameters)
     found = {name: float(model.predict("bcast", name, 90, 1048576, SEGMENT)) for name in bcast.TRADITIONAL}
     assert found == pytest.approx({"binomial": 7 * message, "binary": 12 * message})
     assert model.algorithms("gather") == ()
-
-
-def test_predicting_arrays_is_predicting_one_by_one(parameters: ModelParameters) -> None:
-    procs, sizes = [1, 2, 3, 5, 16, 90, 1000], [1, 1024, 8193, 65535, 65536, 131072, 4194304]
-    for model, collective, name in every_algorithm(parameters):
-        made, segment = ImplementationAware(parameters, model), SEGMENT if collective == "bcast" else 0
-        together = made.predict(collective, name, np.array(procs)[:, None], sizes, segment)
-        assert together.shape == (7, 7)
-        one_by_one = [[float(made.predict(collective, name, p, m, segment)) for m in sizes] for p in procs]
-        np.testing.assert_allclose(together, one_by_one, rtol=1e-12)
-        assert not together[0].any()
-        # As printed, formula (7) makes one segment between two or three processes free.
-        free = together[1:] == 0
-        assert (together >= 0).all()
-        assert free.any() == ((model, collective, name) == (AS_PRINTED, "bcast", "binomial"))
-        assert not free[2:].any()
 
 
 def test_a_part_that_was_never_fitted_gives_nan(parameters: ModelParameters) -> None:
@@ -376,26 +336,19 @@ def test_unknown_models_and_algorithms(parameters: ModelParameters) -> None:
         ImplementationAware(parameters, BY_PARTS).predict("bcast", "chian", 4, 1)
 
 
-def test_a_saved_file_predicts_the_same(parameters: ModelParameters, tmp_path: Path) -> None:
+def test_a_saved_file_is_read_as_it_was_written(parameters: ModelParameters, tmp_path: Path) -> None:
+    """Residuals are rounded. What is read predicts the same, as parameters are kept to the last digit."""
     path = tmp_path / "grisou.toml"
     parameters.save(path)
     loaded = ModelParameters.load(path)
-    for name in ("platform", "made_by", "processes_per_node", "eager_limit_bytes", "segment_bytes", "gamma", "hockney"):
-        assert getattr(loaded, name) == getattr(parameters, name)
-    procs, sizes = np.arange(1, 130)[:, None], 1000 * 2 ** np.arange(13)[None, :]
+    assert list(tmp_path.iterdir()) == [path]
     for model, collective, name in every_algorithm(parameters):
-        written, read = (ImplementationAware(one, model) for one in (parameters, loaded))
-        assert read.algorithms(collective) == written.algorithms(collective)
-        segment = SEGMENT if collective == "bcast" else 0
-        np.testing.assert_array_equal(
-            read.predict(collective, name, procs, sizes, segment),
-            written.predict(collective, name, procs, sizes, segment),
-        )
         if model != TRADITIONAL:
             fit, again = (one.fits[model][collective][name] for one in (parameters, loaded))
-            assert again.parameters == fit.parameters
+            assert dataclasses.replace(again, residuals=()) == dataclasses.replace(fit, residuals=())
             assert again.residuals == pytest.approx(fit.residuals, abs=1e-6)
-    assert list(tmp_path.iterdir()) == [path]
+    without = [dataclasses.replace(one, fits={}, observations={}) for one in (parameters, loaded)]
+    assert without[0] == without[1]
 
 
 def test_saving_where_nothing_can_be_written(parameters: ModelParameters, tmp_path: Path) -> None:

@@ -179,11 +179,6 @@ def test_platforms_whose_truth_is_not_known() -> None:
         ("lmo", "triplets", "exact-sender", "assumes that sending and receiving cost the same"),
         ("plogp", "kielmann", "exact-symmetric", "assumes that only the gap grows with the message size"),
         ("plogp", "fitted", "exact", "assumes that the messages of a barrier are received concurrently"),
-        ("plogp", "saturation", "exact", ""),
-        ("plogp", "kielmann", "exact", ""),
-        ("loggp", "fitted", "exact-sender", ""),
-        ("loggp", "hoefler", "exact-symmetric", ""),
-        ("lmo", "triplets", "exact-heterogeneous", ""),
     ],
 )
 def test_what_procedures_assume(family: str, procedure: str, platform: str, why: str) -> None:

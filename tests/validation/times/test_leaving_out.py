@@ -174,18 +174,3 @@ def test_what_is_recorded_first_follows_from_messages_of_another_size(monkeypatc
     alone, after = words_for(2**22, {}), words_for(2**22, paces)
     assert len(after) == 1 < len(alone)
     assert sum(after) < sum(alone)
-
-
-def test_a_play_stops_only_when_it_takes_longer() -> None:
-    for case in (Case("bcast", "binomial", 24, 2**18, 8192), Case("allreduce", "ring", 24, 2**16)):
-        schedule = Schedule(case)
-        tables = network_tables(PLATFORM, case.procs, 1, schedule.sizes)
-        expected = schedule.play(tables)
-        for share in (1.0, 1.5):
-            found = schedule.play_within(tables, share * expected.seconds)
-            assert found is not None
-            assert (found.ends == expected.ends).all()
-        for share in (0.0, 0.5):
-            assert schedule.play_within(tables, share * expected.seconds) is None
-        model = replace(tables, out_rate=None)
-        assert schedule.play_within(model, 0.0) is not None

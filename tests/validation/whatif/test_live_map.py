@@ -88,7 +88,7 @@ def maps() -> Iterator[dict[str, LiveMap]]:
         }
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(collective=st.sampled_from(("bcast", "reduce", "allreduce", "scatter")), sliders=SLIDERS)
 def test_what_is_left_out_is_slower(maps: dict[str, LiveMap], collective: str, sliders: dict[str, str]) -> None:
     changes = [Change(name, value) for name, value in sliders.items()]
@@ -112,7 +112,7 @@ def maps_of_nodes() -> Iterator[dict[str, LiveMap]]:
         }
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @example(collective="allreduce", factors={"bandwidth": "x0.8784", "memory": "x4.453"})
 @example(collective="reduce_scatter", factors={"bandwidth": "x1.188", "memory": "x4.31"})
 @given(

@@ -109,7 +109,7 @@ class Asked(Factors):
 ASKED: set[float] = set()
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(
     gbytes=st.floats(0.5, 16),
     low=st.floats(0.2, 1),
@@ -151,6 +151,7 @@ def of_functions(seconds_at: Callable[[float], Array]) -> Times:
     return joined(sides, FACTOR, FACTORS)
 
 
+@settings(max_examples=20)
 @given(st.lists(st.tuples(*[st.floats(1e-3, 1.0)] * 2), min_size=3, max_size=3), st.sampled_from([0.0, 0.01, 0.1]))
 def test_at_a_cross_over_point_both_times_agree(parts: list[tuple[float, float]], tolerance: float) -> None:
     def seconds_at(factor: float) -> Array:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from collwise.common.errors import UsageError
 from collwise.models.implementation_aware.message_counts import Gamma
 from collwise.models.parameters import ModelParameters
-from collwise.models.point_to_point import PointToPointModel
 from collwise.models.single_messages import Hockney as FittedHockney
 from collwise.validation.fitting.models_by_name import load_model, load_models
 from tests.models.parameter_examples import fitted
@@ -38,17 +36,6 @@ def test_the_model_that_a_file_was_made_for_comes_first(example: str, names: lis
     assert load_model(file).name == names[0]
     assert [load_model(file, name).name for name in names] == names
     assert {model.platform for model in found.values()} == {"gros"}
-
-
-def test_the_homogeneous_model_of_a_heterogeneous_file_has_the_means(tmp_path: Path) -> None:
-    file = tmp_path / "p.toml"
-    written = fitted("hockney of pairs")
-    written.save(file)
-    model = load_model(file, "hockney")
-    assert isinstance(model, PointToPointModel)
-    off_diagonal = ~np.eye(3, dtype=bool)
-    assert model.parameters.alpha_seconds == pytest.approx(np.mean(written.parameters.alpha_seconds[off_diagonal]))
-    assert model.reduce_seconds_per_byte == written.reduce_seconds_per_byte
 
 
 def test_a_model_that_is_not_in_the_file(tmp_path: Path) -> None:

@@ -86,6 +86,17 @@ def test_the_catalogue_says_how_many_chains() -> None:
     assert by_default != model.predict("reduce", "chain", 32, 65536, 1024, 2)
 
 
+@given(*[st.none() | st.integers(1, 300)] * 2)
+def test_the_last_irregular_size_is_the_largest_below_the_regular_ones(first: int | None, regular: int | None) -> None:
+    sizes = range(400)
+    thresholds = Thresholds(None, first, regular)
+    large = [m for m in sizes if regular is not None and m >= regular]
+    irregular = [m for m in sizes if first is not None and m >= first and m not in large]
+    assert np.flatnonzero(thresholds.large(sizes)).tolist() == large
+    assert np.flatnonzero(thresholds.irregular(sizes)).tolist() == irregular
+    assert thresholds.last_irregular_bytes == max([m for m in sizes if m not in large] if large else [0])
+
+
 def test_irregular_and_unknown_are_nan() -> None:
     assert np.isnan(model_of("lmo").predict("gather", "linear", 8, [100, 5000, 1e5])).tolist() == [False, True, False]
     beyond = model_of("lmo_heterogeneous").predict("scatter", "binomial", [1, 16, 17], 100)

@@ -351,15 +351,6 @@ def test_a_saved_file_is_read_as_it_was_written(parameters: ModelParameters, tmp
     assert without[0] == without[1]
 
 
-def test_saving_where_nothing_can_be_written(parameters: ModelParameters, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    for path in (tmp_path / "file" / "grisou.toml", tmp_path):
-        with pytest.raises(UsageError) as caught:
-            parameters.save(path)
-        assert str(path) in str(caught.value)
-        assert "\n" not in str(caught.value)
-
-
 SPOILED = [
     ("platform = ", "plateau = "),
     ("eager_limit_bytes = 65536", 'eager_limit_bytes = "much"'),

@@ -122,15 +122,6 @@ def test_what_does_not_fit_is_not_decided(exact: bool) -> None:
         assert not table.times.at_point(8, MIB)
 
 
-def test_simulated_times_are_without_what_does_not_fit() -> None:
-    with collwise.session(":memory:", engine="schedule") as context:
-        times = collwise.simulate(
-            platform(8 * MIB), "alltoall", (2, 8), (1024, MIB), algorithms="pairwise", context=context
-        )
-    frame = times.frame()
-    assert [*zip(frame.procs, frame.message_bytes, strict=True)] == [(2, 1024), (2, MIB), (8, 1024)]
-
-
 def test_what_is_assumed_of_sizes_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     odd, even = Grid.of("allreduce", (4,), (7, 8, 4097), segments=(0, 2**33)), Grid.of("bcast", (4,), (7,))
     remark_on_sizes([odd, even])

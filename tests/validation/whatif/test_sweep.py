@@ -217,16 +217,6 @@ def test_choices_that_are_nearly_as_fast_do_not_take_turns() -> None:
     assert second.value == pytest.approx(16, rel=0.08)
 
 
-def test_a_cross_over_point_lies_where_times_cross_although_the_tolerance_ends_later(
-    context: SimulationContext,
-) -> None:
-    grid, factors = replace(GRID, procs=(31,), message_bytes=(2**20,)), parse_factors("bandwidth=x0.5:x2")
-    [one], [other] = (sweep_over(GROS, factors, grid, context, tolerance)[1] for tolerance in (0.0, 0.02))
-    assert (one.below, one.above) == (other.below, other.above) == (Choice("ring"), Choice("rabenseifner"))
-    assert one.value == pytest.approx(other.value, rel=0.003)
-    assert 0.8 < one.value < 0.9
-
-
 def test_what_was_left_out_is_slower_and_timed_on_demand(context: SimulationContext) -> None:
     grid, factors = replace(GRID, procs=(31,), message_bytes=(2**20,)), parse_factors("bandwidth=x0.5:x2")
     times, _ = sweep_over(GROS, factors, grid, context)

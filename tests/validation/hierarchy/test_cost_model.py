@@ -46,9 +46,8 @@ def test_costs_follow_equations_3_and_4_from_the_runs_that_are_needed(
     ends = len(task_names(collective, 1)) - 1
     most = max(most, ends)
     runs = runs_needed(collective, asked, most)
-    assert runs == tuple(sorted({min(one, most) if one >= ends else one for one in asked if one < ends} | (
-        {min(max(asked), most)} if max(asked) >= ends else set()
-    )))  # fmt: skip
+    short, long = sorted(one for one in asked if one < ends), [min(max(asked), most)]
+    assert runs == (*short, *(long if max(asked) >= ends else []))
     each = {one: random.uniform(1e-7, 1e-2, (leaders, one + ends)) for one in runs}
     times = [TaskTimes(collective, one, seconds, tail) for one, seconds in each.items()]
     for segments in asked:

@@ -19,9 +19,9 @@ def test_slowdowns_and_their_summary_are_those_of_the_definition(pairs: list[tup
     def of(seconds: float, best: float) -> float:
         if seconds == best:
             return 0.0
-        if math.isnan(seconds + best) or math.inf in (seconds, best) or best == 0:
-            return {True: math.nan, False: -1.0 if best == math.inf else math.inf}[math.isnan(seconds + best)]
-        return seconds / best - 1
+        if math.isnan(seconds + best):
+            return math.nan
+        return math.inf if best == 0 else seconds / best - 1
 
     expected = [of(*pair) for pair in pairs]
     found = slowdown([[one for one, _ in pairs]] * 2, [best for _, best in pairs])

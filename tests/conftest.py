@@ -39,6 +39,8 @@ _SKIPS = pytest.StashKey[Skips]()
 
 def pytest_configure(config: pytest.Config) -> None:
     _keep_bytecode()
+    # Tests run in as many processes as there are processors. Threads of NumPy's would wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from hypothesis import HealthCheck, settings
 
     # Both the deadline and this health check measure how busy the machine is. Each run tries other examples.

@@ -45,12 +45,6 @@ def test_every_family_serves_a_model_that_says_what_it_is() -> None:
     ]  # fmt: skip
 
 
-def test_procedures() -> None:
-    assert ModelKind.parse("by_parts").procedures == (IMPLEMENTATION_AWARE,)
-    assert ModelKind.parse("hockney_heterogeneous").procedures == ("regression", "two-sizes")
-    assert ModelKind.parse("plogp_as_printed").procedures == ("kielmann", "saturation", "fitted")
-
-
 def test_files_have_the_models_names() -> None:
     assert {*ModelParameters.MODELS, PathParameters.MODEL} < set(MODEL_NAMES)
 

@@ -98,9 +98,7 @@ def test_homogeneous_is_the_mean_of_the_pairs() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda lab: hockney_by_two_sizes(LogGPLaboratory(eager_machine(), procs=1)), "at least 2 processes"),
         (lambda lab: hockney_by_two_sizes(lab, large_bytes=1), "large messages of 1 bytes"),
-        (lambda lab: hockney_by_regression(lab, pairs=[(0, 1)], heterogeneous=True), "uses all pairs"),
         (lambda lab: hockney_by_regression(lab, Sizes(smallest_bytes=1)), "they must exceed the smallest message, 1"),
         (lambda lab: Sizes(1024, 1024), "from 1024 to 1024 bytes"),
         (lambda lab: Sizes(max_count=2), "max_count = 2 allows too few message sizes"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, strategies as st
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
@@ -18,7 +19,7 @@ from collwise.studies.cli.main import main
 from collwise.validation.libraries.openmpi_3 import decide, decide_as_listed
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import MIN_DECIDED, PAPER_SIZES, SEGMENTS, SEGMENTS_TEXT, SIZES, sizes_of
-from collwise.validation.times.grid import Grid, candidates
+from collwise.validation.times.grid import Grid, candidates, case_of, choice_of
 from tests.runners import FunctionRunner
 
 if TYPE_CHECKING:
@@ -67,6 +68,17 @@ def test_choices_may_depend_on_the_point() -> None:
     assert Grid("bcast", (LIBRARY_DECIDES,), (2,), (8,), 2).cases() == [
         Case("bcast", "-", 2, 8, processes_per_node=2, experiment="builtin"),
     ]
+
+
+@given(st.sampled_from(candidates("bcast", (0, 1024, 8192))), st.integers(2, 99), st.integers(0, 2**30))
+def test_a_case_says_which_choice_it_times(choice: Choice, procs: int, size: int) -> None:
+    """By default with one process on each node, and rank 0 as the root."""
+    named = {"segment_bytes": choice.segment_bytes, "parameter": choice.parameter, "limit_bytes": choice.limit_bytes}
+    plain = Case("bcast", choice.algorithm, procs, size, **named)
+    assert case_of("bcast", choice, procs, size) == Grid("bcast", (choice,), (procs,), (size,)).cases()[0] == plain
+    assert (plain.processes_per_node, plain.root) == (1, 0)
+    assert choice_of(plain) == choice
+    assert case_of("bcast", choice, procs, size, 4, 1) == replace(plain, processes_per_node=4, root=1)
 
 
 def test_a_grid_labels_its_choices() -> None:

@@ -7,11 +7,11 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from collwise.common.errors import UsageError
 from collwise.platforms import AllocatedPlatform, Platform, allocated, load
-from collwise.platforms.allocation import read_node_map
+from collwise.platforms.allocation import Allocation, NodeMap, read_node_map
 from collwise.platforms.changes import changed, parse_change
 from tests.needs import needs
 
@@ -61,16 +61,18 @@ def test_ranks_share_switches_and_groups_as_their_hosts_do(tmp_path: Path, node_
     assert platform.title.endswith("allocation alloc.csv")
 
 
-@settings(max_examples=60)
-@given(st.lists(st.integers(0, 3599), min_size=1, max_size=300, unique=True), st.integers(1, 3))
-def test_what_is_shared_is_what_the_map_says(
-    tmp_path_factory: pytest.TempPathFactory, places: list[int], per_node: int
-) -> None:
-    folder = tmp_path_factory.mktemp("allocation")
+@pytest.fixture(scope="module")
+def every_host(tmp_path_factory: pytest.TempPathFactory) -> NodeMap:
+    """A map of 20 groups of 18 switches with 10 hosts."""
     lines = [f"h{place},{place // 10},{place // 180}" for place in range(3600)]
-    node_map = write(folder, "map.csv", "\n".join(["host,switch,group", *lines, ""]))
-    rows = [f"{rank},h{place}.x" for rank, place in enumerate(place for place in places for _ in range(per_node))]
-    platform = allocated(LEONARDO, write(folder, "ranks.csv", "\n".join(["rank,host", *rows, ""])), node_map)
+    return read_node_map(write(tmp_path_factory.mktemp("map"), "map.csv", "\n".join(["host,switch,group", *lines, ""])))
+
+
+@given(st.lists(st.integers(0, 3599), min_size=1, max_size=300, unique=True), st.integers(1, 3))
+def test_what_is_shared_is_what_the_map_says(every_host: NodeMap, places: list[int], per_node: int) -> None:
+    rows = {rank: f"h{place}.x" for rank, place in enumerate(place for place in places for _ in range(per_node))}
+    allocation = Allocation("ranks.csv", tuple(rows.values()), True, {host: "ranks.csv" for host in rows.values()})
+    platform = allocated(LEONARDO, allocation, every_host)
     nodes = platform.positions(len(rows), per_node)
     found = switches_and_groups(platform, len(rows))
     for one, other in combinations(range(0, len(rows), max(1, len(rows) // 25)), 2):

@@ -76,13 +76,7 @@ def test_missing_unreadable_and_foreign_files(tmp_path: Path) -> None:
     ("old", "new", "line", "message"),
     [
         ("nodes = 51", "nodes =", "nodes", "broken TOML: Invalid value (at line {line}, column 8)"),
-        ("nodes = 51", "", "[cluster]", "cluster.nodes: missing (valid: a whole number from 1 to 1000000)"),
-        ("nodes = 51", "nodes = 0", "nodes", "cluster.nodes: 0 does not fit (valid: a whole number from 1 to 1000000)"),
-        ("nodes = 51", "nodes = true", "nodes", "cluster.nodes: True does not fit (valid: a whole number from"),
-        ("nodes = 51", "nodes = 5.5", "nodes", "cluster.nodes: 5.5 does not fit (valid: a whole number from"),
-        ("nodes = 51", "nodes = 51\nnods = 3", "nods", "cluster.nods: unknown key; did you mean nodes? (valid: "),
         ("core_flops =", "zzzz = 1\ncore_flops =", "zzzz", "cluster.zzzz: unknown key (valid: nodes, host_prefix, "),
-        ('name = "grisou"', 'name = "A b"', "name", "name: 'A b' does not fit (valid: lower-case letters, digits, "),
         ("cores_per_node = 16", "cores_per_node = 1", "cores", "cluster.cores_per_node: 1 is fewer than the CPUs"),
         (
             "cores_per_node = 16",
@@ -102,33 +96,14 @@ def test_missing_unreadable_and_foreign_files(tmp_path: Path) -> None:
             "backbone",
             "network.backbone_is_shared: is given without backbone_bytes_per_second; give both, or neither",
         ),
-        ("crosstraffic = true", 'crosstraffic = "on"', "cross", "calibration.crosstraffic: 'on' does not fit (valid: "),
-        (
-            "crosstraffic = true",
-            "eager_limit = 1",
-            "eager_limit =",
-            "calibration.eager_limit: unknown key; did you mean eag",
-        ),
         ("7 = 1.54", '7 = "x"', "7 =", "published.gamma.7: 'x' does not fit (valid: a number, or a table of numbers)"),
-        ('where = "no', 'were = "no', "[[sources]]", "sources[2].where: missing (valid: text)"),
     ],
 )
 def test_broken_descriptions(tmp_path: Path, old: str, new: str, line: str, message: str) -> None:
     assert old in _GOOD
     text = _GOOD.replace(old, new)
     number = _line(text, line)
-    if line == "[[sources]]":
-        number = max(n for n, content in enumerate(text.splitlines(), 1) if content == line)
     assert _message(tmp_path / "bad.toml", text).startswith(f"{number}: {message.format(line=number)}")
-
-
-@pytest.mark.parametrize("value", ["-1.0", "0", "nan", "inf", '"fast"', "false"])
-def test_bandwidths_are_finite_and_above_zero(tmp_path: Path, value: str) -> None:
-    line = next(content for content in _GOOD.splitlines() if content.startswith("link_bytes_per_second"))
-    text = _GOOD.replace(line, f"link_bytes_per_second = {value}")
-    message = _message(tmp_path / "bad.toml", text)
-    assert message.startswith(f"{_line(text, 'link_bytes')}: network.link_bytes_per_second: ")
-    assert message.endswith("does not fit (valid: a number above 0)")
 
 
 @pytest.mark.parametrize(
@@ -147,14 +122,6 @@ def test_bandwidths_are_finite_and_above_zero(tmp_path: Path, value: str) -> Non
         (
             "[{from_bytes = 0, factor = 1}, {from_bytes = 9, factor = 1}, {from_bytes = 9, factor = 1}]",
             "calibration.latency_factor: from_bytes has 0, 9, 9; sizes must ascend from 0, each once",
-        ),
-        (
-            "[{from_bytes = 0, factor = 0.0}]",
-            "calibration.latency_factor[1].factor: 0.0 does not fit (valid: a number above 0)",
-        ),
-        (
-            "[{from_bytes = 0, factr = 1.0}]",
-            "calibration.latency_factor[1].factor: missing (valid: a number above 0)",
         ),
         (
             "[" + ",".join(f"{{from_bytes = {n}, factor = 1}}" for n in range(16)) + "]",
@@ -304,8 +271,6 @@ cable_faults = [
     [
         ("node = 4", "node = 51", "node = 51", "node_faults[2].node: there is no node 51 (valid: 0 to 50)"),
         ("node = 4", "node = 3", "node = 3", "node_faults[2].node: 3 is given twice; use each node once"),
-        ("node = 4", "node = -1", "node = -1", "node_faults[2].node: -1 does not fit (valid: a whole number from 0"),
-        ("rate_factor = 0.5\n\n", "rate_factor = 0\n\n", "rate_factor = 0", "0 does not fit (valid: a number above 0)"),
         ("[1]", "[4]", "    { switches", "topology.cable_faults[1].switches: there is no switch 4 (valid: 0 to 3)"),
         (
             "[1]",
@@ -315,9 +280,14 @@ cable_faults = [
         ),
         ("[1]", "[]", "    { switches", "(valid: a list of one switch, or of two with a cable between them"),
         ('"fat-tree"\nnodes_per_switch = 16', '"one-switch"', "cable_faults", "topology.cable_faults: unknown key"),
+        ('"fat-tree"', '"fatt-tree"', "kind", "topology.kind: unknown topology 'fatt-tree'; did you mean fat-tree?"),
+        ('kind = "fat-tree"', "", "[topology]", "kind: missing (valid: one-switch, fat-tree, dragonfly, torus)"),
+        ("16\ncable", "16\npod_oversubscription = 2.0\ncable", "pod_over", "is given without switches_per_pod"),
+        ("links_per", "backbone_bytes_per_second = 1e9\nlinks_per", "backbone", "is given with a fat-tree"),
+        ("core_flops", "memory_domains_per_node = 17\ncore_flops", "memory_dom", "17 is more than the cores"),
     ],
 )
-def test_faults(tmp_path: Path, old: str, new: str, line: str, message: str) -> None:
+def test_faults_and_topologies(tmp_path: Path, old: str, new: str, line: str, message: str) -> None:
     good = _GOOD + _FAULTS
     (tmp_path / "good.toml").write_text(good)
     assert load(tmp_path / "good.toml").heterogeneous

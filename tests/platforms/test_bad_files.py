@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.platforms import Calibration, Source, check_file, known, load, load_description, write_description
+from collwise.platforms import Calibration, check_file, known, load, load_description, write_description
 from collwise.platforms.xml_file import XmlPlatform
+from tests.platforms.test_keys import FORMS
 
-# Too long for one line, so that each gets a table of its own.
-_SOURCES = (Source("nodes and links" * 8, "a paper"), Source("loopback" * 16, "no measurement"))
-_GOOD = write_description(replace(load_description("grisou"), calibration=Calibration(), sources=_SOURCES))
+_GOOD = write_description(replace(load_description("grisou"), calibration=Calibration()))
 _XML = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
@@ -72,67 +72,100 @@ def test_missing_unreadable_and_foreign_files(tmp_path: Path) -> None:
     assert str(error.value) == f"platform file '{binary}' is not UTF-8 text (at byte 8)"
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "line", "message"),
-    [
-        ("nodes = 51", "nodes =", "nodes", "broken TOML: Invalid value (at line {line}, column 8)"),
-        ("core_flops =", "zzzz = 1\ncore_flops =", "zzzz", "cluster.zzzz: unknown key (valid: nodes, host_prefix, "),
-        ("cores_per_node = 16", "cores_per_node = 1", "cores", "cluster.cores_per_node: 1 is fewer than the CPUs"),
-        (
-            "cores_per_node = 16",
-            "cores_per_node = 63",
-            "cores",
-            "cluster.cores_per_node: 63 is not a multiple of the 2 CP",
-        ),
-        (
-            "links_per_node = 1",
-            "backbone_latency_seconds = 1",
-            "backbone",
-            "network.backbone_latency_seconds: is given without backbone_bytes_per_second; give both, or ",
-        ),
-        (
-            "links_per_node = 1",
-            "backbone_is_shared = true",
-            "backbone",
-            "network.backbone_is_shared: is given without backbone_bytes_per_second; give both, or neither",
-        ),
-        ("7 = 1.54", '7 = "x"', "7 =", "published.gamma.7: 'x' does not fit (valid: a number, or a table of numbers)"),
+_FAULTS = """
+[[node_faults]]
+node = 3
+rate_factor = 0.5
+
+[[node_faults]]
+node = 4
+overhead_factor = 2.0
+
+[topology]
+kind = "fat-tree"
+nodes_per_switch = 16
+cable_faults = [
+    { switches = [1], rate_factor = 0.5 },
+]
+"""
+_DIFFERENT = write_description(FORMS["node-types"])
+_LATENCY = "latency_factor = [\n    { from_bytes = 0, factor = 1.0 },\n]"
+_WIRE = '    { one = "fast", other = "slow", latency_seconds = 3e-05, bytes_per_second = 100000000.0 },\n'
+_WIRES = "; give one for every two types, and one for each type of several nodes"
+_UNPAIRED = "is given without backbone_bytes_per_second; give both, or neither"
+_ORDER = "; sizes must ascend from 0, each once"
+
+
+def _rows(*starts: int) -> str:
+    return f"latency_factor = [{', '.join(f'{{from_bytes = {start}, factor = 1}}' for start in starts)}]"
+
+
+# A text, what stands in its place, what is wrong, and how the line begins that is named, if it is not a changed one.
+_BROKEN = {
+    _GOOD: [
+        ("nodes = 51", "nodes =", "broken TOML: Invalid value (at line 6, column 8)"),
+        ("core_flops =", "zzzz = 1\ncore_flops =", "cluster.zzzz: unknown key (valid: nodes, host_prefix, "),
+        ("cores_per_node = 16", "cores_per_node = 1", "cluster.cores_per_node: 1 is fewer than the CPUs"),
+        ("cores_per_node = 16", "cores_per_node = 63", "cluster.cores_per_node: 63 is not a multiple of the 2 CPUs"),
+        ("links_per_node = 1", "backbone_latency_seconds = 1", f"network.backbone_latency_seconds: {_UNPAIRED}"),
+        ("links_per_node = 1", "backbone_is_shared = true", f"network.backbone_is_shared: {_UNPAIRED}"),
+        ("7 = 1.54", '7 = "x"', "published.gamma.7: 'x' does not fit (valid: a number, or a table of numbers)"),
+        (_LATENCY, "latency_factor = [[0, 1.0]]", "a list does not fit (valid: a list of tables with from_bytes, fact"),
+        (_LATENCY, "latency_factor = 1.0", "1.0 does not fit (valid: a list of tables with from_bytes, factor)"),
+        (_LATENCY, "latency_factor = []", f"calibration.latency_factor: from_bytes has no rows{_ORDER}"),
+        (_LATENCY, _rows(1), f"calibration.latency_factor: from_bytes has 1{_ORDER}"),
+        (_LATENCY, _rows(0, 9, 9), f"from_bytes has 0, 9, 9{_ORDER}"),
+        (_LATENCY, _rows(*range(16)), "calibration.latency_factor: 16 rows (valid: 1 to 15)"),
     ],
-)
-def test_broken_descriptions(tmp_path: Path, old: str, new: str, line: str, message: str) -> None:
-    assert old in _GOOD
-    text = _GOOD.replace(old, new)
-    number = _line(text, line)
-    assert _message(tmp_path / "bad.toml", text).startswith(f"{number}: {message.format(line=number)}")
+    _GOOD + _FAULTS: [
+        ("node = 4", "node = 51", "node_faults[2].node: there is no node 51 (valid: 0 to 50)"),
+        ("node = 4", "node = 3", "node_faults[2].node: 3 is given twice; use each node once"),
+        ("[1]", "[4]", "topology.cable_faults[1].switches: there is no switch 4 (valid: 0 to 3)"),
+        ("[1]", "[1, 2]", "no cable ends at 1 and 2 of the fat-tree; expected one switch, or on a torus"),
+        ("[1]", "[]", "(valid: a list of one switch, or of two with a cable between them"),
+        ('"fat-tree"\nnodes_per_switch = 16', '"one-switch"', "topology.cable_faults: unknown key", "cable_faults"),
+        ('"fat-tree"', '"fatt-tree"', "topology.kind: unknown topology 'fatt-tree'; did you mean fat-tree?"),
+        ('kind = "fat-tree"\n', "", "topology.kind: missing (valid: one-switch, fat-tree, dragonfly, to", "[topology]"),
+        ("16\ncable", "16\npod_oversubscription = 2.0\ncable", "is given without switches_per_pod; give both, or neit"),
+        ("links_per", "backbone_bytes_per_second = 1e9\nlinks_per", "network.backbone_bytes_per_second: is given with"),
+        ("core_flops", "memory_domains_per_node = 17\ncore_flops", "17 is more than the cores (valid: up to 16)"),
+    ],
+    _DIFFERENT: [
+        ("nodes = 2", "nodes = 1000", "1001 nodes in all (valid: up to 1000 in a heterogeneous clu", "[[node_types]]"),
+        ("cpus_per_node = 1", "cpus_per_node = 3", "node_types[1].cores_per_node: 2 is fewer than the CPUs (", "cores"),
+        ('name = "slow"', 'name = "fast"', "node_types[2].name: 'fast' is given twice; use each name once"),
+        ('other = "slow"', 'other = "slo"', "network.wires[2].other: unknown node type 'slo' (valid: fast, slow)"),
+        ('other = "slow"', 'other = "fast"', f"network.wires[2]: given twice: 'fast' and 'fast'{_WIRES}"),
+        ('one = "fast", other = "slow"', 'one = "slow", other = "slow"', "between a single node and itself: 'slow' an"),
+        (_WIRE, "", f"network.wires: none between 'fast' and 'slow'{_WIRES}", "wires"),
+        ('host_prefix = "n"', 'host_prefix = "n"\nnodes = 3', "cluster.nodes: unknown key"),
+        ("[calibration]", "[calibration]\nos = []", "calibration.os: unknown key"),
+        ("= 12500000.0", "= 1.25e5", "node_types[2].link_bytes_per_second: 125000 bytes per second is too slow for a"),
+        ("3e-05", "3.0", "network.wires[2].latency_seconds: a route of 3 s makes SimGrid's TCP window the bottleneck"),
+    ],
+}
+
+
+def _changed_lines(good: str, bad: str) -> set[int]:
+    """The numbers of the lines of a text that another one does not have at their place."""
+    changes = SequenceMatcher(None, good.splitlines(), bad.splitlines(), autojunk=False).get_opcodes()
+    return {line + 1 for kind, *_, first, end in changes if kind != "equal" for line in range(first, end)}
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (
-            "[[0, 1.0]]",
-            "calibration.latency_factor: a list does not fit (valid: a list of tables with from_bytes, factor)",
-        ),
-        ("1.0", "calibration.latency_factor: 1.0 does not fit (valid: a list of tables with from_bytes, factor)"),
-        ("[]", "calibration.latency_factor: from_bytes has no rows; sizes must ascend from 0, each once"),
-        (
-            "[{from_bytes = 1, factor = 1.0}]",
-            "calibration.latency_factor: from_bytes has 1; sizes must ascend from 0, each once",
-        ),
-        (
-            "[{from_bytes = 0, factor = 1}, {from_bytes = 9, factor = 1}, {from_bytes = 9, factor = 1}]",
-            "calibration.latency_factor: from_bytes has 0, 9, 9; sizes must ascend from 0, each once",
-        ),
-        (
-            "[" + ",".join(f"{{from_bytes = {n}, factor = 1}}" for n in range(16)) + "]",
-            "calibration.latency_factor: 16 rows (valid: 1 to 15)",
-        ),
-    ],
+    ("good", "old", "new", "message", "start"),
+    [(good, *row, "")[:5] for good, rows in _BROKEN.items() for row in rows],
 )
-def test_broken_rows(tmp_path: Path, rows: str, message: str) -> None:
-    head, _, tail = _GOOD.partition("latency_factor = [")
-    text = f"{head}latency_factor = {rows}\n{tail[tail.index('bandwidth_factor') :]}"
-    assert _message(tmp_path / "bad.toml", text).startswith(f"{_line(text, 'latency_factor')}: {message}")
+def test_a_problem_is_named_with_its_line(
+    tmp_path: Path, good: str, old: str, new: str, message: str, start: str
+) -> None:
+    assert old in good
+    file, bad = tmp_path / "bad.toml", good.replace(old, new, 1)
+    file.write_text(bad)
+    [found] = [problem for problem in check_file(file)[0] if message in problem]
+    assert "\n" not in found
+    line = int(found.removeprefix(f"{file}:").partition(":")[0])
+    assert line in ([_line(bad, start)] if start else _changed_lines(good, bad)), found
 
 
 def test_missing_table_and_the_count_of_further_problems(tmp_path: Path) -> None:
@@ -248,51 +281,19 @@ def test_xml_without_hosts(tmp_path: Path) -> None:
     assert message == "1: no host; at least one <host>, <cluster>, <cabinet> or <peer> is needed"
 
 
-_FAULTS = """
-[[node_faults]]
-node = 3
-rate_factor = 0.5
-
-[[node_faults]]
-node = 4
-overhead_factor = 2.0
-
-[topology]
-kind = "fat-tree"
-nodes_per_switch = 16
-cable_faults = [
-    { switches = [1], rate_factor = 0.5 },
-]
-"""
+def test_a_heterogeneous_description_is_not_a_homogeneous_one(tmp_path: Path) -> None:
+    file = tmp_path / "lab.toml"
+    file.write_text(_DIFFERENT)
+    assert not check_file(file)[0]
+    assert load(file).hosts == ("n1", "n2", "n3")
+    with pytest.raises(UsageError) as error:
+        load_description(file)
+    assert str(error.value) == f"platform '{file}' has nodes that differ; use a platform of equal nodes"
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "line", "message"),
-    [
-        ("node = 4", "node = 51", "node = 51", "node_faults[2].node: there is no node 51 (valid: 0 to 50)"),
-        ("node = 4", "node = 3", "node = 3", "node_faults[2].node: 3 is given twice; use each node once"),
-        ("[1]", "[4]", "    { switches", "topology.cable_faults[1].switches: there is no switch 4 (valid: 0 to 3)"),
-        (
-            "[1]",
-            "[1, 2]",
-            "    { switches",
-            "no cable ends at 1 and 2 of the fat-tree; expected one switch, or on a torus",
-        ),
-        ("[1]", "[]", "    { switches", "(valid: a list of one switch, or of two with a cable between them"),
-        ('"fat-tree"\nnodes_per_switch = 16', '"one-switch"', "cable_faults", "topology.cable_faults: unknown key"),
-        ('"fat-tree"', '"fatt-tree"', "kind", "topology.kind: unknown topology 'fatt-tree'; did you mean fat-tree?"),
-        ('kind = "fat-tree"', "", "[topology]", "kind: missing (valid: one-switch, fat-tree, dragonfly, torus)"),
-        ("16\ncable", "16\npod_oversubscription = 2.0\ncable", "pod_over", "is given without switches_per_pod"),
-        ("links_per", "backbone_bytes_per_second = 1e9\nlinks_per", "backbone", "is given with a fat-tree"),
-        ("core_flops", "memory_domains_per_node = 17\ncore_flops", "memory_dom", "17 is more than the cores"),
-    ],
-)
-def test_faults_and_topologies(tmp_path: Path, old: str, new: str, line: str, message: str) -> None:
-    good = _GOOD + _FAULTS
-    (tmp_path / "good.toml").write_text(good)
-    assert load(tmp_path / "good.toml").heterogeneous
-    text = good.replace(old, new)
-    found = _message(tmp_path / "bad.toml", text)
-    number, _, what = found.partition(": ")
-    last = max(i for i, one in enumerate(text.splitlines(), 1) if one.startswith(line))
-    assert (int(number), message in what) == (last, True), found
+def test_no_node_types_at_all(tmp_path: Path) -> None:
+    text = _DIFFERENT[: _DIFFERENT.index("[[node_types]]")].replace("[cluster]", "node_types = []\n[cluster]")
+    file = tmp_path / "bad.toml"
+    file.write_text(text)
+    line = text[: text.index("\nnode_types")].count("\n") + 2
+    assert check_file(file)[0][0] == f"{file}:{line}: node_types: none; at least one is needed"

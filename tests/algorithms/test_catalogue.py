@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
-from collwise.algorithms.catalogue_check import COUNT_PARAMETERS, LIMIT_PARAMETERS, PART_PARAMETERS, TOPOLOGIES
 from collwise.algorithms.generate_registry import form_of
 from collwise.algorithms.generate_wrappers import PARAMETERS, wrapper
 from tests.algorithms.families import file_name
@@ -21,94 +20,54 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "algorithms"
 CATALOGUE = tomllib.loads((FOLDER / "catalogue.toml").read_text(encoding="utf-8"))
 ALGORITHMS = [(collective, entry) for collective, about in CATALOGUE.items() for entry in about["algorithm"]]
-OPENMPI_VERSIONS = {"4.0", "4.1", "5.0", "6.0"}
-# Of Open MPI's component tuned: the collective's id in rules files, what rules compare, and the largest algorithm id by
-# version. gatherv and scatterv have ids, but no algorithms to choose from.
+# Of Open MPI's component tuned: the collective's id in rules files, and what rules compare. gatherv and scatterv have
+# ids, but no algorithms to choose from.
 OPENMPI = {
-    "allgather": (0, "times_procs", 6, 6, 7, 8),
-    "allgatherv": (1, "same", 5, 5, 6, 6),
-    "allreduce": (2, "same", 6, 6, 6, 7),
-    "alltoall": (3, "times_procs", 5, 5, 5, 5),
-    "alltoallv": (4, "none", 2, 2, 2, 2),
-    "barrier": (6, "none", 6, 6, 6, 6),
-    "bcast": (7, "same", 9, 9, 9, 9),
-    "exscan": (8, "times_procs", 2, 2, 2, 2),
-    "gather": (9, "times_procs", 3, 3, 3, 3),
-    "gatherv": (10, "times_procs", 0, 0, 0, 0),
-    "reduce": (11, "same", 7, 7, 7, 8),
-    "reduce_scatter": (12, "same", 4, 4, 4, 4),
-    "reduce_scatter_block": (13, "times_procs", 4, 4, 4, 4),
-    "scan": (14, "times_procs", 2, 2, 2, 2),
-    "scatter": (15, "times_procs", 2, 3, 3, 3),
-    "scatterv": (16, "times_procs", 0, 0, 0, 0),
+    "allgather": (0, "times_procs"),
+    "allgatherv": (1, "same"),
+    "allreduce": (2, "same"),
+    "alltoall": (3, "times_procs"),
+    "alltoallv": (4, "none"),
+    "barrier": (6, "none"),
+    "bcast": (7, "same"),
+    "exscan": (8, "times_procs"),
+    "gather": (9, "times_procs"),
+    "gatherv": (10, "times_procs"),
+    "reduce": (11, "same"),
+    "reduce_scatter": (12, "same"),
+    "reduce_scatter_block": (13, "times_procs"),
+    "scan": (14, "times_procs"),
+    "scatter": (15, "times_procs"),
+    "scatterv": (16, "times_procs"),
 }
 
-each_algorithm = pytest.mark.parametrize(
-    ("collective", "entry"), ALGORITHMS, ids=[f"{collective}-{entry['name']}" for collective, entry in ALGORITHMS]
-)
+
+def test_functions_are_defined_in_the_files_of_their_names_or_families() -> None:
+    for collective, entry in ALGORITHMS:
+        shares = collective == "reduce_scatter_block" and "guideline" not in entry  # one function serves both
+        folder = "reduce_scatter" if shares else collective
+        source = (FOLDER / folder / file_name(entry["name"])).read_text(encoding="utf-8")
+        assert re.search(rf"^void {entry['function']}\(", source, re.MULTILINE), entry["function"]
 
 
-@each_algorithm
-def test_function_is_defined_in_the_file_of_that_name_or_family(collective: str, entry: dict) -> None:
-    shares = collective == "reduce_scatter_block" and "guideline" not in entry
-    folder = "reduce_scatter" if shares else collective  # one function serves both
-    assert entry["function"] == f"collwise_{folder}_{entry['name']}"
-    source = (FOLDER / folder / file_name(entry["name"])).read_text(encoding="utf-8")
-    assert re.search(rf"^void {entry['function']}\(", source, re.MULTILINE)
+def test_names_say_which_algorithms_are_by_node_and_which_are_mock_ups() -> None:
+    for _, entry in ALGORITHMS:
+        name = entry["name"]
+        assert entry.get("by_node", False) == name.startswith(("hierarchical", "tasks_", "multi_leader_")), name
+        assert entry.get("real_mpi_only", False) == (name == "tasks_library"), name
+        assert ("guideline" in entry) == name.startswith("gl"), name
 
 
-@each_algorithm
-def test_entry_is_complete(collective: str, entry: dict) -> None:
-    assert set(entry["topology"].split(", ")) <= set(TOPOLOGIES)
-    parameters = set(entry["parameters"])
-    assert parameters <= {*PART_PARAMETERS, *COUNT_PARAMETERS, *LIMIT_PARAMETERS}
-    assert len(parameters & set(PART_PARAMETERS)) <= 1
-    assert len(parameters & set(COUNT_PARAMETERS)) <= 1
-    assert len({"segment_bytes", "first_bytes", "bound_bytes"} & set(entry["parameters"])) <= 1  # passed as one
-    assert len(parameters & set(LIMIT_PARAMETERS)) <= 1
-    assert "limit_bytes" not in parameters or "bound_bytes" in parameters
-    assert "between_segment_bytes" not in parameters or "segment_bytes" in parameters
-    assert set(entry.get("defaults", {})) == parameters & set(COUNT_PARAMETERS)
-    assert isinstance(entry["selectable"], bool)
-    assert entry.get("by_node", False) == entry["name"].startswith(("hierarchical", "tasks_", "multi_leader_"))
-    assert entry.get("real_mpi_only", False) == (entry["name"] == "tasks_library")
-    assert not (entry["selectable"] and entry.get("by_node", False))
-    assert entry["title"]
-    assert entry["reference"]
-    assert set(entry["requires"]) <= {"power_of_two", "even", "commutative"}
-    is_mock_up = entry["name"].startswith("gl")
-    assert all((key in entry) == is_mock_up for key in ("guideline", "calls", "message_memory", "integer_memory"))
-    assert not (entry["selectable"] and is_mock_up)
+def test_no_version_of_openmpi_has_taken_an_algorithm_out() -> None:
+    versions = sorted({version for _, entry in ALGORITHMS for version in entry["openmpi"]})
+    assert versions == ["4.0", "4.1", "5.0", "6.0"]
+    for _, entry in ALGORITHMS:
+        assert sorted(entry["openmpi"]) == versions[len(versions) - len(entry["openmpi"]) :], entry["name"]
 
 
-@each_algorithm
-def test_ids_are_those_of_openmpis_versions(collective: str, entry: dict) -> None:
-    assert set(entry["openmpi"]) <= (OPENMPI_VERSIONS if entry["selectable"] else set())
-    largest = dict(zip(sorted(OPENMPI_VERSIONS), OPENMPI[collective][2:], strict=True))
-    # 0 leaves the choice to Open MPI.
-    assert all(1 <= number <= largest[version] for version, number in entry["openmpi"].items())
-    # No version has taken an algorithm out.
-    assert sorted(entry["openmpi"]) == sorted(OPENMPI_VERSIONS)[len(OPENMPI_VERSIONS) - len(entry["openmpi"]) :]
-
-
-@pytest.mark.parametrize("collective", CATALOGUE)
-def test_names_are_unique(collective: str) -> None:
-    names = [entry["name"] for entry in CATALOGUE[collective]["algorithm"]]
-    assert len(names) == len(set(names))
-
-
-@pytest.mark.parametrize("version", sorted(OPENMPI_VERSIONS))
-@pytest.mark.parametrize("collective", CATALOGUE)
-def test_openmpi_ids_are_unique(collective: str, version: str) -> None:
-    entries = CATALOGUE[collective]["algorithm"]
-    ids = [entry["openmpi"][version] for entry in entries if version in entry["openmpi"]]
-    assert len(ids) == len(set(ids))
-
-
-@pytest.mark.parametrize("collective", CATALOGUE)
-def test_openmpi_looks_collectives_up_as_it_does(collective: str) -> None:
-    about = CATALOGUE[collective]
-    assert (about["openmpi_collective"], about["openmpi_message"]) == OPENMPI[collective][:2]
+def test_openmpi_looks_collectives_up_as_it_does() -> None:
+    found = {name: (about["openmpi_collective"], about["openmpi_message"]) for name, about in CATALOGUE.items()}
+    assert found == OPENMPI
 
 
 @pytest.mark.parametrize(

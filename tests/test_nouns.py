@@ -13,13 +13,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FLOORS = ("common", "algorithms", "platforms", "simulator", "models", "validation", "studies")
 
-GONE = {
-    *("IntervalTimes", "Evidence", "Measurement_", "Side", "WhatIfResult", "SweepResult", "LiveView", "EngineChoices"),
-    *("Pick", "Comparison_", "ComparisonResult", "SideBySide", "ModelMap", "MapSummary", "DecisionMaps", "Score"),
-    *("Evaluation", "AccuracyResult", "CaseGrid", "_Filler", "RankAgreement"),
-}
-"""Classes that held times, or picks of these, in forms of their own."""
-
 SAY_NOTHING = {
     *("parts", "points", "places", "truth", "new", "names"),
     *("questions", "stored", "kinds", "cells", "known", "answers"),
@@ -44,16 +37,6 @@ def nodes(tree: ast.Module) -> list[ast.AST]:
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
     return (node for node in nodes(tree) if isinstance(node, ast.FunctionDef))
-
-
-def test_classes_that_held_times_are_gone() -> None:
-    found = [
-        f"{path}:{node.lineno} {node.name}"
-        for path, tree in trees(*FLOORS)
-        for node in nodes(tree)
-        if isinstance(node, ast.ClassDef) and node.name in GONE
-    ]
-    assert not found
 
 
 def test_no_two_classes_have_one_name() -> None:

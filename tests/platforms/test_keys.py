@@ -119,6 +119,11 @@ def values(phrase: str) -> tuple[list[str], list[str]]:
         return [*lowest, *most], [below, "-1", *beyond, *others]
     if phrase == "true or false":
         return ["true", "false"], ["1", "0", '"yes"', "nan", "[]"]
+    if phrase.startswith("a list of"):
+        several = (["[60]", "[1, 1, 1, 1, 1, 1]"], ["[62]", "[1, 1, 1, 1, 1, 1, 1]", "[0]"])
+        one_or_two = (["[0]", "[1, 0]"], ["[1, 1]", "[0, 1, 2]"])
+        fitting, misfits = several if "1 to 6" in phrase else one_or_two
+        return fitting, [*misfits, "[-1]", "[1.0]", "[true]", '["1"]', *others]
     letters = ['"a b"', '"a/b"', *(['"A"'] if "lower-case" in phrase else [])] if "letters" in phrase else []
     return ['"a-9_"'] if letters else [], ["1", "true", "1.5", "nan", *letters]
 

@@ -211,33 +211,28 @@ def test_a_writer_killed_while_making_the_store_leaves_an_empty_one(tmp_path: Pa
         assert len(store.timings(CONFIGURATION)) == 4
 
 
+def left_untouched(path: Path, content: bytes, *words: str) -> None:
+    """What is no whole store is refused with these words, and stays as it was."""
+    path.write_bytes(content)
+    refused(path, *words, "left untouched")
+    assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
+
+
 @pytest.mark.parametrize("size", [1, 15, 100, 4096, 100_000])
 def test_random_bytes_are_left_untouched(tmp_path: Path, size: int) -> None:
-    path = tmp_path / "timings.sqlite"
-    path.write_bytes(content := os.urandom(size))
-    refused(path, "is not a store of times (SQLite)" if size > 1 else "is not a timing table", "left untouched")
-    assert path.read_bytes() == content
-    assert list(tmp_path.iterdir()) == [path]
+    what = "is not a store of times (SQLite)" if size > 1 else "is not a timing table"
+    left_untouched(tmp_path / "timings.sqlite", os.urandom(size), what)
 
 
-def test_a_truncated_store_is_left_untouched(tmp_path: Path) -> None:
+def test_a_truncated_store_and_one_with_a_damaged_page_are_left_untouched(tmp_path: Path) -> None:
     path = filled(tmp_path / "timings.sqlite")
     whole = path.read_bytes()
     assert len(whole) > 10 * 4096
     for length in (2, 99, 100, 1000, 4096, 5000, 2 * 4096, len(whole) // 2, len(whole) - 4096, len(whole) - 1):
-        path.write_bytes(whole[:length])
-        refused(path, "is corrupted", "left untouched")
-        assert path.read_bytes() == whole[:length], length
-        assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_store_with_a_damaged_page_is_left_untouched(tmp_path: Path) -> None:
-    path = filled(tmp_path / "timings.sqlite")
-    whole = path.read_bytes()
+        left_untouched(path, whole[:length], "is corrupted")
     for page in range(1, len(whole) // 4096, 5):
-        path.write_bytes(damaged := whole[: page * 4096] + bytes(4096) + whole[(page + 1) * 4096 :])
-        refused(path, "is corrupted", "left untouched")
-        assert path.read_bytes() == damaged
+        left_untouched(path, whole[: page * 4096] + bytes(4096) + whole[(page + 1) * 4096 :], "is corrupted")
 
 
 @pytest.mark.parametrize(
@@ -255,10 +250,7 @@ def test_the_file_of_another_program_is_left_untouched(tmp_path: Path, statement
     connection = sqlite3.connect(path)
     connection.executescript(statements)
     connection.close()
-    content = path.read_bytes()
-    refused(path, "is not a timing table of this version", "left untouched")
-    assert path.read_bytes() == content
-    assert list(tmp_path.iterdir()) == [path]
+    left_untouched(path, path.read_bytes(), "is not a timing table of this version")
 
 
 def test_a_directory(tmp_path: Path) -> None:

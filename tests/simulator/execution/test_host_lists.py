@@ -3,9 +3,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, strategies as st
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.cluster import common_name, expand_node_list, expand_task_counts, read_hosts
+from collwise.simulator.execution.cluster import (
+    common_name,
+    expand_node_list,
+    expand_task_counts,
+    format_hosts,
+    hosts_in,
+    mapped_by_blocks,
+    read_hosts,
+)
 from collwise.simulator.execution.launchers import slots_of_job, slots_of_reservation
 
 
@@ -87,6 +96,16 @@ def test_a_job_and_a_reservation(tmp_path: Path) -> None:
     for read in (slots_of_job, slots_of_reservation):
         with pytest.raises(UsageError, match="is not set; run within"):
             read({})
+
+
+@given(st.lists(st.tuples(st.from_regex(r"[a-z]{1,3}", fullmatch=True), st.integers(1, 9)), min_size=1, max_size=5))
+def test_hosts_of_processes_are_written_and_read_back(blocks: list[tuple[str, int]]) -> None:
+    hosts = [host for host, count in dict(blocks).items() for _ in range(count)]
+    assert list(hosts_in(format_hosts(hosts))) == hosts
+    per_node = blocks[0][1]
+    alike = [host for host in dict(blocks) for _ in range(per_node)]
+    assert mapped_by_blocks(alike, per_node)
+    assert mapped_by_blocks(alike[1:] + alike[:1], per_node) == (per_node == 1 or len(dict(blocks)) == 1)
 
 
 def test_names_of_sets_of_hosts() -> None:

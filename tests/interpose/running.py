@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from collwise.algorithms.catalogue import Algorithm
+from collwise.common.folders import SOURCES
+from collwise.common.grouping import grouped
 from collwise.simulator.execution.installations import Installation, find_installation
 from collwise.simulator.execution.interposed import preloadable
 from collwise.simulator.execution.launchers import mpirun_command
@@ -27,6 +30,23 @@ def installation_of(name: str) -> Installation:
     found = find_installation(library, version or None)
     found.build.make()
     return found
+
+
+def one_for_each_collective(algorithms: Sequence[Algorithm], pick: int) -> list[Algorithm]:
+    """One of each collective's algorithms, such that going on with `pick` gets at all of them."""
+    return [known[pick % len(known)] for known in grouped(algorithms, lambda one: one.collective).values()]
+
+
+def linked(name: str, source: Path, target: Path, *link_options: str) -> Path:
+    """The program as a user links it with libcollwise behind MPI."""
+    chosen = installation_of(name)
+    library = chosen.program("libcollwise.so")
+    compiler = COMPILERS[name] if name in COMPILERS else str(chosen.launcher.with_name("smpicc"))
+    command = [compiler, "-std=gnu11", f"-I{SOURCES / 'algorithms'}", str(source), *link_options]
+    link = ["-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(target)]
+    done = subprocess.run([*command, *link], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return target
 
 
 def arguments_of(name: str) -> list[str]:

@@ -20,8 +20,7 @@ from collwise.common.folders import SOURCES
 from collwise.platforms import load
 from collwise.simulator.execution.interposed import LibraryOptions, check_program
 from collwise.simulator.execution.smpirun import smpi_files
-from tests.command_line import forked
-from tests.interpose.running import COMPILERS, ENGINES, counts_of, installation_of, run
+from tests.interpose.running import ENGINES, counts_of, installation_of, linked, one_for_each_collective, run
 from tests.needs import each, needs
 from tests.waiting import wait_for
 
@@ -44,28 +43,18 @@ FUNCTIONS = (
 )
 
 
-def chosen_algorithms(pick: int) -> list[Algorithm]:
-    """One algorithm for each collective, such that going on with `pick` gets at all of them."""
-    collectives = Catalogue.load().collectives.values()
-    return [list(known.algorithms.values())[pick % len(known.algorithms)] for known in collectives]
-
-
 def as_list(algorithms: Sequence[Algorithm]) -> str:
     return ";".join(
         f"{a.collective}={a.name}" + (f",{a.part_parameter}=1024" if a.part_parameter else "") for a in algorithms
     )
 
 
-def max_algorithms() -> int:
-    return max(len(known.algorithms) for known in Catalogue.load().collectives.values())
-
-
 @each_engine
 @pytest.mark.parametrize("procs", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_results_are_those_of_mpi_for_every_algorithm(name: str, procs: int, compiled) -> None:
     program = compiled(name, str(HERE / "both.c"))
-    for pick in range(max_algorithms()):
-        algorithms = chosen_algorithms(pick)
+    for pick in range(max(len(known.algorithms) for known in Catalogue.load().collectives.values())):
+        algorithms = one_for_each_collective(ALGORITHMS, pick)
         done = run(name, procs, "--report", "-", "--algorithms", as_list(algorithms), str(program))
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout.startswith("ok "), done.stdout
@@ -245,14 +234,7 @@ def test_a_program_that_does_not_call_it_fails(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["openmpi", "mpich"])
 def test_linked_behind_mpi_is_an_error(name: str, tmp_path: Path) -> None:
-    chosen = installation_of(name)
-    source = HERE / "both.c"
-    target, library = tmp_path / "program", chosen.program("libcollwise.so")
-    mpi = "mpi" if name == "openmpi" else "mpich"
-    command = [COMPILERS[name], "-std=gnu11", f"-I{SOURCES / 'algorithms'}", str(source), f"-l{mpi}"]
-    link = ["-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(target)]
-    done = subprocess.run([*command, *link], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    target = linked(name, HERE / "both.c", tmp_path / "program", "-lmpi" if name == "openmpi" else "-lmpich")
     silent = subprocess.run([str(target)], capture_output=True, text=True, timeout=900)
     assert (silent.returncode, silent.stdout[:3]) == (0, "ok "), silent.stderr
     environment = os.environ | {"COLLWISE_ALGORITHMS": "bcast=binomial"}
@@ -271,22 +253,12 @@ def test_linked_behind_mpi_is_an_error(name: str, tmp_path: Path) -> None:
 )
 def test_linked_in_simulation(name: str, options: Sequence[str], is_called: bool, tmp_path: Path) -> None:
     """Right in SimGrid 3.32 as it loads programs unless told otherwise, and an error elsewhere."""
-    chosen = installation_of(name)
-    target, library = tmp_path / "program", chosen.program("libcollwise.so")
-    command = [
-        str(chosen.launcher.with_name("smpicc")),
-        "-std=gnu11",
-        f"-I{SOURCES / 'algorithms'}",
-        str(HERE / "both.c"),
-    ]
-    link = ["-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(target)]
-    done = subprocess.run([*command, *link], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    report = tmp_path / "report"
+    target, report = linked(name, HERE / "both.c", tmp_path / "program"), tmp_path / "report"
     environment = os.environ | {"COLLWISE_ALGORITHMS": "bcast=binomial", "COLLWISE_REPORT": str(report)}
     with smpi_files(load("gros"), 3, 1) as (platform, hosts):
         run_options = [*options, "-platform", str(platform), "-hostfile", str(hosts), "-np", "3", str(target)]
-        done = subprocess.run([str(chosen.launcher), *run_options], capture_output=True, text=True, env=environment)
+        launcher = str(installation_of(name).launcher)
+        done = subprocess.run([launcher, *run_options], capture_output=True, text=True, env=environment)
     assert "ok " in done.stdout
     if is_called:
         assert done.returncode == 0
@@ -322,30 +294,6 @@ def test_it_shows_only_what_it_has_to(name: str) -> None:
 
 
 # --- The command -----------------------------------------------------------------------------------------------------
-
-
-@needs("openmpi", "mpich", "smpi")
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--library", "openmp", "--procs", "2", "latency"], r"unknown MPI library 'openmp'; did you mean openmpi"),
-        (["--library", "openmpi", "--procs", "0", "latency"], r"--procs"),
-        (["--library", "openmpi", "--procs", "2", "latncy"], r"no program 'latncy'; valid: a file, latency"),
-        (["--library", "openmpi", "--procs", "2", "--ppn", "2", "latency"], r"are for --library smpi"),
-        (["--library", "smpi", "--procs", "2", "latency"], r"needs --platform"),
-        (["--library", "openmpi", "--procs", "2", "--algorithms", "bcast", "latency"], r"is not COLLECTIVE=ALGORITHM"),
-        (["--library", "openmpi", "--procs", "2", "--table", "nowhere", "latency"], r"nowhere: No such file"),
-        (["--library", "mpich", "--procs", "2", "--thresholds", "none", "latency"], r"--thresholds: cannot read none"),
-        (
-            ["--library", "openmpi", "--procs", "2", "--plain", "--report", "-", "latency"],
-            r"--plain runs without libcollwise",
-        ),
-    ],
-)
-def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:
-    done = forked("program", "run", *arguments)
-    assert done.returncode == 2, done.stderr
-    assert re.fullmatch(rf"collwise: .*{said}.*\n", done.stderr)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from collwise.algorithms.catalogue import Algorithm, Catalogue
-from tests.interpose.running import COMPILERS, counts_of, installation_of, launched, run, uncounted
+from collwise.algorithms.catalogue import Catalogue
+from tests.interpose.running import (
+    COMPILERS,
+    counts_of,
+    installation_of,
+    launched,
+    one_for_each_collective,
+    run,
+    uncounted,
+)
 from tests.needs import each, need
 
 HERE = Path(__file__).parent
@@ -35,14 +43,6 @@ PLUGIN = (
     "plugin.run.argtypes = ctypes.c_int, ctypes.c_void_p\n"
     "sys.exit(plugin.run(0, None))\n"
 )
-
-
-def one_for_each_collective(algorithms: list[Algorithm], pick: int) -> list[Algorithm]:
-    """One of each collective's algorithms, such that going on with `pick` gets at all of them."""
-    found: dict[str, list[Algorithm]] = {}
-    for algorithm in algorithms:
-        found.setdefault(algorithm.collective, []).append(algorithm)
-    return [known[pick % len(known)] for known in found.values()]
 
 
 @each_engine

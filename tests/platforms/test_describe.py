@@ -430,41 +430,6 @@ def test_wrong_answers_and_none_end_the_questions(tmp_path: Path, answers: str, 
     assert not (tmp_path / "mine.toml").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        (["--slurm", "nowhere"], "--slurm: no file nowhere; expected live, a folder with slurm.conf, or FILE,..."),
-        (["--slurm", "."], "--slurm: no slurm.conf in ."),
-        (
-            ["--slurm", "empty"],
-            "--slurm: no NodeName in empty; give slurm.conf, or what 'scontrol show nodes' prints",
-        ),
-        (["--slurm", "bad"], "--slurm: malformed list 'n[1-' (nodename); write for example n1 or n[1-16,18]"),
-        (["--slurm", str(OMNI_PATH), "--partition", "btch"], "unknown partition 'btch'; did you mean batch?"),
-        (["--slurm", str(HDR / "nodes.conf"), "--partition", "main"], "--partition main: no PartitionName in "),
-        (["--partition", "batch"], "--partition works only with --slurm"),
-        (["--machine", "--hardware", "."], "--machine is this machine; --hardware names files of another one"),
-        (
-            ["--hardware", "empty"],
-            "empty: neither lstopo's XML nor lscpu's output; write it with 'lstopo --of xml FILE' ",
-        ),
-        (["--hardware", "nowhere"], "cannot read nowhere: No such file or directory"),
-        (["--hardware", "."], ".: not a copy of /sys; expected a folder with class/net or devices/system/cpu"),
-        (["--hardware", "empty", "--hardware", "bad"], "--hardware takes at most one file, and one folder with a "),
-        (["--nodes", "4", "--topology", "one-switch:nodes_per_switch=2"], "nodes_per_switch is not for "),
-        (["--hardware", str(LAPTOP), "--ppn", "5"], "--ppn 5 is more than the --cores (valid: 1 to 4)"),
-    ],
-)
-def test_wrong_input(words: list[str], problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("empty").write_text("")
-    Path("bad").write_text("NodeName=n[1-\n")
-    result = CliRunner().invoke(platforms, ["describe", "mine", *words])
-    assert isinstance(result.exception, UsageError)
-    assert str(result.exception).startswith(problem)
-    assert not Path("mine.toml").exists()
-
-
 def test_a_file_is_overwritten_with_force_only(tmp_path: Path) -> None:
     describe(tmp_path)
     with pytest.raises(UsageError, match="already exists; name another file, or overwrite it with --force"):

@@ -106,64 +106,6 @@ def test_the_other_topologies(tmp_path: Path) -> None:
     assert load_description(file).topology == Torus(1, 5e-7, (2, 3, 4))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--nodes 4", "give --gbits and --latency-us, or --interconnect"),
-        ("--nodes 4 --interconnect tcp-1g --between-sockets-gbytes 40", "--between-sockets-gbytes is for nodes of sev"),
-        (
-            "--nodes 4 --interconnect infiniband",
-            "unknown interconnect 'infiniband'; did you mean infiniband-edr or infiniband-hdr or infiniband-ndr",
-        ),
-        ("--nodes 4 --interconnect tcp-1g --topology torrus", "unknown topology 'torrus'; did you mean torus"),
-        ("--nodes 4 --interconnect tcp-1g --topology torus", "--topology torus needs dimensions$"),
-        (
-            "--nodes 9 --interconnect tcp-1g --topology torus:dimensions=2x4",
-            "do not fit on the torus",
-        ),
-        ("--nodes 4 --interconnect tcp-1g --topology torus:dimensions=2-4", "dimensions: malformed '2-4'"),
-        (
-            "--nodes 4 --interconnect tcp-1g --topology torus:dimensions=80",
-            "the halves of which add up to at most 30",
-        ),
-        (
-            "--nodes 4 --interconnect tcp-1g --topology one-switch:groups=2",
-            "groups is not for --topology one-switch",
-        ),
-        (
-            "--nodes 4 --interconnect tcp-1g --topology one-switch:hop_latency_us=2",
-            "hop_latency_us is not for --topology one-switch",
-        ),
-        (
-            "--nodes 4 --interconnect tcp-1g --topology fat-tree:nodes_per_switch=2,global_gbits=3",
-            "global_gbits is not for --topology fat-tree, but for dragonfly",
-        ),
-        (
-            "--nodes 4 --interconnect tcp-1g --topology fat-tree:nodes_per_switch=2,pod_oversubscription=3",
-            "is for a fat tree with switches_per_pod",
-        ),
-        (
-            "--nodes 4 --interconnect tcp-1g --topology fat-tree:nodes_per_switch=8",
-            "nodes_per_switch=8 exceeds the number of nodes .valid: 1 to 4",
-        ),
-        (
-            "--nodes 4 --interconnect tcp-1g --topology fat-tree:nodes_per_switch=2,oversubscription=2:x",
-            "oversubscription: malformed ratio '2:x': write two numbers",
-        ),
-        (
-            "--nodes 4 --interconnect tcp-1g --cpus 2 --cores 63",
-            "--cores 63 is not a multiple of --cpus 2; .*, as with --cores 64",
-        ),
-        ("--nodes 4 --interconnect tcp-1g --cpus 2 --cores 1", "--cpus 2 is more than the --cores .valid: 1 to 1"),
-    ],
-)
-def test_what_does_not_go_together(tmp_path: Path, options: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message) as error:
-        make(tmp_path, *options.split())
-    assert "\n" not in str(error.value)
-    assert not (tmp_path / "mine.toml").exists()
-
-
 @pytest.mark.parametrize("name", interconnect_names())
 def test_every_interconnect_charges_overheads_and_names_its_sources(name: str) -> None:
     preset = interconnect(name)

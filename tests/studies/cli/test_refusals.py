@@ -15,6 +15,8 @@ from tests.models.parameter_examples import EXAMPLES, fitted
 from tests.needs import needs
 from tests.run_reports import OF_AN_APPLICATION
 
+RECORDED = Path(__file__).parents[2] / "platforms" / "recorded"
+RECORDED_FILES = ("laptop.lscpu", "omnipath.scontrol", "hdr/nodes.conf")
 FILES = {
     "broken.xml": b'<platform version="4.1">\n<zone',
     "broken.toml": b'name = "x',
@@ -23,6 +25,8 @@ FILES = {
     "not-decisions.json": b"{}",
     "map.csv": b"host,switch,group\nn1,a,x\nn2,a,x\nn3,b,x\nn4,c,y\n",
     "before.json": OF_AN_APPLICATION.encode(),
+    "slurm.bad": b"NodeName=n[1-\n",
+    **{path.name: path.read_bytes() for path in map(RECORDED.joinpath, RECORDED_FILES)},
     **dict.fromkeys(("file", "text", "own.toml"), b""),
 }
 REFUSALS = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))

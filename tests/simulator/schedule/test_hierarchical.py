@@ -191,12 +191,13 @@ def test_on_one_level_it_is_the_flat_algorithm(collective: str, name: str, flat:
 
 
 @pytest.mark.parametrize("protocol", [EAGER, RENDEZVOUS])
-def test_broadcasts_within_nodes_go_on_while_segments_arrive_from_others(protocol: int) -> None:
+@pytest.mark.parametrize(("name", "more"), [("hierarchical", 2), ("tasks_chain", 3)])
+def test_broadcasts_within_nodes_go_on_while_segments_arrive_from_others(name: str, more: int, protocol: int) -> None:
     """As the task sbib: a segment takes as long on both levels, and the whole little longer than on one."""
     node_of, segments = [0, 0, 1, 1], 100
-    schedule = Schedule(Case("bcast", "hierarchical", 4, 1000 * segments, 1000), node_of)
+    schedule = Schedule(Case("bcast", name, 4, 1000 * segments, 1000), node_of)
     took = seconds(schedule, node_of, 0.0, 1e-3, 1e-3, protocol)
-    assert segments <= took <= segments + 2
+    assert segments <= took <= segments + more
 
 
 @pytest.mark.parametrize("protocol", [EAGER, RENDEZVOUS])
@@ -217,14 +218,6 @@ def test_an_allreduce_overlaps_its_reduction_and_its_broadcast(name: str, most: 
         schedule = Schedule(Case(collective, name, 32, 400 * 8192, 8192), node_of)
         times[collective] = seconds(schedule, node_of, 2e-5, 1e-9, 2e-10, protocol, over_ports=True)
     assert times["allreduce"] < most * (times["reduce"] + times["bcast"])
-
-
-@pytest.mark.parametrize("protocol", [EAGER, RENDEZVOUS])
-def test_tasks_broadcast_within_nodes_while_segments_arrive_from_others(protocol: int) -> None:
-    node_of, segments = [0, 0, 1, 1], 100
-    schedule = Schedule(Case("bcast", "tasks_chain", 4, 1000 * segments, 1000), node_of)
-    took = seconds(schedule, node_of, 0.0, 1e-3, 1e-3, protocol)
-    assert segments <= took <= segments + 3
 
 
 @pytest.mark.parametrize("between", ["chain", "binomial"])

@@ -116,7 +116,7 @@ static void check_late(int rank, int every) {
     cw_method method = cw_usual_method();
     method.synchronisation = CW_ROUNDS;
     method.timing = CW_GLOBAL;
-    method.min_repetitions = method.max_repetitions = 20;
+    method.min_repetitions = method.max_repetitions = 8;
     method.late_seconds = LATE_SECONDS;
     method.limit_seconds = 0;            /* a busy machine takes as long as it takes */
     method.clock_age_seconds = INFINITY; /* readings of a synchronisation would be counted as well */

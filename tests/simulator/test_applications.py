@@ -12,6 +12,7 @@ from collwise.platforms import load
 from collwise.simulator.execution.launchers import run_program
 from tests.needs import each
 
+pytestmark = pytest.mark.usefixtures("yielding_mpich")
 each_library = pytest.mark.parametrize("library", each("openmpi", "mpich", "smpi"))
 NO_EDGE = 10**9
 

@@ -44,10 +44,15 @@ def largest(case: Case, measured: bool) -> int:
 @pytest.mark.parametrize("procs", [2, 64, 1024])
 @pytest.mark.parametrize("measured", [False, True])
 def test_the_size_named_is_valid_and_fits_in_memory(collective: str, procs: int, measured: bool) -> None:
-    size = largest(Case(collective, "-", procs, 2**60), measured)
+    case = Case(collective, "-", procs, 2**60)
+    size = largest(case, measured)
     assert 2**13 <= size <= GIB
     if measured:
         assert procs * size <= 16 * GIB
+    # Messages name whole MiB, KiB or bytes: one more is refused, with the same size.
+    unit = next(unit for unit in (2**20, 2**10, 1) if size >= unit and size % unit == 0)
+    if size < GIB:
+        assert largest(replace(case, message_bytes=size + unit), measured) == size
 
 
 @pytest.mark.parametrize(

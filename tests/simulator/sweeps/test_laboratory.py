@@ -427,6 +427,7 @@ EVERY_KIND = [
 ]
 
 
+@pytest.mark.usefixtures("yielding_mpich")
 @pytest.mark.parametrize("library", each(*MPI_LIBRARIES))
 def test_real_libraries_run_every_kind_until_it_is_exact_enough(store: Store, library: str) -> None:
     precision = Precision(3, 12, relative_error=0.2)
@@ -448,6 +449,7 @@ def test_real_libraries_run_every_kind_until_it_is_exact_enough(store: Store, li
     assert again.effort == runner.effort
 
 
+@pytest.mark.usefixtures("yielding_mpich")
 @pytest.mark.parametrize("library", each(*MPI_LIBRARIES))
 def test_a_fixed_number_of_repetitions(store: Store, library: str) -> None:
     """As in the thesis, where the least and the most are one number."""
@@ -458,6 +460,7 @@ def test_a_fixed_number_of_repetitions(store: Store, library: str) -> None:
         assert width is None or measurement.half_width_seconds == width
 
 
+@pytest.mark.usefixtures("yielding_mpich")
 @pytest.mark.parametrize("library", each(*MPI_LIBRARIES))
 def test_pairs_side_by_side_give_all_samples_of_the_first(store: Store, library: str) -> None:
     cases = {

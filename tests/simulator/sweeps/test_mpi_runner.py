@@ -2,17 +2,22 @@ from __future__ import annotations
 
 import math
 import statistics
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, strategies as st
+from scipy import stats
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.method import Method, Precision, half_width
+from collwise.simulator.sweeps.method import Method, Precision, combine, half_width
 from collwise.simulator.sweeps.mpi_runner import in_random_order, measure
-from collwise.simulator.timing import Case
+from collwise.simulator.timing import Case, Timing
 from tests.needs import needs
 
 
@@ -64,6 +69,36 @@ def test_nrep_and_launches(tmp_path: Path) -> None:
     assert len(means) == 2
     assert row.seconds == pytest.approx(statistics.fmean(means))
     assert row.half_width_seconds == pytest.approx(half_width(means))
+
+
+_AMOUNTS = st.floats(1e-9, 1e3)
+_LAUNCHES = st.builds(
+    Timing, st.just(Case("bcast", "chain", 2, 8)), _AMOUNTS, _AMOUNTS, _AMOUNTS, st.integers(1, 50),
+    median_seconds=_AMOUNTS, least_seconds=_AMOUNTS, greatest_seconds=_AMOUNTS, late_starts=st.integers(0, 3),
+    clock_resolution_seconds=_AMOUNTS, precise=st.booleans(),
+    samples=st.none() | st.lists(_AMOUNTS, max_size=3).map(tuple),
+)  # fmt: skip
+
+
+@given(st.lists(_LAUNCHES, min_size=2, max_size=5))
+def test_launches_are_combined_by_their_means(launches: list[Timing]) -> None:
+    def of(name: str) -> np.ndarray:
+        return np.array([getattr(launch, name) for launch in launches])
+
+    found, means = combine(launches, 0.9), of("seconds")
+    error = np.sqrt(((means - means.mean()) ** 2).sum() / (len(means) - 1) / len(means))
+    assert found.seconds == pytest.approx(means.mean())
+    assert found.half_width_seconds == pytest.approx(stats.t.ppf(0.95, len(means) - 1) * error)
+    assert found.median_seconds == pytest.approx(np.median(of("median_seconds")))
+    assert (found.least_seconds, found.greatest_seconds) == (of("least_seconds").min(), of("greatest_seconds").max())
+    assert (found.repetitions, found.late_starts) == (of("repetitions").sum(), of("late_starts").sum())
+    assert found.clock_resolution_seconds == of("clock_resolution_seconds").max()
+    assert found.precise == of("precise").all()
+    recorded = [launch.samples for launch in launches if launch.samples is not None]
+    assert found.samples == ((*chain(*recorded),) if len(recorded) == len(launches) else None)
+    assert combine(launches[:1]) == launches[0]
+    failed = replace(launches[-1], error="lost")
+    assert combine([*launches, failed]) == failed
 
 
 @pytest.mark.parametrize(

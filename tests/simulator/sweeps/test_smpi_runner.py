@@ -75,7 +75,7 @@ def assert_same(found: Timing, expected: Timing) -> None:
 
 @needs("smpi")
 def test_a_case_alone_takes_the_time_it_takes_with_others(together: dict[Case, Timing], tmp_path: Path) -> None:
-    chosen = random.Random(1).sample(mixed_cases(), 25)
+    chosen = random.Random(1).sample(mixed_cases(), 12)
     for number, case in enumerate(chosen):
         result = run(tmp_path, [case], f"alone{number}")
         assert result.processes_started == 1
@@ -83,12 +83,11 @@ def test_a_case_alone_takes_the_time_it_takes_with_others(together: dict[Case, T
 
 
 @needs("smpi")
-@pytest.mark.parametrize("seed", range(3))
-def test_order_and_company_do_not_matter(together: dict[Case, Timing], tmp_path: Path, seed: int) -> None:
+def test_order_and_company_do_not_matter(together: dict[Case, Timing], tmp_path: Path) -> None:
     """Straight to the program, with more processes than any case asks for: as in a batch with greater P."""
-    cases = random.Random(seed).sample([case for case in mixed_cases() if case.processes_per_node == 1], 40)
+    cases = random.Random(2).sample([case for case in mixed_cases() if case.processes_per_node == 1], 60)
     (tmp_path / "cases").write_text(case_lines(cases))
-    done = run_program("smpi", "benchmark", 8 + 5 * seed, [str(tmp_path / "cases")], platform=GRISOU)
+    done = run_program("smpi", "benchmark", 18, [str(tmp_path / "cases")], platform=GRISOU)
     records = [sweeps.json.loads(line) for line in done.output_lines if line.startswith('{"id"')]
     assert len(records) == len(cases)
     for case, record in zip(cases, records, strict=True):
@@ -96,22 +95,11 @@ def test_order_and_company_do_not_matter(together: dict[Case, Timing], tmp_path:
 
 
 @needs("smpi")
-def test_every_number_of_batches_gives_the_same_times(together: dict[Case, Timing], tmp_path: Path) -> None:
-    cases = random.Random(2).sample(mixed_cases(), 40)
-    for jobs in (1, 3, 7):
-        result = run(tmp_path, cases, f"jobs{jobs}", jobs=jobs)
-        assert list(result.timings) == cases
-        for case in cases:
-            assert_same(result.timings[case], together[case])
-
-
-@needs("smpi")
 def test_long_pipelines_of_many_processes_are_alone_what_they_are_together(tmp_path: Path) -> None:
     """Where links are shared, events nearly coincide: the least difference in rounding would show."""
     cases = [
         Case("bcast", name, procs, 524288, 8192, processes_per_node=2)
-        for name in ("chain", "k_chain", "binary", "split_binary", "binomial")
-        for procs in (37, 50)
+        for name, procs in (("chain", 37), ("k_chain", 50), ("binary", 37), ("split_binary", 50), ("binomial", 50))
     ] + [Case("gather", name, 50, 65536, processes_per_node=2) for name in ("linear_sync", "binomial")]
     many = run(tmp_path, [*cases, Case("bcast", "linear", 80, 1024, processes_per_node=2)])
     for number, case in enumerate(cases):

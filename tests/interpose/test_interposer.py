@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.algorithms.catalogue_check import MAX_COUNTS, MIN_COUNTS
 from collwise.common.errors import UsageError
 from collwise.common.folders import SOURCES
 from collwise.platforms import load
@@ -310,6 +312,18 @@ def test_it_shows_only_what_it_has_to(name: str) -> None:
 )
 def test_lists_that_are_right(algorithms: str) -> None:
     LibraryOptions(algorithms=algorithms).check()
+
+
+def test_numbers_of_parameters_are_right_within_their_bounds_only() -> None:
+    for algorithm in ALGORITHMS:
+        for name in algorithm.parameters:
+            least, most = MIN_COUNTS.get(name, 0), MAX_COUNTS.get(name)
+            right = [least, 10**9 if most is None else most]
+            for value in (*right, least - 1, "", "1.0", "x", *([] if most is None else [most + 1])):
+                options = LibraryOptions(algorithms=f"{algorithm.collective}={algorithm.name},{name}={value}")
+                said = rf"^--algorithms: entry 1: {name} is '{value}'; it must be a whole number "
+                with contextlib.nullcontext() if value in right else pytest.raises(UsageError, match=said):
+                    options.check()
 
 
 @each_engine

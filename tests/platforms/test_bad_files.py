@@ -117,6 +117,20 @@ _BROKEN = {
         (_LATENCY, _rows(0, 9, 9), f"from_bytes has 0, 9, 9{_ORDER}"),
         (_LATENCY, _rows(*range(16)), "calibration.latency_factor: 16 rows (valid: 1 to 15)"),
     ],
+    write_description(FORMS["one-switch"]): [
+        (
+            "buffer_bytes = 32000",
+            "buffer_bytes = 100",
+            "ports.buffer_bytes: 100 is less than a packet (valid: at least",
+        ),
+        ("buffer_bytes = 32000\n", "", "ports.retransmission_seconds: is given without buffer_bytes; give", "retrans"),
+        (
+            "cpus_per_node = 2",
+            "cpus_per_node = 1",
+            "latency_seconds: is given for nodes of one CPU; c",
+            "between_sockets_l",
+        ),
+    ],
     _GOOD + _FAULTS: [
         ("node = 4", "node = 51", "node_faults[2].node: there is no node 51 (valid: 0 to 50)"),
         ("node = 4", "node = 3", "node_faults[2].node: 3 is given twice; use each node once"),

@@ -197,66 +197,41 @@ def test_smpi_takes_as_long_on_clusters_and_hosts_that_links_join(
     takes_as_long_as_in_smpi(platform, cases, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("content", "routing", "says"),
-    [
-        (CLUSTERS, "Full", "there is no route from 'a' to 'b'"),
-        (
-            CLUSTERS.replace("0-4", "0-3", 1) + UPLINKS,
-            "Full",
-            "switches have 4, 5, 3 hosts; all switches but the last must have the same number",
-        ),
-        (
-            cluster("a", "0-4") + cluster("b", "0-4", core="2") + UPLINKS,
-            "Full",
-            "<cluster> 'b' differs from 'a' in its attributes",
-        ),
-        (TWO + link("x", "5Gbps", "SHARED") + route("a", "b", "x"), "Full", "link 'x' is shared by several routes"),
-        (
-            CLUSTERS + link("x", "5Gbps") + "".join(route(*pair, "x:UP") for pair in combinations("abc", 2)),
-            "Full",
-            "the route from 'b' to 'c' has link 'x' where the switch's other routes have 'x'",
-        ),
-        (TWO + link("x", "5Gbps", "FATPIPE") + route("a", "b", "x"), "Full", "routes between switches limit a flow"),
-        (
-            TWO + link("x", "5Gbps") + route("a", "b", "x"),
-            "Full",
-            "the route from 'a' to 'b' has link 'x' in direction",
-        ),
-        (
-            TWO + link("x", "5Gbps") + route("a", "b", "x:UP").replace('gw_src="ar"', 'gw_src="a-0"'),
-            "Full",
-            "the route of cluster 'a' uses gateway 'a-0'; expected the cluster's router",
-        ),
-        (STAR.replace("h5", "h6", 1), "Floyd", "there is no route from 'h0' to 'h6'"),
-        (STAR + route("h0", "h1", "l0:UP"), "Floyd", "zone 'site' has several routes between two hosts"),
-        (STAR, "Vivaldi", "zone 'site' has the routing Vivaldi (valid: Full, Floyd"),
-        (STAR, "Full", "there is no route from 'h0' to 'h1'"),
-        (STAR.replace("10Gbps", "1Gbps", 1), "Floyd", "links 'l0' and 'l1' of hosts have different rates"),
-        (
-            hosts(2, policy="SHARED") + route("h0", "h1", "l0", "l1"),
-            "Full",
-            "link 'l0' is SHARED; expected a link for each",
-        ),
-        (
-            hosts(2) + route("h0", "h1", "l0:UP"),
-            "Full",
-            "the route from 'h0' to 'h1' does not pass a link of each host",
-        ),
-        (hosts(2, policy="WIFI"), "Full", "link 'l0' is WIFI"),
-        (STAR + link("own", "5Gbps", "SHARED") + LOOPS, "Floyd", "the route of a host to itself is over link 'own'"),
-        (STAR + CLUSTER, "Floyd", "its hosts are in several zones, or in a zone with clusters"),
-        ('<host id="h" speed="1Gf"/>', "Full", "it has only one host; at least two are needed"),
-        (
-            '<peer id="h" speed="1Gf" bw_in="1Gbps" bw_out="1Gbps" coordinates="0 0 0"/>',
-            "Vivaldi",
-            "it has <peer> elements; expected <cluster> elements, or <host> elements with routes",
-        ),
+# What is wrong with each zone, and its routing, if it is not Full.
+REFUSED = {
+    "there is no route from 'a' to 'b'": [CLUSTERS],
+    "switches have 4, 5, 3 hosts; all switches but the last must": [CLUSTERS.replace("0-4", "0-3", 1) + UPLINKS],
+    "<cluster> 'b' differs from 'a' in its attributes": [cluster("a", "0-4") + cluster("b", "0-4", core="2") + UPLINKS],
+    "link 'x' is shared by several routes": [TWO + link("x", "5Gbps", "SHARED") + route("a", "b", "x")],
+    "the route from 'b' to 'c' has link 'x' where the switch's other routes have 'x'": [
+        CLUSTERS + link("x", "5Gbps") + "".join(route(*pair, "x:UP") for pair in combinations("abc", 2))
     ],
-)
-def test_the_route_or_link_that_no_description_has_is_named(
-    content: str, routing: str, says: str, tmp_path: Path
-) -> None:
+    "routes between switches limit a flow": [TWO + link("x", "5Gbps", "FATPIPE") + route("a", "b", "x")],
+    "the route from 'a' to 'b' has link 'x' in direction": [TWO + link("x", "5Gbps") + route("a", "b", "x")],
+    "the route of cluster 'a' uses gateway 'a-0'; expected the cluster's router": [
+        TWO + link("x", "5Gbps") + route("a", "b", "x:UP").replace('gw_src="ar"', 'gw_src="a-0"')
+    ],
+    "there is no route from 'h0' to 'h6'": [STAR.replace("h5", "h6", 1), "Floyd"],
+    "zone 'site' has several routes between two hosts": [STAR + route("h0", "h1", "l0:UP"), "Floyd"],
+    "zone 'site' has the routing Vivaldi (valid: Full, Floyd": [STAR, "Vivaldi"],
+    "there is no route from 'h0' to 'h1'": [STAR],
+    "links 'l0' and 'l1' of hosts have different rates": [STAR.replace("10Gbps", "1Gbps", 1), "Floyd"],
+    "link 'l0' is SHARED; expected a link for each": [hosts(2, policy="SHARED") + route("h0", "h1", "l0", "l1")],
+    "the route from 'h0' to 'h1' does not pass a link of each host": [hosts(2) + route("h0", "h1", "l0:UP")],
+    "link 'l0' is WIFI": [hosts(2, policy="WIFI")],
+    "the route of a host to itself is over link 'own'": [STAR + link("own", "5Gbps", "SHARED") + LOOPS, "Floyd"],
+    "its hosts are in several zones, or in a zone with clusters": [STAR + CLUSTER, "Floyd"],
+    "it has only one host; at least two are needed": ['<host id="h" speed="1Gf"/>'],
+    "it has <peer> elements; expected <cluster> elements, or <host> elements with routes": [
+        '<peer id="h" speed="1Gf" bw_in="1Gbps" bw_out="1Gbps" coordinates="0 0 0"/>',
+        "Vivaldi",
+    ],
+}
+
+
+@pytest.mark.parametrize("says", REFUSED)
+def test_the_route_or_link_that_no_description_has_is_named(says: str, tmp_path: Path) -> None:
+    content, routing = [*REFUSED[says], "Full"][:2]
     with pytest.raises(UsageError) as refused:
         description_of(load(zone(tmp_path, content, routing)))
     assert says in str(refused.value)

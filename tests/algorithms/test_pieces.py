@@ -13,7 +13,7 @@ from collwise.simulator.execution.launchers import run_program
 from tests.algorithms.compiling import compiled
 
 SOURCE = Path(__file__).with_name("pieces.c")
-MAX_BYTES, PROCS = 12, 9
+MAX_BYTES, PROCS = 9, 7
 
 
 @pytest.mark.parametrize("library", ["smpi", "openmpi"])

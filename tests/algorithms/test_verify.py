@@ -12,7 +12,6 @@ import pytest
 
 from collwise.common.folders import SOURCES, cache_folder
 from collwise.simulator.execution.launchers import LocalMachine
-from collwise.simulator.schedule.library import schedule_build
 from collwise.validation.correctness import verification
 from collwise.validation.correctness.verification import VerificationResult, verify, verify_hierarchical
 from tests.algorithms.compiling import built_from, mistaken_sources
@@ -55,13 +54,10 @@ def assert_all_right(results: list[VerificationResult]) -> None:
     }
 
 
-@pytest.mark.parametrize("sanitize", [False, True], ids=["plain", "sanitized"])
-def test_topologies(sanitize: bool) -> None:
-    directory = ROOT / "build/schedule-sanitized" if sanitize else schedule_build().folder
-    if sanitize:
-        build_sanitized(directory, "none")
-    else:
-        schedule_build().make()
+def test_parts_in_c_without_mpi_pass_their_tests_under_sanitizers() -> None:
+    """Topologies, recordings and plays; all other tests run these as they are optimized."""
+    directory = ROOT / "build/schedule-sanitized"
+    build_sanitized(directory, "none")
     done = subprocess.run(
         ["ctest", "--test-dir", str(directory), "--output-on-failure"], capture_output=True, text=True, timeout=900
     )

@@ -225,12 +225,10 @@ def test_an_exported_table_says_what_it_was_decided_for(tmp_path: Path) -> None:
 def test_a_table_that_no_call_uses_is_told_of(tmp_path: Path) -> None:
     table = tmp_path / "rules"
     program = ("--", "latency", "--collectives", "barrier", "--iterations", "2", "--warmup", "1")
-    for rules, said in (("bcast 2 1 0 chain", "no rule"), ("bcast 4 1 0 chain", "begin at 4"), ("", "no rules")):
-        table.write_text(rules + "\n")
-        done = run("openmpi", 2, "--table", str(table), *program)
-        assert done.returncode == 0
-        assert f"collwise: no call of the program used a rule of {table}: " in done.stderr
-        assert said in done.stderr
+    table.write_text("bcast 2 1 0 chain\n")
+    done = run("openmpi", 2, "--table", str(table), *program)
+    assert done.returncode == 0
+    assert re.search(rf"^collwise: no call of the program used a rule of {table}: .*no rule", done.stderr, re.MULTILINE)
     table.write_text("barrier 2 1 0 bruck\n")
     assert "no call" not in run("openmpi", 2, "--table", str(table), *program).stderr
 

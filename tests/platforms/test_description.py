@@ -206,8 +206,6 @@ def test_grisou_and_gros_are_the_published_clusters() -> None:
     grisou, gros = load_description("grisou"), load_description("gros")
     assert (grisou.nodes, grisou.cpus_per_node, grisou.cores_per_node) == (51, 2, 16)
     assert (gros.nodes, gros.cpus_per_node, gros.cores_per_node) == (124, 1, 18)
-    assert grisou.default_processes_per_node == 2
-    assert gros.default_processes_per_node == 1
     assert gros.hosts[-1] == "gros-124.nancy.grid5000.fr"
     assert grisou.published["gamma"] == {"3": 1.114, "4": 1.219, "5": 1.283, "6": 1.451, "7": 1.540}
     assert gros.published["gamma"] == {"3": 1.084, "4": 1.170, "5": 1.254, "6": 1.339, "7": 1.424}

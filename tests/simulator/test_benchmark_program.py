@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, load_description
 from collwise.simulator.execution.launchers import run_program
 from collwise.simulator.execution.processes import ProgramRun, case_lines
@@ -216,12 +215,6 @@ def test_wrong_options_end_the_program(tmp_path: Path, args: list[str]) -> None:
     assert run.returncode == 2
     assert args[0] in run.error_text
     assert "benchmark: " in run.error_text
-
-
-@needs("smpi")
-def test_more_processes_than_the_platform_holds() -> None:
-    with pytest.raises(UsageError, match="cannot hold P = 52 with 1 per node; valid: 1 to 51"):
-        run_program("smpi", "benchmark", 52, ["-"], platform=PLATFORM)
 
 
 @needs("openmpi")

@@ -218,12 +218,3 @@ def test_long_pipelines_are_played_whole(tmp_path: Path) -> None:
     with Store(tmp_path / "timings.sqlite") as store:
         (timing,) = SimulationContext(store, SCHEDULE).simulate(platform, [case]).complete().timings.values()
     assert timing.seconds == played(platform, case, like_smpi=False)
-
-
-def test_results_are_stored_by_placement(tmp_path: Path) -> None:
-    platform, case = platform_with(FatTree(4, HOP)), Case("allgather", "ring", 16, 1000)
-    with Store(tmp_path / "timings.sqlite") as store:
-        context = SimulationContext(store, SCHEDULE)
-        assert context.simulate(platform, [case]).reused == 0
-        assert context.simulate(placed(platform, "cyclic"), [case]).reused == 0
-        assert context.simulate(placed(platform, "block"), [case]).reused == 1

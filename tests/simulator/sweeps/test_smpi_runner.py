@@ -23,7 +23,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps import smpi_runner as sweeps
 from collwise.simulator.sweeps.context import SimulationContext, smpi_as_library
 from collwise.simulator.sweeps.runner import Progress, RunResult
-from collwise.simulator.sweeps.smpi_runner import cost_of, plan_batches, simulated_configuration
+from collwise.simulator.sweeps.smpi_runner import cost_of, plan_batches
 from collwise.simulator.timing import Case, Timing
 from tests.free import free
 from tests.needs import needs
@@ -183,14 +183,6 @@ def test_another_platform_program_engine_or_option_is_another_key(
     assert last.timings == first.timings
     with sqlite3.connect(tmp_path / "timings.sqlite") as connection:
         assert connection.execute("select count(distinct configuration) from timings").fetchone() == (5,)
-
-
-@needs("smpi")
-def test_a_better_title_is_the_same_platform() -> None:
-    engine = smpi_installation()
-    assert simulated_configuration(
-        replace(GRISOU, title="Grisou, again"), engine, "benchmark"
-    ) == simulated_configuration(GRISOU, engine, "benchmark")
 
 
 @needs("smpi")

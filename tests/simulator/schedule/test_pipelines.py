@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from collwise.algorithms.catalogue import Algorithm
 from collwise.simulator.schedule import pipelines
 from collwise.simulator.schedule.library import Schedule
-from collwise.simulator.schedule.pipelines import play_case, sizes_after
+from collwise.simulator.schedule.pipelines import KnownPlay, play_case, play_case_within, sizes_after
 from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, NetworkTables
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS
@@ -153,6 +153,26 @@ def test_the_algorithm_has_a_repetition_under_a_model(monkeypatch: pytest.Monkey
     play_case(case, lambda sizes: NetworkTables.of_model(procs, sizes, 1e-5, 1 / RATE, overhead_seconds=1e-7))
     exempt = algorithm.name == "two_tree" or (algorithm.by_node and algorithm.collective in ("allreduce", "allgather"))
     assert not played or exempt
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from((0.5, 0.99, 1.0, 2.0))), max_size=8))
+def test_known_plays_answer_all_that_they_can(asked: list[tuple[int, float]]) -> None:
+    """A whole play answers for any limit, one that was given up for no later one; two of the cases send the same."""
+    cases = [Case("bcast", "chain", 6, 8000, cut) for cut in (8192, 16384, 4000)]
+
+    def tables_of(sizes: np.ndarray) -> NetworkTables:
+        return network(6, sizes, over_ports=True, protocol=EAGER, overhead=1e-7, latency=1e-6)
+
+    whole = [play_case(case, tables_of).seconds for case in cases]
+    known: list[KnownPlay] = []
+    plays: list[tuple[bool, float, bool]] = []
+    for number, share in asked:
+        limit = share * whole[number]
+        found = play_case_within(cases[number], tables_of, limit, known)
+        assert found.seconds == whole[number] if found else whole[number] > limit
+        if not any(cut == (number == 2) and (is_whole or limit <= most) for cut, most, is_whole in plays):
+            plays.append((number == 2, limit, found is not None))
+        assert len(known) == len(plays)
 
 
 def test_a_slower_path_that_overtakes_later_is_seen() -> None:

@@ -45,11 +45,17 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    subprocess.run([*command, "--no-build-isolation", "--wheel-dir", folder, sources], check=True)
-    [made] = folder.iterdir()
+def packages(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the archive of sources and the wheel, as pip has the same tool make them."""
+    folder = tmp_path_factory.mktemp("packages")
+    make = "from setuptools import build_meta as made; made.build_sdist({0!r}); made.build_wheel({0!r})"
+    subprocess.run([sys.executable, "-c", make.format(str(folder))], cwd=sources, capture_output=True, check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(packages: Path) -> Path:
+    [made] = packages.glob("*.whl")
     return made
 
 
@@ -70,10 +76,8 @@ def test_the_wheel_has_every_file_of_the_floors(wheel: Path) -> None:
 
 
 @needs("git")
-def test_the_archive_of_sources_has_every_file_of_git(sources: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"]
-    subprocess.run(command, cwd=sources, capture_output=True, check=True)
-    [made] = tmp_path.iterdir()
+def test_the_archive_of_sources_has_every_file_of_git(packages: Path) -> None:
+    [made] = packages.glob("*.tar.gz")
     with tarfile.open(made) as archive:
         names = {str(PurePosixPath(*PurePosixPath(one.name).parts[1:])) for one in archive if one.isfile()}
     own = {name for name in names if name in ("PKG-INFO", "setup.cfg") or ".egg-info/" in name}

@@ -15,10 +15,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.installations import smpi_installation
 from collwise.simulator.execution.launchers import run_program
 from collwise.simulator.execution.processes import case_lines
+from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps import smpi_runner as sweeps
 from collwise.simulator.sweeps.context import SimulationContext, smpi_as_library
@@ -479,11 +481,32 @@ def test_batches(cases: list[Case], jobs: int) -> None:
         assert max(theirs) <= sum(theirs) / len(theirs) + max(map(cost_of, group))
 
 
-@given(CASES)
-def test_costs_count_messages(case: Case) -> None:
-    segments = max(1, -(-case.message_bytes // case.segment_bytes)) if case.segment_bytes else 1
-    assert cost_of(case) >= (case.procs - 1) * segments + case.procs > 0
-    assert cost_of(replace(case, procs=case.procs + 1)) > cost_of(case)
+# Those whose messages follow from the topology alone, whatever the number of processes.
+COUNTED = {
+    "bcast": "linear linear_nonblocking chain k_chain binary binomial knomial hierarchical hierarchical_chain",
+    "reduce": "linear chain pipeline binary binomial knomial",
+    "scatter": "linear linear_nonblocking binomial",
+    "allgather": "linear ring bruck recursive_doubling",
+    "alltoall": "linear linear_sync pairwise bruck",
+    "allreduce": "linear non_overlapping ring",
+    "reduce_scatter": "non_overlapping ring",
+    "barrier": "linear tree bruck",
+    "scan": "linear segmented_linear",
+}
+NAMED = [(collective, name) for collective, names in COUNTED.items() for name in names.split()]
+
+
+@given(st.sampled_from(NAMED), st.integers(2, 33), st.integers(1, 60), st.sampled_from((0, 256, 1000)))
+def test_costs_count_messages(named: tuple[str, str], procs: int, elements: int, cut: int) -> None:
+    """Those of the recorded schedule, and some for each process."""
+    entry = Catalogue.load().algorithm(*named)
+    if entry.objection(procs):
+        return
+    size = 0 if entry.collective == "barrier" else 8 * procs * elements
+    case = Case(*named, procs, size, cut if entry.pipelined else 0)
+    for_each_process = cost_of(Case("bcast", "linear", 1, 0))
+    assert cost_of(case) == Schedule(case).messages + procs * for_each_process
+    assert cost_of(replace(case, procs=procs + 1)) > cost_of(case)
 
 
 def test_costs_of_messages_that_are_not_cut() -> None:

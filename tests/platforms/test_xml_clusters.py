@@ -64,6 +64,7 @@ def shape(tmp_path: Path, topology: str, parameters: str) -> Platform:
 def test_what_was_written_of_a_description_is_read_as_it_was(name: str, tmp_path: Path) -> None:
     right, sizes = load(name), np.array([0, 1, 8, 1000, 65535, 65536, 2**20], dtype=np.uint64)
     (tmp_path / "own.xml").write_text(right.xml_text())
+    assert description_of(load(tmp_path / "own.xml")).smpi_options() == right.smpi_options()
     procs = min(4, len(right.hosts))
     found = network_tables(load(tmp_path / "own.xml"), procs, 1, sizes, like_smpi=True)
     for key, value in vars(network_tables(right, procs, 1, sizes, like_smpi=True)).items():

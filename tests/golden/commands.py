@@ -17,6 +17,7 @@ from tests.golden.shapes import (
     document,
     evidence,
     imported,
+    nothing,
     percentages,
     predictions,
     report_values,
@@ -27,7 +28,7 @@ from tests.golden.shapes import (
 )
 
 CONSUMERS = ("openmpi-4.1", "mpich", "intel", "mvapich2", "ucc", "pgmpi", "smpi", "collwise")
-GRID = "--collective all --procs 3,4,8,13 --sizes 64,1KiB,8KiB,64KiB,1MiB"
+GRID = "--collective all --procs 6,8,13 --sizes 1KiB,64KiB,1MiB"
 ENGINE = "--engine schedule --jobs 1 --store store.sqlite"
 GROS, STAMPEDE = f"--platform gros {ENGINE}", f"--platform stampede2 --ppn 4 {ENGINE}"
 PATH, PARTS = "--parameters files/critical_path.toml", "--parameters files/parts.toml"
@@ -41,10 +42,11 @@ IMPORT = "times import results.jsonl --store measured.sqlite --json"
 
 
 class Golden(NamedTuple):
-    """The words of a command line, or of several by ' && ', and what is kept of the results of the last one."""
+    """The words of a command line, or of several by ' && ', and what is kept of the last: also its figures?"""
 
     words: str
     keeps: Callable[[Ran], Any] = document
+    draws: bool = False
 
 
 def _by_times(made: str, options: str = "", keeps: Callable[[Ran], Any] = decisions) -> Golden:
@@ -73,10 +75,8 @@ def _predicted() -> dict[str, Golden]:
     for name in ("hockney", "hockney_by_size", "logp", "loggp", "plogp", "lmo"):
         made[name] = _predict(f"--parameters files/{name}.toml")
     found = {name: _by_times(words) for name, words in made.items()}
-    for one in CONSUMERS:
-        if one != "pgmpi":
-            found[f"critical_path for {one}"] = _by_times(f"{path} {_for(one)}", _for(one))
     return found | {
+        "critical_path for collwise": _by_times(f"{path} --for collwise", "--for collwise"),
         "parts for openmpi-4.1": _by_times(f"{parts} --for openmpi-4.1", "--for openmpi-4.1"),
         "parts as printed": _by_times(f"{parts} --model as_printed"),
         "loggp as printed": _by_times(f"{made['loggp']} --model loggp_as_printed"),
@@ -87,7 +87,7 @@ def _predicted() -> dict[str, Golden]:
         "critical_path, one choice": _by_times(path, "--one-choice"),
         "plogp, one choice": _by_times(made["plogp"], "--one-choice"),
         "plogp, segments": _by_times(_predict(plogp, f"{GRID} --segments 1KiB,8KiB,1MiB")),
-        "every P": _by_times(_predict(PATH, f"--collective bcast,allgather --procs 2:20:+1 {CUT}")),
+        "every P": _by_times(_predict(PATH, f"--collective bcast,allgather --procs 2:8:+1 {CUT}")),
         "usual": _by_times(_predict(PARTS, f"--collective bcast,gather --procs 5,12 {CUT}")),
     }
 
@@ -99,18 +99,18 @@ def _simulated() -> dict[str, Golden]:
     found |= {f"gros for {one}": _by_times(f"{gros} {_for(one)}", _for(one)) for one in CONSUMERS}
     for one in ("openmpi-4.1", "mpich", "smpi"):
         found[f"stampede2 for {one}"] = _by_times(f"{stampede} {_for(one)}", _for(one))
-    few = "--collective bcast,allreduce,gather --procs 4,8,13"
-    three = f"{few} --sizes 1KiB,64KiB,1MiB"
+    few = "--collective bcast,allreduce,gather --procs 8,13"
+    two = f"{few} --sizes 1KiB,64KiB"
     return found | {
         "gros, tolerance 0": _by_times(gros, "--tolerance 0"),
         "gros, tolerance 20": _by_times(f"{gros} --margin 20", "--tolerance 20"),
         "gros, one choice": _by_times(gros, "--one-choice"),
         "gros, segments": _by_times(f"{gros} --segments 1KiB,64KiB"),
-        "gros, usual sizes": _by_times(_simulate(GROS, few)),
-        "stampede2, by node": _by_times(_simulate(STAMPEDE, f"{three} --algorithms all,by-node")),
-        "stampede2, cyclic": _by_times(_simulate(STAMPEDE, f"{three} --placement cyclic")),
-        "stampede2, mock-ups": _by_times(_simulate(STAMPEDE, f"{few} --sizes 1KiB,64KiB --algorithms all,guidelines")),
-        "stampede2, usual sizes": _by_times(_simulate(STAMPEDE, few)),
+        "gros, usual sizes": _by_times(_simulate(GROS, "--collective bcast --procs 13")),
+        "stampede2, by node": _by_times(_simulate(STAMPEDE, f"{two} --algorithms all,by-node")),
+        "stampede2, cyclic": _by_times(_simulate(STAMPEDE, f"{two} --placement cyclic")),
+        "stampede2, mock-ups": _by_times(_simulate(STAMPEDE, f"{two} --algorithms all,guidelines")),
+        "stampede2, usual sizes": _by_times(_simulate(STAMPEDE, "--collective allreduce --procs 8")),
     }
 
 
@@ -121,16 +121,17 @@ def _of_store(query: str, options: str = "", keeps: Callable[[Ran], Any] = decis
 
 def _measured() -> dict[str, Golden]:
     found = {"imported": Golden(IMPORT, imported), "all": _of_store(MEASURED)}
-    found |= {f"for {one}": _of_store(MEASURED, _for(one)) for one in CONSUMERS if one not in ("ucc", "pgmpi")}
+    found |= {f"for {one}": _of_store(MEASURED, _for(one)) for one in ("openmpi-4.1", "collwise")}
+    some = f"{MEASURED},collective=bcast+gather+allreduce+allgather+scan+barrier"
     predicted = f"{_predict(PATH, f'--collective all {MEASURED_POINTS}')} -o filler.times"
     simulated = f"simulate --collective bcast,reduce {GROS} {MEASURED_POINTS} -o filler.times --force"
     filled = "--fill filler.times --agreement 90 --json"
     return found | {
         "for ucc": _of_store(f"{MEASURED},collective=bcast+allreduce+scatter", "--for ucc"),
-        "tie limit 0": _of_store(MEASURED, "--tie-limit 0"),
-        "tie limit 3, tolerance 0": _of_store(MEASURED, "--tie-limit 3 --tolerance 0"),
-        "tolerance 10": _of_store(MEASURED, "--tolerance 10"),
-        "one choice": _of_store(MEASURED, "--one-choice"),
+        "tie limit 0": _of_store(some, "--tie-limit 0"),
+        "tie limit 3, tolerance 0": _of_store(some, "--tie-limit 3 --tolerance 0"),
+        "tolerance 10": _of_store(some, "--tolerance 10"),
+        "one choice": _of_store(some, "--one-choice"),
         "some points": _of_store(f"{MEASURED},collective=bcast+reduce+scan,procs=4+16,sizes=8KiB+1MiB"),
         "filled by a model": Golden(f"{predicted} && select {MEASURED} {filled}", decisions),
         "filled by simulation": Golden(f"{simulated} && select {MEASURED},collective=bcast+reduce {filled}", decisions),
@@ -179,7 +180,6 @@ DECISION_FILES = {
         _simulate(STAMPEDE, "--collective all --procs 4,8 --sizes 64,8KiB,1MiB --for openmpi-4.0 --margin 1"),
         "--for openmpi-4.0",
     ),
-    "simulated": (_simulate(STAMPEDE, f"--collective {TUNED} --procs 4,8 --sizes 64,8KiB,1MiB --margin 1"), ""),
     "nodes": (
         _simulate(
             STAMPEDE, "--collective bcast,allreduce --procs 8,16 --sizes 8KiB,1MiB --algorithms all,by-node --margin 1"
@@ -290,7 +290,8 @@ def _compared() -> dict[str, Golden]:
         made = [f"predict --parameters files/{one}.toml {extent} -o {one}.times --force" for one in models]
         simulated = f"simulate {extent} {GROS} --deciders {library} -o right.times --force"
         others = " ".join(f"{one}.times" for one in models)
-        return Golden(" && ".join([*made, simulated, f"compare right.times {others} {library} --json"]))
+        words = [*made, simulated, f"compare right.times {others} {library} --json"]
+        return Golden(" && ".join(words), draws=(len(models) > 1 and collective == "bcast") or collective == "barrier")
 
     found = {"imported": Golden(IMPORT, imported)}
     for collective in ("bcast", "gather", "reduce", "allreduce", "allgather", "alltoall", "barrier", "reduce_scatter"):
@@ -304,7 +305,7 @@ def _compared() -> dict[str, Golden]:
         found[f"{collective}, measured,simulated"] = Golden(f"{simulated} && compare {measured} simulated.times --json")
         found[f"{collective}, measured,predicted"] = Golden(f"{predicted} && compare {measured} predicted.times --json")
         found[f"{collective}, schedule,predicted"] = Golden("compare predicted.times simulated.times --json")
-    for collective in ("bcast", "reduce", "barrier"):
+    for collective in ("bcast", "barrier"):
         extent = "--procs 3,4,9 --sizes 1KiB,32KiB,1MiB --segments 0,1KiB,8KiB"
         found[f"map of {collective}"] = beside(collective, "openmpi-4.1", *files, extent=extent)
     found["defaults"] = Golden(
@@ -316,20 +317,27 @@ def _compared() -> dict[str, Golden]:
 def _changed() -> dict[str, Golden]:
     few = "--procs 8,13 --sizes 1KiB,64KiB,1MiB --segments 8KiB"
     usual = f"--collective bcast,allreduce {few} {STAMPEDE} --json"
-    sweep = f"--collective allreduce,bcast --procs 8,13 --sizes 64KiB,1MiB --segments 8KiB {ENGINE} --json"
+    sweep = f"--procs 8,13 --sizes 1MiB --segments 8KiB {ENGINE} --json"
     decided = _simulate(STAMPEDE, f"--collective bcast,allreduce {few}")
     return {
         "rules": _by_times(decided, "-o kept.json"),
-        "bandwidth": Golden(f"whatif change {usual} --change bandwidth=x0.25"),
+        "bandwidth": Golden(f"whatif change {usual} --change bandwidth=x0.25", draws=True),
         "several": Golden(f"whatif change {usual} --change latency=x4 --change overheads=x2 --change reduction=x0.5"),
         "kept rules": Golden(f"whatif change {usual} --change latency=x0.25 --decisions kept.json"),
         "no limits": Golden(f"whatif change {usual} --change placement=cyclic --no-limits"),
         "slow node": Golden(f"whatif change --collective gather --procs 8 {STAMPEDE} --change slow_node=1:x8 --json"),
         "configurations": Golden(CONFIGURATIONS, configurations),
-        "sweep of bandwidth": Golden(f"whatif sweep {sweep} --platform gros --factors bandwidth=x0.0625:x4"),
-        "sweep of latency": Golden(f"whatif sweep {sweep} --platform gros --factors latency=x0.25:x8 --tolerance 0"),
+        "sweep of bandwidth": Golden(
+            f"whatif sweep {sweep.replace('8,13', '13,16')} --platform gros --collective allreduce "
+            "--factors bandwidth=x0.0625:x4",
+            draws=True,
+        ),
+        "sweep of latency": Golden(
+            f"whatif sweep {sweep} --platform gros --collective bcast --factors latency=x0.25:x8 --tolerance 0"
+        ),
         "sweep of overheads": Golden(
-            f"whatif sweep {sweep} --platform boba --factors overheads=x0.25:x8 --change bandwidth=x0.5 --tolerance 5"
+            f"whatif sweep {sweep} --platform boba --collective reduce --factors overheads=x0.25:x8 "
+            "--change bandwidth=x0.5 --tolerance 5"
         ),
         "program": Golden(f"program profile report.json --change bandwidth=x0.25 --baseline openmpi-4.1 {GROS} --json"),
         "profile": Golden(
@@ -353,15 +361,16 @@ def _searched() -> dict[str, Golden]:
     drawn = f"search tasks --platform stampede2 --collective bcast {few} --drawn 3"
     no_sizes = few.replace("--sizes 64KiB,1MiB", "").replace("3,4", "3")
     return {
-        "tune": Golden(f"{tune} --search exhaustive,tasks -o d.json"),
+        "tune": Golden(f"{tune} --search exhaustive,tasks -o d.json", draws=True),
         "table": Golden("export d.json --format collwise -o e.table", _written("e.table")),
         "drawn machine": Golden(f"{drawn} --search all"),
         "sockets": Golden(f"{tune.replace('3,4', '3')} --search tasks --within by-socket,point-to-point"),
-        "tasks": Golden(f"show tasks --platform stampede2 --collective bcast {no_sizes}"),
+        "tasks": Golden(f"show tasks --platform stampede2 --collective bcast {no_sizes}", draws=True),
         "guidelines": Golden(
             "guidelines simulate --platform stampede2 --ppn 4 --collective bcast,gather,reduce,scatter --procs 4,8 "
             f"--sizes 64,64KiB --library openmpi-4.1,mpich-4 {ENGINE} --json",
             without_wall_times,
+            draws=True,
         ),
         "chosen": _by_times(
             _simulate(STAMPEDE, "--collective allreduce,gather,scan --procs 4,8 --sizes 64,64KiB"), "-o chosen.json"
@@ -378,6 +387,91 @@ def _searched() -> dict[str, Golden]:
     }
 
 
+MACHINE = """# machine: mare_nostrum
+# library: Open MPI 4.1.5
+collective,algorithm,procs,ppn,bytes,us
+bcast,default,4,1,1024,9
+bcast,binomial,4,1,1024,8
+bcast,chain,4,1,1024,12
+bcast,default,8,4,65536,90
+bcast,binomial,8,4,65536,70
+bcast,chain,8,4,65536,60
+"""
+"""Times of a supercomputer, in a file of this form."""
+
+
+def _presented() -> dict[str, Golden]:
+    """Commands whose results other groups do not have, and results of many points or of one."""
+    gros, many = f"--platform gros {ENGINE}", "--procs 4:16:+2 --sizes 1KiB:4MiB:x16 --segments 8KiB"
+    made, simulated = "simulate --collective bcast,allgather --procs 8,12", f"{GROS} --sizes 1KiB,64KiB -o one.times"
+    drawn = "simulate --platform leonardo --collective allgather --algorithms ring,bruck --procs 4 --sizes 8 --ppn 1"
+    drawn, profile = f"{drawn} {ENGINE} --allocations 3", "program profile report.json"
+    tune = f"tune jupiter --collective bcast --procs 64 --sizes 64KiB --segments 8KiB {ENGINE}"
+    found = {
+        "imported": Golden(IMPORT, imported),
+        "algorithms": Golden("show algorithms bcast --json"),
+        "models": Golden("show models --json"),
+        "coverage": Golden("show models --collective bcast,scan --json"),
+        "defaults": Golden(
+            "show defaults --baseline mpich-4 --collective allgatherv,alltoall --procs 5,16 --sizes 1KiB,1MiB --json"
+        ),
+        "platforms": Golden("platforms list --json", nothing),
+        "description": Golden("platforms describe mine --nodes 4 --interconnect tcp-25g --json", _with("mine.toml")),
+        "schedule": Golden(
+            "show schedule --platform gros --collective reduce --algorithms binomial --procs 8 --sizes 64KiB --json",
+            draws=True,
+        ),
+        "traffic": Golden(
+            "show schedule --platform leonardo --collective bcast --algorithms all --procs 8 --ppn 2 "
+            "--sizes 1KiB --json"
+        ),
+        "one point": Golden(f"simulate {gros} --collective alltoall --procs 64 --sizes 8KiB --json", rows, draws=True),
+        "segments": Golden(
+            f"simulate {gros} --collective bcast,reduce --procs 3,8 --sizes 1KiB,64KiB --segments 0,8KiB,128KiB --json",
+            nothing,
+            draws=True,
+        ),
+        "allocations": Golden(f"{drawn} --json", rows, draws=True),
+        "of allocations": Golden(f"{drawn} -o drawn.times && select drawn.times --json", decisions),
+        "of a simulation": Golden(f"{made} {simulated} && select one.times --json -o one.json", decisions),
+        "robust": Golden("select one.times --robust --json", decisions),
+        "notes": Golden(f"{made} {GROS} --sizes 1KiB --segments 8KiB:1MiB:x3 --json", nothing),
+        "of a model": Golden(
+            f"predict --collective bcast {PATH} {many} -o two.times && select two.times --json", decisions
+        ),
+        "of measured times": Golden(f"select {MEASURED},collective=bcast+scan --json", decisions),
+        "exported": Golden("export one.json --format openmpi -o one.rules --json", nothing),
+        "exported for libcollwise": Golden("export one.json --format collwise -o one.table --json"),
+        "tuned": Golden(f"{tune} -o one --json"),
+        "tuned, several": Golden(
+            f"tune infiniband-hdr100 --nodes 4 --ppn 16 --collective bcast,allreduce --sizes 1KiB,1MiB {ENGINE} "
+            "--for openmpi-5.0 --segments 64KiB -o two --json"
+        ),
+        "tuned, robust": Golden(f"{tune} --for intel --robust -o three --json"),
+        "profile": Golden(f"{profile} --json"),
+        "profiles": Golden(f"{profile} report.json --after report.json --json"),
+        "profile by measured times": Golden(
+            f"select {MEASURED} -o m.json && {profile} --decisions m.json --baseline openmpi-4.1 --json"
+        ),
+        "profile by decisions": Golden(f"{profile} --decisions one.json --baseline openmpi-4.1 --json"),
+        "changed, many": Golden(
+            f"whatif change {gros} --collective bcast,allreduce {many.replace('+2', '+4')} "
+            "--change bandwidth=x0.02 --json",
+            nothing,
+        ),
+        "swept, many": Golden(
+            f"whatif sweep {gros} --collective allreduce --algorithms ring,recursive_doubling {many} "
+            "--factors bandwidth=x0.1:x2 --json",
+            nothing,
+        ),
+        "machines": Golden(f"check machines machine.times.csv {ENGINE} --predictions p.csv --json", draws=True),
+        "deleted": Golden("times delete --store measured.sqlite --source measured --yes --json"),
+    }
+    for name in ("gros", "hcl16", "fat-tree-1024", "leonardo", "fugaku"):
+        found[f"platform {name}"] = Golden(f"platforms show {name} --json", draws=name != "hcl16")
+    return found
+
+
 GROUPS: dict[str, dict[str, Golden]] = {
     "select_predicted": _predicted(),
     "select_simulated": _simulated(),
@@ -388,4 +482,5 @@ GROUPS: dict[str, dict[str, Golden]] = {
     "compare": _compared(),
     "change": _changed(),
     "search": _searched(),
+    "shown": _presented(),
 }

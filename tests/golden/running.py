@@ -7,6 +7,8 @@ import hashlib
 import io
 import json
 import os
+import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,18 +18,26 @@ import pytest
 
 from collwise.common.errors import warn
 from collwise.studies.cli.main import main
-from collwise.studies.present.shown import Shown
-from tests.golden.commands import GROUPS
+from collwise.studies.present.shown import Shown, shown
+from tests.golden.commands import GROUPS, MACHINE
 from tests.golden.functions import scores, searches
 from tests.golden.keys import configurations
+from tests.golden.made_up import presentations
 from tests.golden.measured import store_launches, write_results
-from tests.golden.shapes import Ran
+from tests.golden.presented import figures_of, parts_of, plain
+from tests.golden.shapes import Ran, configurations as configurations_kept, imported
 from tests.run_reports import OF_AN_APPLICATION
 
 HERE = Path(__file__).parent
-FUNCTIONS = {"keys": configurations, "scores": scores, "adaptive": searches}
+FUNCTIONS = {"keys": configurations, "scores": scores, "adaptive": searches, "made_up": presentations}
 NAMES = (*GROUPS, *FUNCTIONS)
 """Of the groups, each of which has a file."""
+SEEN = ("times", "compare", "change", "search", "shown")
+"""Of whose commands it is also kept what people see."""
+_PROGRESS = re.compile(r"collwise: (building |.*: \d+ %(, \d+ cases?)?$)")
+"""What is only said where a program is missing, or where work takes long."""
+UNSEEN = (imported, configurations_kept)
+"""But not of these, whose tables have times of the day, or are the same in every group."""
 NEEDS_SMPI = ("scores",)
 TOLERANCES = {"scores": 1e-9, "adaptive": 1e-4}
 """Of fractions that least squares or a search for a maximum has made, whose last digits libraries decide."""
@@ -38,13 +48,21 @@ def run(words: str, folder: Path) -> Ran:
     warn.cache_clear()  # which says each warning once in a process
     out, err = io.StringIO(), io.StringIO()
     code: object = 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    made: list[Shown] = [Shown([], [])]
+
+    def kept(result: Any) -> Shown:
+        made.append(shown(result))
+        return made[-1]
+
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("collwise.studies.cli.derive.shown", kept)
+        patch.setattr("sys.argv", ["collwise", *shlex.split(words)])
         try:
-            main(words.split())
+            main(shlex.split(words))
         except SystemExit as ended:
             code = ended.code or 0
     assert isinstance(code, int), code
-    return Ran(out.getvalue(), err.getvalue(), code, folder)
+    return Ran(out.getvalue(), err.getvalue(), code, folder, made[-1])
 
 
 @contextlib.contextmanager
@@ -54,6 +72,7 @@ def prepared(folder: Path) -> Iterator[None]:
     write_results(folder / "results.jsonl")
     store_launches(folder / "trio.sqlite")
     (folder / "report.json").write_text(OF_AN_APPLICATION)
+    (folder / "machine.times.csv").write_text(MACHINE)
     before = Path.cwd()
     os.chdir(folder)
     try:
@@ -69,7 +88,7 @@ def _make(words: str, folder: Path) -> None:
     if not kept.exists():
         with pytest.MonkeyPatch.context() as patch:
             # The file is all that is read.
-            patch.setattr("collwise.studies.cli.derive.shown", lambda _: Shown([], []))
+            patch.setattr("tests.golden.running.shown", lambda _: Shown([], []))
             ran = run(words, folder)
         assert ran.code != 2, f"{words}: {ran.err}"
         kept.parent.mkdir(exist_ok=True)
@@ -90,6 +109,11 @@ def results(group: str, folder: Path) -> dict[str, Any]:
             ran = run(last, folder)
             assert ran.code != 2, f"{last}: {ran.err}"
             found[name] = golden.keeps(ran)
+            if group in SEEN and golden.keeps not in UNSEEN:
+                told = [line for line in ran.err.splitlines() if not _PROGRESS.match(line)]
+                found[f"{name}, as seen"] = [*parts_of(ran.shown, folder), *(plain(f"! {one}", folder) for one in told)]
+            if golden.draws:
+                found[f"{name}, as drawn"] = figures_of(ran.shown)
     return found
 
 

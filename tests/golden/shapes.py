@@ -1,6 +1,6 @@
 """What is kept of a command's results: everything that it decided and timed, in few characters.
 
-Not kept are the program's version, the words of the command, and sentences, of which only the percentages are.
+Not kept are the program's version, the words of the command, and of sentences in facts and errors all but percentages.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from collwise.common.program import __version__
 from collwise.simulator.timing import Configuration
+from collwise.studies.present.shown import Shown
+from tests.golden.presented import plain
 
 _CHOICE = ("algorithm", "segment_bytes", "parameter", "limit_bytes")
 SENTENCES = ("summary", "left_out")
@@ -26,12 +29,13 @@ _LONG = 2500
 
 
 class Ran(NamedTuple):
-    """What a command printed, its exit code, and the folder in which it ran and wrote files."""
+    """What a command printed, its exit code, the folder in which it ran and wrote files, and its output as data."""
 
     out: str
     err: str
     code: int
     folder: Path
+    shown: Shown
 
 
 def document(ran: Ran) -> Any:
@@ -40,6 +44,10 @@ def document(ran: Ran) -> Any:
     facts = {name: value for name, value in found["facts"].items() if name not in SENTENCES}
     said = {name: percentages("\n".join(found["facts"][name])) for name in SENTENCES if name in found["facts"]}
     return {"facts": brief(facts) | said, "rows": brief(found["rows"])}
+
+
+def nothing(ran: Ran) -> Any:
+    """Nothing but what people see of it."""
 
 
 def rows(ran: Ran) -> Any:
@@ -130,13 +138,13 @@ def without_wall_times(ran: Ran) -> Any:
 
 
 def report_values(ran: Ran) -> Any:
-    """The rows of a report's tables but those of facts, which have two columns; its rules and its decisions."""
+    """The text of a report, its rules and its decisions."""
     folder = ran.folder / "report"
-    lines = next(folder.glob("*.md")).read_text().splitlines()
+    text = plain(next(folder.glob("*.md")).read_text(), ran.folder).replace(__version__, "VERSION")
     written = [file for file in sorted(folder.iterdir()) if file.suffix in (".rules", ".table")]
     tables = [json.loads(file.read_text()) for file in folder.glob("*-decisions.json")]
     return {
-        "tables": [line for line in lines if line.startswith("| ") and line.count("|") > 3],
+        "text": [line for line in text.splitlines() if line],
         "decisions": brief(tables),
         "rules": {file.name: text_of(file.read_text()) for file in written},
     }

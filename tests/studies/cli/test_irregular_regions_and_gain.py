@@ -55,55 +55,6 @@ def decisions(tmp_path: Path) -> str:
     return str(file)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--testbed", "nosuchbed"], "test bed 'nosuchbed'"),
-        (["--testbed", "a", "--hosts", "n1"], "--hosts and --testbed: each names a target; give one"),
-        (["--testbed", "a", "--library", "mpich"], "--library mpich: a test bed runs Open MPI"),
-        (["--library", "opnmpi"], "--library: unknown MPI library 'opnmpi'; did you mean openmpi"),
-        (["--launcher", "snur"], "--launcher: unknown launcher 'snur'; did you mean srun"),
-        (["--library", "openmpi", "--buffer", "16KB"], "--buffer is for beds that this command makes itself"),
-        (["--hosts", "n1", "--tcp", "bbr"], "--tcp is for beds that this command makes itself"),
-        (["--launcher", "srun", "--rate", "1Gbit"], "--rate is for beds that this command makes itself"),
-        (["--ppn", "2"], "--ppn is for targets"),
-        (["--remote-shell", "oarsh"], "--remote-shell is for targets"),
-        (["--tcp", "renno"], "unknown TCP variant 'renno'"),
-        (["--rate", "fast"], "--rate: malformed rate 'fast'"),
-        (["--procs", "2"], "2 processes; at least 3 are needed"),
-        (["--sizes", "64KiB,128KiB"], "2 block sizes: thresholds need at least 12"),
-        (["--sizes", "64:960:+64"], "end at 960 bytes; comparing algorithms needs 1024 or more"),
-        (["--buffer", "16KB,32KB", "-o", "t.toml"], "--output: thresholds are written for one target, not for 2"),
-    ],
-)
-def test_bad_input_of_regions(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str],
-    message: str,
-) -> None:  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    assert message in problem(capsys, "platforms", "thresholds", *arguments, "--store", str(tmp_path / "s.sqlite"))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["{file}", "--collective", "gather"], "no decisions for gather; there are some for bcast"),
-        (["{file}", "--sizes", "8"], "no entry for 8 bytes"),
-        (["missing.json"], "cannot read missing.json"),
-        (["{file}", "--testbed", "nosuchbed"], "test bed 'nosuchbed'"),
-        (["{file}", "--library", "mpich"], "No such option"),
-        (["{file}", "--hosts", "no/such"], "--hosts: no file no/such"),
-        (["{file}", "--launcher", "oarr"], "unknown launcher 'oarr'; did you mean oar"),
-        (["{file}", "--transport", "tcp"], "--transport is for targets other than this machine"),
-    ],
-)
-def test_bad_input_of_gain(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, decisions: str, arguments: list[str], message: str
-) -> None:
-    words = [word.format(file=decisions) for word in arguments]
-    assert message in problem(capsys, "program", "gain", "--procs", "2", *words, "--store", str(tmp_path / "s.sqlite"))
-
-
 @needs("openmpi")
 def test_gain_on_hosts(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decisions: str

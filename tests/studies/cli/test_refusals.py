@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import tomllib
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ import pytest
 
 from collwise.common import errors
 from collwise.studies.cli.main import main
+from collwise.validation.select.decisions import DecisionTable, decisions_document
+from collwise.validation.times.choice import Choice
 from tests.models.parameter_examples import EXAMPLES, fitted
 from tests.needs import needs
 from tests.run_reports import OF_AN_APPLICATION
@@ -27,6 +30,7 @@ FILES = {
     "before.json": OF_AN_APPLICATION.encode(),
     "slurm.bad": b"NodeName=n[1-\n",
     **{path.name: path.read_bytes() for path in map(RECORDED.joinpath, RECORDED_FILES)},
+    "thresholds.toml": b"[thresholds]\nscatter_leap_bytes = 65536\n",
     **dict.fromkeys(("file", "text", "own.toml"), b""),
 }
 REFUSALS = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
@@ -45,13 +49,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("refused")
     for name, content in FILES.items():
         (made / name).write_bytes(content)
+    decided = DecisionTable("bcast", "made up", 1, "simulated", "hand", {2: ((1024, Choice("chain", 8192)),)})
+    (made / "decisions.json").write_text(json.dumps(decisions_document([decided])))
     for example in EXAMPLES:
         fitted(example).save(made / f"{example.replace(' ', '-')}.toml")
     return made
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {path: path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
 
 @pytest.mark.parametrize(("words", "said"), [*refusals()])

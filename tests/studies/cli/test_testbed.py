@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from collwise.studies.cli.main import main
-from collwise.validation.testbed import bed as beds
+from collwise.validation.testbed import bed as beds, namespaces
 from tests.command_line import printed
 from tests.needs import need
 
@@ -19,6 +20,17 @@ def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
         main(["testbed", *words])
     printed = capsys.readouterr()
     return int(ended.value.code or 0), printed.out, printed.err
+
+
+def test_without_the_right_to_make_namespaces_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(namespaces.os, "geteuid", lambda: 1000)
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "three-way", "--testbed", "--output", str(tmp_path), "--store", str(tmp_path / "store.sqlite")])
+    said = capsys.readouterr().err
+    assert (ended.value.code, said.count("\n")) == (2, 1)
+    assert "the right to make network namespaces" in said
 
 
 @pytest.fixture

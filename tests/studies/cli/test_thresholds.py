@@ -42,15 +42,6 @@ def test_without_its_threshold_it_is_linear(thresholds: Thresholds | None, capsy
     assert capsys.readouterr().err == f"collwise: warning: gather lmo runs as linear: {why}\n"
 
 
-def test_thresholds_that_nothing_takes(tmp_path: Path) -> None:
-    (tmp_path / "t.toml").write_text("[thresholds]\nscatter_leap_bytes = 65536\n")
-    done = called(*SIMULATE, "--collective", "scatter", "--thresholds", "t.toml", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr == (
-        "collwise: --thresholds: none of the algorithms asked for uses thresholds; these do: gather lmo, scatter lmo\n"
-    )
-
-
 def simulated(folder: Path, *arguments: str) -> tuple[dict[tuple[str, int], dict], str]:
     sizes = ("--collective", "gather", "--algorithms", "linear,lmo", "--sizes", "4KiB,6KiB,128KiB", "--json")
     done = called(*SIMULATE, *sizes, *arguments, cwd=folder)

@@ -11,25 +11,18 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 from matplotlib import pyplot as plt
-from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.models.switch_points import NOBODY
-from collwise.simulator.schedule.library import SPANS, Trace
-from collwise.simulator.timing import Case, Timing
-from collwise.studies.figures.map_cells import NO_CHOICE, NOT_TIMED, PERCENT, _rectangles, borders
-from collwise.studies.figures.maps import Slowdowns, closeness_map, collective_maps, method_map, slowdown_map
+from collwise.studies.figures.map_cells import _rectangles, borders
+from collwise.studies.figures.maps import closeness_map, method_map
 from collwise.studies.figures.picks import fastest_said, markers_and_lines
-from collwise.studies.figures.programs import gain_figure
-from collwise.studies.figures.schedule import schedule_figure
 from collwise.studies.figures.style import (
     MAX_RATIO,
     algorithm_style,
     apart,
-    choice_colour,
     head,
     ink,
     label_lines,
@@ -37,7 +30,6 @@ from collwise.studies.figures.style import (
     svg,
 )
 from collwise.validation.hierarchy.space import WITHIN
-from collwise.validation.measurement.gain import GainRow
 from collwise.validation.times.choice import Choice
 
 ALL = Catalogue.load().collectives.values()
@@ -79,30 +71,6 @@ def test_the_algorithms_to_choose_from_have_eight_colours_and_differ(collective:
     assert len({algorithm_style(name) for name in names}) == len(names)
 
 
-def test_choices_of_an_algorithm_have_its_colour() -> None:
-    choices = [Choice("linear_sync", 8192), Choice("linear_sync", parameter=8)]
-    assert {choice_colour(one) for one in choices} == {algorithm_style("linear_sync")[0]}
-
-
-def test_regions_are_named_in_place_and_parted() -> None:
-    methods = [Choice("chain"), Choice("linear"), Choice("chain", 8192), Choice("scatter_ring_allgather")]
-    best = np.zeros((8, 12), dtype=np.int64)
-    best[:, 4:9], best[:, 9:] = 2, 3
-    best[0, 11] = 1
-    figure = method_map({"times": best}, methods, range(2, 10), [8 << k for k in range(12)])
-    assert sorted(texts(figure)) == ["chain", "chain, 8 KiB", "linear", "scatter_\nring_\nallgather"]
-    [lines] = [one for one in figure.axes[0].collections if isinstance(one, LineCollection)]
-    assert len(lines.get_segments()) == 8 + 8 + 2
-    assert not any(patch.get_hatch() for patch in figure.axes[0].patches)
-    assert legend(figure) == ["chain", "linear", "scatter_ring_allgather"]
-
-
-def test_thin_pieces_of_one_algorithm_have_its_name() -> None:
-    methods = [Choice("chain", 8 << k) for k in range(40)]
-    figure = method_map({"times": np.tile(np.arange(40), (2, 1))}, methods, PROCS, [8 << k for k in range(40)])
-    assert texts(figure) == ["chain"]
-
-
 @given(arrays(np.bool_, st.tuples(st.integers(1, 7), st.integers(1, 7))))
 def test_rectangles_cover_each_cell_once(where: np.ndarray) -> None:
     covered = np.zeros(where.shape, dtype=int)
@@ -126,61 +94,12 @@ def test_ink_can_be_read_on_every_colour() -> None:
         assert (lighter + 0.05) / (darker + 0.05) >= 3, name  # what WCAG asks of large text and graphics
 
 
-def test_zero_no_choice_and_no_time_differ_and_are_explained() -> None:
-    values = np.array([[0.0, np.nan, np.nan], [0.04, 3.5, -0.001]])
-    chosen = np.array([[True, False, True], [True, True, True]])
-    figure = slowdown_map({"model": Slowdowns(values, chosen)}, PROCS, SIZES)
-    assert sorted(texts(figure)) == ["0", "0", "350", "4"]
-    assert legend(figure) == [NO_CHOICE.label, NOT_TIMED.label]
-    everything = slowdown_map({"model": Slowdowns(np.zeros((2, 3)), np.ones((2, 3), dtype=bool))}, PROCS, SIZES)
-    assert legend(everything) == []
-    close = closeness_map({"next": values}, PROCS, SIZES)
-    assert legend(close) == [NOT_TIMED.label]
-
-
-def test_large_maps_have_no_digits() -> None:
-    values = np.zeros((30, 3))
-    assert texts(slowdown_map({"a": Slowdowns(values, values == 0)}, range(3, 33), SIZES)) == []
-    values = np.zeros((2, 22))
-    figure = slowdown_map({"a": Slowdowns(values, values == 0)}, PROCS, [8 << k for k in range(22)])
-    assert len(texts(figure)) == values.size
-
-
-def test_a_large_map_of_what_is_close_has_a_bar() -> None:
-    sizes = [8 << k for k in range(25)]
-    assert len(closeness_map({"next": np.full((2, 25), 0.1)}, PROCS, sizes).axes) == 2
-    assert len(closeness_map({"next": np.full((2, 3), 0.1)}, PROCS, SIZES).axes) == 1
-
-
-@pytest.mark.parametrize("procs", [2, 64])
-def test_a_schedule_has_as_little_room_below_its_last_rank_as_above_its_first(procs: int) -> None:
-    nothing = Trace(np.zeros(0, SPANS), np.zeros(0, np.int64), np.zeros(0, np.uint64), 0.0)
-    bottom, top = schedule_figure(nothing, procs, "title").axes[0].get_ylim()
-    assert bottom - (procs - 1) == pytest.approx(-top)
-    assert 0.5 < -top < 1
-
-
 @pytest.mark.parametrize("count", [3, 30])
 def test_maps_show_every_cell_and_nothing_else(count: int) -> None:
     sizes = [8 << k for k in range(count)]
     axis = closeness_map({"next": np.full((2, count), 0.1)}, PROCS, sizes).axes[0]
     for shown, centres in ((axis.get_xlim(), sizes), (axis.get_ylim(), PROCS)):
         assert shown == pytest.approx(tuple(borders(centres)[[0, -1]]))
-
-
-def test_the_bar_of_slowdowns_is_labelled_from_end_to_end_in_even_steps() -> None:
-    bar = closeness_map({"next": np.full((2, 30), 0.1)}, PROCS, [8 << k for k in range(30)]).axes[1]
-    ticks = np.union1d(bar.get_xticks() if len(bar.get_xticks()) > 1 else [], bar.get_yticks())
-    assert (ticks.min(), ticks.max()) == (PERCENT.vmin, PERCENT.vmax)
-    assert np.diff(np.log10(ticks)) == pytest.approx(0.5, abs=0.03)
-
-
-def test_a_map_of_choices_names_those_that_it_shows() -> None:
-    methods = [Choice("chain"), Choice("linear"), Choice("chain", 8192)]
-    panels = {"times": np.array([[0, 2, NOBODY], [0, 0, 0]]), "model": np.array([[0, NOBODY, 0], [2, 0, 0]])}
-    figure = method_map(panels, methods, PROCS, SIZES, timed="times")
-    assert legend(figure) == ["chain", NOT_TIMED.label, NO_CHOICE.label]
-    assert [axis.get_title(loc="left") for axis in figure.axes] == ["times", "model"]
 
 
 def test_a_figure_is_as_high_as_its_legend() -> None:
@@ -207,14 +126,6 @@ def test_two_algorithms_of_one_colour_have_markers_and_lines_of_their_own() -> N
     assert len(set(drawn)) == len(more)
 
 
-def test_maps_of_collectives_tell_what_has_no_formula_from_what_was_not_timed() -> None:
-    figure = collective_maps(
-        {"engine": {("bcast", 1): 0.0, ("gather", 8): 0.5}, "model": {("bcast", 1): 0.125}}, "title", "error (%)"
-    )
-    assert sorted(texts(figure)) == ["0", "12", "50"]
-    assert legend(figure) == [NOT_TIMED.label, "no formula, or no choice"]
-
-
 def test_ratios_to_the_best_are_those_of_the_same_source() -> None:
     measured = {"chain": [2.0, 4.0, math.nan], "linear": [1.0, 8.0, 5.0]}
     simulated = {"chain": [3.0, 3.0, 3.0], "linear": [3.0, 30.0, 300.0]}
@@ -227,22 +138,6 @@ def test_ratios_to_the_best_are_those_of_the_same_source() -> None:
     assert drawn[3] == [1, 2, 1]
     assert ratios.get_ylim()[1] <= MAX_RATIO * 1.1
     assert "not shown" in ratios.get_ylabel()
-
-
-def test_the_map_of_gains_marks_what_is_not_sure_and_what_rules_cannot_say() -> None:
-    def time(seconds: float) -> Timing:
-        return Timing(Case("bcast", "chain", 8, 1), seconds, half_width_seconds=0.1)
-
-    def row(size: int, rules: Timing | None) -> GainRow:
-        return GainRow("bcast", 8, size, Choice("chain"), time(2.0), rules, time(1.0))
-
-    figure = gain_figure([row(1, time(1.0)), row(2, time(1.95)), row(4, None)], "title")
-    assert texts(figure) == ["2.00", "(1.03)", "2.00", "2.00", "2.00"]
-    assert legend(figure) == ["rules cannot express the choice"]
-    assert figure.get_suptitle() == (
-        "On average x 1.43 as fast by Open MPI's rules, x 2.00 as fast by libcollwise\n"
-        "title; in brackets: differences within the confidence intervals"
-    )
 
 
 def test_an_svg_of_the_same_data_is_the_same() -> None:
@@ -297,45 +192,6 @@ def test_lines_are_named_at_their_ends_and_nothing_overlaps(scale: str) -> None:
     assert all(above.y0 >= below.y1 - 0.01 for below, above in itertools.pairwise(boxes))
     assert all(box.x0 > axis.bbox.x1 and box.x1 <= figure.bbox.x1 for box in boxes)
     assert {tuple(one.xy) for one in axis.texts} != {(1.0, 0.5)}
-
-
-def test_more_lines_than_there_is_room_for_have_a_legend() -> None:
-    figure, axis = plt.subplots()
-    for number in range(13):
-        axis.plot([1, 2], [1, number], label=str(number))
-    label_lines(axis)
-    assert labels(figure) == [[]]
-    assert legend(figure) == [str(number) for number in range(13)]
-
-
-def test_panels_of_the_same_lines_are_named_once_in_a_row() -> None:
-    figure, axes = plt.subplots(2, 2)
-    for axis in axes.flat:
-        axis.plot([1, 2], [1, 2], label="one")
-    axes[1, 0].plot([1, 2], [2, 1], label="other")
-    label_lines(*axes.flat)
-    assert labels(figure) == [[], ["one"], ["one", "other"], ["one"]]
-
-
-def test_lines_on_each_other_are_told_apart() -> None:
-    _figure, axis = plt.subplots()
-    for name in ("below", "upon it", "upon both"):
-        axis.plot([1, 2, 3], [1, 5, 1], "-o", label=name)
-    axis.plot([1, 2, 3], [2, 5, 9], "-", label="elsewhere")
-    label_lines(axis)
-    looks = [(line.get_linestyle(), line.get_markerfacecolor() == "none") for line in axis.lines]
-    assert looks == [("-", False), ("--", True), ("--", True), ("-", False)]
-    assert len({line.get_markersize() for line in axis.lines[:3]}) == 3
-
-
-def test_a_line_that_leaves_the_axes_is_named_where_it_does() -> None:
-    _figure, axis = plt.subplots()
-    axis.plot([0, 1, 2], [0, 1, 3], label="steep")
-    axis.set(xlim=(0, 2), ylim=(0, 2))
-    label_lines(axis)
-    (note,) = axis.texts
-    assert isinstance(note, Annotation)
-    assert note.xy == pytest.approx((0.75, 1.0))
 
 
 def test_titles_name_the_algorithms_that_are_fastest_in_turn() -> None:

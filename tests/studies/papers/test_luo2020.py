@@ -13,7 +13,6 @@ import pytest
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.luo2020 import whole as paper
-from collwise.studies.papers.luo2020.whole import over_procs, times_and_speed_ups
 from collwise.validation.measurement.applications import NAMES
 from collwise.validation.times.choice import Choice
 
@@ -175,15 +174,6 @@ def test_ranges_of_speed_ups() -> None:
     assert found["small"] == pytest.approx({"least": 1.0, "mean": 2.0, "greatest": 4.0})
     assert found["large"] == pytest.approx({"least": 0.5, "mean": 0.5, "greatest": 0.5})
     assert paper.by_range(pd.Series({4: 1.0, 1 << 20: np.nan}))["large"] == {}
-
-
-def test_figures(tmp_path: Path) -> None:
-    two = [made_up(10, 2.0), made_up(12, 3.0)]
-    figure = times_and_speed_ups(two)
-    assert [axis.get_title().strip() for axis in figure.axes[::2]] == [one.title for one in two]
-    figure.savefig(tmp_path / "times.png")
-    over_procs(pd.DataFrame({"ompi": [1.0, 2.0]}, [12, 24]), "title").savefig(tmp_path / "procs.png")
-    assert all((tmp_path / name).stat().st_size > 5000 for name in ("times.png", "procs.png"))
 
 
 def test_the_applications_of_the_study_run_with_collectives_that_are_known() -> None:

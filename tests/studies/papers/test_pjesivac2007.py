@@ -13,7 +13,9 @@ import pytest
 from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.single_messages import HockneyBySize, LogGP, PLogP
 from collwise.models.switch_points import Indices
-from collwise.platforms import load_description
+from collwise.platforms import load, load_description
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SCHEDULE_WITH_EXPERIMENTS, SimulationContext
 from collwise.studies.papers.pjesivac2007 import analysis as paper, claims
 from collwise.validation.compare.scores import Scores, compare
 from collwise.validation.times.choice import Choice
@@ -67,6 +69,16 @@ def test_worst_difference() -> None:
     assert paper.worst_difference(parameters, "o") == pytest.approx(1 / 3)
     text = paper.table_5_text(parameters).set_index("parameter").description
     assert dict(text[["o (us)", "G (ns per byte)"]]) == {"o (us)": "3000000.00", "G (ns per byte)": "6000000000.00"}
+
+
+def test_the_paper_s_procedures_find_the_description_of_a_played_platform() -> None:
+    with Store(":memory:") as store:
+        columns = paper.table_5(load("boba"), SimulationContext(store, SCHEDULE_WITH_EXPERIMENTS))
+    found = paper.loggp_parameters(columns)
+    assert list(found) == ["published", "description", *paper.PROCEDURES]
+    assert found.published.g == found.description.g
+    for procedure in ("culler", "kielmann"):
+        assert found[procedure].to_numpy() == pytest.approx(found.description.to_numpy(), rel=0.01)
 
 
 def test_condition_of_hockney() -> None:

@@ -62,21 +62,6 @@ def test_help_names_every_study() -> None:
     assert all(name in done.stdout for name in known_studies())
 
 
-def test_unknown_study() -> None:
-    done = called("check", "study", "nuriev2021", cwd=Path())
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "unknown study 'nuriev2021'; did you mean nuriyev2021?" in done.stderr
-
-
-def test_unwritable_output(tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("")
-    done = called("check", "study", "nuriyev2021", "-o", "taken", "--store", "store.sqlite", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "cannot write" in done.stderr
-
-
 def run_small(
     code: str, folder: Path, monkeypatch: pytest.MonkeyPatch, quick: bool = False, more_headings: Sequence[str] = ()
 ) -> tuple[dict[str, Any], list[Path]]:
@@ -100,20 +85,20 @@ def test_page_figures_and_results(
         "import sys\nfrom matplotlib import pyplot as plt\n"
         "import pandas as pd\n"
         'here.table("T", pd.DataFrame([(1, "x|y", True, 0.126)], columns=["a", "b", "c", "d"]), "{:.2f}")\n'
-        'here.figure(plt.figure(), "A figure.", "plain")\n'
+        'here.figure(plt.figure(), "A figure.", "plain")\nhere.figure(plt.figure(), "Figure 2.1: the same.")\n'
         'print("17 cases", file=sys.stderr)\nhere.conclude("done")\n'
         'with here.context() as context:\n    here.publish({"answer": 42, "jobs": context.jobs})'
     )
     results, files = run_small(code, tmp_path, monkeypatch)
-    assert [path.name for path in files] == ["small.md", "small.json", "plain.png", "small.ipynb"]
+    assert [path.name for path in files] == ["small.md", "small.json", "plain.png", "figure-2-1.png", "small.ipynb"]
     assert files[0].read_text() == (
         "# Small\n\n## Second part\n\n**T**\n\n| a | b | c | d |\n| --- | --- | --- | --- |\n"
         "| 1 | x\\|y | yes | 0.13 |\n\n![A figure.](plain.png)\n\n"
-        "A figure.\n\n- done\n"
+        "A figure.\n\n![Figure 2.1](figure-2-1.png)\n\nFigure 2.1: the same.\n\n- done\n"
     )
     assert results == json.loads(files[1].read_text()) == {"answer": 42, "jobs": 3, "conclusions": ["done"]}
     assert files[2].read_bytes().startswith(b"\x89PNG")
-    notebook = json.loads(files[3].read_text())
+    notebook = json.loads(files[4].read_text())
     assert (len(notebook["cells"]), notebook["metadata"]["kernelspec"]["name"]) == (4, "python3")
     assert capsys.readouterr().err == "17 cases\n"
 
@@ -152,19 +137,17 @@ def test_a_cell_that_fails(
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["small.ipynb"]
 
 
-def test_settings_travel_through_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = 'with here.context() as context:\n    here.publish({"jobs": context.jobs, "quick": here.quick})'
-    results, _ = run_small(code, tmp_path, monkeypatch, quick=True)
-    assert results == {"jobs": 3, "quick": True, "conclusions": []}
-    assert (tmp_path / "t.sqlite").exists()
-
-
-def test_the_schedule_engine_makes_experiments_in_studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_travel_and_the_schedule_engine_makes_experiments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     code = """import collwise
 with here.context("schedule") as context:
-    here.publish({"made": str(collwise.fit("exact", "hockney", context=context))})"""
-    results, _ = run_small(code, tmp_path, monkeypatch)
+    made = str(collwise.fit("exact", "hockney", context=context))
+    here.publish({"jobs": context.jobs, "quick": here.quick, "made": made})"""
+    results, _ = run_small(code, tmp_path, monkeypatch, quick=True)
+    assert (results["jobs"], results["quick"], results["conclusions"]) == (3, True, [])
     assert results["made"].startswith("<FittedModel hockney on exact, simulated, schedule engine")
+    assert (tmp_path / "t.sqlite").exists()
 
 
 @pytest.mark.slow

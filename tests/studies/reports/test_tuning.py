@@ -91,17 +91,6 @@ def test_the_library_s_loss_is_the_mean_of_its_own_outlooks(tuned: Tuned) -> Non
     assert math.log1p(facts["untuned"]) == pytest.approx(statistics.fmean(losses), rel=0.02)
 
 
-def test_robust_choices_are_said_with_what_they_lost_elsewhere(tuned: Tuned) -> None:
-    robust = replace(tuned, measured={}, decisions=replace(tuned.decisions, robust=True))
-    said = "Choices are those that lose least in bad cases (--robust), not those with the least predicted time."
-    assert said in report.sentences(robust)
-    shares = [tuple(f"{round(100 * one[way])} %" for way in ("robust", "untuned")) for one in report.MACHINES.values()]
-    assert not report.checked_tables(tuned)
-    (elsewhere,) = report.checked_tables(robust)
-    assert [row[2:] for row in elsewhere.rows][1:] == shares
-    assert not shown(tuned).facts["robust"]
-
-
 @pytest.fixture(scope="module")
 def page(tuned: Tuned) -> Path:
     return report.write_report(tuned)
@@ -176,30 +165,6 @@ def test_figures_are_drawn_and_have_words_for_them(page: Path, chromium: Browser
         assert len(words) > 20
 
 
-def test_what_is_gained_and_the_file_come_first(tuned: Tuned, page: Path) -> None:
-    text = page.with_suffix(".md").read_text(encoding="utf-8")
-    headings = re.findall(r"^#+ (.*)", text, re.MULTILINE)
-    assert headings[0].endswith(": rules for Open MPI 4.1, one process on each node")
-    assert headings[1:] == [
-        *("What the rules gain", "How to use them", "bcast", "allreduce", "How it was made"),
-    ]
-    rules, folder = tuned.file("-openmpi-4.1.rules"), page.parent
-    for said in (
-        f"coll_tuned_dynamic_rules_filename {rules} --mca coll ^han,hcoll,ucc -n P ",
-        f"collwise program run --library openmpi --procs P --table {folder / 'exact-libcollwise.table'} -- PROGRAM",
-        f"export OMPI_MCA_coll_tuned_dynamic_rules_filename={rules}\n",
-        "srun --mpi=pmix -n P PROGRAM",
-        f"coll_tuned_dynamic_rules_filename = {rules}\n",
-        f"program gain {folder / 'exact-decisions.json'} --procs 4 ",
-        "differ from measured ones of this cluster by 9.1 % in the median",
-        tuned.times["allreduce"].facts["configuration"][:12],
-    ):
-        assert said in text
-    assert text.index("Untuned Open MPI 4.1 takes") < text.index("does not look whether the operation commutes")
-    assert text.index("does not look whether the operation commutes") < text.index("Copy the file")
-    assert re.search(r"^\| allreduce \| 6 \| x [\d.]+ \|", text, re.MULTILINE)
-
-
 def test_gains_are_those_of_the_rules_file(tuned: Tuned) -> None:
     """Rabenseifner's algorithm needs 16 elements, so that rules name it from 256 B on, and untuned Open MPI never."""
     rules = parse_rules(tuned.file("-openmpi-4.1.rules").read_text())
@@ -231,44 +196,6 @@ def test_rows_have_what_runs_by_the_rules_and_untuned(tuned: Tuned) -> None:
     assert [row[0] for row in table.rows] == ["bcast", "allreduce"]
     assert [row[4] for row in table.rows] == ["0 of 6"] * 2
     assert any(str(one).startswith(f"take {tuned.rules.path}") for one in presented.parts)
-
-
-def test_over_the_component_that_does_not_run_nothing_is_called_a_gain(tuned: Tuned) -> None:
-    """Open MPI 5.0 runs han with several processes a node."""
-    with collwise.session(tuned.file(".sqlite"), "schedule") as context:
-        asked = {"procs": 64, "sizes": "64KiB", "segments": "8KiB", "context": context}
-        several = collwise.tune("jupiter", "bcast", consumer="openmpi-5.0", **asked)
-        one_each = collwise.tune("jupiter", "bcast", consumer="openmpi-5.0", ppn=2, **asked | {"procs": 8})
-        older = collwise.tune("jupiter", "bcast", consumer="openmpi-4.1", **asked)
-        unknown = collwise.tune("jupiter", "bcast", consumer="intel", **asked)
-    for found in (several, one_each):
-        gain, *_ = report.sentences(found)
-        assert gain.startswith("The component tuned of Open MPI 5.0 takes ")
-        assert "no gain over Open MPI 5.0" in gain
-        assert "han" in gain
-    assert report.sentences(older)[0].startswith("Untuned Open MPI 4.1 takes ")
-    assert "does not know what intel decides untuned" in report.sentences(unknown)[0]
-    assert report.sentences(older)[1].startswith("This command measures the gain on the cluster: salloc ")
-    sure = report.sentences(older)[2]
-    assert "nothing was measured on this cluster. The table 'Checked elsewhere'" in sure
-
-
-def test_one_point_takes_a_few_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with collwise.session(tmp_path / "s.sqlite", "schedule") as context:
-        asked = {"procs": 64, "sizes": "64KiB", "segments": "8KiB", "context": context, "output": tmp_path}
-        newer = collwise.tune("infiniband-hdr100", "bcast", consumer="openmpi-5.0", nodes=4, ppn=16, **asked)
-        older = collwise.tune("jupiter", "bcast", consumer="openmpi-4.1", **asked)
-    lines = list(map(str, shown(newer).parts))
-    assert len(lines) <= 9
-    (point,) = report.points(newer)
-    assert any(line.startswith(f"bcast, P = 64, 64 KiB: {point['algorithm']}") for line in lines)
-    assert sum("component han, which it disables" in line for line in lines) == 1
-    gain = next(i for i, line in enumerate(lines) if line.startswith("bcast, P = 64, 64 KiB"))
-    assert any("messages within a node share 20 GB/s of memory" in line for line in lines[:gain])
-    assert not any("component han" in line or "ssumed" in line for line in map(str, shown(older).parts))
-    sure, how = shown(older).facts["sure"], "Sure" if shown(older).facts["sure"]["sure"] else "Not sure"
-    assert any(line.startswith(f"{how}: the probability") for line in map(str, shown(older).parts))
-    assert any(f"at most {100 * sure['worst']['percentile_95']:.1f} %" in line for line in map(str, shown(older).parts))
 
 
 def test_assumed_memory_is_named_where_processes_share_it(tuned: Tuned) -> None:

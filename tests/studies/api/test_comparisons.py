@@ -73,14 +73,3 @@ def test_times_are_a_figure_a_table_and_arrays(right: AllTimes) -> None:
         collwise.figure(right["bcast"], procs=7)
     assert right.frame().shape[0] == sum(times.data.seconds.size for times in right.values())
     assert "<table" in right._repr_html_()
-
-
-def test_titles_say_what_was_found(right: AllTimes) -> None:
-    other = AllTimes.of([_times("bcast", 2.0, "slow")])
-    scores = collwise.compare(right["bcast"], other)
-    best = right["bcast"].choices[0].algorithm
-    assert collwise.figure(scores, "choices").get_suptitle() == (
-        f"{best} is best at 4 of 4 points; slow picks the best at 4 of 4\nbcast on gros"
-    )
-    assert collwise.figure(scores, "slowdowns").get_suptitle() == "Mean slowdown of picks: slow 0.0 %\nbcast on gros"
-    assert collwise.figure(scores, "worst_error").get_suptitle() == "Worst error on gros: slow 100.0 %"

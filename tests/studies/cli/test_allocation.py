@@ -35,19 +35,6 @@ def test_a_ring_takes_longer_on_scattered_nodes(capsys: Capture) -> None:
     assert scattered - at_one_switch > 3 * 1.3e-7
 
 
-def test_choices_over_draws_have_median_and_95th_percentile(capsys: Capture) -> None:
-    words = RING.replace("ring", "ring,bruck")
-    shown, _ = done(f"simulate {words} --ppn 1 --allocations 4 -o drawn.times --figures figures", capsys)
-    assert "median of 4 allocations" in shown
-    assert shown.count("95th percentile") == 2
-    assert "8 cases, 0 of them already in the store" in shown
-    rows = printed(run(f"simulate {words} --ppn 1 --allocations 4 --json", capsys)[1]).rows
-    assert [row["allocation"] for row in rows] == [1, 1, 2, 2, 3, 3, 4, 4]
-    _, error = done("select drawn.times -o drawn.json", capsys)
-    assert "allgather: over 4 allocations the choices lose" in error
-    done("compare drawn.times drawn.json", capsys)
-
-
 def test_tune_takes_a_job_and_draws(capsys: Capture) -> None:
     asked = "--collective allgather --sizes 8 --procs 4 --algorithms ring,bruck"
     description = Path(__file__).parents[3] / "platforms" / "leonardo.toml"
@@ -65,9 +52,6 @@ def test_tune_takes_a_job_and_draws(capsys: Capture) -> None:
     assert "allgather: over 3 allocations the choices lose" in shown
     assert "allgather: over 3 allocations the choices lose" in Path("drawn/mine.html").read_text()
     done("compare drawn/mine.times drawn/mine-decisions.json", capsys)
-    code, _, error = run("tune drawn/mine.times --allocations 3 -o again", capsys)
-    assert code == 2
-    assert "--allocations is for simulated clusters" in error
 
 
 def test_traffic_is_that_of_the_steps_over_which_messages_go(capsys: Capture) -> None:

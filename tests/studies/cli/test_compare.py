@@ -2,41 +2,14 @@
 
 from __future__ import annotations
 
-from math import nan
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.cli.main import main
-from collwise.validation.compare.scores import compare
-from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import Grid
-from collwise.validation.times.times import State, Times
 from tests.command_line import printed
-
-GRID = Grid.of("gather", (4,), (1024, 2048), 1, (0,), ("linear", "binomial"))
-
-
-def times(seconds: list[list[list[float]]], maker: str) -> Times:
-    return Times.of_seconds(GRID, np.array(seconds), "gros", "simulated", maker, State.NOT_ASKED)
-
-
-def test_each_source_chooses_by_its_own_times_and_the_judge_says_what_it_costs() -> None:
-    measured, simulated = times([[[1.0, 2.0]], [[1.5, 1.0]]], "a"), times([[[1.0, 1.0]], [[2.0, 3.0]]], "b")
-    scores = compare(measured, measured, simulated)
-    assert [scores.pick("a", 0, j).name for j in (0, 1)] == ["linear", "binomial"]
-    assert [scores.pick("b", 0, j)[1:] for j in (0, 1)] == [(1.0, 0.0), (2.0, 1.0)]
-    assert (scores.summary("b").mean, scores.summary("a").best_chosen) == (0.5, 2)
-
-
-def test_only_choices_that_both_know_are_compared() -> None:
-    measured, simulated = times([[[1.0, nan]], [[1.5, nan]]], "a"), times([[[nan, 1.0]], [[2.0, 3.0]]], "b")
-    scores = compare(measured.known_to(simulated), measured, simulated)
-    assert scores.places() == [(0, 0)]
-    assert {scores.pick(title, 0, 0) for title in (None, "a", "b")} == {(Choice("binomial"), 1.5, 0.0)}
 
 
 @pytest.fixture
@@ -57,25 +30,6 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
         main([*words])
     out, err = capsys.readouterr()
     return int(ended.value.code or 0), out, err
-
-
-def test_measured_times_judge_simulated_choices(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    simulate = (
-        "simulate --platform gros --collective gather --procs 4 --sizes 64KiB,128KiB --engine schedule -o s.times"
-    )
-    assert run(capsys, *simulate.split())[0] == 0
-    words = ("compare", f"store:file={store.name},platform=gros,source=measured", "s.times")
-    code, out, _ = run(capsys, *words)
-    assert code == 0
-    assert "gather on gros, measured by Open MPI 4.1.4" in out
-    document = printed(run(capsys, *words, "--json")[1])
-    assert [(row["procs"], row["message_bytes"]) for row in document.rows] == [(4, 65536), (4, 131072)]
-    assert {row["best"]["algorithm"] for row in document.rows} == {"linear"}
-    (score,) = document.facts["scores"]
-    assert (score["model"], score["predictions"], score["picks"]) == ("schedule engine", 4, 2)
 
 
 def test_a_store_with_several_platforms_needs_a_name(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

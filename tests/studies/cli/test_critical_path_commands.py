@@ -53,16 +53,6 @@ def test_predict_select_and_compare_by_the_file(here: Path, capsys: Capture) -> 
     assert allgather["best_picks"] == allgather["picks"] == 2
 
 
-def test_tune_decides_by_it(here: Path, capsys: Capture) -> None:
-    for asked in (
-        f"predict --parameters {FILE} --collective gather --procs 4 --segments 8KiB -o p.times",
-        "tune p.times -o r",
-    ):
-        output, _ = done(asked, capsys)
-    assert "How sure" not in output
-    assert (here / "r" / "boba-openmpi-4.1.rules").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -35,23 +35,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_table_of_decisions(capsys: Capture) -> None:
-    shown, error = done("show defaults --baseline mpich-4 --collective allgatherv --procs 16 --sizes 1KiB,1MiB", capsys)
-    assert "MPICH 4, untuned" in shown
-    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.splitlines() if line.startswith("│")]
-    assert cells == [
-        ["allgatherv", "16", "1 KiB", "recursive_doubling", "-"],
-        ["allgatherv", "16", "1 MiB", "ring", "ring"],
-    ]
-    assert "combines algorithms within and between nodes" in error
-    asked = "show defaults --baseline openmpi-4.1 --collective alltoall,gather --procs 5 --sizes 64,256KiB --json"
-    shown, _ = done(asked, capsys)
-    found = {(one["collective"], one["message_bytes"]): one for one in printed(shown).rows}
-    assert found["alltoall", 64]["choice"]["parameter"] == 4
-    assert found["gather", 2**18]["choice"]["segment_bytes"] == 2**18
-    assert {one["baseline"] for one in found.values()} == {"openmpi-4.1"}
-
-
 @needs("mpich")
 def test_the_installed_library_is_asked(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = "show defaults --baseline mpich-4 --collective bcast --procs 9 --sizes 1KiB --check"

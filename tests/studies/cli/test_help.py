@@ -42,11 +42,3 @@ def test_help_has_whole_sentences_and_the_names_of_the_command_line(
     assert not [line for line in listed if line.endswith("...")]
     for words in [[], *([line.split()[0]] for line in listed)]:
         assert "`" not in said(capsys, name, *words, "--help")[1]
-
-
-def test_the_help_of_a_derived_command_names_its_argument_and_another_command(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert "REFERENCE holds the reference times." in said(capsys, "compare", "--help")[1]
-    assert "--exact keeps this loss" in " ".join(said(capsys, "select", "--help")[1].split())
-    assert "'collwise search algorithms' takes less time" in " ".join(said(capsys, "measure", "--help")[1].split())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -98,33 +97,6 @@ def test_fitted_on_this_machine(model: str, here: Path, capsys: Capture) -> None
     assert found.parameters.predict(65536) > 0
 
 
-def test_predictions_as_json_and_as_a_table(here: Path, capsys: Capture) -> None:
-    asked = (
-        f"{PREDICT} hockney.toml --collective alltoall --algorithms linear,pairwise --procs 2,4,8 --sizes 1KiB,64KiB"
-    )
-    found = document_of(asked, capsys)
-    assert found.facts["model"] == "hockney"
-    points = {(row["algorithm"], row["procs"], row["message_bytes"]) for row in found.rows}
-    assert points == set(product(("linear", "pairwise"), (2, 4, 8), (1024, 65536)))
-    for row in found.rows:
-        # P - 1 messages one after another, and P - 1 rounds.
-        assert row["seconds"] == pytest.approx((row["procs"] - 1) * (5e-5 + 1e-8 * row["message_bytes"]))
-    _, output, _ = run(asked, capsys)
-    assert "alltoall on gros, predicted by" in output
-
-
-def test_each_pair_has_its_own_time(here: Path, capsys: Capture) -> None:
-    found = {}
-    for pair in ("0,1", "1,0", "2,1"):
-        [found[pair]] = document_of(f"show message hockney-of-pairs.toml {pair} --sizes 1", capsys).rows
-    assert found["0,1"]["seconds"] == pytest.approx(11 * 5.001e-5)
-    assert found["1,0"]["seconds"] == pytest.approx(2 * 5.001e-5)
-    assert found["2,1"]["seconds"] == pytest.approx(13 * 5.001e-5)
-    # Of equal nodes, any two will do.
-    [row] = document_of("show message hockney.toml 7,9 --sizes 1", capsys).rows
-    assert row["seconds"] == pytest.approx(5.001e-5)
-
-
 def test_algorithms_without_a_prediction_are_named(here: Path, capsys: Capture) -> None:
     asked = f"{PREDICT} lmo.toml --collective gather --procs 4 --sizes 1KiB,4KiB,1MiB"
     output, _ = done(asked, capsys)
@@ -143,28 +115,6 @@ def test_what_has_no_formula_is_left_out_visibly(here: Path, capsys: Capture) ->
     said = [line for line in (output + errors).splitlines() if re.search("knomial", line)]
     assert any("formula" in line for line in said), (output, errors)
     assert not any("│" in line for line in said), said
-
-
-def test_scores_are_printed_with_the_best_model(here: Path, capsys: Capture) -> None:
-    grid = "--collective scatter,gather --procs 3,4 --sizes 64,4KiB"
-    for made in (
-        f"simulate --platform exact {grid} -o s.times",
-        f"{PREDICT} hockney.toml {grid} -o h.times",
-        f"{PREDICT} lmo.toml {grid} -o l.times",
-    ):
-        done(made, capsys)
-    output, _ = done("compare s.times h.times l.times", capsys)
-    for collective in ("scatter", "gather"):
-        assert re.search(
-            rf"exact, {collective}: the picks of (hockney|lmo) have the least slowdown, .* at worst", output
-        )
-        assert re.search(rf"exact, {collective}: times of .*linear_.* are missing in hockney", output)
-    scores = document_of("compare s.times h.times l.times", capsys).facts["scores"]
-    assert [(one["collective"], one["model"]) for one in scores] == [
-        (collective, model) for collective in ("scatter", "gather") for model in ("hockney", "lmo")
-    ]
-    assert all(one["predictions"] + one["unpredicted"] == 8 and one["picks"] == 4 for one in scores)
-    assert all(0 <= one["mean_error"] <= one["worst_error"] for one in scores)
 
 
 @pytest.mark.slow
@@ -186,16 +136,6 @@ def test_recovery_fails_where_a_parameter_is_off(here: Path, capsys: Capture) ->
     assert "NO │" in output
 
 
-def test_every_model_is_listed(here: Path, capsys: Capture) -> None:
-    found = document_of("show models", capsys).rows
-    assert [one["name"] for one in found] == list(MODEL_NAMES)
-    assert all(one["what"] and one["paper"] and one["procedures"] for one in found)
-    output, _ = done("show models", capsys)
-    for name in MODEL_NAMES:
-        assert name in output
-    assert re.search(r"plogp +│.*│ kielmann, saturation, fitted +│ Pješivac-Grbović et al\. 2007", output)
-
-
 def test_coverage_names_every_model_and_algorithm(here: Path, capsys: Capture) -> None:
     rows = document_of("show models --collective all", capsys).rows
     known = [(one.collective, one.name) for one in Catalogue.load().algorithms() if not one.guideline]
@@ -209,12 +149,6 @@ def test_coverage_names_every_model_and_algorithm(here: Path, capsys: Capture) -
     assert not formulas["barrier", "tree"]["loggp"]
 
 
-def test_coverage_in_words(here: Path, capsys: Capture) -> None:
-    output, _ = done("show models --collective bcast,scan", capsys)
-    assert re.search(r"segmented_linear +│ critical_path +│", output)
-    assert re.search(r"bcast +│ knomial +│ by_parts, critical_path +│", output)
-
-
 def test_predict_names_what_its_model_does_not_cover(here: Path, capsys: Capture) -> None:
     _, errors = done(f"{PREDICT} loggp.toml --collective bcast,scan --procs 4 -o loggp.times", capsys)
     assert re.search("collwise: model loggp has no formula for scan .*; left out\n", errors)
@@ -224,22 +158,6 @@ def test_predict_names_what_its_model_does_not_cover(here: Path, capsys: Capture
     code, _, errors = run(f"{PREDICT} loggp.toml --collective scan,exscan --procs 4", capsys)
     assert code == 2
     assert errors.startswith("collwise: model loggp has no formula for scan")
-
-
-def test_select_says_how_many_rows_a_tolerance_leaves(here: Path, capsys: Capture) -> None:
-    predict = f"{PREDICT} hockney.toml --collective bcast --procs 2:8:+1 --segments 8KiB:128KiB:x2 -o h.times"
-    done(predict, capsys)
-    found = []
-    for option, said in (("--tolerance 0", "0"), ("", "1"), ("--tolerance 12.5", "12.5")):
-        output, errors = done(f"select h.times {option}", capsys)
-        rows = re.search(rf"^(\d+) rows, tolerance {said} %$", output, re.MULTILINE)
-        assert rows, output
-        found.append(int(rows[1]))
-    assert found[0] > found[1] > found[2]
-    for wrong in ("-1", "nan"):
-        code, _, errors = run(f"select h.times --tolerance {wrong}", capsys)
-        assert code == 2
-        assert re.search(f"tolerance must be .* of at least 0, not {wrong}", errors)
 
 
 def test_fit_takes_collectives_by_the_name_that_other_functions_have() -> None:

@@ -87,26 +87,6 @@ def write_decisions(tuned: Choice, seconds: Mapping[Choice, tuple[float, float]]
 DEFAULT, TUNED = Choice("scatter_allgather"), Choice("chain", 8192)
 
 
-def test_expected_savings_by_decisions(capsys: Capture) -> None:
-    write_decisions(TUNED, {DEFAULT: (0.004, 0.0), TUNED: (0.001, 0.0)}, "simulated", "hand")
-    asked = "program profile before.json --decisions d.json --baseline openmpi-4.1"
-    shown, _ = done(asked, capsys)
-    assert "300 ms (x4.00)" in shown
-    assert (
-        "no saving known: 1000 calls of allreduce on 4 processes: the decisions do not cover this collective" in shown
-    )
-    assert run(f"{asked} --csv", capsys)[1].startswith("collective,communicator,ranks,")
-
-
-def test_expected_savings_by_measured_times_have_an_interval(capsys: Capture) -> None:
-    write_decisions(TUNED, {DEFAULT: (0.004, 0.0012), TUNED: (0.002, 0.0008)}, "measured", "times measured under MPI")
-    asked = "program profile before.json --decisions d.json --baseline openmpi-4.1"
-    shown, _ = done(asked, capsys)
-    assert "200 ms +- 100 ms (x2.00)" in shown
-    assert "expected savings by times measured under MPI" in shown
-    assert "program gain DECISIONS" in shown
-
-
 def test_savings_against_mpis_own_collective_where_it_was_measured(capsys: Capture) -> None:
     for own, saved, rules in ((0.004, "200 ms +- 63.2 ms (x2.00)", 1), (0.0021, "19.0 ms +- 120 ms (x1.05)", 0)):
         seconds = {TUNED: (0.002, 0.0002), LIBRARY_DECIDES: (own, 0.3 * own)}

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from pathlib import Path
 
 import pytest
 
 from collwise.common.errors import warn
 from collwise.platforms import load, write_description
-from collwise.validation.select.decisions import DecisionTable, decisions_document
-from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import USUAL_COLLECTIVES
-from collwise.whatif_results import _amount
 from tests.command_line import printed
 from tests.free import free
 from tests.needs import needs
@@ -30,46 +25,6 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("gros.toml").write_text(write_description(free()))
     monkeypatch.setenv("COLLWISE_STORE", str(tmp_path / "timings.sqlite"))
     warn.cache_clear()  # each warning is printed once
-
-
-def test_choices_times_kept_rules_and_limits(capsys: Capture) -> None:
-    shown, said = done(f"{ASKED} --change bandwidth=x0.5 --figures drawn", capsys)
-    assert "The best choice changes at 1 of 4 points." in shown
-    assert "Rules that are kept, the best choices before the change, would now have a slowdown of" in shown
-    row = next(line for line in shown.splitlines() if "│ 31 │ 1 MiB │" in line)
-    assert "rabenseifner" in row
-    assert "ring" in row
-    assert "has no overheads" in said
-    assert Path("drawn/gros-bandwidth-x0-5-allreduce.png").stat().st_size > 10_000
-
-
-def test_many_points_have_a_summary(capsys: Capture) -> None:
-    """The summary of 32 points has the worst ones, and --csv has all."""
-    asked = POINTS.replace("31,32", "4:16:+4").replace("1KiB,1MiB", "1KiB:4MiB:x16")
-    asked = asked.replace("--collective allreduce", "--collective allreduce,bcast")
-    shown, _ = done(f"whatif change {asked} --change bandwidth=x0.02", capsys)
-    lines = shown.splitlines()
-    assert len(lines) <= 25
-    assert [line.split()[1:3] for line in lines if line.startswith("│ ")][:2] == [["allreduce", "│"], ["bcast", "│"]]
-    assert "Where the choices should change most" in shown
-    assert "largest part after" in shown
-    assert lines[-1] == "--csv prints all 32 points, --figures draws them."
-    rows = done(f"whatif change {asked} --change bandwidth=x0.02 --csv", capsys)[0].splitlines()
-    assert len(rows) == 1 + 32
-    lost = sorted((float(row["kept_slowdown"]) for row in csv.DictReader(rows)), reverse=True)
-    assert f"{100 * lost[0]:.1f} % │" in shown
-    assert f"lose over 1 % at {sum(one > 0.01 for one in lost)} of 32 points" in shown
-
-
-def test_a_sweep_of_many_points_has_a_summary(capsys: Capture) -> None:
-    asked = POINTS.replace("31,32", "4:16:+2").replace("1KiB,1MiB", "1KiB:4MiB:x16")
-    shown, _ = done(f"whatif sweep {asked} --factors bandwidth=x0.1:x2", capsys)
-    lines = shown.splitlines()
-    assert len(lines) <= 25
-    assert "The cross-overs nearest to 25 Gbit/s" in shown
-    nothing, _ = done(f"whatif sweep {asked} --factors bandwidth=x4:x5 --algorithms ring", capsys)
-    assert "No choice changes." in nothing
-    assert "all 28 points" in nothing
 
 
 def test_an_assumed_memory_rate_is_said(capsys: Capture) -> None:
@@ -120,45 +75,11 @@ def test_an_interconnect_is_a_platform_with_room_for_the_processes(capsys: Captu
     shown, said = done(f"whatif change {asked} --change latency=x2", capsys)
     assert "bcast on infiniband-hdr100-x20, latency x2" in shown
     assert "assumed for infiniband-hdr100-x20: 20 nodes, one switch" in said
-    code, _, said = run(f"whatif change {asked} --change latency=x2 --placement cyclic", capsys)
-    assert (code, said.count("\n")) == (2, 1)
-    assert "--placement needs the description of a cluster" in said
 
 
 def test_collectives_are_by_default_those_that_are_tuned(capsys: Capture) -> None:
     shown, _ = done("whatif change --platform gros.toml --procs 4 --sizes 1KiB --change latency=x2 --json", capsys)
     assert printed(shown).facts["collective"] == USUAL_COLLECTIVES
-
-
-def test_rules_of_yesterday(capsys: Capture) -> None:
-    table = DecisionTable("allreduce", "gros", 1, "simulated", "nobody", {2: ((0, Choice("linear")),)})
-    Path("rules.json").write_text(json.dumps(decisions_document([table])))
-    shown, _ = done(f"{ASKED} --change bandwidth=x0.5 --decisions rules.json", capsys)
-    assert "Rules that are kept, the table made by nobody, would now" in shown
-    assert "the table made by nobody" in shown
-    assert "rules before" in shown
-    assert "before the change)" in shown
-    code, _, said = run(f"{ASKED} --change bandwidth=x2 --decisions rules.json".replace("allreduce", "bcast"), capsys)
-    assert (code, said.count("\n")) == (2, 1)
-    assert "rules.json has no decisions for bcast (valid: allreduce)" in said
-
-
-def test_a_sweep_and_its_figures(capsys: Capture) -> None:
-    asked = "whatif sweep " + POINTS.replace("1KiB,1MiB", "1MiB")
-    shown, _ = done(f"{asked} --factors bandwidth=x0.5:x2 --figures drawn", capsys)
-    assert "P = 31, m = 1 MiB: from bandwidth x0.829 (20.7 Gbit/s) on rabenseifner (" in shown
-    always = "rabenseifner is the best choice, or at most 1 % slower, at any bandwidth from x0.5 to x2."
-    assert f"P = 32, m = 1 MiB: {always}" in shown
-    names = {path.name for path in Path("drawn").iterdir()}
-    assert names == {"gros-allreduce-bandwidth.png", "gros-allreduce-bandwidth-1048576.png"}
-    shown, _ = done(f"{asked} --factors bandwidth=x0.5:x2 --change latency=x1 --json", capsys)
-    nothing = run(f"{asked.replace('31,32', '32')} --factors bandwidth=x0.5:x2", capsys)[1]
-    assert nothing.splitlines()[0].endswith("schedule engine: no choice changes")
-    rows, facts = printed(shown)
-    assert (facts["sweep"], facts["unit"], len(rows)) == ("bandwidth", "25 Gbit/s", 18)
-    assert facts["crossovers"][0]["above"] == "rabenseifner"
-    for change, unit in (("latency", "71.2 us"), ("placement", "")):
-        assert _amount(load("gros.toml"), change, 2.0) == (f" ({unit})" if unit else "")
 
 
 def test_the_changed_platform_can_be_written(capsys: Capture) -> None:
@@ -173,27 +94,6 @@ def test_the_changed_platform_can_be_written(capsys: Capture) -> None:
     assert load("other.toml").xml_text() == written
     done("platforms show hcl16 -o hosts.xml", capsys)
     assert "platform XML that has no description" in run("platforms show hosts.xml -o other.toml --force", capsys)[2]
-
-
-def test_several_collectives(capsys: Capture) -> None:
-    points = "--platform gros --collective bcast,allreduce --procs 8 --sizes 64KiB --segments 8KiB"
-    asked = f"whatif change {points}"
-    shown, _ = done(f"{asked} --change bandwidth=x2", capsys)
-    assert "bcast on Gros" in shown.replace("\n", " ")
-    assert "allreduce on Gros" in shown.replace("\n", " ")
-    found = printed(run(f"{asked} --change bandwidth=x2 --json", capsys)[1])
-    assert [row["collective"] for row in found.rows] == ["bcast", "allreduce"]
-    assert found.facts["collective"] == "bcast,allreduce"
-    assert found.facts["summary"][0].startswith("bcast: The best choice changes at ")
-    plain = printed(run(f"{asked} --change bandwidth=x2 --json --no-limits", capsys)[1]).rows
-    assert plain == [
-        {key: value for key, value in row.items() if not key.startswith(("limited", "share", "reli"))}
-        for row in found.rows
-    ]
-    shown = run(f"{asked} --change bandwidth=x2 --no-limits", capsys)[1]
-    assert "largest part" not in shown.lower()
-    swept = printed(run(f"whatif sweep {points} --factors bandwidth=x1:x2 --json", capsys)[1])
-    assert [row["collective"] for row in swept.rows] == ["bcast"] * 5 + ["allreduce"] * 5
 
 
 @needs("smpi")

@@ -240,7 +240,8 @@ def import_times(
     folder, next to the metadata of the run). Cases with impossible times are stored as failed, with the reason. Further
     arguments give what the files lack: `platform` (not needed for scripts and runs of PICO), `procs` (for OSU), `ppn`,
     and `library`, such as 'Open MPI 4.1.5' (not needed for files that collwise wrote). If one algorithm was forced in
-    all files, `algorithm` is its name in the catalogue, the library's id, or another name.
+    all files, `algorithm` is its name in the catalogue, the library's id, or another name. If an untuned library decided
+    whose decisions are known, it is the library's name, such as 'openmpi-4.1': the times are then those of what it ran.
 
     Returns a DataFrame with a row for each file, collective, experiment and P: `times` is the number of times, and
     `failed` how many of them failed. Raises UsageError naming file, line and what was expected, and then stores nothing

@@ -179,7 +179,8 @@ def _nothing(store: Store, platform: str, collective: str, wanted: Sequence[Stor
     if experiments[BUILTIN]:
         return UsageError(
             f"the measured times of {collective} on {platform} are of MPI's own collective, whose algorithm is not "
-            "known; measure ours with 'collwise measure'"
+            "known; measure ours with 'collwise measure', or import the times of an untuned library by 'collwise times "
+            "import --algorithm LIBRARY', such as openmpi-4.1"
         )
     others = sorted({name for configuration in wanted for name in configuration.collectives} - {"-"})
     has = f"; measured there: {', '.join(others)}" if others else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from collwise.common.errors import UsageError
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Timing
+from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.measurement.imports import import_file
 from collwise.validation.measurement.imports.reading import MissingFacts
+from collwise.validation.times.grid import choice_of
 
 OSU_PLAIN = """
 # OSU MPI Broadcast Latency Test v7.3
@@ -155,6 +158,14 @@ def test_microseconds_of_osu_and_intel(
     assert len(rows) == len(expected)
 
 
+def test_times_of_an_untuned_library_are_those_of_what_it_decides(tmp_path: Path) -> None:
+    library = BASELINES["openmpi-4.1"]
+    found, _ = read(tmp_path, OSU_PLAIN, replace(THERE, algorithm=library.name))
+    decided = [library.choice("bcast", 4, one.case.message_bytes) for one in found]
+    assert [choice_of(one.case) for one in found] == decided
+    assert None not in decided
+
+
 def test_half_a_roundtrip_is_doubled(tmp_path: Path) -> None:
     found, _ = read(tmp_path, OSU_LATENCY, MissingFacts("there"))
     assert summary(found) == [("-", "roundtrip", 2, 0, 3.0, 1), ("-", "roundtrip", 2, 4096, 8.5, 1)]
@@ -195,6 +206,7 @@ def test_repro_mpis_summary(tmp_path: Path) -> None:
         (OSU_BANDWIDTH + "8 0\n", MissingFacts("there"), ":6: expected a size and a rate above 0"),
         (OSU_PLAIN + "8 nan\n", MissingFacts("there", 4), r":7: expected numbers of at least 0"),
         (OSU_PLAIN, MissingFacts("there"), "does not say how many processes there were; give --procs P"),
+        (OSU_PLAIN, MissingFacts("there", 4, 2, algorithm="openmpi-5.0"), "--algorithm openmpi-5.0: with several"),
         (OSU_PLAIN, MissingFacts("", 4), "does not say where it was measured; give --platform NAME"),
         ("# OSU MPI Broadcast Latency Test v5.8\n1 2.0\n", MissingFacts("there", 4), ":2: expected the line '# Size"),
         (

@@ -10,7 +10,9 @@ from collwise.common.errors import UsageError
 from collwise.common.experiments import ROUNDTRIP, SATURATION
 from collwise.common.files import read_text
 from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.measurement.imports.algorithms import choice_of
+from collwise.validation.times.choice import LIBRARY_DECIDES
 from collwise.validation.times.grid import BUILTIN, case_of
 
 # Our names by MPI's names in lower case without 'MPI_' and underscores. In these programs, as in collwise, the message
@@ -34,8 +36,9 @@ _MAX_BYTES = 1 << 40
 class MissingFacts:
     """Facts that files of other programs do not contain.
 
-    `library` is its name and version. `algorithm` is the forced one, by the catalogue's name or the library's id
-    (empty: none). `about` has other facts about the times, such as job, source and licence.
+    `library` is its name and version. `algorithm` is the forced one, by the catalogue's name or the library's id, or an
+    untuned library that decided (BASELINES); it is empty if nobody knows what the library decided. `about` has other
+    facts about the times, such as job, source and licence.
     """
 
     platform: str = ""
@@ -99,6 +102,12 @@ class Lines:
         """A call of a library's own collective, with the forced algorithm if there is one; a roundtrip for '-'."""
         experiment = ROUNDTRIP if collective == "-" else BUILTIN
         per_node = min(self.missing.processes_per_node, procs)
+        if self.missing.algorithm in BASELINES and collective != "-":
+            library = BASELINES[self.missing.algorithm]
+            if library.nodes and per_node > 1:
+                raise UsageError(f"--algorithm {library.name}: {library.nodes}")
+            choice = library.choice(collective, procs, message_bytes) or LIBRARY_DECIDES
+            return case_of(collective, choice, procs, message_bytes, per_node)
         if self.missing.algorithm and collective != "-":
             choice, objection = choice_of(collective, self.missing.algorithm, self.missing.library, procs)
             if objection:

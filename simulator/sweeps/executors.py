@@ -38,6 +38,7 @@ EXECUTORS = (LOCAL, f"{DASK}:ADDRESS", *BATCH_SYSTEMS)
 """The forms that the name of an executor can have, for messages and help."""
 
 _ADDRESS = re.compile(r"((tcp|tls|ucx|ws|wss)://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):\d{1,5}|\S.*\.json")
+_MAX_PORT = 65_535
 _INSTALL = "install it (pip install 'dask[distributed]' dask-jobqueue)"
 
 
@@ -85,6 +86,9 @@ def parse_place(text: str) -> Place:
                 f"'{text}' has no address; write dask:HOST:PORT, for example dask:node1:8786, or dask:FILE.json, the "
                 "file that 'dask scheduler --scheduler-file FILE.json' writes"
             )
+        port = rest.rpartition(":")[2]
+        if port.isdecimal() and not 1 <= int(port) <= _MAX_PORT:
+            raise UsageError(f"'{text}': there is no port {port}; valid: 1 to {_MAX_PORT}")
         _need("distributed", "distributed")
         return Place(kind, rest)
     if kind not in BATCH_SYSTEMS or (colon and not rest):

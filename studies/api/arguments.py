@@ -325,8 +325,11 @@ def _numbers(
 
 
 def names(given: Names) -> tuple[str, ...]:
-    """Names in the order given, each once."""
+    """Names in the order given, each once. Raises UsageError for anything but names."""
     parts = given.split(",") if isinstance(given, str) else given
+    wrong = [given] if not isinstance(parts, Iterable) else [part for part in parts if not isinstance(part, str)]
+    if wrong:
+        raise UsageError(f"{wrong[0]!r} is no name; write names as in 'bcast,reduce' or ['bcast', 'reduce']")
     return tuple(dict.fromkeys(name.strip() for name in parts if name.strip()))
 
 

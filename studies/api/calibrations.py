@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from collwise.common.errors import UsageError
 from collwise.common.experiments import ROUNDTRIP
 from collwise.common.files import write_text
-from collwise.common.units import format_size
+from collwise.common.units import counted, format_size
 from collwise.platforms import Platform, Source, write_description
 from collwise.simulator.timing import Case
 from collwise.validation.times.grid import Grid
+from collwise.validation.times.times import State
 
 if TYPE_CHECKING:
     from collwise.validation.calibration.from_times import Fitted, PredictedCells, TimedCases
@@ -82,14 +83,18 @@ def fitted_to_times(nominal: Platform, paths: Sequence[Path]) -> FittedFigures:
             f"--times: the times do not determine any parameter of {nominal.name}; give more sizes, messages or "
             "collectives"
         )
+    used = sum(len(run.cases) for run in runs)
+    given = sum(
+        len(run.messages) + sum(int((times.state == State.TIMED).sum()) for times in run.times) for run in measured
+    )
     return FittedFigures(
         replace(made, sources=nominal.sources),
         figures,
         without_each_collective(nominal.name, runs),
         most_telling(described, fitted, _not_measured(runs)),
-        sum(len(run.cases) for run in runs),
-        sum(len(run.measured) for run in runs),
-        [*_notes(nominal, made, messages, leap)],
+        used,
+        given,
+        [*_left_out(given - used), *_notes(nominal, made, messages, leap)],
     )
 
 
@@ -106,6 +111,14 @@ def _timed(nominal: Platform, measured: Sequence[MeasuredRun]) -> list[TimedCase
             "or folders of PICO, or files that 'collwise times import' reads"
         )
     return runs
+
+
+def _left_out(count: int) -> Iterator[str]:
+    if count > 0:
+        yield (
+            f"{counted(count, 'time')} not fitted: collectives count with one process on each node, two forced algorithms "
+            "at a size, and not too many messages"
+        )
 
 
 def _notes(

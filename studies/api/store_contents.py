@@ -240,12 +240,12 @@ def import_times(
     folder, next to the metadata of the run). Cases with impossible times are stored as failed, with the reason. Further
     arguments give what the files lack: `platform` (not needed for scripts and runs of PICO), `procs` (for OSU), `ppn`,
     and `library`, such as 'Open MPI 4.1.5' (not needed for files that collwise wrote). If one algorithm was forced in
-    all files, `algorithm` is its name in the catalogue, the library's id, or another name. If an untuned library decided
-    whose decisions are known, it is the library's name, such as 'openmpi-4.1': the times are then those of what it ran.
+    all files, `algorithm` is its name in the catalogue, the library's id, or another name. It may also be the name of
+    an untuned library whose decisions are known, such as 'openmpi-4.1': the times are then those of what it decided.
 
-    Returns a DataFrame with a row for each file, collective, experiment and P: `times` is the number of times, and
-    `failed` how many of them failed. Raises UsageError naming file, line and what was expected, and then stores nothing
-    of that file.
+    Returns a DataFrame with a row for each file, collective, experiment, P and number of processes on a node: `times`
+    is the number of times, and `failed` how many of them failed. Raises UsageError naming file, line and what was
+    expected, and then stores nothing of that file.
 
     >>> import collwise, pathlib
     >>> lines = "# machine: mine", "collective,algorithm,procs,bytes,us", "bcast,chain,4,8192,30", ""
@@ -259,13 +259,14 @@ def import_times(
     from collwise.validation.measurement.imports.reading import MissingFacts
 
     missing = MissingFacts(platform, procs or 0, ppn, library, algorithm, _facts(about))
-    times, failed = Counter[tuple[str, str, str, int]](), Counter[tuple[str, str, str, int]]()
+    times, failed = Counter[tuple[str, str, str, int, int]](), Counter[tuple[str, str, str, int, int]]()
     wrong = 0
     with Store(arguments.store_path(store)) as opened:
         for file in files:
             imported = import_file(Path(file), opened, missing)
             for timing in imported.timings:
-                kind = (str(file), timing.case.collective, timing.case.experiment, timing.case.procs)
+                case = timing.case
+                kind = (str(file), case.collective, case.experiment, case.procs, case.processes_per_node)
                 times[kind] += 1
                 failed[kind] += not timing.ok
             reasons = Counter(timing.error for timing in imported.timings if not timing.ok)
@@ -277,7 +278,9 @@ def import_times(
             if lacking := imported.asked - len(imported.timings):
                 note(f"{file}: {lacking} of {imported.asked} cases have no record: the run ended early")
     rows = [(*kind, number, failed[kind]) for kind, number in times.items()]
-    frame = pd.DataFrame(rows, columns=["file", "collective", "experiment", "procs", "times", "failed"])
+    frame = pd.DataFrame(
+        rows, columns=["file", "collective", "experiment", "procs", "processes_per_node", "times", "failed"]
+    )
     frame.attrs["title"] = str(opened.path)
     if wrong:
         frame.attrs["problem"] = f"{wrong} cases had failed when they were measured; they are stored as failed"

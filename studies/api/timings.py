@@ -133,6 +133,8 @@ def simulate(
     draws = [where] if allocations is None else scattered(where, allocations)
     label = f"{where.name} {arguments.several(asked)}"
     with arguments.opened(context) as simulations:
+        if margin is not None and not simulations.engine.leaves_out:
+            raise UsageError("--margin needs the schedule engine, which ends cases early (--engine schedule)")
         check_windows(simulations.engine, grids)
         each = [sources.simulate(draw, grids, simulations, by_size, label) for draw in draws]
     found = each[0]

@@ -20,6 +20,7 @@ from collwise.platforms.hosts import PlacedPlatform
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.timings import simulate
+from collwise.validation.calibration.figures import PUBLISHED
 from collwise.validation.compare.deciders import Decider, Rules
 from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.libraries.collwise_table import collwise_rules
@@ -85,6 +86,14 @@ class Tuned:
     def assumed_memory(self) -> float | None:
         """The rate of a node's memory, bytes per second, if processes share the memory and the rate is assumed."""
         return _assumed_memory(self.platform, self.per_node)
+
+    @property
+    def is_fitted(self) -> bool:
+        """True if the description's figures were fitted to measured collectives, or nothing is known about them."""
+        base = self.platform.base if isinstance(self.platform, PlacedPlatform) else self.platform
+        if not isinstance(base, Platform):
+            return base is None
+        return PUBLISHED in base.published or any(source.what.startswith(PUBLISHED) for source in base.sources)
 
     @property
     def name(self) -> str:

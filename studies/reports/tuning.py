@@ -155,6 +155,7 @@ def one_point(tuned: Tuned) -> list[str]:
         consumer=_library(tuned),
         han=_han(tuned),
         sure=sure_facts(tuned.said, gains_of(tuned), tuned.unsettled),
+        fitted=tuned.is_fitted,
         close=f"{100 * CLOSE:g}",
         limit=f"{100 * SURE:g}",
     )
@@ -190,6 +191,7 @@ def _said(tuned: Tuned, block: str) -> list[str]:
         measured=[*tuned.measured],
         drawn=tuned.over_allocations,
         sure=_sure(tuned),
+        fitted=tuned.is_fitted,
         slower=sum(value < _SLOWER for value in every),
         robust=tuned.decisions.robust,
         median=np.median(errors) if errors.size else np.nan,

@@ -303,6 +303,7 @@ def test_a_node_of_slurm_is_lost(
         ("local:4", "unknown executor 'local:4'"),
         ("slurm:", "unknown executor 'slurm:'"),
         ("dask", "'dask' has no address; write dask:HOST:PORT"),
+        ("dask:node1:99999", "there is no port 99999; valid: 1 to 65535"),
         ("dask:foo://x:1", "'dask:foo://x:1' has no address"),
         ("slurm:job=3", r"unknown key 'job'; did you mean jobs\? Valid: jobs, cores, memory, walltime"),
         ("slurm:jobs=0", "jobs: '0' is not a whole number of at least 1"),

@@ -234,6 +234,12 @@ def test_a_consumer_that_can_be_asked_for_nothing_is_refused() -> None:
         collwise.simulate("gros", "bcast", 4, "8KiB", consumer="mpih")
 
 
+@pytest.mark.parametrize("wrong", [3, ["bcast", 3]])
+def test_what_is_no_name_is_refused(wrong: Any) -> None:
+    with pytest.raises(collwise.UsageError, match="3 is no name"):
+        collwise.simulate("gros", wrong, 4, "8KiB")
+
+
 def test_choices_can_be_among_named_algorithms_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with collwise.session(tmp_path / "timings.sqlite", engine="schedule") as context:
         times = collwise.simulate("jupiter", "bcast,allgather", procs=8, sizes="1KiB:1MiB:x4", context=context)

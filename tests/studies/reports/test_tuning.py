@@ -210,6 +210,15 @@ def test_assumed_memory_is_named_where_processes_share_it(tuned: Tuned) -> None:
     assert not report.assumptions(replace(shared, platform=replace(made, sources=())))
 
 
+@pytest.mark.parametrize(("interconnect", "is_fitted"), [("infiniband-hdr", True), ("omni-path", False)])
+def test_choices_are_less_sure_where_no_measured_collective_was_fitted(
+    tuned: Tuned, interconnect: str, is_fitted: bool
+) -> None:
+    unmeasured = replace(tuned, measured={}, platform=collwise.describe("mine", 4, interconnect))
+    assert unmeasured.is_fitted == is_fitted
+    assert ("less sure" in " ".join(map(str, shown(unmeasured).parts))) != is_fitted
+
+
 def test_choices_that_depend_on_an_assumed_memory_rate_are_not_sure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

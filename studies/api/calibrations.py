@@ -116,8 +116,8 @@ def _timed(nominal: Platform, measured: Sequence[MeasuredRun]) -> list[TimedCase
 def _left_out(count: int) -> Iterator[str]:
     if count > 0:
         yield (
-            f"{counted(count, 'time')} not fitted: collectives count with one process on each node, two forced algorithms "
-            "at a size, and not too many messages"
+            f"{counted(count, 'time')} not fitted: collectives count with one process on each node, two forced "
+            "algorithms at a size, and not too many messages"
         )
 
 

@@ -20,7 +20,6 @@ from collwise.platforms.hosts import PlacedPlatform
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.timings import simulate
-from collwise.validation.calibration.figures import PUBLISHED
 from collwise.validation.compare.deciders import Decider, Rules
 from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.libraries.collwise_table import collwise_rules
@@ -90,6 +89,8 @@ class Tuned:
     @property
     def is_fitted(self) -> bool:
         """True if the description's figures were fitted to measured collectives, or nothing is known about them."""
+        from collwise.validation.calibration.figures import PUBLISHED
+
         base = self.platform.base if isinstance(self.platform, PlacedPlatform) else self.platform
         if not isinstance(base, Platform):
             return base is None

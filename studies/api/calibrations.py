@@ -15,7 +15,6 @@ from collwise.common.units import counted, format_size
 from collwise.platforms import Platform, Source, write_description
 from collwise.simulator.timing import Case
 from collwise.validation.times.grid import Grid
-from collwise.validation.times.times import State
 
 if TYPE_CHECKING:
     from collwise.validation.calibration.from_times import Fitted, PredictedCells, TimedCases
@@ -67,6 +66,7 @@ def fitted_to_times(nominal: Platform, paths: Sequence[Path]) -> FittedFigures:
     from collwise.validation.calibration.from_times import fit, jump, most_telling, without_each_collective
     from collwise.validation.measurement.imports.reading import MissingFacts
     from collwise.validation.measurement.runs import runs_in
+    from collwise.validation.times.times import State
 
     measured = runs_in(paths, missing=MissingFacts(nominal.name))
     messages = {case: seconds for run in measured for case, seconds in run.messages.items()}

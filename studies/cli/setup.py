@@ -27,9 +27,9 @@ from collwise.studies.cli.derive import command
 from collwise.studies.cli.types import PATH, NamedChoice, Parsed, checked
 
 _SHELLS = ("bash", "zsh", "fish")
-# A process that has finished takes over tests of the others, so that the process with the long tests does not end long
-# after the others.
-_WORKERS = ("-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")
+# One process more than there are cores, since tests wait for programs that they start. A process that has finished
+# takes over tests of the others, so that the process with the long tests does not end long after the others.
+_WORKERS = ("-n", str(min(len(os.sched_getaffinity(0)) + 1, 4)), "--dist", "worksteal")
 
 _PROJECT_FILE = """\
 # A project of collwise: commands in this folder and below it keep their times in results/timings.sqlite here, and
@@ -149,7 +149,7 @@ def show_schema(
 
 @command("setup test -q tests/platforms", parent=setup, context_settings={"ignore_unknown_options": True})
 def test(pytest_arguments: tuple[str, ...] = argument(click.UNPROCESSED, nargs=-1)) -> None:  # noqa: PT028
-    """Runs the tests, one process on each of up to four cores.
+    """Runs the tests in one process more than there are cores, and in at most four.
 
     More arguments go to pytest: -m slow runs the long tests, -n 0 runs them in one process.
     """

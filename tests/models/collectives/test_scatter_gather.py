@@ -32,6 +32,23 @@ def test_5_2() -> None:
     assert float(blocks.gather_binomial(Points.of(8, m), transposed)) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("procs", [2, 4, 8, 16, 128])
+def test_5_3_equal_pairs_take_log2_n_alpha_and_all_blocks_but_one(procs: int) -> None:
+    alpha, beta, sizes = 5e-5, 8e-9, np.array([0.0, 1.0, 1e5])
+    expected = np.log2(procs) * alpha + (procs - 1) * beta * sizes
+    for model in (Hockney(alpha, beta), Hockney(np.full((procs, procs), alpha), np.full((procs, procs), beta))):
+        assert blocks.scatter_binomial(Points.of(procs, sizes), model) == pytest.approx(expected)
+        assert blocks.gather_binomial(Points.of(procs, sizes), model) == pytest.approx(expected)
+
+
+def test_blocks_are_counted_where_procs_are_no_power_of_two() -> None:
+    """Of five, rank 4 is alone in the largest subtree: 1, 2, then 1 blocks on the longest way; of six 2, 2 and 1."""
+    seconds = blocks.scatter_binomial(Points.of([5, 6, 7], 1000), Hockney(0.0, 1e-9))
+    assert seconds == pytest.approx([4e-6, 5e-6, 6e-6])
+    latencies = blocks.scatter_binomial(Points.of([5, 6, 7], 0), Hockney(1.0, 0.0))
+    assert latencies == pytest.approx([3, 3, 3])
+
+
 def test_table_5_2_sums_over_pairs() -> None:
     m = 1000.0
     assert float(blocks.scatter_between_pairs(Points.of(8, m), PAIRS)) == pytest.approx(
@@ -65,6 +82,13 @@ def test_4_1_to_4_3() -> None:
 def test_without_an_upper_threshold_all_from_m1_on_is_irregular() -> None:
     gathered = blocks.gather_lmo(Points.of(3, [100, 1e4, 1e9]), lmo(Thresholds(None, 4096, None)))
     assert np.isnan(gathered).tolist() == [False, True, True]
+
+
+def test_lmo_between_two_is_a_message() -> None:
+    """Table 5.2 as printed counts the receiver's bytes twice; (4.1) and (4.2) do not."""
+    model, points = lmo(Thresholds()), Points.of(2, [0, 1000, 1e6])
+    for formula in (blocks.scatter_lmo, blocks.scatter_binomial, blocks.gather_lmo, blocks.gather_binomial):
+        assert formula(points, model) == pytest.approx(model.predict([0, 1000, 1e6], 0, 1))
 
 
 def test_heterogeneous_loggp_has_no_formula() -> None:

@@ -215,6 +215,20 @@ def test_one_segment_between_two_processes_is_a_message(name: str, model: Hockne
     assert at(COLLECTIVES[name], model, 2, 1, 3000, gamma) == pytest.approx(expected)
 
 
+@given(SEGMENTS, SEGMENT_BYTES)
+def test_between_two_all_trees_are_chains_and_between_three_binary_is_linear(segments: int, each: int) -> None:
+    for model in (BY_SIZE, FRODO, PLOGP):
+        for kind, line in (("bcast", "chain"), ("reduce", "pipeline")):
+            of_two = [
+                at(COLLECTIVES[f"{kind} {name}"], model, 2, segments, each, GAMMA)
+                for name in ("linear", line, "binomial", "binary")
+            ]
+            assert of_two == pytest.approx(of_two[:1] * 4)
+        for binary, linear in ((bcast.binary, bcast.linear), (reduce.binary, reduce.linear)):
+            of_three = [at(formula, model, 3, segments, each, GAMMA) for formula in (binary, linear)]
+            assert of_three[0] == pytest.approx(of_three[1])
+
+
 @given(PROCS, SEGMENTS, SEGMENT_BYTES)
 def test_without_combining_and_overheads_a_reduction_is_a_broadcast(procs: int, segments: int, each: int) -> None:
     model = replace(FRODO, send_overhead_seconds=0.0, receive_overhead_seconds=0.0)
@@ -242,6 +256,39 @@ def test_plogp_with_linear_gap_is_loggp(procs: int, segments: int, each: int, ga
     rounds = replace(plogp, latency_seconds=61.22e-6 + o)
     points = Points.of(procs, each)
     assert blocks.pairwise(points, steps_of(rounds)) == pytest.approx(blocks.pairwise(points, steps_of(FRODO)))
+
+
+@given(PROCS, st.integers(2, 64), st.sampled_from([64, 1024, 8192]), st.floats(0, 1e-7))
+def test_segments_of_a_binomial_reduction_as_section_6_2_has_it(
+    procs: int, segments: int, each: int, gamma: float
+) -> None:
+    m = segments * each
+    points, whole = (Points.of(procs, m, s, reduce_seconds_per_byte=gamma) for s in (each, 0))
+    better = reduce.binomial(whole, steps_of(BY_SIZE)) > reduce.binomial(points, steps_of(BY_SIZE)) * (1 + 1e-12)
+    left, right = BY_SIZE.alpha(m) / m + BY_SIZE.beta(m), BY_SIZE.alpha(each) / each + BY_SIZE.beta(each)
+    assert better == (left > right * (1 + 1e-12)) or left == pytest.approx(right)
+    for model in (FRODO, BOBA):
+        assert reduce.binomial(whole, steps_of(model)) < reduce.binomial(points, steps_of(model))
+        assert printed.reduce_binomial_loggp(whole, model) < printed.reduce_binomial_loggp(points, model)
+    condition = _printed_plogp_load(m, gamma) > segments * _printed_plogp_load(each, gamma) * (1 + 1e-12)
+    gain = printed.reduce_binomial_plogp(whole, PLOGP) > printed.reduce_binomial_plogp(points, PLOGP) * (1 + 1e-12)
+    assert gain == condition
+
+
+def _printed_plogp_load(m: int, gamma: float) -> float:
+    overheads = float(PLOGP.receive_overhead(m) + PLOGP.send_overhead(m))
+    return max(float(PLOGP.gap(m)), overheads + gamma * m)
+
+
+@pytest.mark.parametrize("model", [BY_SIZE, FRODO, PLOGP], ids=["hockney", "loggp", "plogp"])
+def test_pipeline_reduction_of_a_long_message_hardly_depends_on_procs(model: HockneyBySize | LogGP | PLogP) -> None:
+    ratios = [
+        at(reduce.pipeline, model, 24, segments, 1024, GAMMA) / at(reduce.pipeline, model, 8, segments, 1024, GAMMA)
+        for segments in (1, 100, 10000)
+    ]
+    assert ratios == sorted(ratios, reverse=True)
+    assert ratios[0] > 2
+    assert ratios[-1] < 1.01
 
 
 @given(st.integers(2, 40), SEGMENTS, SEGMENT_BYTES)

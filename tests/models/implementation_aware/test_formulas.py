@@ -155,6 +155,7 @@ EVERY = {
     for name, formula in formulas.items()
 }
 PROCS = [*range(2, 70), 80, 90, 100, 124, 127, 128, 129, 1000, 1024, 4097]
+PIPELINED = [SEGMENT * n for n in (1, 2, 3, 8, 64, 512)]
 SIZES = [1, 100, 8191, 8192, 8193, 16384, 65535, 65536, 65537, 131071, 131072, 1048576, 4194304]
 
 
@@ -620,3 +621,48 @@ def test_whole_segments_of_an_odd_half_decide_the_protocol(formula: Formula) -> 
     sums = protocol_sums("by_parts", "bcast", formula(points, GAMMA)[:2], points)
     assert sums["steady/rendezvous"][0][1] > 0
     assert "steady/eager" not in sums
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if name.startswith("parts")])
+@given(procs=st.integers(2, 3000), more=st.integers(0, 200), m=st.integers(1, 2**24), further=st.integers(0, 2**20))
+def test_times_are_positive_and_grow_with_the_message(name: str, procs: int, more: int, m: int, further: int) -> None:
+    segment = SEGMENT if "bcast" in name or "reduce" in name else 0
+    less = float(evaluate(EVERY[name], procs, m, segment, eager_limit_bytes=2**40))
+    assert less >= ALPHA + m / 2 * BETA
+    whole = math.ceil(further / (2 * SEGMENT)) * 2 * SEGMENT
+    assert float(evaluate(EVERY[name], procs, m + whole, segment, eager_limit_bytes=2**40)) >= less * (1 - 1e-12)
+    # Blocks of m / P are smaller with more processes: between powers of two, fewer bytes go down a way as long.
+    if "allgather" not in name:
+        assert float(evaluate(EVERY[name], procs + more, m, segment, eager_limit_bytes=2**40)) >= less * (1 - 1e-12)
+
+
+@given(st.integers(2, 64), st.integers(1, 2**22))
+def test_nonblocking_linear_stays_within_the_bounds_of_formula_2(procs: int, m: int) -> None:
+    one = ALPHA + m * BETA
+    time = float(evaluate(bcast.linear_nonblocking, procs, m, 0))
+    assert one * (1 - 1e-12) <= time <= (procs - 1) * one * (1 + 1e-12)
+
+
+def test_split_binary_between_two_processes_sends_one_half_and_then_the_other() -> None:
+    for segments in (1, 2, 7):
+        (time,) = evaluate(bcast.BY_PARTS["split_binary"], [2], 2 * segments * SEGMENT)
+        assert time == pytest.approx(segments * (ALPHA + SEGMENT * BETA) + ALPHA + segments * SEGMENT * BETA)
+
+
+def test_a_k_chain_of_one_is_the_chain() -> None:
+    np.testing.assert_allclose(
+        evaluate(bcast.BY_PARTS["k_chain"], np.array(PROCS)[:, None], PIPELINED, parameter=1),
+        evaluate(bcast.BY_PARTS["chain"], np.array(PROCS)[:, None], PIPELINED),
+        rtol=1e-12,
+    )
+
+
+def test_a_knomial_tree_of_radix_two_has_the_steps_of_a_binomial_one() -> None:
+    for height in range(1, 12):
+        for m in PIPELINED:
+            found = float(evaluate(bcast.BY_PARTS["knomial"], 2**height, m, parameter=2))
+            assert found == pytest.approx(float(evaluate(bcast.BY_PARTS["binomial"], 2**height, m)), rel=1e-12)
+
+
+def test_a_linear_scatter_is_a_linear_broadcast_of_its_blocks() -> None:
+    assert scatter.BY_PARTS["linear"] is bcast.BY_PARTS["linear"]

@@ -15,8 +15,10 @@ from collwise.platforms import Platform, load
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing
+from collwise.studies.cli import check
 from collwise.studies.cli.main import main
 from collwise.studies.reports.validation_report import document, write_validation
+from collwise.targets import TargetOptions
 from collwise.validation.three_way import pipeline
 from collwise.validation.three_way.pipeline import ThreeWayComparison
 from collwise.validation.three_way.plan import cluster_plan
@@ -157,6 +159,33 @@ def test_options_that_do_not_go_together(words: list[str], said: str, capsys: py
     err = capsys.readouterr().err
     assert (ended.value.code, err.count("\n")) == (2, 1)
     assert said in err
+
+
+@pytest.mark.parametrize("launcher", [["--launcher", "srun"], ["--launcher", "oar"], ["--hosts", "n1,n2"]])
+def test_each_launcher_reaches_the_comparison(
+    launcher: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That launchers run programs is tested with their stand-ins."""
+    seen: list[tuple[TargetOptions, ThreeWayComparison]] = []
+    named: list[TargetOptions] = []
+    monkeypatch.setattr(check, "target_from", lambda where: named.append(where) or HOSTS)
+
+    def run(comparison: ThreeWayComparison) -> None:
+        seen.append((named[0], comparison))
+        raise UsageError("far enough")
+
+    monkeypatch.setattr(ThreeWayComparison, "run", run)
+    words = ["--ppn", "1", "--procs", "2,4", "--nominal", "gros", "--quick", "--store", str(tmp_path / "s.sqlite")]
+    with pytest.raises(SystemExit):
+        main(["check", "three-way", *launcher, *words, "--output", str(tmp_path)])
+    [(where, comparison)] = seen
+    assert (where.launcher, where.hosts, where.ppn) == (
+        launcher[1] if launcher[0] == "--launcher" else None,
+        launcher[1] if launcher[0] == "--hosts" else None,
+        1,
+    )
+    assert comparison.calibrate
+    assert [one.procs for one in comparison.plan.scenarios] == [4, 2]
 
 
 @needs("openmpi", "smpi")

@@ -22,7 +22,7 @@ from collwise.simulator.schedule.critical_path import path_parts
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
+from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
 from collwise.simulator.timing import Case
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice
@@ -30,6 +30,7 @@ from collwise.validation.times.grid import Grid
 from collwise.validation.times.sources import simulate
 from collwise.validation.whatif.sweep import AFTER, BEFORE, LIMITS, changes_choice, limits_of, main_limit
 from tests.free import free
+from tests.needs import needs
 
 if TYPE_CHECKING:
     from collwise import WhatIf
@@ -129,6 +130,14 @@ def test_times_are_those_of_simulate_on_a_file_of_the_changed_platform(
     own, best = found.times.seconds.sel(change=AFTER).values, found.best_seconds(AFTER).values
     # What was left out is slower than the best.
     assert ((own == other.array) | (np.isnan(own) & ~(other.array < best))).all()
+
+
+@needs("smpi")
+def test_smpi_can_simulate_instead(context: SimulationContext) -> None:
+    asked: dict[str, Any] = {"procs": 8, "sizes": 65536, "algorithms": "ring,rabenseifner"}
+    found = ask(replace(context, engine=SMPI), "bandwidth=x0.5", **asked)
+    assert found.times.maker.startswith("SimGrid")
+    assert (found.time_ratio > 1).all()
 
 
 def test_rules_of_a_table_are_kept_where_they_decide(context: SimulationContext) -> None:

@@ -151,7 +151,8 @@ def show_schema(
 def test(pytest_arguments: tuple[str, ...] = argument(click.UNPROCESSED, nargs=-1)) -> None:  # noqa: PT028
     """Runs the tests in up to four processes.
 
-    There is one process more than there are cores. More arguments go to pytest: -m slow runs the long tests, -n 0 runs them in one process.
+    There is one process more than there are cores. More arguments go to pytest: -m slow runs the long tests, -n 0 runs
+    them in one process.
     """
     if not (SOURCES / "tests").is_dir():
         raise UsageError("the tests are not part of an installed package; run ./collwise test in a clone")

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.studies.figures.map_cells import _rectangles, borders
+from collwise.studies.figures.map_cells import PERCENT, _rectangles, borders
 from collwise.studies.figures.maps import closeness_map, method_map
 from collwise.studies.figures.picks import fastest_said, markers_and_lines
 from collwise.studies.figures.style import (
@@ -216,3 +216,10 @@ def test_titles_name_no_winner_within_the_intervals() -> None:
 def test_shares_are_listed_from_the_least() -> None:
     assert least_and_most({"loggp": 0.5, "plogp": 0.031, "none": math.nan}) == "plogp 3.1 %, loggp 50.0 %"
     assert least_and_most({str(k): k / 100 for k in range(5)}) == "from 0 0.0 % to 4 4.0 %"
+
+
+def test_the_bar_of_slowdowns_is_labelled_from_end_to_end_in_even_steps() -> None:
+    bar = closeness_map({"next": np.full((2, 30), 0.1)}, PROCS, [8 << k for k in range(30)]).axes[1]
+    ticks = np.union1d(bar.get_xticks() if len(bar.get_xticks()) > 1 else [], bar.get_yticks())
+    assert (ticks.min(), ticks.max()) == (PERCENT.vmin, PERCENT.vmax)
+    assert np.diff(np.log10(ticks)) == pytest.approx(0.5, abs=0.03)

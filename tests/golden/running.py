@@ -39,7 +39,7 @@ _PROGRESS = re.compile(r"collwise: (building |.*: \d+ %(, \d+ cases?)?$)")
 UNSEEN = (imported, configurations_kept)
 """But not of these, whose tables have times of the day, or are the same in every group."""
 NEEDS_SMPI = ("scores",)
-TOLERANCES = {"scores": 1e-9, "adaptive": 1e-4}
+TOLERANCES = {"scores": 1e-9, "adaptive": 1e-4, "shown": 1e-4}
 """Of fractions that least squares or a search for a maximum has made, whose last digits libraries decide."""
 
 

@@ -22,7 +22,7 @@ from collwise.platforms.description import (
     needed_wires,
 )
 from collwise.platforms.description_file import checked, read_description, write_description
-from collwise.platforms.hosts import HostPlatform, PlacedPlatform, placed
+from collwise.platforms.hosts import HostPlatform, PlacedPlatform, placed, unplaced
 from collwise.platforms.topology import (
     ROUTINGS,
     CableFault,
@@ -87,7 +87,7 @@ def changed(platform: HostPlatform, changes: Sequence[Change]) -> Changed:
     """
     per_node: int | None = None
     placement: str | None = None
-    base = platform.base if isinstance(platform, PlacedPlatform) else platform
+    base = unplaced(platform)
     for change in changes:
         with located(f"change {change.name}={change.value}"):
             if change.name == "ppn":

@@ -258,6 +258,11 @@ class PlacedPlatform(DerivedPlatform):
         raise UsageError(f"platform '{self.name}' already has a placement; use a platform without a placement")
 
 
+def unplaced(platform: HostPlatform) -> HostPlatform:
+    """The platform without a placement of ranks."""
+    return platform.base if isinstance(platform, PlacedPlatform) else platform
+
+
 def placed(platform: HostPlatform, placement: str) -> HostPlatform:
     """The platform with ranks placed by 'block', 'cyclic', or a file with a line for each rank.
 

@@ -16,7 +16,7 @@ from collwise.common.files import note_replaced, writable_folder, write_text
 from collwise.decisions import Decisions, ExportedRules, export, select
 from collwise.platforms import HostPlatform, Platform, known, write_description
 from collwise.platforms.changes import Change, changed
-from collwise.platforms.hosts import PlacedPlatform
+from collwise.platforms.hosts import unplaced
 from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.timings import simulate
@@ -91,9 +91,11 @@ class Tuned:
         """True if the description's figures were fitted to measured collectives, or nothing is known about them."""
         from collwise.validation.calibration.figures import PUBLISHED
 
-        base = self.platform.base if isinstance(self.platform, PlacedPlatform) else self.platform
+        if self.platform is None:
+            return True
+        base = unplaced(self.platform)
         if not isinstance(base, Platform):
-            return base is None
+            return False
         return PUBLISHED in base.published or any(source.what.startswith(PUBLISHED) for source in base.sources)
 
     @property
@@ -255,7 +257,7 @@ def tune(
 
 
 def _assumed_memory(platform: HostPlatform | None, per_node: int) -> float | None:
-    base = platform.base if isinstance(platform, PlacedPlatform) else platform
+    base = None if platform is None else unplaced(platform)
     return base.assumed_memory_bytes_per_second if per_node > 1 and isinstance(base, Platform) else None
 
 
@@ -344,7 +346,6 @@ def _write(tuned: Tuned) -> None:
     tuned.decisions.save(tuned.file("-decisions.json"))
     tuned.times.save(tuned.file(".times"))
     if tuned.platform is not None and tuned.name not in known():
-        base = tuned.platform.base if isinstance(tuned.platform, PlacedPlatform) else tuned.platform
         with suppress(UsageError):  # Platform XML may have no description; SMPI also simulates such platforms.
-            write_text(tuned.file(".toml"), write_description(description_of(base)))
+            write_text(tuned.file(".toml"), write_description(description_of(unplaced(tuned.platform))))
     write_report(tuned)

@@ -21,7 +21,7 @@ from collwise.common.units import format_size, typed_sizes
 from collwise.models.piecewise import Array
 from collwise.platforms import known
 from collwise.platforms.description import Description
-from collwise.platforms.hosts import PlacedPlatform
+from collwise.platforms.hosts import PlacedPlatform, unplaced
 from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli.output import own_command
 from collwise.studies.figures.maps import collective_maps
@@ -452,7 +452,7 @@ def _limits(tuned: Tuned) -> list[str]:
 
 def _guessed(tuned: Tuned) -> list[str]:
     """The figures of the description that were not measured, according to its sources."""
-    described = tuned.platform.base if isinstance(tuned.platform, PlacedPlatform) else tuned.platform
+    described = None if tuned.platform is None else unplaced(tuned.platform)
     sources = described.sources if isinstance(described, Description) else ()
     return [source.what for source in sources if "estimated" in source.what or "not measured" in source.what]
 

@@ -100,20 +100,18 @@ class Lines:
 
     def case(self, collective: str, procs: int, message_bytes: int) -> Case:
         """A call of a library's own collective, with the forced algorithm if there is one; a roundtrip for '-'."""
-        experiment = ROUNDTRIP if collective == "-" else BUILTIN
-        per_node = min(self.missing.processes_per_node, procs)
-        if self.missing.algorithm in BASELINES and collective != "-":
-            library = BASELINES[self.missing.algorithm]
-            if library.nodes and per_node > 1:
-                raise UsageError(f"--algorithm {library.name}: {library.nodes}")
-            choice = library.choice(collective, procs, message_bytes) or LIBRARY_DECIDES
-            return case_of(collective, choice, procs, message_bytes, per_node)
-        if self.missing.algorithm and collective != "-":
-            choice, objection = choice_of(collective, self.missing.algorithm, self.missing.library, procs)
-            if objection:
-                raise UsageError(f"--algorithm {self.missing.algorithm}: {objection}")
-            return case_of(collective, choice, procs, message_bytes, per_node)
-        return Case(collective, "-", procs, message_bytes, processes_per_node=per_node, experiment=experiment)
+        name, per_node = self.missing.algorithm, min(self.missing.processes_per_node, procs)
+        if not name or collective == "-":
+            experiment = ROUNDTRIP if collective == "-" else BUILTIN
+            return Case(collective, "-", procs, message_bytes, processes_per_node=per_node, experiment=experiment)
+        if name in BASELINES:
+            objection = BASELINES[name].nodes if per_node > 1 else ""
+            choice = BASELINES[name].choice(collective, procs, message_bytes) or LIBRARY_DECIDES
+        else:
+            choice, objection = choice_of(collective, name, self.missing.library, procs)
+        if objection:
+            raise UsageError(f"--algorithm {name}: {objection}")
+        return case_of(collective, choice, procs, message_bytes, per_node)
 
     def stream(self, message_bytes: int) -> Case:
         """Successive messages from one process to another, as osu_bw sends them."""

@@ -149,7 +149,7 @@ def _calibrated() -> CalibrationResult:
 
 
 def validation() -> Validation:
-    """Of one collective on two test beds: simulation is 10 % off for the chain, and 50 % for linear."""
+    """One collective on two test beds: simulation is 10 % off for the chain, and 50 % for linear."""
     others = {SIMULATED: {"chain": [1.1e-3] * 2, "linear": [1.0e-3] * 2}, "hockney": {"chain": [3e-3] * 2}}
     measured = {"chain": [1e-3] * 2, "linear": [2e-3] * 2}
     how: dict[str, Any] = {"sizes": (1024, 8192), "half_width": 1e-5, "own": [0.9e-3] * 2}

@@ -1,4 +1,4 @@
-"""What people see of a command's results: tables, sentences, and what figures draw, without their layout."""
+"""Keeps the tables and sentences of a command's results, and the artists of its figures, without their layout."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def plain(text: str, folder: Path) -> str:
 
 
 def figures_of(shown: Shown) -> dict[str, Any]:
-    """What each figure of a command draws."""
+    """The artists of each figure of a command."""
     return {name: drawn(draw()) for name, draw in shown.figures.items()}
 
 

@@ -33,9 +33,9 @@ FUNCTIONS = {"keys": configurations, "scores": scores, "adaptive": searches, "ma
 NAMES = (*GROUPS, *FUNCTIONS)
 """Of the groups, each of which has a file."""
 SEEN = ("times", "compare", "change", "search", "shown")
-"""Of whose commands it is also kept what people see."""
+"""Groups that also keep what people see of their commands."""
 _PROGRESS = re.compile(r"collwise: (building |.*: \d+ %(, \d+ cases?)?$)")
-"""What is only said where a program is missing, or where work takes long."""
+"""Lines that are only said if a program is missing, or if work takes long."""
 UNSEEN = (imported, configurations_kept)
 """But not of these, whose tables have times of the day, or are the same in every group."""
 NEEDS_SMPI = ("scores",)

@@ -39,7 +39,9 @@ class Calibration:
     multiply the latency and the bandwidth of every route, including a node's loopback. `os`, `or_` and `ois` are the
     processor's overheads of a blocking send, a receive and a non-blocking send: SMPI charges `os` and `or_` below the
     rendezvous threshold only, `ois` at every size, and nothing for empty messages. Messages of `eager_limit_bytes` or
-    more use the rendezvous protocol. With `crosstraffic`, a flow uses 5 % of its rate in the opposite direction.
+    more use the rendezvous protocol. Senders of shorter ones of `acknowledged_from_bytes` or more to another node wait
+    until that node has acknowledged all of them, except under SMPI. With `crosstraffic`, a flow uses 5 % of its rate in
+    the opposite direction.
     `copy_seconds_per_byte` is for copies in an algorithm's own buffers. Such buffers of `kept_memory_bytes` or more get
     new memory in each call, and mapping it takes `allocate_seconds_per_byte`. None stands for no time. With
     `tcp_window`, SimGrid's default, a flow transfers at most one TCP window per round trip.
@@ -51,6 +53,7 @@ class Calibration:
     or_: tuple[OverheadRow, ...] = _NO_OVERHEAD
     ois: tuple[OverheadRow, ...] = _NO_OVERHEAD
     eager_limit_bytes: int = 65536
+    acknowledged_from_bytes: int | None = None
     crosstraffic: bool = True
     reduce_seconds_per_byte: float = 0.0
     copy_seconds_per_byte: float | None = None

@@ -197,8 +197,9 @@ BUFFERS = _keys(
     initial_window_packets=_whole(1, 1_000_000),
 )
 CALIBRATION = _keys(
-    "eager_limit_bytes? crosstraffic? reduce_seconds_per_byte? copy_seconds_per_byte? allocate_seconds_per_byte?"
-    " kept_memory_bytes? tcp_window? note?",
+    "eager_limit_bytes? acknowledged_from_bytes? crosstraffic? reduce_seconds_per_byte? copy_seconds_per_byte? "
+    "allocate_seconds_per_byte? kept_memory_bytes? tcp_window? note?",
+    acknowledged_from_bytes=_whole(1, LARGEST_BYTES),
     kept_memory_bytes=_whole(1, LARGEST_BYTES),
     crosstraffic=_TRUTH,
     tcp_window=_TRUTH,

@@ -30,6 +30,7 @@ _NO_LIMIT = 1e15
 # worlds/simulated/host.c in algorithms/).
 REDUCE, COPY = "collwise/reduce-seconds-per-byte", "collwise/copy-seconds-per-byte"
 ALLOCATE, KEPT = "collwise/allocate-seconds-per-byte", "collwise/kept-memory-bytes"
+ACKNOWLEDGED = "collwise/acknowledged-from-bytes"
 SOCKETS = "collwise/sockets"
 
 # Characters of an attribute's value that have to be escaped.
@@ -207,6 +208,8 @@ def _local_work(calibration: Calibration) -> dict[str, str]:
     if calibration.allocate_seconds_per_byte is not None:
         found[ALLOCATE] = repr(calibration.allocate_seconds_per_byte)
         found[KEPT] = str(calibration.kept_memory_bytes)
+    if calibration.acknowledged_from_bytes is not None:
+        found[ACKNOWLEDGED] = str(calibration.acknowledged_from_bytes)
     return found
 
 

@@ -17,7 +17,7 @@ from collwise.platforms.description import Calibration, HeterogeneousPlatform, P
 from collwise.platforms.hosts import HostPlatform, parse_radical
 from collwise.platforms.smpi import CROSS_TRAFFIC, factor_rows, overhead_rows
 from collwise.platforms.topology import Dragonfly, FatTree, Torus
-from collwise.platforms.xml import ALLOCATE, COPY, KEPT, REDUCE, SOCKETS
+from collwise.platforms.xml import ACKNOWLEDGED, ALLOCATE, COPY, KEPT, REDUCE, SOCKETS
 from collwise.platforms.xml_file import XmlPlatform, bytes_per_second, flops, seconds
 from collwise.platforms.xml_routes import (
     LOOPBACK,
@@ -215,6 +215,7 @@ def _calibration(platform: XmlPlatform, properties: Mapping[str, str]) -> Calibr
         or_=overhead_rows(given.get("smpi/or", _NO_OVERHEAD)),
         ois=overhead_rows(given.get("smpi/ois", _NO_OVERHEAD)),
         eager_limit_bytes=platform.eager_limit_bytes,
+        acknowledged_from_bytes=int(given[ACKNOWLEDGED]) if ACKNOWLEDGED in given else None,
         crosstraffic=given.get("network/crosstraffic", "yes").lower() in ("yes", "on", "true", "1"),
         reduce_seconds_per_byte=float(given.get(REDUCE, 0)),
         copy_seconds_per_byte=float(given[COPY]) if COPY in given else None,

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collwise.simulator.schedule.library import Schedule, load_library
-from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables, address
+from collwise.simulator.schedule.tables import ACKNOWLEDGED, DEFERRED, EAGER, Doubles, NetworkTables, address
 
 _LATENCY = ("latency_seconds", "handshake_seconds", "answer_seconds", "route_seconds")
 _OVERHEAD = ("send_seconds", "start_seconds", "receive_seconds")
@@ -122,9 +122,10 @@ class Anchor:
         lowest = np.where(counts, factors, np.inf).min(axis=0)
         together = np.where(np.isfinite(lowest), lowest, 0.0) * self.seconds
         by_parts = (self.parts * np.where(np.isfinite(factors), factors, 0.0)).sum(axis=0)
-        # A message that no longer waits for its receive may make anything faster.
-        waits = _waits(self.tables) & ~_waits(tables)
-        still = columns.least(np.where(waits, 0.0, 1.0)) > 0
+        # A message that waits no longer for its receive, or whose sender waits no longer, may make anything faster.
+        eased = self.tables.waits_for_receives & ~tables.waits_for_receives
+        eased |= (self.tables.protocol == ACKNOWLEDGED) & (tables.protocol != ACKNOWLEDGED)
+        still = columns.least(np.where(eased, 0.0, 1.0)) > 0
         # Other costs affect the start of a message only through the durations of other messages.
         decisive = (*_OVERHEAD, "protocol")
         has_same_order = all(np.array_equal(getattr(self.tables, name), getattr(tables, name)) for name in decisive)
@@ -132,10 +133,6 @@ class Anchor:
         shares_memory = tables.memory_share_of_ports > 0 and tables.shares_nodes
         margin = MARGIN if has_same_order and not shares_memory else _MARGIN_OF_OTHERS
         return np.where(still, np.nan_to_num(np.fmax(together, by_parts)) / (1 + margin), 0.0)
-
-
-def _waits(tables: NetworkTables) -> npt.NDArray[np.bool_]:
-    return np.isin(tables.protocol, (RENDEZVOUS, DEFERRED))
 
 
 def _tables_of(tables: NetworkTables, kind: int) -> dict[str, Doubles]:
@@ -153,7 +150,7 @@ def _costs(tables: NetworkTables, kind: int) -> dict[str, Doubles]:
     """The tables of a kind. If a network has no overheads, its overhead tables get a small one for eager messages."""
     found = _tables_of(tables, kind)
     if kind == OVERHEAD and not _has(tables, kind):
-        eager = tables.protocol == EAGER
+        eager = np.isin(tables.protocol, (EAGER, ACKNOWLEDGED))
         return {name: np.ones_like(table) * eager * _OVERHEAD_SECONDS for name, table in found.items()}
     return found
 

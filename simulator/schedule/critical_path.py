@@ -9,7 +9,7 @@ import numpy as np
 
 from collwise.simulator.schedule import library
 from collwise.simulator.schedule.library import Schedule, Trace
-from collwise.simulator.schedule.tables import EAGER, Doubles, NetworkTables
+from collwise.simulator.schedule.tables import Doubles, NetworkTables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +82,7 @@ def _alone(network: NetworkTables, path: np.ndarray) -> dict[str, np.ndarray]:
     source, destination = network.node_of[path["process"]], network.node_of[path["peer"]]
     one, other, size = network.class_of[source], network.class_of[destination], path["size"]
     local = path["is_local"].astype(bool)
-    waits = (network.protocol[size] != EAGER) & ~local
+    waits = network.waits_for_receives[size] & ~local
     latency, handshake = network.latency_seconds[one, other, size], network.handshake_seconds[one, other, size]
     if network.switch_of is not None:
         assert network.route_seconds is not None

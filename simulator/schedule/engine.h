@@ -11,8 +11,10 @@ typedef enum {
     SCHEDULE_DEFERRED,   /* it waits for its receive, its sender does not: SMPI treats eager messages so. A synchronous
                             send then is a rendezvous that has no overhead at the receiver */
     SCHEDULE_CONFIRMED,  /* a synchronous send of an eager message: leaves when sent, its sender waits for an answer */
-    SCHEDULE_FLAG,       /* no message: a counter that another process of the node sees */
-    SCHEDULE_OWN_COPY    /* no message: a copy through the node's memory */
+    SCHEDULE_ACKNOWLEDGED, /* it leaves when it is sent; its sender waits until the receiver's node has acknowledged all
+                              of it. Within a node: eager. Not for point-to-point models */
+    SCHEDULE_FLAG,         /* no message: a counter that another process of the node sees */
+    SCHEDULE_OWN_COPY      /* no message: a copy through the node's memory */
 } schedule_protocol;
 
 /* The costs of messages and computation. Nodes of one class are alike. Tables by size have an entry for each size of

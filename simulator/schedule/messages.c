@@ -151,14 +151,18 @@ static int32_t received_after(const play *all, int32_t index) {
     return one->arrival_seconds >= one->receive_seconds ? spans->arrived : spans->posted;
 }
 
-void play_answer(play *all, int32_t index, double queued_seconds) {
+/* The sender learns that the receiver, or its node, has the message. */
+static void answer(play *all, int32_t index, double seconds, double queued_seconds, int32_t after) {
     const message *one = &all->messages[index];
     double latency = one->is_local ? play_local_latency(all, one)
                                    : between_nodes(all, one, all->network->answer_seconds, all->network->answer_factor);
-    double received = received_seconds(one), answered = received + queued_seconds + latency;
-    int32_t after = note(all, SCHEDULE_SPENT_ANSWERING, one->destination, one->source, one->size, received, answered,
-                         received_after(all, index));
+    double answered = seconds + queued_seconds + latency;
+    after = note(all, SCHEDULE_SPENT_ANSWERING, one->destination, one->source, one->size, seconds, answered, after);
     complete(all, one->source, one->send_slot, answered, after);
+}
+
+void play_answer(play *all, int32_t index, double queued_seconds) {
+    answer(all, index, received_seconds(&all->messages[index]), queued_seconds, received_after(all, index));
     free_message(all, index);
 }
 
@@ -200,6 +204,9 @@ void play_message_arrived(play *all, int32_t index, double seconds) {
     one->arrival_seconds = seconds;
     message_spans *spans = spans_of(all, index);
     spans->arrived = note_message(all, spent_on_way(one), index, seconds, spans->started);
+    if (one->protocol == SCHEDULE_ACKNOWLEDGED) {
+        answer(all, index, seconds, 0, spans->arrived);
+    }
     finish_if_done(all, index);
 }
 
@@ -323,11 +330,11 @@ static void post_send(play *all, message_ends ends, uint32_t size, uint32_t slot
     int32_t index = match(all, ends, size, 1);
     message *one = &all->messages[index];
     one->is_sent = 1;
-    one->protocol = (uint8_t)protocol;
+    one->protocol = protocol == SCHEDULE_ACKNOWLEDGED && ends.is_local ? SCHEDULE_EAGER : (uint8_t)protocol;
     one->send_slot = slot;
     one->send_seconds = seconds;
     spans_of(all, index)->sent = all->processes[source].after;
-    if (protocol == SCHEDULE_EAGER || protocol == SCHEDULE_DEFERRED) {
+    if (one->protocol == SCHEDULE_EAGER || one->protocol == SCHEDULE_DEFERRED) {
         complete(all, source, slot, COMPLETE_AT_ONCE, NONE);
     }
     start_if_possible(all, index);

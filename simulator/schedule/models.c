@@ -700,7 +700,7 @@ int play_by_models(const schedule *played, const schedule_network *const *networ
                  .procs = procs,
                  .shares_nodes = some_share_a_node(played, networks[0]),
                  .go_on = step_for(count),
-                 .is_order_of_ranks = play_some_wait_for_receives(played, networks[0]),
+                 .is_order_of_ranks = !play_all_are_eager(played, networks[0]),
                  .free_half = NONE};
     int done = run(of, networks);
     if (done) {

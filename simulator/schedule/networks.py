@@ -21,7 +21,7 @@ from collwise.platforms.hosts import DerivedPlatform, ReorderedPlatform
 from collwise.platforms.smpi import CROSS_TRAFFIC, ENVELOPE_BYTES
 from collwise.platforms.topology import routes_among, routes_over_backbone
 from collwise.platforms.xml_clusters import description_of
-from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
+from collwise.simulator.schedule.tables import ACKNOWLEDGED, DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
 
 # The part of a node's memory rate that a byte through its ports takes. That rate counts copied bytes, each of which is
 # moved three times (read, and its target's line read and written); a network interface moves it once.
@@ -58,6 +58,7 @@ def network_tables(
     m = sizes.astype(np.float64)
     sent = m + ENVELOPE_BYTES if like_smpi else m
     eager = m < calibration.eager_limit_bytes
+    at_once = np.where(m < (calibration.acknowledged_from_bytes or np.inf), EAGER, ACKNOWLEDGED)
     # A schedule that has only empty messages is a barrier, whose messages have a byte in SMPI.
     free = (m == 0) & (m.max(initial=0) > 0) & like_smpi
     charged = eager & ~free
@@ -84,7 +85,7 @@ def network_tables(
             m < calibration.kept_memory_bytes, 0.0, m * (calibration.allocate_seconds_per_byte or 0)
         ),
         move_seconds=m * (calibration.copy_seconds_per_byte or COPY_SECONDS_PER_BYTE),
-        protocol=np.where(eager, DEFERRED if like_smpi else EAGER, RENDEZVOUS),
+        protocol=np.where(eager, DEFERRED if like_smpi else at_once, RENDEZVOUS),
         handshake_seconds=latency[:, :, None] * handshake_factor,
         answer_seconds=latency[:, :, None] * np.maximum(own_factor, handshake_factor / 2),
         latency_seconds=latency[:, :, None] * own_factor,

@@ -18,7 +18,7 @@ static int is_eligible(const play *all) {
     while (rank < all->procs && all->processes[rank].sources.count > 0) {
         rank++;
     }
-    return rank < all->procs && !play_some_wait_for_receives(all->played, network);
+    return rank < all->procs && play_all_are_eager(all->played, network);
 }
 
 /* The node from which a process receives messages by that entry of its table, NONE if it is its own or there is none.

@@ -195,7 +195,7 @@ static inline schedule_protocol play_protocol_of(schedule_kind kind, uint8_t usu
     if (kind != SCHEDULE_START_SYNCHRONOUS) {
         return (schedule_protocol)usual;
     }
-    return usual == SCHEDULE_EAGER ? SCHEDULE_CONFIRMED : SCHEDULE_RENDEZVOUS;
+    return usual == SCHEDULE_EAGER || usual == SCHEDULE_ACKNOWLEDGED ? SCHEDULE_CONFIRMED : SCHEDULE_RENDEZVOUS;
 }
 
 static inline int play_waits_for_receive(uint8_t protocol) {
@@ -204,13 +204,13 @@ static inline int play_waits_for_receive(uint8_t protocol) {
 
 static inline int play_is_no_message(uint8_t protocol) { return protocol >= SCHEDULE_FLAG; }
 
-/* Returns whether messages of any of the schedule's sizes wait for their receives. */
-static inline int play_some_wait_for_receives(const schedule *played, const schedule_network *network) {
+/* Returns whether messages of all of the schedule's sizes leave at once, and their senders go on. */
+static inline int play_all_are_eager(const schedule *played, const schedule_network *network) {
     size_t size = 0;
-    while (size < played->size_count && !play_waits_for_receive(network->protocol[size])) {
+    while (size < played->size_count && network->protocol[size] == SCHEDULE_EAGER) {
         size++;
     }
-    return size < played->size_count;
+    return size == played->size_count;
 }
 
 /* Notes a comparison of the entity with that number among those that have such comparisons. */

@@ -85,7 +85,7 @@ static int depends_on_order(const schedule *played, const schedule_network *netw
         }
         return kind < network->classes;
     }
-    return play_some_wait_for_receives(played, network);
+    return !play_all_are_eager(played, network);
 }
 
 /* --- Links between switches ----------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from collwise.platforms import Buffers
 
 Doubles = npt.NDArray[np.float64]
-EAGER, RENDEZVOUS, DEFERRED = range(3)  # the protocols of simulator/schedule/engine.h
+EAGER, RENDEZVOUS, DEFERRED, _, ACKNOWLEDGED = range(5)  # the protocols of simulator/schedule/engine.h
 # The types of the arrays that do not hold doubles.
 _INTEGER_ARRAYS: Mapping[str, type] = {
     **dict.fromkeys(("node_of", "class_of", "socket_of", "switch_of", "route_links"), np.int32),
@@ -119,6 +119,11 @@ class NetworkTables:
             local_transfer_seconds=nothing,
             flag_seconds=np.zeros(1),
         )
+
+    @property
+    def waits_for_receives(self) -> npt.NDArray[np.bool_]:
+        """True for each size whose messages leave only after their receives were posted."""
+        return np.isin(self.protocol, (RENDEZVOUS, DEFERRED))
 
     @property
     def shares_nodes(self) -> bool:

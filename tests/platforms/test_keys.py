@@ -30,7 +30,12 @@ _SOURCES = (Source("nodes and links" * 8, "a paper"), Source("loopback" * 16, "n
 _ONE_SWITCH = replace(
     load_description("grisou"),
     calibration=Calibration(
-        copy_seconds_per_byte=1e-10, allocate_seconds_per_byte=1e-10, tcp_window=False, note="a note", sources=_SOURCES
+        acknowledged_from_bytes=33,
+        copy_seconds_per_byte=1e-10,
+        allocate_seconds_per_byte=1e-10,
+        tcp_window=False,
+        note="a note",
+        sources=_SOURCES,
     ),
     processes_per_node=2,
     memory_domains_per_node=4,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from collwise.platforms.changes import changed, parse_change
 from collwise.simulator.schedule.bounds import BYTES, LATENCY, OVERHEAD, Anchor, Columns
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
-from collwise.simulator.schedule.tables import NetworkTables
+from collwise.simulator.schedule.tables import ACKNOWLEDGED, NetworkTables
 from collwise.simulator.timing import Case
 from tests.free import free
 
@@ -76,3 +78,13 @@ def test_other_networks_have_no_bounds(text: str) -> None:
     schedule = Schedule(case)
     anchor = Anchor.without_parts(tables_on("", case, schedule), np.array([1.0]))
     assert bound(anchor, text, case, schedule) == 0
+
+
+def test_senders_that_no_longer_wait_have_no_bounds() -> None:
+    case = Case("bcast", "binomial", 12, 1024)
+    schedule = Schedule(case)
+    eager = tables_on("", case, schedule)
+    waiting = replace(eager, protocol=np.full(len(schedule.sizes), ACKNOWLEDGED))
+    columns = Columns.of([np.arange(len(schedule.sizes), dtype=np.uint32)], len(schedule.sizes))
+    assert Anchor.without_parts(waiting, np.array([1.0])).min_seconds(eager, columns).tolist() == [0]
+    assert Anchor.without_parts(eager, np.array([1.0])).min_seconds(waiting, columns)[0] > 0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from collwise.simulator.schedule.library import ON_WAY, Schedule
-from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, NetworkTables
+from collwise.simulator.schedule.tables import ACKNOWLEDGED, EAGER, RENDEZVOUS, NetworkTables
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS, case_of, flat_network
 
@@ -157,6 +157,33 @@ def test_handshakes_delay_what_waits_for_its_receive() -> None:
     assert schedule.play(delayed).seconds == pytest.approx(3 * ALPHA + 1000 * BETA)
 
 
+@pytest.mark.parametrize("procs", [2, 5])
+def test_senders_wait_until_the_other_node_has_acknowledged_their_messages(procs: int) -> None:
+    """Each step of a ring takes a round trip, whether or not the receiver is there; within a node nothing changes."""
+    schedule = Schedule(Case("allgather", "ring", procs, 1000))
+    sizes = len(schedule.sizes)
+    network = flat_network(schedule, ALPHA, BETA, over_ports=True)
+    network = replace(network, answer_seconds=np.full((1, 1, sizes), ALPHA))
+    acknowledged = replace(network, protocol=np.full(sizes, ACKNOWLEDGED))
+    steps = procs - 1
+    assert schedule.play(network).seconds == pytest.approx(steps * (ALPHA + 1000 * BETA))
+    assert schedule.play(acknowledged).seconds == pytest.approx(steps * (2 * ALPHA + 1000 * BETA))
+    one_node = {"node_of": np.zeros(procs), "class_of": np.zeros(1)}
+    assert schedule.play(replace(acknowledged, **one_node)).ends.tolist() == (
+        schedule.play(replace(network, **one_node)).ends.tolist()
+    )
+    late = Schedule(Case("bcast", "linear", 2, 1000))
+    found = late.play(
+        replace(
+            flat_network(late, ALPHA, BETA, over_ports=True),
+            protocol=np.full(len(late.sizes), ACKNOWLEDGED),
+            answer_seconds=np.full((1, 1, len(late.sizes)), ALPHA),
+            receive_seconds=table(late, 9 * ALPHA),
+        )
+    )
+    assert found.ends == pytest.approx([2 * ALPHA + 1000 * BETA, 10 * ALPHA + 1000 * BETA])
+
+
 @given(st.sampled_from(ALGORITHMS), st.integers(2, 40), st.integers(0, 100_000), st.booleans())
 def test_times_repeat_and_grow_with_what_messages_cost(
     algorithm: object, procs: int, message_bytes: int, over_ports: bool
@@ -176,14 +203,20 @@ def test_times_repeat_and_grow_with_what_messages_cost(
     assert found.root_seconds <= found.seconds
 
 
-@given(st.sampled_from(ALGORITHMS), st.integers(2, 40), st.integers(1, 100_000), st.booleans(), st.booleans())
+@given(
+    st.sampled_from(ALGORITHMS),
+    st.integers(2, 40),
+    st.integers(1, 100_000),
+    st.sampled_from([(False, EAGER), (False, RENDEZVOUS), (True, EAGER), (True, RENDEZVOUS), (True, ACKNOWLEDGED)]),
+)
 def test_the_critical_path_is_the_whole_time_without_a_gap(
-    algorithm: object, procs: int, message_bytes: int, over_ports: bool, waits: bool
+    algorithm: object, procs: int, message_bytes: int, carrier: tuple[bool, int]
 ) -> None:
     if algorithm.objection(procs):  # type: ignore[attr-defined]
         return
     schedule = Schedule(case_of(algorithm, procs, message_bytes))  # type: ignore[arg-type]
-    network = flat_network(schedule, ALPHA, BETA, over_ports=over_ports, protocol=RENDEZVOUS if waits else EAGER)
+    over_ports, protocol = carrier
+    network = flat_network(schedule, ALPHA, BETA, over_ports=over_ports, protocol=protocol)
     overhead = table(schedule, 1e-6)
     network = replace(network, send_seconds=overhead, start_seconds=overhead, receive_seconds=overhead)
     path = schedule.trace(network).path

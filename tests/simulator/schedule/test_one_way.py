@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 from collwise.algorithms.catalogue import Algorithm
 from collwise.simulator.schedule.library import Schedule
-from collwise.simulator.schedule.tables import EAGER
+from collwise.simulator.schedule.tables import ACKNOWLEDGED, EAGER
 from tests.simulator.schedule.test_recording import ALGORITHMS, case_of
 from tests.simulator.schedule.test_symmetry import network
 
@@ -31,13 +31,21 @@ TREES = [
     st.integers(0, 47),
     st.sampled_from((0.0, 0.05)),
     st.booleans(),
+    st.sampled_from((EAGER, ACKNOWLEDGED)),
 )
 def test_times_are_those_of_a_play_of_all_nodes_together(
-    algorithm: Algorithm, procs: int, per_node: int, elements: int, root: int, share: float, is_apart: bool
+    algorithm: Algorithm,
+    procs: int,
+    per_node: int,
+    elements: int,
+    root: int,
+    share: float,
+    is_apart: bool,
+    protocol: int,
 ) -> None:
     assume(not algorithm.objection(procs))
     schedule = Schedule(case_of(algorithm, procs, 8 * procs * elements, root % procs))
-    tables = network(schedule, per_node, over_ports=True, protocol=EAGER, apart=is_apart)
+    tables = network(schedule, per_node, over_ports=True, protocol=protocol, apart=is_apart)
     tables = replace(tables, acknowledgement_share=share)
     alone = schedule.play(tables)
     # What logs its comparisons plays all nodes together.

@@ -14,7 +14,7 @@ from collwise.algorithms.catalogue import Algorithm
 from collwise.simulator.schedule import pipelines
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.pipelines import KnownPlay, play_case, play_case_within, sizes_after
-from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, NetworkTables
+from collwise.simulator.schedule.tables import ACKNOWLEDGED, EAGER, RENDEZVOUS, NetworkTables
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS
 
@@ -81,7 +81,7 @@ def steps_bytes(algorithm: Algorithm, procs: int) -> int:
     st.integers(720, 1000),
     st.integers(0, SEGMENT_BYTES - 1),
     st.booleans(),
-    st.sampled_from((EAGER, RENDEZVOUS)),
+    st.sampled_from((EAGER, RENDEZVOUS, ACKNOWLEDGED)),
     st.sampled_from((0.0, 1e-7, 2.5e-6)),
     st.sampled_from((1e-6, 2e-5)),
     st.sampled_from((0.0, 4e4)),
@@ -103,6 +103,7 @@ def test_extrapolated_times_are_those_of_the_whole_schedule(
     memory: float,
     chance: object,
 ) -> None:
+    over_ports |= protocol == ACKNOWLEDGED
     procs = min(procs, 5) if algorithm.name == "segmented_ring" else procs
     root = chance.randrange(procs) if algorithm.collective in ("bcast", "reduce") else 0  # type: ignore[attr-defined]
     message_bytes = segments * steps_bytes(algorithm, procs) + remainder

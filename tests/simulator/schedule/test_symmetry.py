@@ -12,7 +12,7 @@ from collwise.algorithms.catalogue import Algorithm
 from collwise.platforms import Dragonfly, FatTree, Topology, Torus
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
-from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, NetworkTables
+from collwise.simulator.schedule.tables import ACKNOWLEDGED, EAGER, RENDEZVOUS, NetworkTables
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS, case_of
 from tests.simulator.schedule.test_topologies import platform_with
@@ -62,13 +62,14 @@ def network(schedule: Schedule, per_node: int, *, over_ports: bool, protocol: in
     st.integers(1, 4),
     st.integers(1, 50),
     st.booleans(),
-    st.sampled_from((EAGER, RENDEZVOUS)),
+    st.sampled_from((EAGER, RENDEZVOUS, ACKNOWLEDGED)),
 )
 def test_times_are_those_of_a_play_of_all_processes(
     algorithm: Algorithm, procs: int, per_node: int, elements: int, over_ports: bool, protocol: int
 ) -> None:
     if algorithm.objection(procs):
         return
+    over_ports |= protocol == ACKNOWLEDGED
     schedule = Schedule(case_of(algorithm, procs, 8 * procs * elements))
     plays = [
         schedule.play(network(schedule, per_node, over_ports=over_ports, protocol=protocol, apart=apart)).ends
@@ -89,11 +90,12 @@ MIRRORED = [one for one in ALGORITHMS if one.name in ("recursive_doubling", "rec
     st.integers(1, 50),
     st.booleans(),
     st.booleans(),
-    st.sampled_from((EAGER, RENDEZVOUS)),
+    st.sampled_from((EAGER, RENDEZVOUS, ACKNOWLEDGED)),
 )
 def test_times_of_mirrored_processes_are_those_of_a_play_of_all(
     algorithm: Algorithm, procs: int, per_node: int, elements: int, has_blocks: bool, over_ports: bool, protocol: int
 ) -> None:
+    over_ports |= protocol == ACKNOWLEDGED
     schedule = Schedule(case_of(algorithm, procs, 8 * elements * (procs if has_blocks else 1)))
     plays = [
         schedule.play(network(schedule, per_node, over_ports=over_ports, protocol=protocol, apart=apart)).ends

@@ -19,7 +19,10 @@ TREES = frozenset(
 )
 DOUBLING = frozenset({"dissemination", "hypercube", "butterfly", "recursive_doubling", "recursive_halving"})
 TOPOLOGIES = (*sorted(TREES), *sorted(DOUBLING), "ring", "complete")
-"""The shapes in which algorithms send messages: `tree` is any other tree, `complete` any other pattern."""
+"""The shapes in which algorithms send messages: `tree` is any other tree, `complete` any other pattern.
+
+An algorithm that sends each block in a message of its own is also `complete`.
+"""
 
 PART_PARAMETERS = ("segment_bytes", "first_bytes", "bound_bytes")
 LIMIT_PARAMETERS = ("limit_bytes", "between_segment_bytes")

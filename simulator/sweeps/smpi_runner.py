@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.algorithms.catalogue_check import DOUBLING, TREES
 from collwise.common.errors import note
 from collwise.common.grouping import grouped
@@ -23,6 +23,7 @@ from collwise.simulator.execution.interposed import LIBRARY, following_rules
 from collwise.simulator.execution.processes import case_lines, worklist
 from collwise.simulator.execution.smpirun import SMPI_OPTIONS, run_smpi
 from collwise.simulator.limits import check_simulated_sizes
+from collwise.simulator.schedule.tasks import is_of_tasks
 from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool
 from collwise.simulator.timing import Case, Configuration, Timing
 
@@ -228,27 +229,46 @@ def _timing(cases: Sequence[Case], record: dict[str, Any]) -> Timing:
 
 
 def cost_of(case: Case) -> float:
-    """The approximate number of messages; an upper bound if the algorithm has several topologies or an unknown one."""
-    others = case.procs - 1
-    # `between_segment_bytes` is not a limit on messages, but the size of the pieces into which segments are cut.
-    is_limited = 0 < case.limit_bytes < case.message_bytes and case.entry.limit_parameter != "between_segment_bytes"
-    is_cut = case.segment_bytes and not is_limited
-    segments = max(1, -(-case.message_bytes // case.segment_bytes)) if is_cut else 1
-    topologies = topologies_of(case.collective, case.algorithm)
+    """The number of messages, or somewhat more, by the topologies that the catalogue names; not of mock-ups."""
+    procs, others = case.procs, case.procs - 1
+    entry = Catalogue.load().find(case.collective, case.algorithm)
+    pieces = _pieces(case, entry)
+    # Experiments use trees, or few processes, unless they run an algorithm's tasks.
+    is_whole = case.experiment == "collective" or is_of_tasks(case)
+    topologies = topologies_of(case.collective, case.algorithm) if is_whole else TREES
     # The edges of a tree carry one message each; partners at doubling distances exchange ceil(log2 P) times; around a
     # ring, and between all pairs, each process sends P - 1.
-    if case.experiment != "collective" or topologies <= TREES:
-        messages = others * segments
-    elif topologies <= TREES | DOUBLING:
-        messages = case.procs * others.bit_length() * segments
-    else:
-        # Here blocks are cut into segments; each block is a P-th of the message.
-        messages = case.procs * (others + segments - 1)
+    messages = 0
+    if topologies & TREES:
+        messages += others * pieces
+    if topologies & DOUBLING:
+        messages += procs * others.bit_length() * pieces
+    if topologies - TREES - DOUBLING:
+        # Algorithms by node pass on each segment's blocks; others cut the blocks, each a P-th of the message.
+        messages += procs * (others * pieces if entry and entry.by_node else others + pieces - 1)
     if case.collective == "allreduce" or (case.collective in _UP_AND_DOWN and topologies <= TREES):
         messages *= 2
+    if entry and entry.count_parameter == "leaders":
+        messages *= min(case.parameter or entry.default_count, case.processes_per_node)
     if case.collective == "gather" or case.experiment == "bcast_gather":
-        messages += 3 * case.procs
-    return messages + _FIXED_MESSAGES_PER_PROCESS * case.procs
+        messages += 3 * procs
+    return messages + _FIXED_MESSAGES_PER_PROCESS * procs
+
+
+def _pieces(case: Case, entry: Algorithm | None) -> int:
+    """The number of parts in which a message, or a block, is sent."""
+    size, part_bytes, between_bytes = case.message_bytes, case.segment_bytes, 0
+    if entry and entry.limit_parameter == "between_segment_bytes":
+        between_bytes = case.limit_bytes
+    elif 0 < case.limit_bytes < size:
+        part_bytes = 0
+    if entry and entry.part_parameter == "first_bytes":
+        part_bytes = 0
+    elif entry and entry.part_parameter == "bound_bytes":
+        part_bytes -= 1  # parts stay below the bound
+    segment_bytes = min(part_bytes, size) if part_bytes > 0 else size
+    segments = -(-size // segment_bytes) if size else 1
+    return segments * max(1, -(-segment_bytes // between_bytes) if between_bytes else 1)
 
 
 @cache

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.installations import smpi_installation
 from collwise.simulator.execution.launchers import run_program
@@ -507,6 +508,25 @@ def test_costs_count_messages(named: tuple[str, str], procs: int, elements: int,
     for_each_process = cost_of(Case("bcast", "linear", 1, 0))
     assert cost_of(case) == Schedule(case).messages + procs * for_each_process
     assert cost_of(replace(case, procs=procs + 1)) > cost_of(case)
+
+
+RECORDED = [entry for entry in Catalogue.load().algorithms() if not (entry.guideline or entry.real_mpi_only)]
+
+
+@pytest.mark.parametrize("entry", RECORDED, ids=lambda entry: f"{entry.collective}-{entry.name}")
+def test_costs_are_at_least_the_messages(entry: Algorithm) -> None:
+    """Those of the recorded schedule, whatever the parameters and the number of processes on a node."""
+    for procs, per_node in itertools.product((2, 5, 8, 16, 33), (1, 2, 5, 8) if entry.by_node else (1,)):
+        if entry.objection(procs):
+            continue
+        parts = (0, 200, 1000) if entry.part_parameter else (0,)
+        limits = (0, 150, 3000) if entry.limit_parameter else (0,)
+        for blocks, part, limit in itertools.product((0, 1, 20), parts, limits):
+            size = 0 if entry.collective == "barrier" else 8 * procs * blocks
+            case = Case(entry.collective, entry.name, procs, size, part, 0, per_node, limit_bytes=limit)
+            for count in {0, entry.default_count + 1} if entry.count_parameter else {0}:
+                one = replace(case, parameter=count)
+                assert cost_of(one) >= Schedule(one).messages, one
 
 
 def test_costs_of_messages_that_are_not_cut() -> None:

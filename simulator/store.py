@@ -249,7 +249,7 @@ def _look_into(path: Path, mode: str) -> tuple[bool, int, int, set[str]]:
     """Returns whether an SQLite file is sound, its number of pages, its layout version, and the names of its tables."""
     address = f"{path.resolve().as_uri()}?mode={mode}"
     with contextlib.closing(sqlite3.connect(address, uri=True, timeout=_LOCK_SECONDS)) as connection:
-        healthy = connection.execute("pragma quick_check(1)").fetchone()[0] == "ok"
+        healthy = connection.execute("pragma integrity_check(1)").fetchone()[0] == "ok"
         pages, page_bytes, layout = (
             connection.execute(f"pragma {what}").fetchone()[0] for what in ("page_count", "page_size", "user_version")
         )

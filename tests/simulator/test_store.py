@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import contextlib
 import math
 import multiprocessing
 import os
@@ -234,18 +233,14 @@ def test_truncated_stores_are_left_untouched(tmp_path: Path) -> None:
         left_untouched(path, whole[:length], "is corrupted")
 
 
-def test_damaged_pages_are_noticed_or_lose_rows_but_no_row_is_wrong(tmp_path: Path) -> None:
-    """Pages are empty, or sound but another one's, as of an index: rows that are not found are made again."""
-    path, sound = filled(tmp_path / "timings.sqlite"), {one.case: one for one in map(timing, range(500))}
+def test_stores_with_damaged_pages_are_left_untouched(tmp_path: Path) -> None:
+    """Pages that are empty, or sound but another one's, as of an index: rows would be missing."""
+    path = filled(tmp_path / "timings.sqlite")
     whole = path.read_bytes()
     pages = [whole[start : start + 4096] for start in range(0, len(whole), 4096)]
-    for page in range(1, len(pages), 3):
-        left_untouched(path, b"".join([*pages[:page], bytes(4096), *pages[page + 1 :]]), "is corrupted")
-        for other in (pages[page - 1], pages[(page + 2) % len(pages)]):
-            path.write_bytes(damaged := b"".join([*pages[:page], other, *pages[page + 1 :]]))
-            with contextlib.suppress(UsageError), Store(path) as store:
-                assert all(sound.get(case) == one for case, one in store.timings(CONFIGURATION).items())
-            assert path.read_bytes() == damaged
+    for page in range(1, len(pages)):
+        for other in (bytes(4096), pages[page - 1], pages[(page + 2) % len(pages)]):
+            left_untouched(path, b"".join([*pages[:page], other, *pages[page + 1 :]]), "is corrupted")
 
 
 @pytest.mark.parametrize(

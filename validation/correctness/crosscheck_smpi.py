@@ -17,9 +17,10 @@ from collwise.validation.libraries.openmpi_3 import PIPELINES
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import BUILTIN, Grid
 
-# An odd count, a power of two, and an even one. Sizes on both sides of the eager limit, which are multiples of each
-# count and of the 8 bytes of an element, since libraries treat remainders differently.
-PROCS = (15, 16, 30)
+# Few processes, for which broadcasts have short segments, an odd count, a power of two, and an even one. Sizes on both
+# sides of the eager limit, which are multiples of each count and of the 8 bytes of an element, since libraries treat
+# remainders differently.
+PROCS = (6, 15, 16, 30)
 SIZES = (1920, 19200, 245760)
 # For messages of less than one segment per process, SMPI uses its other ring algorithm.
 _LONGER_SIZES = {("allreduce", "ompi_ring_segmented"): (31457280,)}

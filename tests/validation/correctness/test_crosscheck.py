@@ -104,6 +104,7 @@ def test_segments_are_those_that_smpi_chooses_at_its_thresholds(monkeypatch: pyt
     rows = compare_with_smpi(load("grisou"), None, [12], [2040, 2048, 20480, 400000])
     same = [row for row in rows if (row.collective, row.algorithm) not in crosscheck.SMPI]
     same += [row for row in rows if row.algorithm == "linear_sync" and row.message_bytes <= 2048]
+    same += [row for row in rows if (row.collective, row.algorithm) == ("bcast", "chain")]  # its segments are long here
     assert len(same) == 14
     assert all(not row.problem and row.ratio == pytest.approx(1, abs=1e-9) for row in same), same
 

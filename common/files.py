@@ -41,7 +41,7 @@ def read_json(
     try:
         document = json.loads(read_text(path))
         if not is_current(document):
-            raise UsageError(f"{path}: not {what} of this version; {how}")
+            raise UsageError(f"{path}: not {what}, or one of another version; {how}")
         return make(document)
     except (json.JSONDecodeError, RecursionError):
         raise UsageError(f"{path}: not {what}, since it is not JSON; {how}") from None

@@ -91,7 +91,9 @@ def _check_table(path: Path) -> None:
     for number, words in rules.items():
         with located(f"--table: {path}:{number}"):
             if len(words) < 5:
-                raise UsageError(f"{len(words)} of 5 columns; a rule is: {_COLUMNS}")
+                how = "; rules for Open MPI are no table, 'collwise export --format collwise' makes one"
+                theirs = how if words[0].isdecimal() else ""
+                raise UsageError(f"{len(words)} of 5 columns; a rule is: {_COLUMNS}{theirs}")
             _check_number("procs", words[1], 1)
             _check_number("processes_per_node", words[2], 1)
             _check_number("message_bytes", words[3], 0)

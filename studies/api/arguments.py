@@ -85,6 +85,8 @@ def platform_or_interconnect(given: ClusterLike) -> HostPlatform | str:
     if word.isdecimal() or word in interconnect_names():
         return word
     is_name = isinstance(given, str) and not Path(given).suffix
+    if is_name and word not in known() and Path(word).is_dir():
+        raise UsageError(f"'{word}' is a folder; name a file in it (.toml, .xml or times), or a platform")
     if is_name and word not in known() and not any(Path(f"{word}{end}").is_file() for end in (".toml", ".xml")):
         valid = ["a number of nodes", *interconnect_names(), *known()]
         where = "see 'collwise platforms list'; files: .toml or .xml"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from collwise import arguments
 from collwise.arguments import TimesLike
-from collwise.common.errors import UsageError, check_name
+from collwise.common.errors import UsageError, check_name, located
 from collwise.common.files import read_text
 from collwise.decisions import Decisions
 from collwise.platforms import HostPlatform
@@ -98,7 +98,8 @@ def decider(given: DeciderLike) -> Decider:
                 f"'{word}' is neither an untuned library nor a file; valid: {', '.join(BASELINES)}, or a file"
             )
         if not _is_document(path, list):
-            return rules_decider(path)
+            with located(f"{path} is neither times nor decisions, and is read as rules for Open MPI"):
+                return rules_decider(path)
         return Rules(Decisions.load(path).tables, path.name)
     if isinstance(given, Decisions):
         return Rules(given.tables)

@@ -195,7 +195,7 @@ def test_select_takes_no_mode_and_refuses_what_cannot_decide(tmp_path: Path) -> 
     assert rounded is not None
     with pytest.raises(collwise.UsageError, match="rounded to 4 digits, as in decision files"):
         collwise.select(rounded)
-    with pytest.raises(collwise.UsageError, match="not a file of times of this version"):
+    with pytest.raises(collwise.UsageError, match="not a file of times, or one of another version"):
         collwise.select(tmp_path / "d.json")
 
 

@@ -27,6 +27,7 @@ FILES = {
     "not-parameters.toml": b"format = 0\n",
     "not-decisions.json": b"{}",
     "map.csv": b"host,switch,group\nn1,a,x\nn2,a,x\nn3,b,x\nn4,c,y\n",
+    "openmpi.rules": b"1 # collectives\n",
     "before.json": OF_AN_APPLICATION.encode(),
     "slurm.bad": b"NodeName=n[1-\n",
     **{path.name: path.read_bytes() for path in map(RECORDED.joinpath, RECORDED_FILES)},

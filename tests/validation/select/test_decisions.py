@@ -117,9 +117,9 @@ SHORT[0]["times"]["seconds"].pop()
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("{}", "not a decision table of this version; make one with 'collwise select -o FILE'"),
+        ("{}", "not a decision table, or one of another version; make one with 'collwise select -o FILE'"),
         ("[3]", "not a decision table"),
-        ('[{"format": "collwise decisions 2"}]', "not a decision table of this version"),
+        ('[{"format": "collwise decisions 2"}]', "not a decision table, or one of another version"),
         ('[{"format": "collwise decisions 3"}]', "not a decision table .'rules'"),
         ("[", "not a decision table"),
         (json.dumps(SHORT), "not a decision table .the number of its times does not match its process counts and si"),

@@ -194,7 +194,7 @@ def test_a_model_stays_with_its_predictions_in_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("{}", "not a file of times of this version"),
+        ("{}", "not a file of times, or one of another version"),
         ("no", "since it is not JSON"),
         ('{"format": "collwise times 1"}', "'times'"),
     ],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from collwise import arguments
 from collwise.arguments import DecisionsLike, Names, Numbers, PlatformLike
 from collwise.common.errors import CollwiseError, UsageError, check_name, note
-from collwise.common.files import write_text
+from collwise.common.files import note_replaced, write_text
 from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
@@ -58,15 +58,16 @@ class Guidelines(dict[str, "GuidelinesResult"]):
         from collwise.validation.guidelines.workflow import profiles
         from collwise.validation.libraries.pgmpi import profile_text
 
-        texts: dict[str, str] = {}
+        texts: dict[Path, str] = {}
         for name, found in self.items():
             if found.tuned is not None:
-                texts[f"{name}.rules"] = found.tuned.rules
+                texts[Path(folder, f"{name}.rules")] = found.tuned.rules
             for profile in profiles(found.ranges):
-                texts[f"{name}-{profile.function}-{profile.procs}.prf"] = profile_text(profile)
-        for name, text in texts.items():
-            write_text(Path(folder) / name, text)
-        return [Path(folder) / name for name in texts]
+                texts[Path(folder, f"{name}-{profile.function}-{profile.procs}.prf")] = profile_text(profile)
+        note_replaced(next((path for path in texts if path.is_file()), Path(folder)))
+        for path, text in texts.items():
+            write_text(path, text)
+        return [*texts]
 
 
 def guidelines(

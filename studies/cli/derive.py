@@ -222,7 +222,7 @@ def show(
     pictures: list[Path] = []
     output = output or getattr(result, "usual_file", None)
     if output is not None:
-        _save(result, output)
+        output = _save(result, output)
     if report is not None:
         write_text(report, markdown_of(presented, titled=True))
     drawn = {} if figures is None else {figures / f"{stem}.png": figure for stem, figure in presented.figures.items()}
@@ -250,13 +250,14 @@ def show(
         raise CollwiseError(presented.problem)
 
 
-def _save(result: Any, path: Path) -> None:
-    """Saves the result in its own form, or as rows if the name of the file says so."""
+def _save(result: Any, path: Path) -> Path | None:
+    """Saves the result in its own form, or as rows if the file's name says so. Returns None if there is nothing."""
     from collwise.studies.present import frame
 
     if hasattr(result, "frame") and path.suffix.lower() in (".csv", ".parquet"):
         frame.save(result.frame(), path)
     elif hasattr(result, "save"):
-        result.save(path)
+        return None if result.save(path) == [] else path
     else:
         frame.save(result, path)
+    return path

@@ -205,6 +205,11 @@ class Scores:
             shown = shown & (self.picks[title].values != NOBODY)
         return [(int(i), int(j)) for i, j in np.argwhere(shown)]
 
+    @property
+    def single(self) -> int:
+        """The number of points at which only one choice has a time, so that every source picks the best."""
+        return int((np.isfinite(self.right.seconds.values).sum(axis=0) == 1).sum())
+
     def summary(self, title: str, tolerance: float = TIE) -> SlowdownSummary:
         """The summary of the slowdowns of a source's picks; picks slower by at most `tolerance` count as the best."""
         return summary_of(self.slowdown[title].values, tolerance)

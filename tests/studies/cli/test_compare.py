@@ -49,6 +49,16 @@ def test_no_store_is_made_for_measured_times(tmp_path: Path, capsys: pytest.Capt
     assert not missing.parent.exists()
 
 
+def test_points_with_one_choice_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "s.sqlite"
+    with Store(path) as opened:
+        rows = [Timing(Case("gather", "linear", 4, 65536), 1e-3), Timing(Case("gather", "linear", 4, 131072), 2e-3)]
+        rows.append(Timing(Case("gather", "binomial", 4, 131072), 3e-3))
+        opened.add(Configuration("measured", "gros", "Open MPI 4.1.4"), rows)
+    code, out, err = run(capsys, "compare", f"store:file={path}", "openmpi-4.1")
+    assert (code, "at 1 of 2 points only one choice has a time" in " ".join(out.split())) == (0, True), (out, err)
+
+
 def test_rules_and_decisions_of_the_same_choices_cost_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

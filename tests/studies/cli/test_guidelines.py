@@ -74,6 +74,8 @@ def test_recorded_decisions_are_repaired_with_many_processes(tmp_path: Path, cap
         case = case_of("reduce", decided, 512, 32768, 16)
         assert context.simulate(load("jupiter"), [case]).timings[case].seconds == times["before"]
     LibraryOptions(tmp_path / "out" / "jupiter-openmpi-4.1.rules").check()
+    run(f"guidelines simulate --platform jupiter --engine schedule {asked} --json -o {tmp_path}/out")
+    assert "jupiter-openmpi-4.1.rules and the files that belong to it are replaced" in capsys.readouterr().err
 
 
 @needs("smpi")

@@ -149,9 +149,9 @@ def measure_launches(
     launches = []
     for launch in range(method.launches):
 
-        def advance(timing: Timing | None, fraction: float, before: int = launch) -> None:
+        def advance(timing: Timing | None, done: float, cases: int = 0, /, before: int = launch) -> None:
             if on_progress is not None:
-                on_progress(timing, (before + fraction) / method.launches)
+                on_progress(timing, (before + done) / method.launches, cases * method.launches)
 
         runner = MpiRunner(target, method, launch=launch + 1, **options)
         timings = run_cases(runner, cases, store, advance).timings

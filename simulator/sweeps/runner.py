@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     from collwise.simulator.store import Store
 
 Keep = Callable[[Timing], None]  # receives a timing as soon as it exists; may be called from several threads
-Progress = Callable[[Timing | None, float], None]
-"""Gets each new timing once it is stored, and the share of the work that is done. Called from another thread."""
-
 Result = TypeVar("Result")
+
+
+class Progress(Protocol):
+    """Shows how far a sweep is. It is called from another thread."""
+
+    def __call__(self, timing: Timing | None, done: float, cases: int = 0, /) -> None:
+        """Gets each new timing once it is stored, the share of the work done, and the number of cases."""
 
 
 class Runner(Protocol):
@@ -191,7 +195,7 @@ def run_cases(
             nonlocal finished
             finished += runner.weight(timing.case)
             if on_progress is not None:
-                on_progress(timing, finished / total)
+                on_progress(timing, finished / total, len(missing))
 
         with _Writer(store, configuration, stored) as writer:
 

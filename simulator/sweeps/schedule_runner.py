@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
+from collwise.algorithms.catalogue_check import TREES
 from collwise.common.errors import CollwiseError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
@@ -23,6 +24,8 @@ from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool, St
 from collwise.simulator.sweeps.smpi_runner import cost_of, topologies_of
 from collwise.simulator.timing import Case, Configuration, Timing, is_mock_up
 
+# In patterns without a tree all processes do the same, and a message takes about this part of the time of others.
+_EVEN_PATTERN = 1 / 16
 _FEW_MESSAGES = 10_000  # playing a case with at most this many messages takes about as long as finding its bound
 # A message takes this much over ports. Sizes of one contest are played at a time only if they fit into the memory.
 _MESSAGE_BYTES = 128
@@ -78,8 +81,9 @@ class ScheduleRunner(DividedRunner):
         return Configuration("simulated", self.platform.name, "schedule engine", tuple(sorted(details.items())))
 
     def weight(self, case: Case) -> float:
-        """The approximate number of messages."""
-        return cost_of(case)
+        """The approximate number of messages, weighted by the time that playing one takes."""
+        is_tree = bool(topologies_of(case.collective, case.algorithm) & TREES)
+        return cost_of(case) * (1 if is_tree else _EVEN_PATTERN)
 
     def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
         """Parts with contests, and parts with groups of cases that may share schedules."""

@@ -125,17 +125,19 @@ def sweep_progress(label: str) -> Iterator[SweepProgress]:
     )
     with bar:
         task = bar.add_task(label, total=1.0, cases="")
-        done = 0
-        told = time.monotonic()
+        finished = 0
+        began = told = time.monotonic()
 
-        def advance(timing: Timing | None, fraction: float) -> None:
-            nonlocal done, told
-            done += timing is not None
-            cases = counted(done, "case") if done else ""
-            bar.update(task, completed=fraction, cases=cases)
-            if not console.is_terminal and time.monotonic() - told > _TELL_EVERY_SECONDS:
-                told = time.monotonic()
-                note(", ".join(filter(None, (f"{label}: {fraction * 100:.0f} %", cases))))
+        def advance(timing: Timing | None, done: float, cases: int = 0, /) -> None:
+            nonlocal finished, told
+            finished += timing is not None
+            number = f"{finished} of {counted(cases, 'case')}" if finished else ""
+            bar.update(task, completed=done, cases=number)
+            now = time.monotonic()
+            if not console.is_terminal and now - told > _TELL_EVERY_SECONDS:
+                told = now
+                left = f"about {(now - began) * (1 / done - 1) / 60:.0f} min left" if done > 0 else ""
+                note(", ".join(filter(None, (f"{label}: {done * 100:.0f} %", number, left))))
             if timing is not None and not timing.ok:
                 console.print(f"collwise: failed: {describe(timing)}", highlight=False, soft_wrap=True)
 

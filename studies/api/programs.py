@@ -117,13 +117,15 @@ class ProfileResult:
     """The answer of `profile`: the profile of a run and, if they were requested, the savings in its calls.
 
     `changed` holds the savings on the changed platform, if a change was requested, and `after` is the profile of a
-    later run, if there is one.
+    later run, if there is one. If `simulated` is true, the profile's times are not those of the run, but simulated for
+    another number of processes.
     """
 
     profile: Profile
     savings: Savings | None = None
     changed: Savings | None = None
     after: Profile | None = None
+    simulated: bool = False
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per collective, communicator and size; the rows with the most time come first.
@@ -185,11 +187,11 @@ class ProfileResult:
         return () if self.after is None else achieved_between(self.profile, self.after)
 
     def totals(self) -> dict[str, float]:
-        """Seconds of all calls with known times: with default and with tuned choices, before and after the change."""
-        pairs = list(self.pairs)
+        """Seconds of all calls with known times: with default and with tuned choices, before and after a change."""
+        pairs = [*self.pairs] if self.changed else [(saving,) for saving in self.savings.rows] if self.savings else []
         return {
             f"{which}_{when}": float(sum(pair[at].row.calls * getattr(pair[at], f"{which}_seconds") for pair in pairs))
-            for at, when in enumerate(("before", "after"))
+            for at, when in enumerate(("before", "after") if self.changed else ("before",))
             for which in ("default", "tuned")
         }
 
@@ -235,6 +237,7 @@ def profile(
     decisions: DecisionsLike | None = None,
     baseline: str | None = None,
     segments: Numbers = SEGMENTS_TEXT,
+    procs: int | None = None,
     ppn: int | None = None,
     context: SimulationContext | None = None,
 ) -> ProfileResult:
@@ -245,7 +248,8 @@ def profile(
     times of algorithms are simulated on --platform, or come from --decisions. The expected saving is the part of the
     time that the best algorithm would save. -o writes a table for 'program run --table'. With --change, the times of
     the calls on the changed platform are shown as well; there, untuned calls run the same algorithms as before the
-    change. With --after, reports of later runs with a table show what these runs saved.
+    change. With --procs, all times are simulated, as if the same calls of all processes were made by more or fewer
+    processes. With --after, reports of later runs with a table show what these runs saved.
 
     Returns a ProfileResult. Warns if runs made different calls.
 
@@ -265,8 +269,10 @@ def profile(
 
     if platform is not None and decisions is not None:
         raise UsageError("give either --platform or --decisions")
-    if platform is None and (changes or ppn is not None):
-        raise UsageError(f"{'--change' if changes else '--ppn'} works only with --platform")
+    if platform is None and (changes or ppn is not None or procs is not None):
+        raise UsageError(f"{'--change' if changes else '--procs' if procs else '--ppn'} works only with --platform")
+    if procs is not None and after:
+        raise UsageError("--after compares measured times, which are not known with --procs")
     if platform is None and decisions is None and baseline is not None:
         raise UsageError("--baseline needs --platform or --decisions")
     read, library = _profile_of(reports), baseline_of(baseline)
@@ -274,9 +280,13 @@ def profile(
     second = _profile_of(later) if later else None
     if second is not None:
         _warn_of_other_calls(read, second, f"{_names(reports)} and {_names(later)}")
+    if procs is not None and platform is not None:
+        ppn = ppn or arguments.platform(platform).default_processes_per_node
     if ppn is not None:
         read = replace(read, rows=tuple(replace(row, processes_per_node=ppn) for row in read.rows))
     found, called = ProfileResult(read, after=second), Workload.of(read.rows)
+    if procs is not None:
+        called = called.with_processes(read.processes, procs)
     if decisions is not None:
         tables = arguments.decisions(decisions).tables
         return replace(found, savings=savings(called, tables, lambda calls, _: calls.untuned(library)))
@@ -290,6 +300,10 @@ def profile(
     with arguments.opened(context, SCHEDULE.name) as simulations:
         times = called.simulated(where, simulations, library, cut)
         before = savings(called, times, lambda calls, best: calls.untuned(library) or (best, BEST_BEFORE))
+        if procs is not None:
+            before = before.as_simulated()
+            called = Workload.of(saving.row for saving in before.rows)
+            found = ProfileResult(Profile(procs, 0.0, tuple(calls.row for calls in called.calls)), simulated=True)
         found = replace(found, savings=replace(before, made_by=f"{where.title}, {before.made_by}"))
         if not changes:
             return found

@@ -55,7 +55,7 @@ _MAX_ROWS = 40
 def profile(found: ProfileResult) -> Shown:
     """A row for each collective, communicator and size; rows with the most time come first."""
     rows, expected, run = found.rows(), found.savings, found.profile
-    title = f"Collectives of {run.processes} processes by time"
+    title = f"Collectives of {run.processes} processes by {'simulated ' if found.simulated else ''}time"
     left_out = list(expected.left_out) if expected else []
     facts = {
         "processes": run.processes,
@@ -66,7 +66,7 @@ def profile(found: ProfileResult) -> Shown:
         "saving_half_width_seconds": found.saving_half_width,
         "made_by": expected.made_by if expected else None,
         "left_out": left_out,
-        **({"totals": found.totals()} if found.changed else {}),
+        **({"totals": found.totals()} if expected else {}),
     }
     if expected:
         title += f"; expected savings by {'' if expected.source == 'measured' else 'the times of '}{expected.made_by}"
@@ -90,19 +90,21 @@ def _columns(row: Mapping[str, Any], found: ProfileResult) -> dict[str, object]:
         "m": "-" if row["mean_bytes"] is None else format_size(round(row["mean_bytes"])),
         "ran": row["algorithm"] or "MPI's own",
         "calls": row["calls"],
-        "time": format_seconds(row["seconds"]),
     }
-    if found.profile.run_seconds:
-        fastest, slowest = map(format_seconds, (row["fastest_run_seconds"], row["slowest_run_seconds"]))
-        columns["runs"] = f"{fastest} to {slowest}"
-    columns["share"] = f"{100 * row['share']:.1f} %"
+    if not found.simulated:
+        columns["time"] = format_seconds(row["seconds"])
+        if found.profile.run_seconds:
+            fastest, slowest = map(format_seconds, (row["fastest_run_seconds"], row["slowest_run_seconds"]))
+            columns["runs"] = f"{fastest} to {slowest}"
+        columns["share"] = f"{100 * row['share']:.1f} %"
     if found.savings:
-        columns |= {"default": row["default"], "tuned": row["tuned"], "would save": _saving(row)}
+        columns |= {"default": row["default"], "takes": _all(row, "default"), "tuned": row["tuned"]}
+        columns |= {"tuned takes": _all(row, "tuned"), "would save": _saving(row)}
     if found.changed:
         columns |= {
             "default, changed": _times(row["default_changed_seconds"], row["default_seconds"]),
             "tuned, changed": row["tuned_changed"],
-            "takes": _times(row["tuned_changed_seconds"], row["default_seconds"]),
+            "takes, changed": _times(row["tuned_changed_seconds"], row["default_seconds"]),
         }
     if found.after:
         known = row["seconds_after"] == row["seconds_after"]
@@ -112,6 +114,11 @@ def _columns(row: Mapping[str, Any], found: ProfileResult) -> dict[str, object]:
             "saved": format_seconds(row["achieved_seconds"]) if known else "-",
         }
     return columns
+
+
+def _all(row: Mapping[str, Any], which: str) -> str:
+    seconds = row["calls"] * row[f"{which}_seconds"]
+    return "-" if math.isnan(seconds) else format_seconds(seconds)
 
 
 def _saving(row: Mapping[str, Any]) -> str:
@@ -134,8 +141,7 @@ def _profile_sentences(found: ProfileResult) -> list[str]:
     for achieved in found.achieved:
         saving = achieved.saving_seconds * achieved.row.processes / found.profile.processes
         saved[achieved.changed] = saved.get(achieved.changed, 0.0) + saving
-    totals = found.totals() if found.savings and found.changed else {}
-    values = {"run": found.profile, "saved": saved, "totals": totals, "program": program_name()}
+    values = {"run": found.profile, "saved": saved, "totals": found.totals(), "program": program_name()}
     return said("profile", found=found, with_width=_with_width, **values)
 
 

@@ -116,6 +116,14 @@ class Workload:
         rows = [replace(calls.row, processes_per_node=processes_per_node) for calls in self.calls]
         return replace(self, calls=tuple(map(Calls, rows)))
 
+    def with_processes(self, processes: int, procs: int) -> Workload:
+        """The workload of `procs` processes in place of `processes`, without the calls of some of them."""
+        whole = [calls for calls in self.calls if calls.row.processes == processes]
+        rows = [replace(calls.row, processes=procs, ranks=f"0-{procs - 1}") for calls in whole]
+        parts = [calls for calls in self.calls if calls not in whole]
+        others = [f"{calls.title}: their number with {procs} is not known" for calls in parts]
+        return Workload(tuple(map(Calls, rows)), (*self.left_out, *others))
+
     def simulated(
         self,
         platform: HostPlatform,
@@ -180,6 +188,16 @@ class Savings:
     source: str
     made_by: str
     failed: tuple[Timing, ...] = ()
+
+    def as_simulated(self) -> Savings:
+        """The savings of calls whose measured times are not known, by their simulated times."""
+
+        def timed(row: ProfileRow, seconds: float) -> ProfileRow:
+            runs = replace(row, fastest_run_seconds=seconds, slowest_run_seconds=seconds)
+            return replace(runs, seconds=seconds, shortest_seconds=seconds, longest_seconds=seconds)
+
+        rows = (replace(one, row=timed(one.row, one.row.calls * one.default_seconds)) for one in self.rows)
+        return replace(self, rows=tuple(rows))
 
     def saving_seconds(self, processes: int) -> float:
         """The saved seconds, as a mean over all processes."""

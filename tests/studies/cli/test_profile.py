@@ -69,7 +69,24 @@ def test_expected_savings_on_a_platform(capsys: Capture) -> None:
         ["bcast", "17", "1", "0", "default"],
     ]
     text = run(asked, capsys)[1]
-    assert "A tuned table would save " in text
+    assert "a tuned table would save " in text
+
+
+def test_the_calls_of_more_processes(capsys: Capture) -> None:
+    """With --procs times are simulated, those after a change too; calls of some processes are left out."""
+    asked = "program profile before.json --platform gros --baseline openmpi-4.1 --store s.sqlite --procs 62"
+    found = printed(run(f"{asked} --change bandwidth=x0.5 --json", capsys)[1])
+    (row,) = found.rows
+    assert (row["collective"], row["processes"], row["processes_per_node"], row["calls"]) == ("bcast", 62, 1, 100)
+    assert row["seconds"] == pytest.approx(100 * row["default_seconds"])
+    assert found.facts["saving_seconds"] == pytest.approx(100 * (row["default_seconds"] - row["tuned_seconds"]))
+    totals = found.facts["totals"]
+    assert totals["default_after"] > totals["default_before"] == pytest.approx(row["seconds"])
+    assert "1000 calls of allreduce on 4 processes: their number with 62 is not known" in found.facts["left_out"]
+    text = run(asked, capsys)[1]
+    assert "With 62 processes, the same calls are simulated to take " in text
+    assert "% of the run" not in text
+    assert "--after compares measured times" in run(f"{asked} --after before.json", capsys)[2]
 
 
 def write_decisions(tuned: Choice, seconds: Mapping[Choice, tuple[float, float]], source: str, made_by: str) -> None:

@@ -22,7 +22,7 @@ import collwise
 from collwise.common.project import default_store_path
 from collwise.common.units import format_seconds, format_size
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.studies.cli.output import print_table, sweep_progress
+from collwise.studies.cli.output import print_table
 from collwise.studies.figures.hierarchy import (
     model_by_configuration,
     search_costs,
@@ -31,6 +31,7 @@ from collwise.studies.figures.hierarchy import (
     task_trend,
 )
 from collwise.studies.figures.style import save
+from collwise.studies.present.progress import sweep_progress
 from collwise.studies.present.shown import Table
 from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.hierarchy.drawn import DEVIATION, NOISE, OFF, REPETITIONS

@@ -30,7 +30,8 @@ from collwise.platforms import Calibration, Platform, load_description
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.timing import Case
-from collwise.studies.cli.output import print_table, sweep_progress
+from collwise.studies.cli.output import print_table
+from collwise.studies.present.progress import sweep_progress
 from collwise.studies.present.shown import Table
 
 PLACES = {"stampede2": (8, 6), "shaheen-ii": (8, 4), "grisou": (8, 2), "slow": (4, 4)}

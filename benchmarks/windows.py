@@ -24,7 +24,8 @@ from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.timing import Case
-from collwise.studies.cli.output import print_table, sweep_progress
+from collwise.studies.cli.output import print_table
+from collwise.studies.present.progress import sweep_progress
 from collwise.studies.present.shown import Table
 from collwise.validation.hierarchy.space import WITHIN
 from collwise.validation.times.grid import choice_of

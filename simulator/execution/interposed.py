@@ -204,7 +204,8 @@ def run_interposed(
             words, environment = [*mpirun.words, str(binary)], {**mpirun.environment, **settings}
         if not plain and options.table is not None and (line := row_taken_for(options.table, procs)):
             note(line)
-        code = run_attached([*words, *args], environment, _GRACE_SECONDS)
+        what = f"the simulation of {program} with {procs} processes" if library == "smpi" else ""
+        code = run_attached([*words, *args], environment, _GRACE_SECONDS, what=what)
         if code == 0 and not plain and not marker.exists():
             built = f"was the program built by the smpicc of {mpi.label}?"
             linked = "is MPI linked statically, or was the program built for another MPI?"

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from collwise.common.errors import note
 from collwise.simulator.timing import Case
 
 _NOISE = (
@@ -41,6 +42,7 @@ _SIGNALLED_CODE = 128
 # Processes that outlive their command may hold its pipe open, which would then never be read to its end.
 _OUTLIVING_SECONDS = 2.0
 _WATCH_SECONDS = 0.1
+_TELL_EVERY_SECONDS = 30
 
 
 @dataclass
@@ -167,17 +169,25 @@ def run_attached(
     grace_seconds: float,
     log: IO[str] | None = None,
     started: Callable[[Callable[[], int | None]], None] = lambda ended: None,
+    what: str = "",
 ) -> int:
     """Runs a command with our standard streams; its session ends when the command ends or we are interrupted.
 
     With a `log`, the output goes there. `started` is called while the command runs, with a function that returns the
-    exit code, or None before there is one. Returns the exit code, 128 + the signal that killed the command, or 130
-    after an interrupt.
+    exit code, or None before there is one. If `what` is given, notes say for how long it has run. Returns the exit
+    code, 128 + the signal that killed the command, or 130 after an interrupt.
     """
     streams = {} if log is None else {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
     with _session(command, environment, grace_seconds, **streams) as child:
         try:
             started(child.poll)
+            seconds = 0
+            while what and child.poll() is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(_TELL_EVERY_SECONDS)
+                    break
+                seconds += _TELL_EVERY_SECONDS
+                note(f"{what} has run for {seconds} s")
             code = child.wait()
         except KeyboardInterrupt:
             return 128 + signal.SIGINT

@@ -16,6 +16,7 @@ from collwise.common.errors import UsageError, check_name, note, unknown_name, w
 from collwise.common.files import write_text
 from collwise.common.project import default_store_path
 from collwise.common.units import parse_counts, parse_size, parse_sizes
+from collwise.studies.present.progress import sweep_progress
 
 if TYPE_CHECKING:
     from collwise.decisions import Decisions
@@ -180,7 +181,7 @@ def session(
     engine: str = "smpi",
     simgrid: str | None = None,
     jobs: int | None = None,
-    progress: Callable[[str], AbstractContextManager[Progress | None]] = lambda label: nullcontext(),
+    progress: Callable[[str], AbstractContextManager[Progress | None]] = sweep_progress,
     library: str = "openmpi-4.1",
     executor: str | Any = None,
 ) -> Iterator[SimulationContext]:
@@ -189,11 +190,11 @@ def session(
     Parameters: `store`, the SQLite file of timings, by default the file that COLLWISE_STORE names, otherwise
     results/timings.sqlite in the project or the working directory; `engine`, the simulator; `simgrid`, a version of
     SimGrid, by default the system's; `jobs`, the number of simultaneous simulations, by default one per core;
-    `progress`, which shows the progress of a simulation under a label; `library`, the baseline whose decisions the
-    schedule engine follows when a mock-up of a performance guideline calls a collective; `executor`, where simulations
-    run: 'local', 'dask:ADDRESS' or 'slurm:jobs=4,cores=8' as on the command line, by default the value of
-    COLLWISE_EXECUTOR, otherwise 'local'. It may also be an executor of concurrent.futures, or Dask's Client, on which
-    `jobs` tasks run at a time.
+    `progress`, which shows the progress of a simulation under a label, by default on stderr; `library`, the baseline
+    whose decisions the schedule engine follows when a mock-up of a performance guideline calls a collective;
+    `executor`, where simulations run: 'local', 'dask:ADDRESS' or 'slurm:jobs=4,cores=8' as on the command line, by
+    default the value of COLLWISE_EXECUTOR, otherwise 'local'. It may also be an executor of concurrent.futures, or
+    Dask's Client, on which `jobs` tasks run at a time.
 
     >>> import collwise
     >>> with collwise.session(store="timings.sqlite", jobs=2) as context:

@@ -129,6 +129,7 @@ def select(
     >>> decisions.choose("bcast", 8, "1MiB").algorithm
     '...'
     """
+    from collwise.studies.present.progress import sweep_progress
     from collwise.studies.reports import sureness
     from collwise.validation.measurement.confidence import robust_times
     from collwise.validation.select.select import select as table_of
@@ -150,7 +151,7 @@ def select(
 
     def decided(name: str) -> DecisionTable:
         single = needs_one_choice(name, consumer) if one_choice is None else one_choice
-        times = robust_times(found[name], sureness.DISCREPANCY) if robust else found[name]
+        times = robust_times(found[name], sureness.DISCREPANCY, sweep_progress) if robust else found[name]
         table = table_of(times, single, tolerance / 100, exact, tie_limit / 100, consumer, doubtful)
         if not robust or table.times is None:
             return table

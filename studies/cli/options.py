@@ -22,8 +22,9 @@ from collwise.simulator.sweeps.executors import BATCH_SYSTEMS, DASK, LOCAL, pars
 from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
 from collwise.studies.cli import types
 from collwise.studies.cli.declare import flag, group, names_in, option, refuse_options
-from collwise.studies.cli.output import CSV, confirm, sweep_progress
+from collwise.studies.cli.output import CSV, confirm
 from collwise.studies.cli.types import NamedChoice, Parsed
+from collwise.studies.present.progress import sweep_progress
 from collwise.targets import TARGET_OPTIONS, TargetOptions, refuse_target_details, target_from
 from collwise.validation.libraries.baselines import BASELINES, Baseline, baseline as find_baseline
 

@@ -1,6 +1,6 @@
-"""The output of commands: tables, JSON, and the progress of long work.
+"""The output of commands: tables and JSON.
 
-Rich shows tables and progress. It loads only when it is needed, so that a command's help is quick.
+Rich shows tables. It loads only when it is needed, so that a command's help is quick.
 """
 
 from __future__ import annotations
@@ -11,27 +11,18 @@ import json
 import math
 import shlex
 import sys
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
-from collwise.common.errors import UsageError, note
+from collwise.common.errors import UsageError
 from collwise.common.program import __version__, program_name
-from collwise.common.units import counted
 from collwise.studies.cli.commands import AllCommands
-from collwise.studies.present.shown import Table, describe
-
-if TYPE_CHECKING:
-    from collwise.simulator.sweeps.runner import Progress as SweepProgress
-    from collwise.simulator.timing import Timing
+from collwise.studies.present.shown import Table
 
 CSV = "collwise.csv"
 """The key in click's context under which --csv is kept."""
-# The interval at which a sweep without a terminal reports its progress.
-_TELL_EVERY_SECONDS = 30.0
 
 
 def own_command() -> str:
@@ -103,42 +94,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(entry) for entry in value]
     return value
-
-
-@contextmanager
-def sweep_progress(label: str) -> Iterator[SweepProgress]:
-    """A progress bar on stderr with the time left and the number of finished cases. It prints failures at once."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    # Failures must not become output of a notebook's cell.
-    console = Console(stderr=True, force_jupyter=False)
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TextColumn("{task.fields[cases]}"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    with bar:
-        task = bar.add_task(label, total=1.0, cases="")
-        finished = 0
-        began = told = time.monotonic()
-
-        def advance(timing: Timing | None, done: float, cases: int = 0, /) -> None:
-            nonlocal finished, told
-            finished += timing is not None
-            number = f"{finished} of {counted(cases, 'case')}" if finished else ""
-            bar.update(task, completed=done, cases=number)
-            now = time.monotonic()
-            if not console.is_terminal and now - told > _TELL_EVERY_SECONDS:
-                told = now
-                left = f"about {(now - began) * (1 / done - 1) / 60:.0f} min left" if done > 0 else ""
-                note(", ".join(filter(None, (f"{label}: {done * 100:.0f} %", number, left))))
-            if timing is not None and not timing.ok:
-                console.print(f"collwise: failed: {describe(timing)}", highlight=False, soft_wrap=True)
-
-        yield advance

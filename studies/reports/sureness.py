@@ -14,6 +14,7 @@ from typing import Any
 
 from collwise.common.units import format_size
 from collwise.studies.papers.published import row_of
+from collwise.studies.present.progress import sweep_progress
 from collwise.studies.present.shown import said
 from collwise.validation.measurement.confidence import CLOSE, SURE, Discrepancy, PointOutlook, outlooks_of
 from collwise.validation.select.decisions import DecisionTable
@@ -42,7 +43,7 @@ def sure_facts(
     is the mean expected loss of the untuned library of `gains`, or None if any gain is unknown. Since deviations have
     the mean 0, the library's expected time relative to the fastest choice is that of our choice times the gain.
     """
-    found = {table.collective: outlooks_of(table, DISCREPANCY) for table in tables}
+    found = {table.collective: outlooks_of(table, DISCREPANCY, sweep_progress) for table in tables}
     points = [(name, outlook) for name, some in found.items() for outlook in some]
     if not points:
         return None
@@ -83,7 +84,7 @@ def sure_points(table: DecisionTable, unsettled: Collection[tuple[str, int, int]
     return {
         (one.procs, one.message_bytes): one.outlook.probability >= SURE
         and (table.collective, one.procs, one.message_bytes) not in unsettled
-        for one in outlooks_of(table, DISCREPANCY)
+        for one in outlooks_of(table, DISCREPANCY, sweep_progress)
     }
 
 

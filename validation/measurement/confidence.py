@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -21,6 +21,7 @@ from collwise.models.piecewise import Array
 from collwise.simulator.schedule.bounds import busiest_messages
 from collwise.simulator.schedule.pipelines import bytes_a_step
 from collwise.simulator.schedule.shared import recorded
+from collwise.simulator.sweeps.context import ShowProgress, without_progress
 from collwise.simulator.timing import Case
 from collwise.validation.measurement.judging import PREDICTED, Cell
 from collwise.validation.select.decisions import DIGITS, DecisionTable, is_doubtful
@@ -264,7 +265,9 @@ def kept(said: Sequence[Sureness], right: Sequence[bool]) -> Kept:
     return Kept(len(said), sum(right), jobs, successes / jobs, low, high)
 
 
-def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOutlook]:
+def outlooks_of(
+    table: DecisionTable, discrepancy: Discrepancy, progress: ShowProgress = without_progress
+) -> list[PointOutlook]:
     """The outlooks on a table's decisions, at the points where two or more candidates have simulated times.
 
     The list is empty if the times are not simulated or lack the slower choices, or if they are those of mock-ups that
@@ -274,7 +277,7 @@ def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOut
     if times is None or times.source != "simulated" or times.margin is not None or DIGITS in times.facts:
         return []
     found = []
-    for procs, size in times.grid.points:
+    for procs, size in _in_turn(times, progress):
         known = times.at_point(procs, size)
         best = min(known.values(), default=math.nan)
         chosen = table.choice_at(procs, size)
@@ -293,13 +296,23 @@ def outlooks_of(table: DecisionTable, discrepancy: Discrepancy) -> list[PointOut
     return found
 
 
-def robust_times(times: Times, discrepancy: Discrepancy) -> Times:
+def _in_turn(times: Times, progress: ShowProgress) -> Iterator[tuple[int, int]]:
+    """The points of the times, while their progress is shown."""
+    points = times.grid.points
+    with progress(f"{times.collective}: how sure choices are") as advance:
+        for done, point in enumerate(points):
+            if advance is not None:
+                advance(None, done / len(points))
+            yield point
+
+
+def robust_times(times: Times, discrepancy: Discrepancy, progress: ShowProgress = without_progress) -> Times:
     """The times, changed so that a choice's loss against the fastest is the 95th percentile of its possible loss."""
     if times.source != "simulated" or times.margin is not None:
         have = "those with a margin" if times.margin is not None else f"{times.source} ones"
         raise UsageError(f"robust choices need simulated times of all choices, not {have}")
     seconds = times.seconds.copy(deep=True)
-    for procs, size in times.grid.points:
+    for procs, size in _in_turn(times, progress):
         known = times.at_point(procs, size)
         names = {choice: known[choice] for choice in known if choice != LIBRARY_DECIDES}
         for choice, outlook in _at(times, procs, size, names, discrepancy).items():

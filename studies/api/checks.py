@@ -143,7 +143,7 @@ def check_machines(
     from collwise.studies.reports.sureness import DISCREPANCY
     from collwise.validation.measurement import confidence
     from collwise.validation.measurement.deciding import choosers_among, ruled, with_choices
-    from collwise.validation.measurement.judging import cells_of, predictions_text
+    from collwise.validation.measurement.judging import cells_of, predictions_text, with_decided
     from collwise.validation.measurement.predicting import predicted
     from collwise.validation.measurement.runs import runs_in
     from collwise.validation.measurement.training import from_messages, trained
@@ -153,14 +153,15 @@ def check_machines(
     training = trained(measured) if measured else {}
     factors = {machine: item.factors for machine, item in training.items()}
     with arguments.opened(context, engine="schedule") as simulations:
-        found = predicted(runs_in(paths, values=False, maps=[MACHINES]), simulations, models, factors)
+        runs = [with_decided(run) for run in runs_in(paths, values=False, maps=[MACHINES])]
+        found = predicted(runs, simulations, models, factors)
     text = predictions_text(found.predictions)
     file = predictions or results_folder() / "machines-predictions.csv"
     write_text(file, text)
     digest = hashlib.sha256(text.encode()).hexdigest()
     when = "some measured times were read before" if train else "measured times are read now"
     note(f"{file}: predictions, SHA-256 {digest}; {when}")
-    cells = [cell for run in measured or runs_in(paths) for cell in cells_of(run, found.predictions)]
+    cells = [cell for run in measured or runs_in(paths) for cell in cells_of(with_decided(run), found.predictions)]
     cells = with_choices(cells, choosers_among(cells))
     if train:
         cells = [_by_kind(cell, training[cell.place.machine]) for cell in cells if cell.place.machine in training]

@@ -101,6 +101,12 @@ def baseline(name: str | None = None) -> Baseline:
     return BASELINES.get(f"openmpi-{series}", DEFAULT)
 
 
+def baseline_of(library: str, processes_per_node: int) -> Baseline | None:
+    """The baseline, if any, that decides as a library with this name and version does, such as 'Open MPI 4.1.5'."""
+    found = next((one for one in BASELINES.values() if library.startswith(one.title)), None)
+    return None if found is None or (found.nodes and processes_per_node > 1) else found
+
+
 def library_decisions(baseline: Baseline = DEFAULT) -> LibraryDecisions:
     """The library's decisions for its own collectives, which the recorder of mock-ups needs.
 

@@ -1,7 +1,8 @@
 """Judges predictions by measured runs of machines: the errors of predictions, and the time lost by choices from them.
 
 A cell is a collective of a job, on P processes and with one message size. Its candidates are the unsegmented algorithms
-of the catalogue that were forced and really ran; names of the same code count as one candidate. The oracle is the
+of the catalogue that were forced and really ran, and the one that the library decides for if that is known; names of
+the same code count as one candidate. The oracle is the
 fastest of the library's own decision and all of the library's algorithms that really ran. Regret is the time of the
 choice divided by the oracle's time, minus one; it is 0 if the intervals of the two times overlap.
 """
@@ -21,7 +22,9 @@ import numpy as np
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.piecewise import Array
+from collwise.models.switch_points import NOBODY
 from collwise.platforms import HostPlatform, Platform, Torus, known, load
+from collwise.validation.libraries.baselines import baseline_of
 from collwise.validation.measurement.imports.algorithms import WHOLE_BYTES, code_of
 from collwise.validation.measurement.runs import MeasuredRun
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
@@ -167,6 +170,37 @@ def candidates(times: Times) -> tuple[Choice, ...]:
     names = {choice.algorithm for choice in found}
     codes = {choice: code_of(times.collective, choice) for choice in found}
     return tuple(choice for choice, code in codes.items() if code == choice.algorithm or code not in names)
+
+
+def with_decided(run: MeasuredRun) -> MeasuredRun:
+    """The run, with the library's own decision also under the name of the algorithm that it decides for.
+
+    This adds algorithms that were not forced, if the decisions of the library's version are known.
+    """
+    return replace(run, times=tuple(_with_decided(times, run.library) for times in run.times))
+
+
+def _with_decided(times: Times, library: str) -> Times:
+    baseline = baseline_of(library, times.processes_per_node)
+    own = times.index_of(LIBRARY_DECIDES)
+    if baseline is None or times.collective not in baseline.collectives or own == NOBODY:
+        return times
+    forced = {name for choice in candidates(times) for name in (choice.algorithm, code_of(times.collective, choice))}
+    decided: dict[Choice, list[tuple[int, int]]] = {}
+    for i, procs in enumerate(times.procs):
+        for j, size in enumerate(times.message_bytes):
+            choice = baseline.choice(times.collective, procs, size)
+            if choice is None or forced & {choice.algorithm, code_of(times.collective, choice)}:
+                continue
+            if not 0 < choice.segment_bytes < size:
+                decided.setdefault(replace(choice, segment_bytes=0), []).append((i, j))
+    found = times.of_grid(replace(times.grid, choices=(*times.choices, *decided)))
+    data = found.data.copy(deep=True)
+    for choice, points in decided.items():
+        i, j = np.transpose(points)
+        for name, values in data.data_vars.items():
+            values.values[found.index_of(choice), i, j] = times.data[name].values[own, i, j]
+    return replace(found, data=data)
 
 
 def _places(run: MeasuredRun) -> Iterator[tuple[MeasuredPlace, Times]]:

@@ -20,10 +20,8 @@ from collwise.platforms.description import COPY_SECONDS_PER_BYTE
 from collwise.simulator.timing import Case
 from collwise.validation.calibration.figures import FIGURES, Factors, from_data_sheets, multiplied, with_eager_limit
 from collwise.validation.calibration.from_times import Cell as TimedCell, Fitted, TimedCases, fit, jump
-from collwise.validation.measurement.deciding import known_library
-from collwise.validation.measurement.judging import Cell, candidates, grids, platform_of
+from collwise.validation.measurement.judging import Cell, candidates, grids, platform_of, with_decided
 from collwise.validation.measurement.runs import MeasuredRun
-from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import case_of
 from collwise.validation.times.times import Times
 
@@ -148,7 +146,7 @@ class FromMessages:
 
 def from_messages(runs: Sequence[MeasuredRun]) -> Iterator[FromMessages]:
     """The predictions for each collective and P of the runs that have messages and a description."""
-    for run in runs:
+    for run in map(with_decided, runs):
         described = platform_of(run.machine, run.facts, run.description)
         if not (run.messages and isinstance(described, Platform)):
             continue
@@ -156,7 +154,7 @@ def from_messages(runs: Sequence[MeasuredRun]) -> Iterator[FromMessages]:
         start = described if leap is None else with_eager_limit(described, leap[0])
         messages = timed(replace(run, times=()), start, as_described=True, messages=True)
         calls = [
-            TimedCases(described, _calls(run, times, procs), processes_per_node=times.processes_per_node)
+            TimedCases(described, _calls(times, procs), processes_per_node=times.processes_per_node)
             for times in run.times
             for procs in times.procs
         ]
@@ -168,18 +166,14 @@ def from_messages(runs: Sequence[MeasuredRun]) -> Iterator[FromMessages]:
                     yield _predicted(run, call, messages.platform, fitted.common, told)
 
 
-def _calls(run: MeasuredRun, times: Times, procs: int) -> dict[Case, float]:
-    """The measured calls of candidates; if there are no candidates, those of a library whose decisions are known."""
-    forced, library = candidates(times), known_library(run.library, times.processes_per_node)
+def _calls(times: Times, procs: int) -> dict[Case, float]:
+    """The measured calls of candidates."""
     found: dict[Case, float] = {}
     for size in times.message_bytes:
         known = times.at_point(procs, size)
-        chosen: dict[Choice | None, float] = {item: known[item] for item in forced if item in known}
-        if not forced and library is not None and LIBRARY_DECIDES in known:
-            chosen = {library.choice(times.collective, procs, size): known[LIBRARY_DECIDES]}
-        for choice, seconds in chosen.items():
-            if choice is not None and seconds > 0:
-                found[case_of(times.collective, choice, procs, size, times.processes_per_node)] = seconds
+        for choice in candidates(times):
+            if known.get(choice, 0.0) > 0:
+                found[case_of(times.collective, choice, procs, size, times.processes_per_node)] = known[choice]
     return found
 
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.stats import gmean
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.arguments import opened
 from collwise.checks import check_machines
 from collwise.common.errors import UsageError
@@ -26,6 +27,7 @@ from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.measurement.confidence import BY_MEAN, ROBUST
 from collwise.validation.measurement.deciding import FIXED, RULES, VOTE, choosers_among, decided, ruled, with_choices
 from collwise.validation.measurement.imports import pico
+from collwise.validation.measurement.imports.algorithms import code_of
 from collwise.validation.measurement.judging import (
     POSSIBLE,
     PREDICTED,
@@ -39,6 +41,7 @@ from collwise.validation.measurement.judging import (
     grids,
     platform_of,
     regrets_of,
+    with_decided,
 )
 from collwise.validation.measurement.runs import MeasuredRun, runs_in
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
@@ -228,6 +231,39 @@ def test_statistics_of_regrets_are_those_of_brute_force(seed: int) -> None:
     left = [replace(cell, choices=cell.choices | {PREDICTED: LIBRARY_DECIDES.algorithm}) for cell in both]
     assert beside_untuned(left, PREDICTED) == Beside(len(ratios), 0, 0, len(slow), 0, 0)
     assert beside_untuned([cell for cell in cells if cell not in both], PREDICTED) is None
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(("bcast", "allreduce", "reduce_scatter", "gather", "scan")),
+    st.sampled_from((8, 64, 256)),
+    st.sets(st.sampled_from((64, 2048, 16384, 2**20)), min_size=1),
+    st.sampled_from(("Open MPI 4.1.6", "Open MPI 3.1.4", "MPICH 4.0.2", "Cray MPICH 8.1")),
+    st.data(),
+)
+def test_what_a_known_library_decides_has_its_algorithms_name_unless_that_was_forced(
+    collective: str, procs: int, sizes: set[int], library: str, data: st.DataObject
+) -> None:
+    forced = data.draw(st.sets(st.sampled_from(sorted(Catalogue.load().collective(collective).algorithms))))
+    slower = {size: 1000 + size for size in sizes}
+    columns = dict.fromkeys(forced, slower) | {DEFAULT: {size: size for size in sizes}}
+    run = replace(run_of(columns, collective=collective, procs=procs), library=library)
+    (before,), (after,) = run.times, with_decided(run).times
+    known = {"Open MPI 4.1.6": "openmpi-4.1", "Open MPI 3.1.4": "openmpi-3.1", "MPICH 4.0.2": "mpich-4"}
+    baseline = BASELINES.get(known.get(library, ""))
+    codes = {code_of(collective, choice) for choice in candidates(before)} | forced
+    for size in sizes:
+        added = dict(after.at_point(procs, size))
+        for choice, seconds in before.at_point(procs, size).items():
+            assert added.pop(choice) == seconds
+        found = {(choice.algorithm, choice.parameter): seconds for choice, seconds in added.items()}
+        asked = baseline is not None and collective in baseline.collectives
+        decision = baseline.choice(collective, procs, size) if baseline is not None and asked else None
+        is_cut = decision is not None and 0 < decision.segment_bytes < size
+        if decision is None or is_cut or codes & {decision.algorithm, code_of(collective, decision)}:
+            assert not found
+        else:
+            assert found == {(decision.algorithm, decision.parameter): pytest.approx(size * 1e-6)}
 
 
 def test_size_classes() -> None:
@@ -440,7 +476,7 @@ def test_a_job_is_predicted_on_the_nodes_where_it_ran(tmp_path: Path) -> None:
     values = [dict(zip(header.split(","), line.split(","), strict=True)) for line in lines]
     assert {one["node_map"] for one in values} == {"mare_nostrum.nodes.csv"}
     there = allocated(load("marenostrum5"), write(tmp_path, ranks(4), "ranks.csv"), node_map)
-    (run,) = runs_in([folder], values=False)
+    (run,) = map(with_decided, runs_in([folder], values=False))
     with opened(None, engine="schedule") as context:
         (times,) = simulate(there, [grid for _, grid, _ in grids(run)], context)
     for one in values:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from collwise import arguments
 from collwise.arguments import TimesLike
-from collwise.common.errors import UsageError, check_name, located
+from collwise.common.errors import UsageError, check_name, located, note
 from collwise.common.files import read_text
 from collwise.decisions import Decisions
 from collwise.platforms import HostPlatform
@@ -123,7 +123,8 @@ def figure(result: Any, /, kind: str | None = None, procs: int | None = None) ->
 
     Parameters: `result`, what is drawn. `kind`: for scores of one collective 'choices' (the default) or 'slowdowns';
     for scores of several collectives a column of their table, by default 'mean_error'; for other results the name of a
-    file that --figures would write, by default the first. `procs`, for times: P, by default the largest with times.
+    file that --figures would write, by default the first; for decisions 'PLATFORM-COLLECTIVE'. `procs`, for times: P,
+    by default the largest with times.
 
     Times are drawn over the message size, each algorithm at its best segment size, with their ratios to the best. A
     notebook shows the matplotlib Figure that is returned. Raises UsageError for results without such a picture.
@@ -158,12 +159,15 @@ def figure(result: Any, /, kind: str | None = None, procs: int | None = None) ->
             )
         (result,) = result.values()
     if isinstance(result, Times):
+        if procs is None and len(result.procs) > 1:
+            others = ", ".join(map(str, result.procs[:-1]))
+            note(f"drawn for P = {max(result.procs)}; figure(times, procs=P) draws P = {others}")
         return times_figure(result, procs if procs is not None else max(result.procs))
     figures = shown(result).figures if type(result).__name__ in PRESENTERS else {}
     if not figures:
         raise UsageError(
-            f"{type(result).__name__} cannot be plotted; expected times, scores, a platform, or what another "
-            "function returned"
+            f"{type(result).__name__} cannot be plotted; expected times, scores, a platform, decisions with times, "
+            "or what another function returned"
         )
     check_name("figure", kind or next(iter(figures)), figures)
     return figures[kind or next(iter(figures))]()

@@ -292,7 +292,7 @@ def export(
         each = (decision if isinstance(decision, Decisions) else Decisions.load(decision) for decision in decisions)
         tables = tuple(table for item in each for table in item.tables)
         made = exported(tables, format_name, version=version, procs=procs)
-        _tell(made, format_name, version)
+        _tell(made, tables, format_name, version)
         found = ExportedRules(made.text, format_name, tables, version, path)
     if path is None:
         return found
@@ -307,11 +307,11 @@ _CHECKED = (OPENMPI, "mpich")
 _MAX_SUBSTITUTIONS = 20
 
 
-def _tell(made: Exported, format_name: str, version: str) -> None:
+def _tell(made: Exported, tables: Sequence[DecisionTable], format_name: str, version: str) -> None:
     """Warns of what users of the rules must know, and notes the choices that the format cannot express."""
     for warning in made.warnings:
         warn(warning)
-    lines = told(made.substitutions)
+    lines = told(made.substitutions, tables)
     for line in lines[:_MAX_SUBSTITUTIONS]:
         note(line)
     if len(lines) > _MAX_SUBSTITUTIONS:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
@@ -17,6 +17,8 @@ from collwise.decisions import Decisions, ExportedRules, UntunedDecisions
 from collwise.studies.present.shown import MAX_ROWS, Shown, Table, problem_of, said
 from collwise.studies.reports.sureness import sure_facts, sure_sentences
 from collwise.tuning import Tuned
+from collwise.validation.compare.deciders import Rules
+from collwise.validation.compare.scores import compare
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.libraries.formats import FORMATS, how_to_use
 from collwise.validation.libraries.sayable import for_consumer, is_faster_than_own, summary_over_untuned, with_untuned
@@ -29,7 +31,11 @@ from collwise.validation.select.decisions import (
     spans,
     undecided_points,
 )
+from collwise.validation.times.allocations import over_allocations
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def shown(decisions: Decisions) -> Shown:
@@ -47,8 +53,22 @@ def shown(decisions: Decisions) -> Shown:
             "robust": decisions.robust,
             "sure": sure_facts(rules),
         },
+        {
+            f"{table.platform}-{table.collective}": partial(_figure, table)
+            for table in decisions.tables
+            if table.times is not None and min(table.times.message_bytes) > 0
+        },
         problem=problem_of(decisions.failed),
     )
+
+
+def _figure(table: DecisionTable) -> Figure:
+    """Maps of the best choices by the times, and of the decisions."""
+    from collwise.studies.figures.maps import decision_figure
+
+    assert table.times is not None
+    title = f"{table.collective} on {table.platform}"
+    return decision_figure(compare(over_allocations(table.times), Rules([table], "decisions")), title)
 
 
 def rule_rows(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:
@@ -74,15 +94,15 @@ def _parts(table: DecisionTable, rules: DecisionTable, decisions: Decisions) -> 
     timed = with_untuned(table, BASELINES.get(decisions.consumer or ""))
     rows: list[tuple[object, ...]] = []
     for p, row in table.rules.items():
-        follows = p - 1 in table.decided_procs and p not in table.decided_procs
-        count = f"{p} +" if follows else p
+        if p not in table.decided_procs:
+            continue  # a choice that runs on every P follows one that does not
         for start, end, choice in spans(row):
             segment = format_size(choice.segment_bytes) if choice.segment_bytes else "-"
             star = " *" if table.rests_on_gaps(p, start, end) else ""
-            times = ("-", "-") if follows else _time(timed, p, start, choice)
-            rows.append((count, format_size(start), choice.algorithm + star, segment, *times))
+            times = _time(timed, p, start, choice)
+            rows.append((p, format_size(start), choice.algorithm + star, segment, *times))
         if not row:
-            rows.append((count, "-", "nothing decided", "-", "-", "-"))
+            rows.append((p, "-", "nothing decided", "-", "-", "-"))
     title = f"{table.collective} on {table.platform} by {table.made_by}"
     columns = ["from P", "from m", "algorithm", "segment", "time there", "untuned takes"]
     yield Table(title, columns, rows[:MAX_ROWS], left=0, keys=2)
@@ -91,7 +111,6 @@ def _parts(table: DecisionTable, rules: DecisionTable, decisions: Decisions) -> 
     yield from said(
         "decisions",
         table=table,
-        follows=any(str(row[0]).endswith("+") for row in rows),
         count=len(rows),
         shown=MAX_ROWS,
         tolerance=decisions.tolerance,

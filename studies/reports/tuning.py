@@ -385,7 +385,7 @@ def _gained(tuned: Tuned) -> Section:
 def _use(tuned: Tuned) -> Section:
     """The section on the use of the file, with warnings first."""
     few, version = (
-        told([substitution for substitution in tuned.replaced if substitution.too_few]),
+        told((one for one in tuned.replaced if one.too_few), tuned.decisions.tables),
         openmpi_version(tuned.consumer),
     )
     return Section(

@@ -10,7 +10,7 @@ or if P is far from the process counts that the table was decided for.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import geometric_mean
@@ -75,9 +75,14 @@ class Substitution:
         return f"{what}; {instead}, {slower}"
 
 
-def told(found: Sequence[Substitution]) -> list[str]:
-    """A sentence for each substitution. Substitutions that differ only in P share a sentence."""
-    alike = grouped(found, lambda substitution: substitution.said("P"))
+def told(found: Iterable[Substitution], tables: Sequence[DecisionTable]) -> list[str]:
+    """A sentence for each substitution. Substitutions that differ only in P share a sentence.
+
+    Too few elements are not told where nothing was decided.
+    """
+    decided = {(table.collective, procs) for table in tables for procs in table.decided_procs}
+    asked = (one for one in found if not one.too_few or (one.collective, one.procs) in decided)
+    alike = grouped(asked, lambda substitution: substitution.said("P"))
     ends = [(same[0], same[-1]) for same in alike.values()]
     return [str(one) if one is last else one.said(f"{one.procs} to {last.procs}") for one, last in ends]
 

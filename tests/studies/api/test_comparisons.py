@@ -71,5 +71,9 @@ def test_times_are_a_figure_a_table_and_arrays(right: AllTimes) -> None:
         collwise.figure(right)
     with pytest.raises(UsageError, match="no times of bcast with P = 7; valid: 4, 8"):
         collwise.figure(right["bcast"], procs=7)
+    decisions = collwise.select(right)
+    assert len(collwise.figure(decisions, "gros-gather").axes) == 2
+    with pytest.raises(UsageError, match="unknown figure 'gather'; did you mean gros-gather"):
+        collwise.figure(decisions, "gather")
     assert right.frame().shape[0] == sum(times.data.seconds.size for times in right.values())
     assert "<table" in right._repr_html_()

@@ -56,19 +56,19 @@ class FittedFigures:
         write_text(path, write_description(described))
 
 
-def fitted_to_times(nominal: Platform, paths: Sequence[Path]) -> FittedFigures:
+def fitted_to_times(nominal: Platform, paths: Sequence[Path], procs: int = 0) -> FittedFigures:
     """Fits the figures of a platform to times of messages between two nodes, and of collectives.
 
     Collectives must have one process on each node. A size at which the messages' latency jumps is used as the eager
-    limit.
+    limit. `procs` is the number of processes, for files that do not say it.
     """
+    from collwise.store_contents import measured_runs
     from collwise.validation.calibration.figures import multiplied, six_digits, with_eager_limit
     from collwise.validation.calibration.from_times import fit, jump, most_telling, without_each_collective
     from collwise.validation.measurement.imports.reading import MissingFacts
-    from collwise.validation.measurement.runs import runs_in
     from collwise.validation.times.times import State
 
-    measured = runs_in(paths, missing=MissingFacts(nominal.name))
+    measured = measured_runs(paths, missing=MissingFacts(nominal.name, procs))
     messages = {case: seconds for run in measured for case, seconds in run.messages.items()}
     leap = jump(messages)
     start = nominal if leap is None else with_eager_limit(nominal, leap[0])

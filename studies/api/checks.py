@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import collwise.studies
 from collwise import arguments
 from collwise.arguments import PlatformLike
-from collwise.common.errors import note
+from collwise.common.errors import UsageError, note
 from collwise.common.files import write_text
 from collwise.common.project import results_folder
 from collwise.simulator.bench import Simulated
@@ -121,11 +121,12 @@ def check_machines(
     """Judges predictions by times measured on supercomputers.
 
     It shows the errors of predicted times, and the losses of choices. The folders contain runs of PICO, as in its
-    repository, or tables that 'collwise times import' reads; without folders, the project's times of supercomputers and
-    a cloud are used. Each machine is described by the platform that has the same name as the machine's folder. A job is
-    predicted on the nodes where it ran, if there is a map of these nodes. Times are predicted by an engine, and by
-    every analytical model once the model has been fitted to the description. Predictions are written, with their hash,
-    before any measured time is read. docs/machines.md says what is counted and how.
+    repository, or tables that 'collwise times import' reads; store:platform=NAME names the times that were imported.
+    Without folders, the project's times of supercomputers and a cloud are used. Each machine is described by the
+    platform that has the same name as the machine's folder. A job is predicted on the nodes where it ran, if there is a
+    map of these nodes. Times are predicted by an engine, and by every analytical model once the model has been fitted
+    to the description. Predictions are written, with their hash, before any measured time is read. docs/machines.md
+    says what is counted and how.
 
     With `train` it first fits the parameters of each description to some of the machine's times: every second size of
     three collectives at one P. Other times are shown in three groups: those of a new size, of a new collective, and of
@@ -140,28 +141,31 @@ def check_machines(
     >>> sorted(set(judged.frame().collective))
     ['allgather']
     """
+    from collwise.store_contents import measured_runs
     from collwise.studies.reports.sureness import DISCREPANCY
     from collwise.validation.measurement import confidence
     from collwise.validation.measurement.deciding import choosers_among, ruled, with_choices
     from collwise.validation.measurement.judging import cells_of, predictions_text, with_decided
     from collwise.validation.measurement.predicting import predicted
-    from collwise.validation.measurement.runs import runs_in
     from collwise.validation.measurement.training import from_messages, trained
 
     paths = folders or (MACHINES,)
-    measured = runs_in(paths) if train else None
+    measured = measured_runs(paths) if train else None
     training = trained(measured) if measured else {}
     factors = {machine: item.factors for machine, item in training.items()}
     with arguments.opened(context, engine="schedule") as simulations:
-        runs = [with_decided(run) for run in runs_in(paths, values=False, maps=[MACHINES])]
+        runs = [with_decided(run) for run in measured_runs(paths, values=False, maps=[MACHINES])]
         found = predicted(runs, simulations, models, factors)
+    if not found.platforms and not any(run.messages for run in measured or ()):
+        raise UsageError(f"nothing can be predicted: {'; '.join(found.notes)}")
     text = predictions_text(found.predictions)
     file = predictions or results_folder() / "machines-predictions.csv"
     write_text(file, text)
     digest = hashlib.sha256(text.encode()).hexdigest()
     when = "some measured times were read before" if train else "measured times are read now"
     note(f"{file}: predictions, SHA-256 {digest}; {when}")
-    cells = [cell for run in measured or runs_in(paths) for cell in cells_of(with_decided(run), found.predictions)]
+    judged_runs = map(with_decided, measured or measured_runs(paths))
+    cells = [cell for run in judged_runs for cell in cells_of(run, found.predictions)]
     cells = with_choices(cells, choosers_among(cells))
     if train:
         cells = [_by_kind(cell, training[cell.place.machine]) for cell in cells if cell.place.machine in training]

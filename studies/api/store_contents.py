@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from collwise.simulator.timing import Case, Timing
 if TYPE_CHECKING:
     import pandas as pd
 
+    from collwise.validation.measurement.runs import MeasuredRun
     from collwise.validation.times.files import AllTimes
 
 KEY_CHARACTERS = 12
@@ -132,6 +134,29 @@ def stored(query: str, store: str | Path | None = None) -> AllTimes:
         wanted = [configuration.key for configuration in there] if keys is not None else []
         found = arguments.possible(names, lambda name: stored_times(opened, source, platform, name, ppn, wanted))
         return AllTimes.of(times.only(procs=procs, message_bytes=sizes) for times in found.values())
+
+
+def measured_runs(paths: Sequence[Path], values: bool = True, **options: Any) -> list[MeasuredRun]:
+    """The runs in files and folders, as `runs_in` finds them, and those that words store:QUERY name."""
+    from collwise.validation.measurement.imports.reading import NOT_READ
+    from collwise.validation.measurement.runs import run_of, runs_in
+
+    found: list[MeasuredRun] = []
+    for path in paths:
+        if not str(path).startswith(arguments.STORED):
+            found += runs_in([path], values, **options)
+            continue
+        asked = _words(str(path).removeprefix(arguments.STORED))
+        if other := next((name for name in asked if name not in ("configuration", "file", "platform")), ""):
+            raise UsageError(f"{path}: '{other}' is not for runs; valid: configuration, file, platform")
+        with _opened(asked.get("file")) as opened:
+            for item in chosen_configurations(opened, asked.get("configuration"), "measured", asked.get("platform")):
+                timings = [*opened.timings(item.configuration).values()]
+                if not values:
+                    timings = [replace(timing, seconds=math.nan, error=NOT_READ) for timing in timings]
+                around = (Path.cwd(), *options.get("maps", ()))
+                found.append(run_of(item.configuration, timings, item.key[:KEY_CHARACTERS], around))
+    return found
 
 
 _WORDS = ("source", "platform", "collective", "procs", "sizes", "ppn", "configuration", "file")

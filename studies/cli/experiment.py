@@ -277,10 +277,11 @@ def calibrate(
     if published is not None:
         declare.refuse_others(("published", "procs", "ppn", "output"), "measured messages, not for --published")
         return _published(published, procs, where.ppn, output)
-    declare.refuse_options(("procs",), "--published")
+    if not times:
+        declare.refuse_options(("procs",), "--published and --times")
     if times:
-        declare.refuse_others(("times", "nominal", "name", "output", "force"), "measured messages, not for --times")
-        found = fitted_to_times(_nominal(where, nominal, name), times)
+        declare.refuse_others(("times", "nominal", "name", "procs", "output", "force"), "messages, not for --times")
+        found = fitted_to_times(_nominal(where, nominal, name), times, procs or 0)
         presented = shown(found)
         if output is None:
             return presented

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import PRTT, ROUNDTRIP, SATURATION
-from collwise.simulator.timing import Case, Timing
-from collwise.validation.measurement.imports import read_file
+from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.validation.measurement.imports import is_output, read_file
 from collwise.validation.measurement.imports.pico import is_archive
 from collwise.validation.measurement.imports.reading import MissingFacts
 from collwise.validation.times.measured import times_of_run
@@ -44,14 +44,15 @@ class MeasuredRun:
 def runs_in(
     paths: Sequence[Path], values: bool = True, maps: Sequence[Path] = (), missing: MissingFacts = _NONE
 ) -> list[MeasuredRun]:
-    """The runs in these files and, at any depth, in these folders: archives and folders of PICO, tables (TABLES).
+    """The runs in these files and, at any depth, in these folders: archives and folders of PICO, tables (TABLES),
+    and text that benchmarks wrote.
 
     If `values` is false, no time is read: the runs have the measured cases, all marked as failed. The map of a
     machine's nodes (NODE_MAPS) and the machine's description (DESCRIPTION) are looked for in the run, next to it, in
     the folder above, and then in the folders `maps`. `missing` supplies facts that files do not contain.
     """
     found = []
-    expected = f"expected archives or folders of PICO, or tables ({', '.join(TABLES)})"
+    expected = f"expected archives or folders of PICO, tables ({', '.join(TABLES)}), or output of benchmarks (.txt)"
     for path in paths:
         if not path.exists():
             raise UsageError(f"{path}: no such file or folder")
@@ -59,16 +60,19 @@ def runs_in(
         if not files:
             raise UsageError(f"{path}: contains no runs; {expected}")
         for file in files:
-            for configuration, timings in read_file(file, missing, values):
-                facts = dict(configuration.details)
-                ending = next((end for end in TABLES if file.name.endswith(end)), "")
-                job = facts.get("job", file.name.removesuffix(ending))
-                times = tuple(times_of_run(configuration, timings))
-                machine, around = configuration.platform, (file, *file.resolve().parents[:2], *maps)
-                beside = _beside(machine, NODE_MAPS, around), _beside(machine, (DESCRIPTION,), around)
-                run = MeasuredRun(machine, job, configuration.maker, facts, times, *beside, _messages(timings))
-                found.append(run)
+            around = (file, *file.resolve().parents[:2], *maps)
+            job = file.name.removesuffix(next((end for end in TABLES if file.name.endswith(end)), ""))
+            found += [run_of(*read, job, around) for read in read_file(file, missing, values)]
     return found
+
+
+def run_of(configuration: Configuration, timings: Sequence[Timing], job: str, around: Sequence[Path]) -> MeasuredRun:
+    """The run of a configuration. `job` is its name if the configuration has none, `around` folders with its files."""
+    facts, machine = dict(configuration.details), configuration.platform
+    beside = _beside(machine, NODE_MAPS, around), _beside(machine, (DESCRIPTION,), around)
+    times = tuple(times_of_run(configuration, timings))
+    job = facts.get("job", job)
+    return MeasuredRun(machine, job, configuration.maker, facts, times, *beside, _messages(timings))
 
 
 def _messages(timings: Sequence[Timing]) -> dict[Case, float]:
@@ -93,7 +97,7 @@ def _files_in(path: Path) -> Iterator[Path]:
         yield path
         return
     for child in sorted(path.iterdir()):
-        if child.is_dir() or is_archive(child) or child.name.endswith(TABLES):
+        if child.is_dir() or is_archive(child) or child.name.endswith(TABLES) or is_output(child):
             yield from _files_in(child)
 
 

@@ -207,7 +207,7 @@ def test_repro_mpis_summary(tmp_path: Path) -> None:
         (OSU_PLAIN + "8 nan\n", MissingFacts("there", 4), r":7: expected numbers of at least 0"),
         (OSU_PLAIN, MissingFacts("there"), "does not say how many processes there were; give --procs P"),
         (OSU_PLAIN, MissingFacts("there", 4, 2, algorithm="openmpi-5.0"), "--algorithm openmpi-5.0: with several"),
-        (OSU_PLAIN, MissingFacts("", 4), "does not say where it was measured; give --platform NAME"),
+        (OSU_PLAIN, MissingFacts("", 4), "does not say where it was measured; give its --platform NAME"),
         ("# OSU MPI Broadcast Latency Test v5.8\n1 2.0\n", MissingFacts("there", 4), ":2: expected the line '# Size"),
         (
             "# OSU MPI Bi-Directional Bandwidth Test v5.8\n",

@@ -21,6 +21,7 @@ from collwise.checks import check_machines
 from collwise.common.errors import UsageError
 from collwise.platforms import Platform, Torus, allocated, load
 from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.store_contents import import_times
 from collwise.studies.present.machines import shown
 from collwise.studies.present.shown import Table
 from collwise.validation.libraries.baselines import BASELINES
@@ -427,6 +428,30 @@ def test_other_times_have_the_same_predictions(tmp_path: Path) -> None:
     )
     assert one.sha256 == other.sha256
     assert one.cells[0].oracle_seconds < other.cells[0].oracle_seconds
+
+
+def test_imported_output_of_benchmarks_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file has the times of one forced algorithm, so that only the store has the choice."""
+    monkeypatch.setenv("COLLWISE_STORE", str(tmp_path / "store.sqlite"))
+    for folder in ("osu", "one"):
+        (tmp_path / folder).mkdir()
+    for name, time in (("binomial", 20.0), ("chain", 70.0)):
+        text = f"# OSU MPI Broadcast Latency Test v5.8\n# Size       Avg Latency(us)\n64 {time}\n"
+        write(tmp_path / "osu", text, f"{name}.txt")
+        file = tmp_path / "osu" / f"{name}.txt"
+        import_times(file, platform="jupiter", procs=32, algorithm=name, library="Open MPI 4.1.5")
+    found = check_machines(Path("store:platform=jupiter"), predictions=tmp_path / "p.csv", models=False)
+    assert [(cell.place.collective, cell.oracle) for cell in found.cells] == [("bcast", "binomial")]
+    with pytest.raises(UsageError, match=r"binomial\.txt does not say where it was measured; give its --platform NAME"):
+        check_machines(tmp_path / "osu", predictions=tmp_path / "none.csv", models=False)
+    with pytest.raises(UsageError, match=r"store:procs=3: 'procs' is not for runs; valid: configuration, file, plat"):
+        check_machines(Path("store:procs=3"), models=False)
+    write(
+        tmp_path / "one", "# machine: jupiter\ncollective,algorithm,procs,bytes,us\nbcast,chain,8,64,9\n", "a.times.csv"
+    )
+    with pytest.raises(UsageError, match="nothing can be predicted: left out, since no point has two algorithms"):
+        check_machines(tmp_path / "one", predictions=tmp_path / "none.csv", models=False)
+    assert not (tmp_path / "none.csv").exists()
 
 
 def test_what_is_shown(tmp_path: Path) -> None:

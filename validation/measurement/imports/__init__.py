@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collwise.common.errors import UsageError
+from collwise.common.files import read_text
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Configuration, Timing
 from collwise.validation.measurement.imports import pico, table
@@ -66,6 +67,12 @@ def read_file(path: Path, missing: MissingFacts, values: bool = True) -> list[tu
     if read is None:
         raise UsageError(f"{path}: unknown format; valid: {FORMATS}")
     return read(lines)
+
+
+def is_output(path: Path) -> bool:
+    """True for a file of text (.txt) that a benchmark wrote."""
+    lines = read_text(path).splitlines() if path.suffix == ".txt" else []
+    return any(title.match(line) for title in READERS for line in lines)
 
 
 def _is_run(path: Path) -> bool:

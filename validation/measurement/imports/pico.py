@@ -94,7 +94,7 @@ def read(path: Path, missing: MissingFacts, values: bool = True) -> list[tuple[C
         if match := _RESULT.fullmatch(name):
             tests.setdefault((match["run"], match["test"]), []).append((match, name))
     if not tests:
-        raise UsageError(f"{path}: contains no results of PICO (RUN/TEST/COUNT_ALGORITHM_int32.csv)")
+        raise UsageError(f"{path}: contains no results of PICO (RUN/TEST/COUNT_ALGORITHM_int32.csv); name other files")
     metadata, licence = _metadata(path, files), _licence(path)
     found: dict[Configuration, list[Timing]] = {}
     for (run, number), results in sorted(tests.items(), key=lambda each: (each[0][0], int(each[0][1]))):

@@ -127,7 +127,8 @@ class Lines:
     def configuration(self, program: str, details: dict[str, str]) -> Configuration:
         """The configuration of another program's times. Raises UsageError if the platform has no name."""
         if not self.missing.platform:
-            raise UsageError(f"{self.path} does not say where it was measured; give --platform NAME")
+            where = "give its --platform NAME to 'collwise times import'"
+            raise UsageError(f"{self.path} does not say where it was measured; {where}")
         library = self.missing.library
         facts = {**details, **dict(self.missing.about), **({"program": program} if library else {})}
         return Configuration("measured", self.missing.platform, library or program, tuple(sorted(facts.items())))

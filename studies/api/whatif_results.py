@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
@@ -89,6 +90,31 @@ class WhatIf:
         """
         return self.times.slowdown(self.kept).sel({CHANGE: when}, drop=True)
 
+    @cached_property
+    def sure_changes(self) -> tuple[int, int]:
+        """The number of points at which the new choice is surely faster than the old one, and of known points.
+
+        It is sure with a probability of 90 %, given the errors of predictions on measured machines. Points are known if
+        the best choice changes, and both choices have times after the change.
+        """
+        from collwise.studies.reports.sureness import DISCREPANCY
+        from collwise.validation.measurement.confidence import SURE, messages_of
+
+        times, sure = self.times, list[bool]()
+        seconds = times.seconds.sel({CHANGE: AFTER}).values
+        per_node = self.after.processes_per_node or times.processes_per_node
+        picks = [times.best.sel({CHANGE: when}).values for when in (BEFORE, AFTER)]
+        for i, j in np.argwhere(changes_choice(times)):
+            point = times.procs[i], times.message_bytes[j], per_node
+            places = [int(each[i, j]) for each in picks]
+            both = [times.grid.timed[place] for place in places]
+            with suppress(UsageError):  # Mock-ups call the library's collectives, whose messages are not known.
+                messages = np.array([messages_of(times.collective, choice, *point) for choice in both])
+                if np.isfinite(here := seconds[places, i, j]).all():
+                    names = [choice.algorithm for choice in both]
+                    sure.append(DISCREPANCY.outlook(names, messages, here)[1].fastest >= SURE)
+        return sum(sure), len(sure)
+
     def limit(self, when: str, choice: Choice | None, procs: int, message_bytes: int) -> tuple[str, float, str, float]:
         """The main limit of a choice at a point, this limit's share of the critical path, and the relief.
 
@@ -146,6 +172,7 @@ class WhatIf:
         return said(
             "whatif",
             changed=changes_choice(times).sum(),
+            sure=self.sure_changes,
             ratio=ratio,
             median=np.median(ratio) if ratio.size else np.nan,
             unmoved=[procs for procs, row in ratios if (known := row[np.isfinite(row)]).size and (known == 1).all()],

@@ -97,6 +97,14 @@ def test_changes_that_change_nothing_change_no_time(texts: list[str], collective
     assert (found.kept_slowdown() == 0).all()
 
 
+def test_a_choice_that_is_far_faster_is_sure(context: SimulationContext) -> None:
+    """Of two choices, the new one is surely faster only if it is faster by far."""
+    answer = ask(context, "bandwidth=x0.01")
+    sure, known = answer.sure_changes
+    assert 0 <= sure <= known <= changes_choice(answer.times).sum()
+    assert ask(context, "bandwidth=x1").sure_changes == (0, 0)
+
+
 def test_the_summary_says_for_which_process_counts_nothing_changes(context: SimulationContext) -> None:
     """Eight processes are on nodes 0 to 7, and of 12 one is on node 9."""
     lines = ask(context, "degraded_link=9:x0.1").summary()

@@ -19,5 +19,5 @@ def program_name() -> str:
 
 
 def as_called(message: str) -> str:
-    """The message, in which commands such as 'collwise platforms list' begin with `program_name()`."""
+    """The message, in which commands such as 'collwise platforms show' begin with `program_name()`."""
     return _COMMAND.sub(lambda _: program_name(), message)

@@ -13,6 +13,7 @@ import tomli_w
 
 from collwise.common.errors import UsageError, check_name, located
 from collwise.common.units import parse_ratio, parse_size
+from collwise.platforms import interconnect_names
 from collwise.platforms.description import (
     Calibration,
     HeterogeneousPlatform,
@@ -22,6 +23,7 @@ from collwise.platforms.description import (
     needed_wires,
 )
 from collwise.platforms.description_file import checked, read_description, write_description
+from collwise.platforms.from_figures import with_overheads
 from collwise.platforms.hosts import HostPlatform, PlacedPlatform, placed, unplaced
 from collwise.platforms.topology import (
     ROUTINGS,
@@ -235,6 +237,8 @@ def _latency(platform: Described, text: str) -> Described:
 
 
 def _overheads(platform: Described, text: str) -> Described:
+    if text in interconnect_names():
+        return with_overheads(_homogeneous(platform, "overhead"), text)
     factor = _factor(text)
     own = platform.calibration
     if factor is None:
@@ -473,7 +477,8 @@ CHANGES: dict[str, ChangeKind] = {
     "latency": ChangeKind("x0.5", "the latency between nodes, handshakes and hops included (or 5us)", _latency, True),
     "overheads": ChangeKind(
         "x2",
-        "the processors' overheads smpi/os, smpi/or and smpi/ois (or 1us: the same for every message)",
+        "the processors' overheads smpi/os, smpi/or and smpi/ois (or 1us: the same for every message; or tcp-10g: "
+        "those of an interconnect, for a platform without any)",
         _overheads,
         True,
     ),

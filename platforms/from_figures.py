@@ -155,7 +155,7 @@ def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
     """
     picked, own = interconnect(interconnect_name), platform.calibration
     if charges_overheads(platform.smpi_options()):
-        raise UsageError(f"--overheads: platform '{platform.name}' already has overheads; name a platform without any")
+        raise UsageError(f"platform '{platform.name}' already has overheads; name a platform without any")
     taken, before = picked.calibration, platform.route[0]
     both = taken.os[0][1] + taken.or_[0][1]
     limit = own.eager_limit_bytes
@@ -164,7 +164,7 @@ def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
     least = before * min(factor for start, factor in factors.items() if start < max(limit, 1))
     if least <= both:
         raise UsageError(
-            f"--overheads: those of {interconnect_name} are {both * 1e6:g} us, not below the latency of platform "
+            f"those of {interconnect_name} are {both * 1e6:g} us, not below the latency of platform "
             f"'{platform.name}' ({least * 1e6:g} us)"
         )
     after = before - both / factors[0]
@@ -181,7 +181,7 @@ def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
             ois=taken.ois,
             note=f"{own.note}; overheads of {interconnect_name}, taken off the latency of short messages",
         ),
-        sources=(*platform.sources, Source(what, "collwise platforms show --overheads")),
+        sources=(*platform.sources, Source(what, f"collwise platforms show --change overheads={interconnect_name}")),
     )
 
 

@@ -85,22 +85,22 @@ def _find(name_or_path: str | Path) -> Path:
             f"'{name_or_path}' is an interconnect, not a platform; describe a cluster with it by 'collwise platforms "
             f"new NAME --interconnect {name_or_path} --nodes N', or name the .toml file that 'collwise tune' wrote"
         )
-    check_name("platform", name_or_path, known(), "see 'collwise platforms list'")
+    check_name("platform", name_or_path, known(), "see 'collwise platforms show'")
     return FOLDER / f"{name_or_path}.toml"
 
 
 def _refusal(path: Path, problems: list[Problem]) -> UsageError:
     others = len(problems) - 1
-    more = f" [and {others} more: see 'collwise platforms check {path}']" if others else ""
+    more = f" [and {others} more: see 'collwise platforms show {path} --check']" if others else ""
     return UsageError(f"{path}:{problems[0].line}: {problems[0].what}{more}")
 
 
 def check_file(path: str | Path) -> tuple[list[str], Sequence[str]]:
-    """All problems of a platform file, TOML or XML, and its hosts; only SimGrid itself can detect some problems.
+    """All problems of a platform's file, TOML or XML, and its hosts; only SimGrid itself can detect some problems.
 
     A problem is a line 'FILE:LINE: what is wrong (valid: ...)'.
     """
-    path = Path(path)
+    path = _find(path)
     text = read_text(path)
     hosts: Sequence[str] = ()
     if path.suffix == ".xml":

@@ -211,7 +211,7 @@ def test_help_and_unknown_commands_install_nothing_but_python(
         ("program", "run", "--library=smpi", "--", "program", "--help"),
         ("program", "run", "program", "-h"),
         ("testbed", "run", "--", "program", "-h"),
-        ("testbed", "login", "sbatch", "--help"),
+        ("testbed", "run", "--login", "sbatch", "--help"),
     ],
 )
 def test_the_help_of_a_program_is_not_ours(clone: Path, tools: Path, arguments: tuple[str, ...]) -> None:
@@ -339,7 +339,7 @@ def test_what_a_command_needs_agrees_with_its_options(name: str) -> None:
 
 
 def test_the_launcher_knows_the_commands_that_run_a_program() -> None:
-    """It takes words after `run` and `login` for the program's, and every other --help for its own."""
+    """It takes words after `run` for the program's, and every other --help for its own."""
 
     def ending_in_programs(command: click.Command) -> Iterator[str]:
         if command.context_settings.get("allow_interspersed_args") is False:
@@ -349,7 +349,7 @@ def test_the_launcher_knows_the_commands_that_run_a_program() -> None:
             for name in command.list_commands(context):
                 yield from ending_in_programs(command.get_command(context, name) or command)
 
-    assert set(ending_in_programs(command_line)) == {"run", "login"}
+    assert set(ending_in_programs(command_line)) == {"run"}
 
 
 def test_a_copy_of_the_modules_in_the_environment_makes_it_anew(clone: Path, tools: Path) -> None:

@@ -37,7 +37,7 @@ NOT_RUN = {
     "./collwise test tests/test_style.py tests/test_floors.py": "as the first",
     "python3 -m venv ~/collwise": "tests/test_wheel.py installs the package, without a network",
     "~/collwise/bin/pip install /path/to/the/clone": "as above",
-    "~/collwise/bin/collwise platforms list": "as above",
+    "~/collwise/bin/collwise platforms show": "as above",
     "apt-get install gcc libc6-dev cmake ninja-build libsimgrid-dev libjemalloc2 openmpi-bin libopenmpi-dev mpich "
     "libmpich-dev": "changes the machine",
     "apt-get install hpcc": "as above",

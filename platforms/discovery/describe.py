@@ -101,7 +101,7 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
     whole = platform.nodes * platform.default_processes_per_node
     sweep = ",".join(map(str, sorted({min(8, whole), platform.nodes, whole})))
     steps = [
-        (f"{program_name()} platforms check {file}", "checks the description and tries it in the simulator"),
+        (f"{program_name()} platforms show {file} --check", "checks the description and tries it in the simulator"),
         (f"{program_name()} platforms show {file} --draw {platform.name}.png", "shows and draws the platform"),
     ]
     if platform.nodes > 1:

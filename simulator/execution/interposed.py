@@ -188,7 +188,7 @@ def run_interposed(
         settings = {} if plain else options.environment | {"COLLWISE_LOAD_MARKER": str(marker)}
         if library == "smpi":
             if platform is None:
-                raise UsageError("running under SMPI needs --platform NAME|FILE (see 'collwise platforms list')")
+                raise UsageError("running under SMPI needs --platform NAME|FILE (see 'collwise platforms show')")
             # SimGrid 3.32 loads some programs in a way that mixes two allocators if jemalloc is preloaded. libcollwise
             # changes how programs are loaded, so jemalloc is preloaded only together with libcollwise.
             quick = {} if plain else smpirun_environment(mpi)

@@ -60,7 +60,7 @@ DecisionsLike: TypeAlias = "Decisions | str | Path"
 def platform(name: PlatformLike) -> HostPlatform:
     """The cluster that has the given name, or that the given file describes.
 
-    Parameters: `name` is a known platform ('grisou', 'gros', 'boba', ...; `collwise platforms list` has all of them),
+    Parameters: `name` is a known platform ('grisou', 'gros', 'boba', ...; `collwise platforms show` has all of them),
     or the path of a .toml description or of a SimGrid platform XML.
 
     Returns a platform, which has `name`, `title`, `hosts`, `default_processes_per_node`, and
@@ -90,7 +90,7 @@ def platform_or_interconnect(given: ClusterLike) -> HostPlatform | str:
         raise UsageError(f"'{word}' is a folder; name a file in it (.toml, .xml or times), or a platform")
     if is_name and word not in known() and not any(Path(f"{word}{end}").is_file() for end in (".toml", ".xml")):
         valid = ["a number of nodes", *interconnect_names(), *known()]
-        where = "see 'collwise platforms list'; files: .toml or .xml"
+        where = "see 'collwise platforms show'; files: .toml or .xml"
         raise unknown_name("cluster", word, valid, where)
     return platform(cast("PlatformLike", given))
 

@@ -45,7 +45,7 @@ SUBCOMMANDS = {
     "platforms calibrate": Subcommand(
         needs="build --published:smpi !--published&!--library=mpich:openmpi --library=mpich:mpich --testbed:openmpi+testbed"  # noqa: E501
     ),
-    "platforms check": Subcommand(needs="build smpi"),
+    "platforms show": Subcommand(needs="--check:build+smpi"),
     "platforms experiment": Subcommand(
         needs="build --platform:smpi !--platform&!--library=mpich:openmpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed"  # noqa: E501
     ),

@@ -1,4 +1,4 @@
-"""collwise platforms: list, show, check, new, describe, and the commands of experiment.py."""
+"""collwise platforms: show, new, describe, and the commands of experiment.py."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError, check_name, note, warn
 from collwise.common.experiments import ROUNDTRIP, Experiment
 from collwise.common.files import write_text
@@ -26,7 +27,6 @@ from collwise.platforms import (
     known,
     load,
     new_platform,
-    with_overheads,
     write_description,
 )
 from collwise.platforms.changes import changed, parse_change
@@ -44,14 +44,14 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import types
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import argument, flag, group, option
+from collwise.studies.cli.declare import argument, flag, group, option, refuse_others
 from collwise.studies.cli.derive import command
 from collwise.studies.cli.experiment import calibrate, experiment, ranks, thresholds
-from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM
+from collwise.studies.cli.types import NEW_FILE, PATH
 from collwise.studies.present.shown import Shown, Table, drawing, said
 
 
-@click.group(cls=CommandGroup, epilog=example("platforms list"))
+@click.group(cls=CommandGroup, epilog=example("platforms show"))
 def platforms() -> None:
     """Lists and checks descriptions of clusters, makes new ones, and determines a cluster's properties."""
 
@@ -60,9 +60,8 @@ for one in (calibrate, experiment, thresholds, ranks):
     platforms.add_command(one)
 
 
-@command("platforms list --json", "list", platforms)
-def list_platforms() -> Shown:
-    """Lists the known platforms and interconnects."""
+def _listed() -> Shown:
+    """The known platforms and interconnects."""
     described = [load(name) for name in known()]
     links = [load_interconnect(name) for name in interconnect_names()]
     rows = [
@@ -70,35 +69,36 @@ def list_platforms() -> Shown:
         for platform in described
     ]
     columns = ["name", "cluster", "nodes", "processes per node", "link", "one way"]
+    uses = "Interconnects, for 'tune', 'whatif' and 'platforms new --interconnect'"
     of_links = [(link.name, link.title, *_network(link), link.calibration.note) for link in links]
     parts = [
         Table("Platforms", columns, rows, left=2, keys=1),
-        Table(_INTERCONNECTS, ("name", "interconnect", "link", "one way", "figures"), of_links, left=2, keys=1),
+        Table(uses, ("name", "interconnect", "link", "one way", "figures"), of_links, left=2, keys=1),
     ]
     names = [{"name": link.name, "title": link.title} for link in links]
     return Shown(parts, list(map(_facts, described)), {"interconnects": names})
 
 
-_INTERCONNECTS = "Interconnects, for 'tune', 'whatif' and 'platforms new --interconnect'"
-
-
 @command("platforms show grisou -o grisou.xml", "show", platforms, draw=True)
 def show(
-    platform: HostPlatform = argument(PLATFORM),
-    overheads: str | None = option(types.NamedChoice("interconnect", interconnect_names())),
+    name: str | None = argument(types.WORD_OF_PLATFORM, required=False, metavar="[PLATFORM]"),
+    check: bool = flag(),
     changes: Sequence[str] = option(multiple=True),
     output: Path | None = option(NEW_FILE),
 ) -> Shown:
-    """Shows, draws or writes a platform's description.
+    """Lists the platforms, or shows, draws, writes or checks one.
 
-    A description has its sources in it. PLATFORM is a name or a file. --change first changes the platform, as in
-    'whatif'. -o writes platform XML, which SimGrid 3.32 to 4.1 read, or a description if the name ends in .toml.
+    PLATFORM is a name or a file. A description has its sources in it. --change first changes the platform, as in
+    'whatif'. -o writes platform XML, which SimGrid 3.32 to 4.1 read, or a description if the name ends in .toml. The
+    exit code of --check is 0 if the file is sound, and 1 if not.
     """
-    if overheads is not None:
-        if not isinstance(platform, Platform):
-            raise UsageError("--overheads is for descriptions of equal nodes")
-        platform = with_overheads(platform, overheads)
-    platform = changed(platform, [parse_change(change) for change in changes]).platform
+    if name is None:
+        refuse_others((), "one PLATFORM; name it")
+        return _listed()
+    if check:
+        refuse_others(("name", "check"), "showing and writing, not for --check")
+        return _checked(name)
+    platform = changed(arguments.platform(name), [parse_change(change) for change in changes]).platform
     if output is None:
         text = write_description(platform) if isinstance(platform, Description) else platform.xml_text()
     else:
@@ -115,23 +115,19 @@ def _description(platform: HostPlatform) -> str:
     return write_description(description_of(platform))
 
 
-@command("platforms check mine.toml", "check", platforms)
-def check(file: Path = argument(PATH)) -> Shown:
-    """Checks a platform file's syntax, and tries it in SimGrid.
-
-    FILE is a .toml or .xml file. The exit code is 0 if the file is sound, and 1 if not.
-    """
-    problems, hosts = check_file(file)
+def _checked(name: str) -> Shown:
+    """The problems of a platform's file, as SimGrid's if it has none of its own."""
+    problems, hosts = check_file(name)
     parts, engine = problems, ""
     if not problems:
-        platform = load(str(file))
+        platform = load(name)
         engine, engine_problem = _dry_run(platform)
         if engine_problem:
-            problems.append(f"{file}: {engine}: {engine_problem}")
+            problems.append(f"{name}: {engine}: {engine_problem}")
         else:
-            parts = [f"{file}: sound, {len(hosts)} hosts, simulated by {engine}", _understood(platform)]
-    facts = {"file": str(file), "hosts": len(hosts), "engine": engine}
-    problem = f"{file}: {counted(len(problems), 'problem')} found" if problems else ""
+            parts = [f"{name}: sound, {len(hosts)} hosts, simulated by {engine}", _understood(platform)]
+    facts = {"file": name, "hosts": len(hosts), "engine": engine}
+    problem = f"{name}: {counted(len(problems), 'problem')} found" if problems else ""
     return Shown(parts, [{"problem": name} for name in problems], facts, problem=problem)
 
 
@@ -343,7 +339,7 @@ def new(
     made = new_platform(name, node=Node(**node), **cluster, **topology)
     path = output or types.checked_new_file(Path(f"{name}.toml"))
     write_text(path, write_description(made))
-    click.echo(f"{path}: {made.nodes} nodes; look at it with '{program_name()} platforms check {path}'")
+    click.echo(f"{path}: {made.nodes} nodes; look at it with '{program_name()} platforms show {path} --check'")
     if (interconnect := cluster["interconnect_name"]) is not None:
         click.echo(f"interconnect {interconnect}: {made.calibration.note}")
     else:

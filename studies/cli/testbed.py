@@ -1,4 +1,4 @@
-"""collwise testbed: up, status, down, run; login and power for its Slurm."""
+"""collwise testbed: up, status, down, run and power."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -17,7 +17,7 @@ from collwise.common.errors import CollwiseError, UsageError, note, unknown_name
 from collwise.common.units import counted, format_size
 from collwise.studies.cli import options
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import argument, flag, group, option
+from collwise.studies.cli.declare import argument, flag, group, option, refuse_options
 from collwise.studies.cli.derive import command
 from collwise.studies.cli.types import SIZE, NamedChoice, Parsed
 from collwise.studies.present.shown import Shown, Table
@@ -121,36 +121,36 @@ _PROGRAM_FOLLOWS = {"ignore_unknown_options": True, "allow_interspersed_args": F
 def run(
     name: str = _NAME,
     procs: int | None = options.process_count(),
-    program: str = argument(),
-    arguments: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
+    login: bool = flag(),
+    words: Sequence[str] = argument(click.UNPROCESSED, nargs=-1, metavar="PROGRAM [ARGUMENTS]..."),
 ) -> None:
-    """Runs an MPI program on a test bed, by srun if the bed has Slurm."""
+    """Runs an MPI program on a test bed, by srun if the bed has Slurm.
+
+    With --login it runs a command, such as sbatch, on the login node instead.
+    """
     bed = beds.running(name)
-    found = shutil.which(program)
+    if login:
+        refuse_options(["procs"], "programs that start on the nodes, not for --login")
+        _log_in(bed, words)
+    if not words:
+        raise UsageError("PROGRAM: name an MPI program")
+    found = shutil.which(program := words[0])
     if found is None:
         raise UsageError(f"PROGRAM: '{program}' is neither an executable file nor a program on the PATH")
     procs = procs or bed.shape.nodes * bed.shape.ranks_per_node
     path = str(Path(found).absolute())
     if bed.slurm:
-        ended = batch.run(bed, procs, [path, *arguments], on_line=click.echo)
+        ended = batch.run(bed, procs, [path, *words[1:]], on_line=click.echo)
     else:
-        ended = TestBed(bed).run(path, procs, arguments, on_line=click.echo)
+        ended = TestBed(bed).run(path, procs, words[1:], on_line=click.echo)
     if ended.returncode != 0:
         raise CollwiseError(f"{program}: {ended.problem}")
 
 
-@command("testbed login -- sbatch --nodes 4 job.sh", parent=testbed, context_settings=_PROGRAM_FOLLOWS)
-def login(
-    name: str = _NAME,
-    words: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
-) -> None:
-    """Runs a command on the login node of a test bed with Slurm.
-
-    The command may be sbatch. Without a command it starts a shell.
-    """
-    bed = beds.running(name)
+def _log_in(bed: beds.Bed, words: Sequence[str]) -> NoReturn:
+    """Replaces this process by a command, or a shell, on the login node."""
     if not bed.slurm:
-        raise UsageError(f"the test bed '{name}' has no Slurm; make one that has it with 'collwise testbed up --slurm'")
+        raise UsageError(f"test bed '{bed.name}' has no Slurm; make one that has it with 'collwise testbed up --slurm'")
     command = batch.on_login(bed, words or [os.environ.get("SHELL", "/bin/sh")])
     sys.stdout.flush()
     os.execvp(command[0], command)

@@ -223,6 +223,8 @@ ALGORITHMS = Parsed("names", arguments.names, _algorithms)
 COLLECTIVE = _CollectiveWord("text", _one_collective, _collectives, listed=False)
 COLLECTIVES = Parsed("collectives", arguments.collectives, lambda context: ("all", *_collectives(context)))
 PLATFORM = PlatformWord("platform", arguments.platform, lambda _: known(), listed=False)
+WORD_OF_PLATFORM = PlatformWord("platform", str, lambda _: known(), listed=False)
+"""The type of a word that names a platform, which is not loaded."""
 WORD_OF_CLUSTER = PlatformWord("cluster", str, _clusters, listed=False)
 """The type of a word that names a platform, an interconnect or times, or is a number of nodes."""
 CLUSTER = PlatformWord("cluster", arguments.platform_or_interconnect, _clusters, listed=False)

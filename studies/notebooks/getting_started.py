@@ -4,7 +4,7 @@
 # **Which algorithm should a broadcast run on Dahu, and what does that gain over Open MPI as it is?**
 #
 # Dahu is a cluster of 32 nodes with two processors and a link of 100 Gbit/s each, that is described here
-# (`collwise platforms list` names others, and the notebook `own_cluster` describes a new one). Nothing runs on it:
+# (`collwise platforms show` names others, and the notebook `own_cluster` describes a new one). Nothing runs on it:
 # times are simulated, with one process on each processor.
 
 # %%

@@ -38,8 +38,8 @@ def test_near_names_come_first_and_all_follow(given: str, near: str, names: str)
 
 @pytest.mark.parametrize("given", ["zzzz", "zz"])
 def test_a_name_like_no_other_gets_the_whole_list(given: str) -> None:
-    error = unknown_name("platform", given, iter(["grisou", "gros"]), "see 'collwise platforms list'")
-    assert str(error) == f"unknown platform '{given}'; valid: grisou, gros (see 'collwise platforms list')"
+    error = unknown_name("platform", given, iter(["grisou", "gros"]), "see 'collwise platforms show'")
+    assert str(error) == f"unknown platform '{given}'; valid: grisou, gros (see 'collwise platforms show')"
     assert isinstance(error, UsageError)
 
 

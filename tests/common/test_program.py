@@ -15,7 +15,7 @@ from collwise.studies.cli.main import main
 @pytest.mark.parametrize(
     ("message", "shown"),
     [
-        ("see 'collwise platforms list'", "see '../a\\ clone/collwise platforms list'"),
+        ("see 'collwise platforms show'", "see '../a\\ clone/collwise platforms show'"),
         ("make one: collwise fit", "make one: ../a\\ clone/collwise fit"),
         ("(collwise select -o FILE)", "(../a\\ clone/collwise select -o FILE)"),
         ("a network namespace that collwise did not make", "a network namespace that collwise did not make"),

@@ -415,7 +415,7 @@ def _presented() -> dict[str, Golden]:
         "defaults": Golden(
             "show defaults --baseline mpich-4 --collective allgatherv,alltoall --procs 5,16 --sizes 1KiB,1MiB --json"
         ),
-        "platforms": Golden("platforms list --json", nothing),
+        "platforms": Golden("platforms show --json", nothing),
         "description": Golden("platforms describe mine --nodes 4 --interconnect tcp-25g --json", _with("mine.toml")),
         "schedule": Golden(
             "show schedule --platform gros --collective reduce --algorithms binomial --procs 8 --sizes 64KiB --json",

@@ -48,7 +48,7 @@ def test_unknown_name() -> None:
     with pytest.raises(UsageError) as error:
         load("grisu")
     assert str(error.value) == (
-        "unknown platform 'grisu'; did you mean grisou or gros? (see 'collwise platforms list')"
+        "unknown platform 'grisu'; did you mean grisou or gros? (see 'collwise platforms show')"
     )
 
 
@@ -187,7 +187,7 @@ def test_missing_table_and_the_count_of_further_problems(tmp_path: Path) -> None
     assert _message(file, 'name = "x"\nsite = "y"\n') == (
         "1: cluster: missing (valid: a table [cluster] with nodes, host_prefix, host_suffix, first_host, cpus_per_node,"
         " cores_per_node, memory_domains_per_node, core_flops, processes_per_node, memory_bytes_per_node)"
-        f" [and 2 more: see 'collwise platforms check {file}']"
+        f" [and 2 more: see 'collwise platforms show {file} --check']"
     )
     assert len(check_file(file)[0]) == 3
 

@@ -30,7 +30,7 @@ def printed(*arguments: str) -> str:
 
 
 def test_the_list_has_every_platform_and_marks_the_synthetic_ones() -> None:
-    output = printed("list")
+    output = printed("show")
     assert all(f" {name} " in output for name in known())
     rows = {line.split()[1]: line for line in output.splitlines() if line.startswith("│")}
     assert {name for name, row in rows.items() if "Synthetic" in row} == {
@@ -45,7 +45,7 @@ def test_the_list_has_every_platform_and_marks_the_synthetic_ones() -> None:
 
 
 def test_json_has_the_types_and_wires() -> None:
-    by_name = {facts["name"]: facts for facts in command_line.printed(printed("list", "--json")).rows}
+    by_name = {facts["name"]: facts for facts in command_line.printed(printed("show", "--json")).rows}
     assert list(by_name) == known()
     hcl = by_name["hcl16"]
     assert [kind["nodes"] for kind in hcl["node_types"]] == [2, 6, 2, 1, 1, 1, 3]
@@ -75,7 +75,7 @@ def test_show_and_write(name: str, tmp_path: Path) -> None:
 )
 def test_check_says_what_it_understood(name: str, understood: str) -> None:
     file = Path(package.__file__).parent / f"{name}.toml"
-    first, second = printed("check", str(file)).splitlines()
+    first, second = printed("show", str(file), "--check").splitlines()
     assert first.startswith(f"{file}: sound, {len(load(name).hosts)} hosts, simulated by SimGrid ")
     assert second.startswith(understood)
 
@@ -84,12 +84,12 @@ def test_check_says_what_it_understood(name: str, understood: str) -> None:
 def test_check_adds_the_overheads_of_both_processes_to_the_latency(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(write_description(replace(from_data_sheets(interconnect("infiniband-hdr")), name="mine")))
-    said = printed("check", str(file))
+    said = printed("show", str(file), "--check")
     assert (
         "up to 0.92 us between nodes; with the overheads of both processes a short message takes up to 1.16 us" in said
     )
     file.write_text(write_description(free()))
-    without = printed("check", str(file))
+    without = printed("show", str(file), "--check")
     assert "with the overheads" not in without
 
 
@@ -102,4 +102,4 @@ def test_a_platform_of_one_host_is_tried_within_the_host(tmp_path: Path) -> None
 <platform version="4.1"><zone id="z" routing="Full"><host id="a" speed="1Gf"/></zone></platform>
 """
     )
-    assert printed("check", str(file)).startswith(f"{file}: sound, 1 hosts, simulated by SimGrid ")
+    assert printed("show", str(file), "--check").startswith(f"{file}: sound, 1 hosts, simulated by SimGrid ")

@@ -209,7 +209,7 @@ def test_a_folder_with_slurm_conf_defaults_and_includes(tmp_path: Path) -> None:
 @needs("smpi")
 def test_the_other_commands_take_what_it_writes(tmp_path: Path) -> None:
     describe(tmp_path, "--slurm", str(HDR), "--ppn", "32")
-    for words in (["check", "mine.toml"], ["show", "mine.toml", "--draw", str(tmp_path / "mine.svg")]):
+    for words in (["show", "mine.toml", "--check"], ["show", "mine.toml", "--draw", str(tmp_path / "mine.svg")]):
         words[1] = str(tmp_path / words[1])
         result = CliRunner().invoke(platforms, words)
         assert result.exit_code == 0, result.output
@@ -222,7 +222,7 @@ def test_what_to_do_next_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     _, output = describe(tmp_path, *words)
     steps = re.findall(r"^- (?:salloc .*? )?collwise (.*)$", output, re.MULTILINE)
     assert [" ".join(step.split()[:2]) for step in steps] == [
-        "platforms check",
+        "platforms show",
         "platforms show",
         "platforms calibrate",
         "check three-way",

@@ -21,6 +21,7 @@ from collwise.platforms import (
     with_overheads,
     write_description,
 )
+from collwise.platforms.description_file import read_description
 from collwise.platforms.discovery.facts import NOMINAL_GBITS
 from collwise.platforms.loader import interconnect
 from collwise.platforms.smpi import charges_overheads
@@ -132,8 +133,10 @@ def test_overheads_are_taken_off_the_latency(name: str, preset: str, tmp_path: P
     assert free(name).digest() == before.digest()
     file = tmp_path / f"{name}.toml"
     file.write_text(write_description(before))
-    shown = CliRunner().invoke(platforms, ["show", str(file), "--overheads", preset])
-    assert shown.output == write_description(after)
+    shown = CliRunner().invoke(platforms, ["show", str(file), "--change", f"overheads={preset}"])
+    assert read_description(shown.output)[0] == replace(
+        after, name=f"{name}-overheads-{preset}", title=f"{before.title}, overheads {preset}"
+    )
     with pytest.raises(UsageError, match="already has overheads"):
         with_overheads(after, preset)
     with pytest.raises(UsageError, match="not below the latency of platform"):

@@ -310,7 +310,7 @@ def test_a_link_that_carries_all_that_hosts_send_in_both_directions_limits_no_fl
 
 def test_quantities_without_a_unit_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = written(tmp_path, CLUSTER.replace("10Gbps", "125"), bb_bw="2.25GBps", bb_lat="500")
-    run("platforms", "check", str(file))
+    run("platforms", "show", str(file), "--check")
     warnings = capsys.readouterr().err
     for found in ("bw of <cluster> is '125' without a unit", "bb_lat of <cluster> is '500' without a unit"):
         assert found in warnings

@@ -302,7 +302,7 @@ def test_setup_says_which_engines_are_missing_and_makes_the_others(
 @pytest.mark.parametrize(
     ("words", "files"),
     [
-        ("platforms list", set()),
+        ("platforms show", set()),
         ("show algorithms", set()),
         ("simulate --platform gros --collective bcast --procs 4 --sizes 8 --engine schedule", {"none libschedule.so"}),
         ("simulate --platform gros --collective bcast --procs 4 --sizes 8", {"smpi benchmark"}),

@@ -97,13 +97,13 @@ def test_help_imports_nothing_that_takes_long(tmp_path: Path) -> None:
     assert [words for words, imported in lines if imported] == []
     shown = [" ".join(words) for words, _ in lines]
     assert shown[0] == ""
-    assert {"demo", "predict", "platforms check", "testbed up", "check three-way"} <= set(shown)
+    assert {"demo", "predict", "platforms show", "testbed up", "check three-way"} <= set(shown)
 
 
-def test_platforms_check_runs_the_engine(here: Path) -> None:
-    sound = succeeded("platforms", "check", "toy.toml", cwd=here)
+def test_a_check_of_a_platform_runs_the_engine(here: Path) -> None:
+    sound = succeeded("platforms", "show", "toy.toml", "--check", cwd=here)
     assert "toy.toml: sound, 8 hosts, simulated by SimGrid" in sound.stdout
-    broken = called("platforms", "check", "broken.xml", cwd=here)
+    broken = called("platforms", "show", "broken.xml", "--check", cwd=here)
     assert broken.returncode == 1
     assert "broken.xml:2: " in broken.stdout
 
@@ -269,16 +269,16 @@ def test_demo_tells_what_to_use_and_what_it_gains(tmp_path: Path) -> None:
 def test_a_new_platform_is_sound_and_keeps_its_figures(here: Path) -> None:
     arguments = ("platforms", "new", "mine", "--nodes", "4", "--gbits", "25", "--latency-us", "12", "--cpus", "2")
     assert called(*arguments, cwd=here).returncode == 0
-    checked = succeeded("platforms", "check", "mine.toml", cwd=here)
+    checked = succeeded("platforms", "show", "mine.toml", "--check", cwd=here)
     assert "link 25 Gbit/s and 6 us (two links on the way: 12 us); 2 CPUs per node" in checked.stdout
     slip = (here / "mine.toml").read_text().replace("3125000000.0", "25.0")
     (here / "slip.toml").write_text(slip)
-    wrong = called("platforms", "check", "slip.toml", cwd=here)
+    wrong = called("platforms", "show", "slip.toml", "--check", cwd=here)
     assert wrong.returncode == 1
     assert "slip.toml:15: network.link_bytes_per_second: 25 bytes per second is too slow for a link" in wrong.stdout
     arguments = ("platforms", "new", "slow", "--nodes", "4", "--interconnect", "tcp-25g", "--latency-us", "900000")
     assert called(*arguments, cwd=here).returncode == 0
-    wrong = called("platforms", "check", "slow.toml", cwd=here)
+    wrong = called("platforms", "show", "slow.toml", "--check", cwd=here)
     assert wrong.returncode == 1
     assert "network.link_latency_seconds: a route of 0.9" in wrong.stdout
     assert "s is too long for a cluster; write seconds, 12e-6 for 12 us" in wrong.stdout
@@ -293,6 +293,6 @@ def test_check_finds_hosts_without_a_route(here: Path) -> None:
     (here / "two.xml").write_text(
         f'{head}<platform version="4.1"><zone id="z" routing="Full">{clusters}</zone></platform>'
     )
-    done = called("platforms", "check", "two.xml", cwd=here)
+    done = called("platforms", "show", "two.xml", "--check", cwd=here)
     assert done.returncode == 1
     assert re.search(r"two\.xml: SimGrid .*route", done.stdout)

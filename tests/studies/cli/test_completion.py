@@ -30,7 +30,7 @@ def offered(*words: str) -> list[str]:
     ("words", "expected"),
     [
         (("tu",), ["plain,tune"]),
-        (("platforms", "che"), ["plain,check"]),
+        (("platforms", "cal"), ["plain,calibrate"]),
         (("simulate", "--plat"), ["plain,--platform"]),
         (("simulate", "--platform", "gr"), ["plain,grisou", "plain,gros"]),
         (("simulate", "--platform", "./my"), ["file,./my"]),

@@ -30,7 +30,7 @@ QUICK = (
         "program apply",
         "platforms experiment",
     ),
-    *("platforms", "platforms list", "platforms show", "platforms check"),
+    *("platforms", "platforms show"),
 )
 OSU = """# OSU MPI Broadcast Latency Test v7.1
 # Size       Avg Latency(us)

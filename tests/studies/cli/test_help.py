@@ -27,7 +27,7 @@ def test_the_help_lists_every_command_once_in_sections(capsys: pytest.CaptureFix
     assert listed == list(COMMANDS)
 
 
-@pytest.mark.parametrize("words", [(), ("simulate",), ("test",), ("platforms",), ("platforms", "check")])
+@pytest.mark.parametrize("words", [(), ("simulate",), ("test",), ("platforms",), ("platforms", "show")])
 def test_help_says_what_the_option_says(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
     assert said(capsys, "help", *words) == said(capsys, *words, "--help")
 

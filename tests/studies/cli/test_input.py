@@ -69,7 +69,7 @@ def test_a_topology_of_another_size_than_the_hosts(told: Told, topology: str, pa
     file = Path("c.xml")
     what = f"c.xml:5: topology {topology} of <cluster> has {size} nodes, its radical names 10 hosts"
     file.write_text(CLUSTER.format(last=9, topology=topology, parameters=parameters))
-    assert told(["platforms", "check", "c.xml"])[:2] == (1, f"{what}; the two numbers must be equal\n")
+    assert told(["platforms", "show", "c.xml", "--check"])[:2] == (1, f"{what}; the two numbers must be equal\n")
     simulated = ["simulate", "--platform", "c.xml", "--collective", "bcast", "--procs", "4"]
     assert told(simulated) == (2, "", f"collwise: --platform: {what}; the two numbers must be equal\n")
     file.write_text(CLUSTER.format(last=size - 1, topology=topology, parameters=parameters))

@@ -14,7 +14,7 @@ from collwise.studies.cli import main as command_line
         (["search", "tasks", "--platform", "gros"], True),
         (["check", "algorithms", "--quick"], False),
         (["program", "run", "--procs", "4", "latency"], False),
-        (["platforms", "check", "gros"], False),
+        (["platforms", "show", "gros", "--check"], False),
     ],
 )
 def test_only_commands_with_a_store_promise_to_resume(

@@ -88,7 +88,7 @@ def test_status_run_and_login(bed: beds.Bed, capsys: pytest.CaptureFixture[str])
     assert subprocess.run(cut_off, capture_output=True, check=False).returncode == 124
     assert "unknown node 'n9'" in call("power", *named, "--off", "n9")[2]
     assert "--on" in call("power", *named, "n1")[2]
-    command = [*shlex.split(COLLWISE), "testbed", "login", *named, "--", "sh", "-c", "hostname; exit 4"]
+    command = [*shlex.split(COLLWISE), "testbed", "run", "--login", *named, "--", "sh", "-c", "hostname; exit 4"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (4, "login\n")
     wait_for(lambda: set(slurm.node_states(bed).values()) == {"idle"}, 0.1)

@@ -56,6 +56,14 @@ def every_command() -> dict[str, click.Command]:
     return dict(below(collwise, ""))
 
 
+def test_the_command_line_stays_small() -> None:
+    """A new command or option is first looked for among those that there are."""
+    commands = [command for command in every_command().values() if not isinstance(command, click.Group)]
+    options = [one for command in commands for one in command.params if isinstance(one, click.Option)]
+    assert len(commands) <= 54
+    assert len({option.help for option in options}) <= 160
+
+
 COMMANDS = every_command()
 
 

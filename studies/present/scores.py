@@ -53,9 +53,9 @@ def apart(found: AllScores) -> list[str]:
 def score_records(scores: Scores) -> list[dict[str, Any]]:
     """Errors and losses of each model and of the untuned library on a collective, as plain data.
 
-    `picks` counts the points with a timed pick, `best_picks` the points where the pick is the best choice. `left_out`
-    are the algorithms for which a model has no formula. `unpredicted` counts the reference times that a model does
-    not predict, although the model has a formula for the algorithm.
+    `picks` counts the points with a timed pick, `best_picks` those where the pick is the best choice; if only one
+    choice has a time anywhere, nothing is picked. `left_out` are the algorithms for which a model has no formula.
+    `unpredicted` counts the reference times that a model does not predict, although it has a formula for the algorithm.
     """
     return [_score(scores, title) for title in scores.others]
 
@@ -78,10 +78,10 @@ def _score(scores: Scores, title: str) -> dict[str, Any]:
         "mean_error": math.nan if errors is None else errors.mean,
         "worst_error": math.nan if errors is None else abs(errors.worst),
         "worst_error_at": wrong,
-        "picks": summary.points,
-        "best_picks": summary.best_chosen,
-        "mean_slowdown": summary.mean,
-        "worst_slowdown": summary.worst,
+        "picks": 0 if scores.is_alone else summary.points,
+        "best_picks": 0 if scores.is_alone else summary.best_chosen,
+        "mean_slowdown": math.nan if scores.is_alone else summary.mean,
+        "worst_slowdown": math.nan if scores.is_alone else summary.worst,
         "worst_at": worst,
         "left_out": () if library else scores.unknown(title),
         "unpredicted": 0 if library else scores.unpredicted(title),
@@ -153,19 +153,37 @@ def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:
 
 
 def points(scores: Scores, places: Sequence[tuple[int, int]]) -> Table:
-    """A row for each place (i, j) of P and m: the best choice, its time, and the picks with their slowdowns."""
+    """A row for each place (i, j) of P and m: the best choice, its time, and the picks with their slowdowns.
+
+    If only one choice has a time at each place, the row has the other times of this choice instead, with their errors.
+    """
     right = scores.right
     rows = [
         (
             *(right.procs[i], format_size(right.message_bytes[j]), scores.pick(None, i, j).label),
             format_seconds(scores.pick(None, i, j).seconds),
-            *(f"{pick.label} ({whole_percent(pick.slowdown)})" for pick in _picks(scores, i, j).values()),
+            *(_expected(scores, title, i, j) for title in scores.times if scores.is_alone),
+            *(
+                f"{pick.label} ({whole_percent(pick.slowdown)})"
+                for title, pick in _picks(scores, i, j).items()
+                if not scores.is_alone or title in scores.deciders
+            ),
         )
         for i, j in places
     ]
-    heads = ["P", "m", "best", "time", *(f"{title} (%)" for title in scores.others)]
+    titles = [*scores.times, *scores.deciders] if scores.is_alone else scores.others
+    heads = ["P", "m", "choice" if scores.is_alone else "best", "time", *(f"{title} (%)" for title in titles)]
     title = f"{right.collective} on {right.platform}, {right.source} by {right.maker}"
     return Table(title, heads, rows, left=0, keys=2)
+
+
+def _expected(scores: Scores, title: str, i: int, j: int) -> str:
+    """The time of the only choice at a place by another source, with its signed error in percent."""
+    place = int(scores.right.best.values[i, j])
+    seconds = float(scores.times[title].seconds.values[place, i, j])
+    if math.isnan(seconds):
+        return "-"
+    return f"{format_seconds(seconds)} ({100 * float(scores.errors[title].values[place, i, j]):+.0f})"
 
 
 def _picks(scores: Scores, i: int, j: int) -> dict[str, Picked]:

@@ -210,6 +210,11 @@ class Scores:
         """The number of points at which only one choice has a time, so that every source picks the best."""
         return int((np.isfinite(self.right.seconds.values).sum(axis=0) == 1).sum())
 
+    @property
+    def is_alone(self) -> bool:
+        """True if only one choice has a time at each point, so that picks say nothing."""
+        return self.single == len(self.places())
+
     def summary(self, title: str, tolerance: float = TIE) -> SlowdownSummary:
         """The summary of the slowdowns of a source's picks; picks slower by at most `tolerance` count as the best."""
         return summary_of(self.slowdown[title].values, tolerance)

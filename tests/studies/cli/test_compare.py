@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,8 @@ import pytest
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.cli.main import main
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.files import AllTimes
 from tests.command_line import printed
 
 
@@ -57,6 +61,27 @@ def test_points_with_one_choice_are_named(tmp_path: Path, capsys: pytest.Capture
         opened.add(Configuration("measured", "gros", "Open MPI 4.1.4"), rows)
     code, out, err = run(capsys, "compare", f"store:file={path}", "openmpi-4.1")
     assert (code, "at 1 of 2 points only one choice has a time" in " ".join(out.split())) == (0, True), (out, err)
+
+
+def test_times_of_a_single_choice_stand_beside_the_expected_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    simulated = "simulate --platform gros --collective gather --algorithms linear --procs 4 --sizes 64KiB,128KiB"
+    code, _, err = run(capsys, *f"{simulated} --engine schedule -o s.times".split())
+    assert code == 0, err
+    (expected,) = AllTimes.load("s.times").values()
+    seconds = [expected.seconds_of(Choice("linear"), 4, size) for size in (65536, 131072)]
+    cases = [Case("gather", "linear", 4, size) for size in (65536, 131072)]
+    with Store(Path("m.sqlite")) as opened:
+        rows = [Timing(case, one / factor) for case, one, factor in zip(cases, seconds, (1.25, 0.5), strict=True)]
+        opened.add(Configuration("measured", "gros", "Open MPI 4.1.4"), rows)
+    code, out, err = run(capsys, "compare", "store:file=m.sqlite,source=measured", "s.times", "--json")
+    assert code == 0, err
+    (record,) = json.loads(out)["facts"]["scores"]
+    assert (record["picks"], record["mean_slowdown"], record["predictions"]) == (0, None, 2)
+    code, out, err = run(capsys, "compare", "store:file=m.sqlite,source=measured", "s.times")
+    assert [re.search(r"s \(([+-]\d+)\)", line)[1] for line in out.splitlines() if " linear " in line] == ["+25", "-50"]
 
 
 def test_rules_and_decisions_of_the_same_choices_cost_the_same(

@@ -15,6 +15,7 @@ from collwise.common.units import format_seconds, format_size
 from collwise.programs import ApplicationTimes, ProfileResult
 from collwise.simulator.timing import Timing
 from collwise.studies.present.shown import Shown, Table, cut, drawing, problem_of, said
+from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.measurement.applications import ApplicationRow, application_of
 from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, MeasuredGain
 
@@ -57,6 +58,10 @@ def profile(found: ProfileResult) -> Shown:
     rows, expected, run = found.rows(), found.savings, found.profile
     title = f"Collectives of {run.processes} processes by {'simulated ' if found.simulated else ''}time"
     left_out = list(expected.left_out) if expected else []
+    defaults = [(one.default_is, one.row.processes_per_node) for one in expected.rows] if expected else []
+    remarks = [
+        baseline.otherwise(n) for baseline in BASELINES.values() for title, n in defaults if baseline.title == title
+    ]
     facts = {
         "processes": run.processes,
         "seconds": run.seconds,
@@ -75,6 +80,7 @@ def profile(found: ProfileResult) -> Shown:
     parts = [
         *cut(table, _MAX_ROWS),
         *(f"no saving known: {line}" for line in left_out),
+        *filter(None, dict.fromkeys(remarks)),
         *_profile_sentences(found),
     ]
     failed = dict.fromkeys(timing for item in (expected, found.changed) if item for timing in item.failed)

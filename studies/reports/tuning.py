@@ -256,7 +256,7 @@ def _disables_han(tuned: Tuned) -> bool:
 
 def _han(tuned: Tuned) -> str:
     """The text on other code that the library runs with several processes on a node; empty if it runs none."""
-    return tuned.baseline.nodes if tuned.per_node > 1 and tuned.baseline is not None else ""
+    return "" if tuned.baseline is None else tuned.baseline.otherwise(tuned.per_node)
 
 
 def changing(tuned: Tuned) -> str:

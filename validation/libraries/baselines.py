@@ -50,6 +50,10 @@ class Baseline:
             raise UsageError(f"no fixed decision of {ours}" + (f" (--baseline {others})" if others else ""))
         return self.decision(collective, procs, message_bytes)
 
+    def otherwise(self, processes_per_node: int) -> str:
+        """The text on what the library does differently with so many processes on a node; empty if nothing differs."""
+        return self.nodes if processes_per_node > 1 else ""
+
     def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
         """The catalogue's choice that is the same as the decision; None if there is none."""
         return self.decide(collective, procs, message_bytes).choice
@@ -104,7 +108,7 @@ def baseline(name: str | None = None) -> Baseline:
 def baseline_of(library: str, processes_per_node: int) -> Baseline | None:
     """The baseline, if any, that decides as a library with this name and version does, such as 'Open MPI 4.1.5'."""
     found = next((one for one in BASELINES.values() if library.startswith(one.title)), None)
-    return None if found is None or (found.nodes and processes_per_node > 1) else found
+    return None if found is None or found.otherwise(processes_per_node) else found
 
 
 def library_decisions(baseline: Baseline = DEFAULT) -> LibraryDecisions:
@@ -141,6 +145,6 @@ def remarks_on(baseline: Baseline, grid: Grid) -> list[str]:
             f"{grid.collective}: no time for {baseline.title} at {counted(len(missing), 'point')}, since the catalogue "
             f"has no algorithm that is the same as its {', '.join(dict.fromkeys(missing))}"
         )
-    if baseline.nodes and grid.processes_per_node > 1:
-        lines.append(f"{grid.collective}: {baseline.nodes}")
+    if otherwise := baseline.otherwise(grid.processes_per_node):
+        lines.append(f"{grid.collective}: {otherwise}")
     return lines

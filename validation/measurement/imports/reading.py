@@ -105,7 +105,7 @@ class Lines:
             experiment = ROUNDTRIP if collective == "-" else BUILTIN
             return Case(collective, "-", procs, message_bytes, processes_per_node=per_node, experiment=experiment)
         if name in BASELINES:
-            objection = BASELINES[name].nodes if per_node > 1 else ""
+            objection = BASELINES[name].otherwise(per_node)
             choice = BASELINES[name].choice(collective, procs, message_bytes) or LIBRARY_DECIDES
         else:
             choice, objection = choice_of(collective, name, self.missing.library, procs)

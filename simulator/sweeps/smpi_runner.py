@@ -36,6 +36,10 @@ _FIXED_MESSAGES_PER_PROCESS = 8
 # The speed of a core on which SimGrid simulates an allreduce of 512 processes, and the time that needs a note.
 _MESSAGES_PER_SECOND = 75_000
 _LONG_SECONDS = 90
+_FASTER = (
+    "; the schedule engine (--engine schedule, in Python collwise.session(engine='schedule')) is far faster "
+    "(docs/engine.md says how its times differ)"
+)
 
 # The limit of processor time for one case of SimGrid's own algorithms, some of which never end: a number of seconds for
 # the start of a process and, for each message, ten times the longest time that was seen.
@@ -136,7 +140,7 @@ class SmpiRunner(DividedRunner):
             can_choose = not (self._own_algorithms or self._rules)
             note(
                 f"SMPI simulates about {messages / 1e6:.0f} million messages, for about {seconds / 60:.0f} min"
-                + ("; --engine schedule is far faster (docs/engine.md says how its times differ)" if can_choose else "")
+                + (_FASTER if can_choose else "")
             )
         super().make(cases, keep)
 

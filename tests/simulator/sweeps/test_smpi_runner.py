@@ -547,5 +547,5 @@ def test_a_long_simulation_says_so_before_it_starts(
     cases = [Case("allreduce", "ring", procs, 65536, segment) for segment in (0, 8192, 16384, 32768)]
     runner.make(cases, lambda timing: None)
     said = capsys.readouterr().err
-    assert ("million messages" in said and "--engine schedule" in said) == is_long
+    assert ("million messages" in said and "session(engine='schedule')" in said) == is_long
     assert bool(said) == is_long

@@ -107,7 +107,8 @@ def baseline(name: str | None = None) -> Baseline:
 
 def baseline_of(library: str, processes_per_node: int) -> Baseline | None:
     """The baseline, if any, that decides as a library with this name and version does, such as 'Open MPI 4.1.5'."""
-    found = next((one for one in BASELINES.values() if library.startswith(one.title)), None)
+    given = library.casefold().replace(" v", "").replace(" ", "")
+    found = next((one for one in BASELINES.values() if given.startswith(one.title.casefold().replace(" ", ""))), None)
     return None if found is None or found.otherwise(processes_per_node) else found
 
 

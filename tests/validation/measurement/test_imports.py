@@ -163,6 +163,7 @@ def test_times_of_an_untuned_library_are_those_of_what_it_decides(tmp_path: Path
     found, _ = read(tmp_path, OSU_PLAIN, replace(THERE, algorithm=library.name))
     decided = [library.choice("bcast", 4, one.case.message_bytes) for one in found]
     assert [choice_of(one.case) for one in found] == decided
+    assert read(tmp_path, OSU_PLAIN, replace(THERE, algorithm=library.name, library="OpenMPI 4.1.5"))[0] == found
     assert None not in decided
 
 
@@ -207,6 +208,21 @@ def test_repro_mpis_summary(tmp_path: Path) -> None:
         (OSU_PLAIN + "8 nan\n", MissingFacts("there", 4), r":7: expected numbers of at least 0"),
         (OSU_PLAIN, MissingFacts("there"), "does not say how many processes there were; give --procs P"),
         (OSU_PLAIN, MissingFacts("there", 4, 2, algorithm="openmpi-5.0"), "--algorithm openmpi-5.0: with several"),
+        (
+            OSU_PLAIN,
+            MissingFacts("there", 4, 2, algorithm="openmpi-5.0"),
+            "leave out --algorithm.*nothing of .*txt was",
+        ),
+        (
+            OSU_PLAIN,
+            MissingFacts("there", 4, 1, "Open MPI 5.0.2", "openmpi-4.1"),
+            "'Open MPI 5.0.2' is not a version",
+        ),
+        (
+            OSU_PLAIN,
+            MissingFacts("there", 4, 1, "5.0.2", "openmpi-4.1"),
+            "'5.0.2' is not a version of 'Open MPI 4.1'; correct",
+        ),
         (OSU_PLAIN, MissingFacts("", 4), "does not say where it was measured; give its --platform NAME"),
         ("# OSU MPI Broadcast Latency Test v5.8\n1 2.0\n", MissingFacts("there", 4), ":2: expected the line '# Size"),
         (

@@ -10,7 +10,7 @@ from collwise.common.errors import UsageError
 from collwise.common.experiments import ROUNDTRIP, SATURATION
 from collwise.common.files import read_text
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.libraries.baselines import BASELINES
+from collwise.validation.libraries.baselines import BASELINES, Baseline, baseline_of
 from collwise.validation.measurement.imports.algorithms import choice_of
 from collwise.validation.times.choice import LIBRARY_DECIDES
 from collwise.validation.times.grid import BUILTIN, case_of
@@ -105,12 +105,12 @@ class Lines:
             experiment = ROUNDTRIP if collective == "-" else BUILTIN
             return Case(collective, "-", procs, message_bytes, processes_per_node=per_node, experiment=experiment)
         if name in BASELINES:
-            objection = BASELINES[name].otherwise(per_node)
+            objection = _objection(BASELINES[name], self.missing.library, per_node)
             choice = BASELINES[name].choice(collective, procs, message_bytes) or LIBRARY_DECIDES
         else:
             choice, objection = choice_of(collective, name, self.missing.library, procs)
         if objection:
-            raise UsageError(f"--algorithm {name}: {objection}")
+            raise UsageError(f"--algorithm {name}: {objection}; nothing of {self.path} was imported")
         return case_of(collective, choice, procs, message_bytes, per_node)
 
     def stream(self, message_bytes: int) -> Case:
@@ -132,6 +132,15 @@ class Lines:
         library = self.missing.library
         facts = {**details, **dict(self.missing.about), **({"program": program} if library else {})}
         return Configuration("measured", self.missing.platform, library or program, tuple(sorted(facts.items())))
+
+
+def _objection(baseline: Baseline, library: str, per_node: int) -> str:
+    """The reason why times cannot be those of what the baseline decides, and what to do; empty if there is none."""
+    instead = "leave out --algorithm, and the times are those of 'library decides'"
+    if library and baseline_of(library, 1) is not baseline:
+        return f"--library '{library}' is not a version of '{baseline.title}'; correct one of the two, or {instead}"
+    otherwise = baseline.otherwise(per_node)
+    return f"{otherwise}; {instead}" if otherwise else ""
 
 
 def collective_of(name: str) -> str | None:

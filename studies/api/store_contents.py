@@ -252,7 +252,7 @@ def import_times(
     *files: str | Path,
     platform: str = "",
     procs: int | None = None,
-    ppn: int = 1,
+    ppn: int | None = None,
     library: str = "",
     algorithm: str = "",
     about: str = "",
@@ -283,7 +283,7 @@ def import_times(
     from collwise.validation.measurement.imports import import_file
     from collwise.validation.measurement.imports.reading import MissingFacts
 
-    missing = MissingFacts(platform, procs or 0, ppn, library, algorithm, _facts(about))
+    missing = MissingFacts(platform, procs or 0, ppn or 0, library, algorithm, _facts(about))
     times, failed = Counter[tuple[str, str, str, int, int]](), Counter[tuple[str, str, str, int, int]]()
     wrong = 0
     with Store(arguments.store_path(store)) as opened:

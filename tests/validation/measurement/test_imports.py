@@ -158,6 +158,15 @@ def test_microseconds_of_osu_and_intel(
     assert len(rows) == len(expected)
 
 
+def test_assumed_processes_per_node_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for text, per_node, is_said in ((OSU_PLAIN, 0, True), (OSU_PLAIN, 1, False), (OSU_LATENCY, 0, False)):
+        found, _ = read(
+            tmp_path, text, replace(THERE, procs=0 if text == OSU_LATENCY else 4, processes_per_node=per_node)
+        )
+        assert {one.case.processes_per_node for one in found} == {1}
+        assert ("without --ppn, 4 are taken for one on each node" in capsys.readouterr().err) == is_said
+
+
 def test_times_of_an_untuned_library_are_those_of_what_it_decides(tmp_path: Path) -> None:
     library = BASELINES["openmpi-4.1"]
     found, _ = read(tmp_path, OSU_PLAIN, replace(THERE, algorithm=library.name))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, note
 from collwise.common.files import read_text
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Configuration, Timing
@@ -66,7 +66,11 @@ def read_file(path: Path, missing: MissingFacts, values: bool = True) -> list[tu
     read = next((read for title, read in READERS.items() if any(map(title.match, lines.lines))), None)
     if read is None:
         raise UsageError(f"{path}: unknown format; valid: {FORMATS}")
-    return read(lines)
+    found = read(lines)
+    most = max(timing.case.procs for _, timings in found for timing in timings)
+    if not missing.processes_per_node and most > 2:
+        note(f"{path} does not say how many processes a node had; without --ppn, {most} are taken for one on each node")
+    return found
 
 
 def is_output(path: Path) -> bool:

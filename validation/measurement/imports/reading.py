@@ -38,7 +38,8 @@ class MissingFacts:
 
     `library` is its name and version. `algorithm` is the forced one, by the catalogue's name or the library's id, or an
     untuned library that decided (BASELINES); it is empty if nobody knows what the library decided. `about` has other
-    facts about the times, such as job, source and licence.
+    facts about the times, such as job, source and licence. With 0 processes per node, one is assumed, and a note of
+    `read_file` says so.
     """
 
     platform: str = ""
@@ -100,7 +101,7 @@ class Lines:
 
     def case(self, collective: str, procs: int, message_bytes: int) -> Case:
         """A call of a library's own collective, with the forced algorithm if there is one; a roundtrip for '-'."""
-        name, per_node = self.missing.algorithm, min(self.missing.processes_per_node, procs)
+        name, per_node = self.missing.algorithm, min(self.missing.processes_per_node or 1, procs)
         if not name or collective == "-":
             experiment = ROUNDTRIP if collective == "-" else BUILTIN
             return Case(collective, "-", procs, message_bytes, processes_per_node=per_node, experiment=experiment)

@@ -161,7 +161,7 @@ def _timing(lines: Lines, number: int, row: Mapping[str, str], library: str) -> 
         return numbered(name, without) * (UNITS[unit] if math.isfinite(numbered(name, without)) else 1)
 
     procs = whole("procs", lines.missing.procs, 1)
-    per_node = min(whole("ppn", lines.missing.processes_per_node, 1), procs)
+    per_node = min(whole("ppn", lines.missing.processes_per_node or 1, 1), procs)
     size, time, mark = whole("bytes"), seconds(unit, math.nan), row.get("mark", "")
     if math.isnan(time) and not mark:
         raise lines.objection(number, f"a time in the column {unit}, or a reason in the column mark")

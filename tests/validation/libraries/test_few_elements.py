@@ -244,10 +244,10 @@ def test_no_point_of_rules_is_over_a_percent_slower_than_untuned(times: list[flo
         summary_over_untuned(said, "openmpi-5.0") == f"allreduce, over untuned Open MPI 5.0 by these times: {summary}"
     )
     by_node = replace(said, processes_per_node=4)
-    assert ("is not known, since" in summary_over_untuned(by_node, "openmpi-5.0")) != (
-        "is not known, since" in summary_over_untuned(by_node, "openmpi-4.1")
-    )
-    assert summary_over_untuned(by_node, "openmpi-5.0").endswith(summary)
+    # Open MPI 5 runs han, which our baseline does not know, if nodes have several processes.
+    for consumer, is_unknown in (("openmpi-4.1", False), ("openmpi-5.0", True)):
+        line = summary_over_untuned(by_node, consumer)
+        assert ("is not known, since" in line, line.endswith(summary)) == (is_unknown, True)
     assert not summary_over_untuned(said, "intel") + summary_over_untuned(replace(said, times=None), "openmpi-4.1")
 
 

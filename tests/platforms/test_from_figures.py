@@ -84,6 +84,29 @@ def test_a_cluster_with_a_2_to_1_fat_tree_in_one_command(tmp_path: Path) -> None
     assert not check_file(file)[0]
 
 
+@pytest.mark.parametrize(
+    ("name", "other", "ports"),
+    [
+        ("infiniband-hdr100", "infiniband-hdr", 2),
+        ("infiniband-ndr200", "infiniband-ndr", 2),
+        ("infiniband-hdr100-x2", "infiniband-hdr100", 0.5),
+    ],
+)
+def test_a_split_port_serves_two_links_and_a_node_of_two_links_takes_two_ports(
+    name: str, other: str, ports: float
+) -> None:
+    """As many nodes, by ports of the switch, as those of another interconnect times the ratio."""
+
+    def ports_of(interconnect_name: str) -> int:
+        made = new_platform("mine", 1024, Node(), interconnect_name=interconnect_name, topology="fat-tree")
+        assert isinstance(made.topology, FatTree)
+        (said,) = (source.where for source in made.sources if source.what == "nodes_per_switch")
+        assert said == f"assumed: half of the {2 * made.topology.nodes_per_switch} ports of a switch"
+        return 2 * made.topology.nodes_per_switch
+
+    assert ports_of(name) == ports * ports_of(other)
+
+
 def test_what_the_field_writes_and_what_no_link_has(tmp_path: Path) -> None:
     _, file = make(tmp_path, *NODE.split(), *FAT_TREE.replace("tion 2", "tion 2:1").split())
     assert "oversubscription = 2.0" in file.read_text()
@@ -149,6 +172,20 @@ def test_pictures(tmp_path: Path, name: str) -> None:
     result = CliRunner().invoke(platforms, ["show", name, "--draw", str(file)])
     assert result.exit_code == 0, result.output
     assert "<svg" in file.read_text()[:500]
+
+
+@pytest.mark.parametrize(("cpus", "domains"), [(1, 1), (1, 4), (2, 8), (4, 2)])
+def test_labels_of_a_pictured_node_stand_in_the_middle_of_its_parts(cpus: int, domains: int) -> None:
+    from collwise.studies.figures.platform import platform_figure
+
+    gros = replace(load_description("gros"), cpus_per_node=cpus, cores_per_node=16, memory_domains_per_node=domains)
+    _, node = platform_figure(gros).axes
+    parts = [part.get_bbox() for part in node.patches]
+    for label in node.texts:
+        if not label.get_text().startswith("between processes"):
+            x, y = label.get_position()
+            assert any(x == pytest.approx((box.x0 + box.x1) / 2) and box.y0 < y < box.y1 for box in parts[1:])
+    assert len({label.get_position() for label in node.texts}) == cpus + domains + 2
 
 
 def test_pictures_of_a_torus_and_of_the_rest(tmp_path: Path) -> None:
